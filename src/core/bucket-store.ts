@@ -1,0 +1,59 @@
+import type { Step } from './algorithm.js'
+import type { Band } from './rule.js'
+
+/** The buckets of one rule: where they live and how they count. Built once per rule, shared by all its decisions. */
+export interface BucketGroup {
+  readonly ruleSetId: string
+  readonly ruleId: string
+  /** Changes when the rule's buckets must start afresh. */
+  readonly generation: string
+  readonly bands: readonly Band[]
+}
+
+/** One rule's claim within a decision. */
+export interface Demand {
+  readonly group: BucketGroup
+  /** Whom it counts against. */
+  readonly key: string
+  /** Of each band; at least 1. */
+  readonly permits: number
+  /** Ticks the caller would wait for a refill; 0 to be refused instead. */
+  readonly patience: number
+  /** Counted when its own bands allow, but never in the way. */
+  readonly shadow: boolean
+}
+
+/** What one band said, after the decision: charged if all was granted, as it was if not. */
+export type BandResult = Omit<Step<unknown>, 'change'>
+
+export interface ChargeResult {
+  /** Every band of every demand that is not a shadow grants, so all of them are charged. */
+  readonly granted: boolean
+  /** The store's time, in ticks. */
+  readonly now: number
+  /** One per band of the first demand, then of the second, and so on. */
+  readonly bands: readonly BandResult[]
+}
+
+/** Permits to take back: `grantedAt` is the tick they were granted for (the decision's time plus its delay). */
+export interface Refund {
+  readonly group: BucketGroup
+  readonly key: string
+  readonly permits: number
+  readonly grantedAt?: number
+}
+
+/**
+ * Where buckets live. An implementation keeps three promises: a decision is atomic over all bands of all its demands;
+ * a refusal writes nothing; time is the store's own. `bucketStoreContract` in fluxgate/testing checks them.
+ */
+export interface BucketStore {
+  /** Charges every demand, or none of them; `peek` charges nothing but answers as if it would. */
+  charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult>
+  /** Present only if the store can answer at once. */
+  chargeSync?(demands: readonly Demand[], peek: boolean): ChargeResult
+  refund(refunds: readonly Refund[]): Promise<void>
+  /** Forgets one identity of a rule. */
+  reset(group: BucketGroup, key: string): Promise<void>
+  close(): Promise<void>
+}

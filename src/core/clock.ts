@@ -1,0 +1,33 @@
+/**
+ * Time as an argument. Clocks speak milliseconds with a fraction; the engine counts whole microseconds ("ticks"),
+ * so that every duration and instant is an exact integer far below 2⁵³.
+ */
+export interface Clock {
+  /** Milliseconds since the epoch, exact to the microsecond. */
+  now(): number
+  /** Calls back once `ms` have passed on this clock; the result cancels. Without it, real timers are used. */
+  schedule?(ms: number, wake: () => void): () => void
+}
+
+const originMs = performance.timeOrigin
+
+/** Monotonic: follows the wall clock at process start and never steps back after it. */
+export const systemClock: Clock = { now: () => originMs + performance.now() }
+
+export const ticks = (clock: Clock): number => Math.round(clock.now() * 1000)
+
+export const ticksPerMs = 1000
+
+const longestTimerMs = 2 ** 31 - 1
+
+/** `schedule` of the clock, or real timers, also for waits beyond the 24.8 days that one timer can take. */
+export function schedule(clock: Clock, ms: number, wake: () => void): () => void {
+  if (clock.schedule) return clock.schedule(ms, wake)
+  let timer: NodeJS.Timeout
+  const arm = (left: number): void => {
+    const slice = Math.min(left, longestTimerMs)
+    timer = setTimeout(() => (left > slice ? arm(left - slice) : wake()), Math.ceil(slice))
+  }
+  arm(ms)
+  return () => clearTimeout(timer)
+}

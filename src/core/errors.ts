@@ -1,0 +1,37 @@
+/**
+ * Everything FluxGate throws. A refusal is not among it: a refusal is a Decision.
+ * `docs/reference/errors.md` lists the same codes, and a test holds the two together.
+ */
+export const errorCodes = {
+  FLUXGATE_RULES_INVALID: 'A rule document has mistakes; `errors` lists each with its place.',
+  FLUXGATE_RULES_UNREADABLE: 'Rules could not be read from where they are kept.',
+  FLUXGATE_CONFIG_INVALID: 'The configuration has mistakes; `errors` lists each with its place.',
+  FLUXGATE_CONFIG_UNREADABLE: 'The configuration file could not be read.',
+  FLUXGATE_ARGUMENT_INVALID: 'A function was called with something it cannot take.',
+  FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that answers without waiting, such as the memory store.',
+  FLUXGATE_STORE_FAILED: 'The bucket store answered with an error.',
+  FLUXGATE_STORE_TIMEOUT: 'The bucket store did not answer before its deadline.',
+  FLUXGATE_STORE_OPEN: 'The bucket store failed repeatedly and is left alone for a moment.',
+  FLUXGATE_CLOSED: 'The limiter or gate was used after close().',
+} as const
+
+export type ErrorCode = keyof typeof errorCodes
+
+/** One mistake in a document: where it is, what is wrong and what would be right. */
+export interface Mistake {
+  readonly path: string
+  readonly message: string
+}
+
+export class FluxGateError extends Error {
+  override readonly name = 'FluxGateError'
+  readonly code: ErrorCode
+  /** Every mistake found, when the error is about a document. */
+  readonly errors: readonly Mistake[]
+
+  constructor(code: ErrorCode, message: string, options: { cause?: unknown; errors?: readonly Mistake[] } = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.code = code
+    this.errors = options.errors ?? []
+  }
+}

@@ -1,0 +1,18 @@
+import type { RuleSet } from './rule.js'
+
+/** Where rules are kept: a file, Redis, MongoDB, or objects in memory. */
+export interface RuleSetProvider {
+  /** All rule sets, parsed. Rejects with a FluxGateError when they cannot be read or have mistakes. */
+  load(): Promise<readonly RuleSet[]>
+  /** For people: where the rules come from, as it appears in messages. */
+  readonly source: string
+  /** Present if the provider notices changes by itself; calls back soon after one. The result stops watching. */
+  watch?(onChange: () => void, onError: (error: unknown) => void): () => void
+}
+
+/** Decides when rules are loaded again. */
+export interface ReloadStrategy {
+  readonly name: 'WATCH' | 'PUBSUB' | 'POLLING' | 'NONE'
+  /** Starts asking for reloads; the result stops it. */
+  start(reload: () => Promise<void>): () => void
+}
