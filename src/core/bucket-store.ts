@@ -1,5 +1,5 @@
 import type { Step } from './algorithm.js'
-import type { Band } from './rule.js'
+import type { Band, Policy } from './rule.js'
 
 /** The buckets of one rule: where they live and how they count. Built once per rule, shared by all its decisions. */
 export interface BucketGroup {
@@ -7,6 +7,8 @@ export interface BucketGroup {
   readonly ruleId: string
   /** Changes when the rule's buckets must start afresh. */
   readonly generation: string
+  /** What one request costs; a bucket with less than this is refusing. */
+  readonly permits: number
   readonly bands: readonly Band[]
 }
 
@@ -19,6 +21,8 @@ export interface Demand {
   readonly permits: number
   /** Ticks the caller would wait for a refill; 0 to be refused instead. */
   readonly patience: number
+  /** How the rule treats the excess; for the decision to report. */
+  readonly policy: Policy
   /** Counted when its own bands allow, but never in the way. */
   readonly shadow: boolean
 }

@@ -1,0 +1,63 @@
+import type { Band } from '../core/rule.js'
+import { mulDiv, mulMod } from './exact.js'
+
+/**
+ * A level that moves steadily by `refillTokens` per window: permits as a whole number plus `fraction` / windowTicks.
+ * Two numbers instead of one, because one permit × one tick of a large band would not fit below 2⁵³.
+ */
+export interface Level {
+  readonly whole: number
+  readonly fraction: number
+}
+
+/** How a level is kept: [whole, fraction, at, windowTicks]. The window says what the fraction is a fraction of. */
+export type LevelState = ArrayLike<number>
+
+export const full = (band: Band): Level => ({ whole: band.capacity, fraction: 0 })
+
+/** The level after `elapsed` ticks of refill, never above capacity. */
+export function refilled(level: Level, band: Band, elapsed: number): Level {
+  const window = band.windowTicks
+  const turns = Math.floor(elapsed / window)
+  const rest = elapsed - turns * window
+  let fraction = level.fraction + mulMod(rest, band.refillTokens, window)
+  let whole = level.whole + turns * band.refillTokens + mulDiv(rest, band.refillTokens, window)
+  if (fraction >= window) {
+    fraction -= window
+    whole += 1
+  }
+  return whole >= band.capacity ? full(band) : { whole, fraction }
+}
+
+/** Ticks, rounded up, until the level has reached `target` whole permits. */
+export function ticksUntil(level: Level, target: number, band: Band): number {
+  const missing = target - level.whole
+  if (missing <= 0) return 0
+  const product = missing * band.windowTicks
+  if (product < 2 ** 53) return Math.ceil((product - level.fraction) / band.refillTokens)
+  const { ticks, rest } = ticksFor(missing, band)
+  return ticks + Math.ceil((rest - level.fraction) / band.refillTokens)
+}
+
+/** The same without rounding, for delays that must not bunch up. */
+export function exactTicksUntil(level: Level, target: number, band: Band): number {
+  const missing = target - level.whole
+  if (missing <= 0) return 0
+  const { ticks, rest } = ticksFor(missing, band)
+  return ticks + (rest - level.fraction) / band.refillTokens
+}
+
+/** The time `permits` take to refill: whole ticks, and a rest in units of tick / refillTokens. */
+function ticksFor(permits: number, band: Band): { ticks: number; rest: number } {
+  const perPermit = Math.floor(band.windowTicks / band.refillTokens)
+  const over = band.windowTicks - perPermit * band.refillTokens
+  return {
+    ticks: permits * perPermit + mulDiv(over, permits, band.refillTokens),
+    rest: mulMod(over, permits, band.refillTokens),
+  }
+}
+
+/** What was written as a fraction of another window becomes one of this band's, rounded down. */
+export function carriedFraction(fraction: number, window: number, band: Band): number {
+  return window === band.windowTicks ? fraction : mulDiv(fraction, band.windowTicks, window)
+}

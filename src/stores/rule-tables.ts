@@ -1,0 +1,112 @@
+import type { BucketGroup } from '../core/bucket-store.js'
+import { RuleTable } from './rule-table.js'
+
+/** How many identities one search for room looks at; stores of up to this size are searched completely. */
+const searchLimit = 1024
+/** Looked at in passing with every new identity, so that what nobody uses any more is forgotten without a timer. */
+const sweepStep = 2
+
+type Spare = (table: RuleTable, key: string) => boolean
+
+/**
+ * The tables of all rules, bounded together. Identities whose buckets are full or expired go first, then those nearest
+ * to it. One that is refusing is never forgotten to make room: that would hand it a fresh limit.
+ */
+export class RuleTables {
+  readonly #maxKeys: number
+  readonly #byName = new Map<string, RuleTable>()
+  readonly #byGroup = new WeakMap<BucketGroup, RuleTable>()
+  #latestGroup: BucketGroup | undefined
+  #latest = new RuleTable('')
+  #size = 0
+  #hand: Iterator<[RuleTable, string]> | undefined
+
+  constructor(maxKeys: number) {
+    this.#maxKeys = maxKeys
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  of(group: BucketGroup): RuleTable {
+    if (group === this.#latestGroup && !this.#latest.dropped) return this.#latest
+    let table = this.#byGroup.get(group)
+    if (table === undefined || table.dropped) {
+      const name = JSON.stringify([group.ruleSetId, group.ruleId, group.generation])
+      table = this.#byName.get(name) ?? new RuleTable(name)
+      this.#byName.set(name, table)
+      this.#byGroup.set(group, table)
+    }
+    this.#latestGroup = group
+    this.#latest = table
+    return table.bind(group)
+  }
+
+  /** Whether so many new identities fit, if need be by forgetting others that are not among the spared. */
+  makeRoom(needed: number, now: number, spare: Spare): boolean {
+    this.#sweep(now, spare)
+    while (this.#size + needed > this.#maxKeys) if (!this.#evict(now, spare)) return false
+    return true
+  }
+
+  add(table: RuleTable, key: string): number {
+    this.#size += 1
+    return table.add(key)
+  }
+
+  delete(table: RuleTable, key: string): void {
+    if (!table.delete(key)) return
+    this.#size -= 1
+    if (table.size > 0) return
+    table.dropped = true
+    this.#byName.delete(table.name)
+  }
+
+  clear(): void {
+    for (const table of this.#byName.values()) table.dropped = true
+    this.#byName.clear()
+    this.#hand = undefined
+    this.#size = 0
+  }
+
+  #sweep(now: number, spare: Spare): void {
+    for (let i = 0; i < sweepStep; i++) {
+      const [table, key] = this.#next() ?? []
+      if (table === undefined || key === undefined) return
+      if (table.expiresAt(key) <= now && !spare(table, key)) this.delete(table, key)
+    }
+  }
+
+  #evict(now: number, spare: Spare): boolean {
+    let best: [RuleTable, string] | undefined
+    let bestExpiry = Number.POSITIVE_INFINITY
+    for (let looked = Math.min(searchLimit, this.#size); looked > 0; looked--) {
+      const next = this.#next()
+      if (next === undefined) break
+      const expiry = next[0].expiresAt(next[1])
+      if (expiry >= bestExpiry || spare(...next)) continue
+      if (expiry > now && next[0].isRefusing(next[1], now)) continue
+      best = next
+      bestExpiry = expiry
+      if (expiry <= now) break
+    }
+    if (best !== undefined) this.delete(...best)
+    return best !== undefined
+  }
+
+  /** The next identity in an endless round over all of them. */
+  #next(): [RuleTable, string] | undefined {
+    if (this.#size === 0) return undefined
+    let step = this.#hand?.next()
+    if (step === undefined || step.done) {
+      this.#hand = everyKey(this.#byName)
+      step = this.#hand.next()
+    }
+    return step.done ? undefined : step.value
+  }
+}
+
+function* everyKey(tables: ReadonlyMap<string, RuleTable>): Generator<[RuleTable, string]> {
+  for (const table of tables.values()) for (const key of table.keys()) yield [table, key]
+}
