@@ -1,0 +1,177 @@
+/**
+ * The house keeps its shape: which part may know which, and the habits that a reviewer should not have to look for.
+ * Files are read as text; imports are always written at the start of a line, which the formatter sees to.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+/** Folder of src, what it is for, what it may import. ARCHITECTURE.md shows the same text. */
+const layers = `
+core/         the vocabulary and the decision; matching, keys, contracts, errors          nothing
+algorithms/   one pure step each                                                          core
+redis/        what Redis is good for besides buckets                                      core
+stores/       where buckets live, and decorators around them                              core algorithms redis
+rules/        documents to rules: schema, rule stores, reload                             core redis
+handlers/     who answers: standalone, or a server that is asked                          core
+http/         the edge without a framework: guard, client address, headers                core
+middleware/   one small file per framework; nothing is decided here                       core http
+gateway/      the reverse proxy                                                           core http
+simulate/     traffic in, decisions over time out                                         core algorithms
+telemetry/    metrics and decision events                                                 core
+server/       REST, events, console files, health                                         everything above
+app/          composition root: configuration to running parts                            everything above
+index.ts      what an embedder needs first                                                everything above
+cli/          one file per command                                                        app server gateway
+testing/      published contract suites, manual clock, vectors                            core algorithms stores/memory
+`.trim()
+
+/** Packages that any part may use. Clients of servers and web frameworks are not among them: only app/ knows those. */
+const sharedPackages = ['commander', 'yaml', 'zod']
+const testPackages = ['vitest', 'fast-check']
+
+interface Layer {
+  readonly name: string
+  /** Folders, or files without their extension. */
+  readonly mayImport: readonly string[]
+}
+
+function parseLayers(table: string): Layer[] {
+  const parsed: Layer[] = []
+  for (const line of table.split('\n')) {
+    const [folder = '', , allowed = ''] = line.split(/\s{2,}/)
+    const above = parsed.map((layer) => layer.name)
+    const mayImport = allowed === 'nothing' ? [] : allowed === 'everything above' ? above : allowed.split(' ')
+    parsed.push({ name: folder.replace(/\/$|\.ts$/, ''), mayImport })
+  }
+  return parsed
+}
+
+/** The modules that a source names, in import and export … from, in import() and in types. */
+function importsOf(source: string): string[] {
+  const patterns = [
+    /^(?:import|export)\s[^'"();=]*?\bfrom\s*['"]([^'"]+)['"]/gm,
+    /^import\s*['"]([^'"]+)['"]/gm,
+    /\b(?:import|require)\(\s*['"]([^'"]+)['"]/g,
+  ]
+  return patterns.flatMap((pattern) => [...source.matchAll(pattern)].map((match) => match[1] ?? ''))
+}
+
+/** `core/rule` of `core/rule.ts`: how files are named here, relative to src. */
+const withoutExtension = (file: string): string => file.replace(/\.[jt]s$/, '')
+const layerOf = (file: string): string => withoutExtension(file).split('/')[0] ?? ''
+const isTest = (file: string): boolean => file.endsWith('.test.ts')
+
+/** What is wrong with `file` importing `specifier`, or undefined. */
+function objection(file: string, specifier: string): string | undefined {
+  const layer = parseLayers(layers).find(({ name }) => name === layerOf(file))
+  if (!layer) return `${file} is in no layer of the table`
+  if (specifier.startsWith('node:')) return undefined
+  if (!specifier.startsWith('.')) {
+    const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
+    const known = layer.name === 'app' || sharedPackages.includes(name) || (isTest(file) && testPackages.includes(name))
+    return known ? undefined : `${file} imports ${name}`
+  }
+  const target = withoutExtension(posix.join(posix.dirname(file), specifier))
+  const allowed = [layer.name, ...layer.mayImport, ...(isTest(file) ? ['testing'] : [])]
+  const known = allowed.some((place) => target === place || target.startsWith(`${place}/`))
+  return known ? undefined : `${file} imports ${target}`
+}
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const paths = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).map((path) =>
+  path.replaceAll('\\', '/'),
+)
+const sources = new Map(
+  paths.filter((path) => path.endsWith('.ts')).map((path) => [path, readFileSync(join(root, 'src', path), 'utf8')]),
+)
+const filesWhere = (test: (source: string, file: string) => boolean): string[] =>
+  [...sources].filter(([file, source]) => test(source, file)).map(([file]) => file)
+
+describe('the table of layers', () => {
+  it('points down only: every layer imports what stands above it in the list', () => {
+    const seen: string[] = []
+    for (const { name, mayImport } of parseLayers(layers)) {
+      for (const place of mayImport) expect(seen, `${name} may import ${place}`).toContain(place.split('/')[0])
+      seen.push(name)
+    }
+  })
+
+  it('is shown in ARCHITECTURE.md, word for word', () => {
+    expect(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')).toContain(`\n${layers}\n`)
+  })
+
+  it('is kept by every import in src', () => {
+    expect(sources.size).toBeGreaterThan(0)
+    const found = [...sources].flatMap(([file, source]) => importsOf(source).map((name) => objection(file, name)))
+    expect(found.filter((problem) => problem !== undefined)).toEqual([])
+  })
+
+  it('has every file of src in one of its layers', () => {
+    const names = parseLayers(layers).map(({ name }) => name)
+    expect(filesWhere((_, file) => !names.includes(layerOf(file)))).toEqual([])
+  })
+})
+
+describe('the check itself', () => {
+  it('finds every way of naming a module', () => {
+    const source = [
+      "import { a } from './a.js'",
+      "import type { B } from './b.js'",
+      'import {\n  type C,\n  d,\n} from "./c.js"',
+      "export * from './d.js'",
+      "export { e } from './e.js'",
+      "import './f.js'",
+      "const g = await import('./g.js')",
+      "type H = import('./h.js').H",
+      " * import { notThis } from 'a comment'",
+      "export const text = 'not from'",
+    ].join('\n')
+    expect(importsOf(source).sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `./${name}.js`))
+  })
+
+  it.each([
+    ['core/rule.ts', '../stores/memory.js'],
+    ['algorithms/token-bucket.ts', '../stores/memory.js'],
+    ['stores/memory.ts', '../testing/manual-clock.js'],
+    ['testing/index.ts', '../stores/redis.js'],
+    ['middleware/express.ts', 'express'],
+    ['stores/redis.ts', 'ioredis'],
+    ['rules/mongo.ts', 'mongodb'],
+    ['core/rule.ts', 'vitest'],
+    ['core/rule.ts', '../../package.json'],
+    ['elsewhere/x.ts', 'node:fs'],
+  ])('objects when %s imports %s', (file, specifier) => {
+    expect(objection(file, specifier)).toBeTypeOf('string')
+  })
+
+  it.each([
+    ['core/rule.ts', './decision.js'],
+    ['stores/memory.ts', '../core/clock.js'],
+    ['stores/memory.test.ts', '../testing/index.js'],
+    ['testing/index.ts', '../stores/memory.js'],
+    ['app/connect.ts', 'ioredis'],
+    ['rules/document.ts', 'yaml'],
+    ['core/rule.test.ts', 'vitest'],
+    ['index.ts', './stores/memory.js'],
+  ])('is content when %s imports %s', (file, specifier) => {
+    expect(objection(file, specifier)).toBeUndefined()
+  })
+})
+
+describe('habits', () => {
+  it('has no default exports: a thing has one name everywhere', () => {
+    expect(filesWhere((source) => /^export default\b|^export\s*\{[^}]*\bas default\b/m.test(source))).toEqual([])
+  })
+
+  it('has no folders for things without a place', () => {
+    expect(paths.filter((path) => /(^|\/)(utils?|types|helpers?|common|misc)$/.test(path))).toEqual([])
+  })
+
+  it('has no file longer than 400 lines', () => {
+    const tooLong = (source: string, file: string): boolean =>
+      source.trimEnd().split('\n').length > 400 && !file.endsWith('.generated.ts')
+    expect(filesWhere(tooLong)).toEqual([])
+  })
+})
