@@ -1,0 +1,216 @@
+/**
+ * `scripts/bootstrap.mjs` in a small project that has the real configuration, the real compiler and three source
+ * files. npm is played by a script, since these tests must not need a network; `.ci/run` in a clean clone uses the real one.
+ */
+import { spawn } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+let project: string
+
+beforeEach(() => {
+  project = mkdtempSync(join(tmpdir(), 'fluxgate-bootstrap-'))
+  for (const name of ['scripts', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']) {
+    cpSync(join(root, name), join(project, name), { recursive: true })
+  }
+  write('src/index.ts', "export { one } from './one.js'\n")
+  write('src/one.ts', 'export const one: number = 1\n')
+  write('src/cli/main.ts', '#!/usr/bin/env node\nprocess.stdout.write("ran")\n')
+  write('npm.mjs', workingNpm)
+})
+
+afterEach(() => rmSync(project, { recursive: true, force: true }))
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(join(project, file)), { recursive: true })
+  writeFileSync(join(project, file), text)
+}
+
+const read = (file: string): string => readFileSync(join(project, file), 'utf8')
+const exists = (file: string): boolean => existsSync(join(project, file))
+
+/** Fills node_modules with links to the real packages, and notes each call. */
+const workingNpm = `
+  import { appendFileSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+  const packages = ${JSON.stringify(join(root, 'node_modules'))}
+  appendFileSync('npm-calls', process.argv.slice(2).join(' ') + '\\n')
+  rmSync('node_modules', { recursive: true, force: true })
+  mkdirSync('node_modules')
+  for (const name of readdirSync(packages)) {
+    if (!name.startsWith('.')) symlinkSync(packages + '/' + name, 'node_modules/' + name)
+  }
+`
+const unreachableNpm = `
+  console.error('npm error code EAI_AGAIN\\nnpm error request to the registry failed, reason: getaddrinfo EAI_AGAIN')
+  process.exit(1)
+`
+/** Stops in the middle, with some packages in place, for as long as its parent lives. */
+const hangingNpm = `
+  import { mkdirSync } from 'node:fs'
+  mkdirSync('node_modules/typescript', { recursive: true })
+  const parent = process.ppid
+  setInterval(() => process.ppid === parent || process.exit(), 50)
+`
+
+interface Result {
+  readonly status: number | null
+  readonly said: string
+  readonly tookMs: number
+}
+
+function start(nodeArguments: string[] = []) {
+  const startedAt = performance.now()
+  const env = { ...process.env, npm_execpath: join(project, 'npm.mjs') }
+  const child = spawn(process.execPath, [...nodeArguments, 'scripts/bootstrap.mjs'], { cwd: project, env })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+  }
+  const ended = new Promise<Result>((resolve) => {
+    child.once('close', (status) => resolve({ status, said, tookMs: performance.now() - startedAt }))
+  })
+  return { child, ended }
+}
+
+const bootstrap = (nodeArguments?: string[]): Promise<Result> => start(nodeArguments).ended
+
+async function eventually(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
+describe('a fresh clone', () => {
+  it('is installed and built, one line each with the time it took; the next run has nothing to do or say', async () => {
+    const first = await bootstrap()
+    expect(first.said).toMatch(/^installing packages … \d+\.\d s\nbuilding … \d+\.\d s\n$/)
+    expect(first.status).toBe(0)
+    expect(read('dist/index.js')).toContain('one')
+    expect(exists('dist/index.d.ts')).toBe(true)
+    expect(statSync(join(project, 'dist/cli/main.js')).mode & 0o111).toBe(0o111)
+
+    const second = await bootstrap()
+    expect(second).toMatchObject({ status: 0, said: '' })
+    expect(second.tookMs).toBeLessThan(2_000)
+    expect(exists('.bootstrap/lock')).toBe(false)
+  })
+
+  it('is prepared once when several commands are started together', async () => {
+    const results = await Promise.all([bootstrap(), bootstrap(), bootstrap()])
+    expect(results.map((result) => result.status)).toEqual([0, 0, 0])
+    expect(results.filter((result) => result.said.includes('building')).length).toBe(1)
+    expect(read('npm-calls').trim().split('\n').length).toBe(1)
+    expect(exists('dist/cli/main.js')).toBe(true)
+  })
+
+  it('says plainly that Node is too old', async () => {
+    const pretend =
+      'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.18.3"}})'
+    const { status, said } = await bootstrap(['--import', pretend])
+    expect(status).toBe(1)
+    expect(said).toMatch(/^FluxGate needs Node\.js 20\.19 or later; this is /)
+    expect(exists('node_modules')).toBe(false)
+  })
+})
+
+describe('packages', () => {
+  it('are installed again when the lock file has changed', async () => {
+    await bootstrap()
+    write('package-lock.json', `${read('package-lock.json')}\n`)
+    expect((await bootstrap()).said).toMatch(/^installing packages …/)
+    expect(read('npm-calls').trim().split('\n').length).toBe(2)
+  })
+
+  it('are not installed again when npm was run by hand', async () => {
+    cpSync(join(root, 'node_modules/.package-lock.json'), join(project, 'record'))
+    write(
+      'npm.mjs',
+      `${workingNpm}\nimport { cpSync } from 'node:fs'\ncpSync('record', 'node_modules/.package-lock.json')`,
+    )
+    await bootstrap()
+    rmSync(join(project, 'node_modules/.fluxgate-installed'))
+    expect(await bootstrap()).toMatchObject({ status: 0, said: '' })
+  })
+
+  it('cannot be installed without a network, which is said together with what to try', async () => {
+    write('npm.mjs', unreachableNpm)
+    const { status, said } = await bootstrap()
+    expect(status).toBe(1)
+    expect(said).toMatch(/^installing packages … failed\n/)
+    expect(said).toContain('The package registry could not be reached. Check the network')
+    expect(said).not.toContain('    at ')
+  })
+
+  it('are repaired after an interrupted install', async () => {
+    write('npm.mjs', hangingNpm)
+    const interrupted = start()
+    await eventually(() => exists('node_modules/typescript'))
+    interrupted.child.kill('SIGTERM')
+    expect((await interrupted.ended).status).toBe(143)
+    expect(exists('.bootstrap/lock')).toBe(false)
+
+    write('npm.mjs', workingNpm)
+    const { status, said } = await bootstrap()
+    expect(said).toMatch(/^installing packages … .*\nbuilding … .*\n$/)
+    expect(status).toBe(0)
+  })
+
+  it('are repaired after a run that was killed and left its lock', async () => {
+    write('npm.mjs', hangingNpm)
+    const killed = start()
+    await eventually(() => exists('node_modules/typescript'))
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    expect(exists('.bootstrap/lock')).toBe(true)
+
+    write('npm.mjs', workingNpm)
+    expect((await bootstrap()).status).toBe(0)
+    expect(exists('dist/index.js')).toBe(true)
+  })
+})
+
+describe('a build', () => {
+  beforeEach(async () => {
+    await bootstrap()
+  })
+
+  it('follows a changed source, and no other output stays behind for a deleted one', async () => {
+    write('src/index.ts', 'export const two: number = 2\n')
+    rmSync(join(project, 'src/one.ts'))
+    expect((await bootstrap()).said).toMatch(/^building … \d+\.\d s\n$/)
+    expect(read('dist/index.js')).toContain('two')
+    expect(exists('dist/one.js')).toBe(false)
+    expect(exists('dist/one.d.ts')).toBe(false)
+  })
+
+  it('is not repeated for a new date or for a test', async () => {
+    utimesSync(join(project, 'src/one.ts'), new Date(), new Date())
+    write('src/one.test.ts', 'export {}\n')
+    expect(await bootstrap()).toMatchObject({ status: 0, said: '' })
+  })
+
+  it('that fails says where, and leaves what was built before', async () => {
+    write('src/one.ts', 'export const one: number = "1"\n')
+    const { status, said } = await bootstrap()
+    expect(status).toBe(1)
+    expect(said).toMatch(/^building … failed\nsrc\/one\.ts\(1,14\): error TS2322: /)
+    expect(said).toContain('The sources do not compile')
+    expect(said).not.toContain('    at ')
+    expect(read('dist/one.js')).toContain('one = 1')
+    expect((await bootstrap()).status).toBe(1)
+  })
+})
