@@ -1,0 +1,184 @@
+/**
+ * The package as its users get it: packed, unpacked as the only dependency of a project of theirs, loaded, compiled
+ * against and run. What FluxGate itself depends on is linked from here, so that no network is needed.
+ */
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { publint } from 'publint'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const project = mkdtempSync(join(tmpdir(), 'fluxgate-packaging-'))
+const installed = join(project, 'node_modules', 'fluxgate')
+
+/** `fluxgate`, `fluxgate/handlers`, …: everything in exports that is a module. */
+const entries = Object.keys(manifest.exports)
+  .filter((subpath) => !subpath.endsWith('.json'))
+  .map((subpath) => subpath.replace(/^\./, 'fluxgate'))
+
+let tarball: string
+let files: string[]
+
+beforeAll(async () => {
+  expect(await run(process.execPath, [join(root, 'scripts/bootstrap.mjs')], root)).toMatchObject({ status: 0 })
+  const packed = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', project], root)
+  expect(packed.status, packed.stderr).toBe(0)
+  const [{ filename, files: contents }] = JSON.parse(packed.stdout)
+  tarball = join(project, filename)
+  files = contents.map((file: { path: string }) => file.path)
+
+  mkdirSync(installed, { recursive: true })
+  expect(await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed])).toMatchObject({ status: 0 })
+  for (const name of [...Object.keys(manifest.dependencies), '@types/node']) link(name)
+  for (const [name, file] of Object.entries(manifest.bin)) {
+    mkdirSync(join(project, 'node_modules/.bin'), { recursive: true })
+    symlinkSync(join(installed, String(file)), join(project, 'node_modules/.bin', name))
+  }
+  write('package.json', JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
+}, 120_000)
+
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+function link(name: string): void {
+  mkdirSync(dirname(join(project, 'node_modules', name)), { recursive: true })
+  symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
+}
+
+const write = (file: string, text: string): void => writeFileSync(join(project, file), text)
+
+interface Result {
+  readonly status: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+function run(command: string, args: readonly string[], cwd = project): Promise<Result> {
+  const options = { cwd, maxBuffer: 64 * 1024 * 1024, env: { ...process.env, NODE_OPTIONS: '' } }
+  return new Promise((resolve) => {
+    execFile(command, args, options, (error, stdout, stderr) => {
+      resolve({ status: error ? Number(error.code ?? 1) : 0, stdout, stderr })
+    })
+  })
+}
+
+/** Runs a program of the consumer's and gives back what it printed as JSON. */
+async function evaluate(file: string, source: string): Promise<unknown> {
+  write(file, source)
+  const { status, stdout, stderr } = await run(process.execPath, [file])
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  return JSON.parse(stdout)
+}
+
+describe('the tarball', () => {
+  it('holds what runs, its types, the licence and the readme, and nothing else', () => {
+    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']))
+    expect(files.filter((file) => !/^(LICENSE|README\.md|package\.json|dist\/.+\.(js|d\.ts))$/.test(file))).toEqual([])
+    expect(files.filter((file) => file.includes('.test.'))).toEqual([])
+  })
+
+  it('is clean for publint, strictly', async () => {
+    const { messages } = await publint({ pkgDir: installed, pack: false, strict: true })
+    expect(messages).toEqual([])
+  })
+
+  it('has types that resolve the way the code does', async () => {
+    // What is left out, and why, is in ARCHITECTURE.md.
+    const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js')
+    const args = [attw, tarball, '--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm', '--format', 'ascii']
+    const { status, stdout, stderr } = await run(process.execPath, args)
+    expect(status, stdout + stderr).toBe(0)
+  })
+})
+
+describe('every entry', () => {
+  const specifiers = JSON.stringify(entries)
+  const byImport = `const names = {}
+    for (const entry of ${specifiers}) names[entry] = Object.keys(await import(entry)).sort()
+    console.log(JSON.stringify(names))`
+  const byRequire = `const names = {}
+    for (const entry of ${specifiers}) names[entry] = Object.keys(require(entry)).sort()
+    console.log(JSON.stringify(names))`
+
+  it('loads with import and with require(), without a warning and with the same names', async () => {
+    const imported = await evaluate('import.mjs', byImport)
+    expect(await evaluate('require.cjs', byRequire)).toEqual(imported)
+    expect(Object.keys(imported as object)).toEqual(entries)
+    for (const names of Object.values(imported as Record<string, string[]>)) expect(names).not.toEqual([])
+    expect(imported).toMatchObject({ fluxgate: expect.arrayContaining(['createLimiter', 'memoryStore']) })
+  })
+
+  it('is one and the same module both ways', async () => {
+    const source = `Promise.all(${specifiers}.map(async (entry) => {
+      const imported = await import(entry)
+      return Object.entries(require(entry)).every(([name, value]) => imported[name] === value)
+    })).then((same) => console.log(JSON.stringify(same)))`
+    expect(await evaluate('same.cjs', source)).toEqual(entries.map(() => true))
+  })
+
+  it('gives a limiter that works, three lines after it was installed', async () => {
+    const source = `const { createLimiter } = require('fluxgate')
+      const limiter = createLimiter({ capacity: 2, window: '1h' })
+      console.log(JSON.stringify([1, 2, 3].map(() => limiter.consumeSync('user:42').allowed)))`
+    expect(await evaluate('use.cjs', source)).toEqual([true, true, false])
+  })
+
+  it('says which version it is', async () => {
+    const source = `console.log(JSON.stringify(require('fluxgate/package.json').version))`
+    expect(await evaluate('version.cjs', source)).toBe(manifest.version)
+  })
+})
+
+describe('the types', () => {
+  const consumer = `
+    import { createLimiter, type Decision } from 'fluxgate'
+    import { manualClock } from 'fluxgate/testing'
+    ${entries.map((entry, index) => `export * as entry${index} from '${entry}'`).join('\n')}
+    const limiter = createLimiter({ algorithm: 'TOKEN_BUCKET', capacity: 10, window: '1s', clock: manualClock(0) })
+    export const now: Decision = limiter.consumeSync('user:42')
+    export const later: Promise<Decision> = limiter.consume('user:42', 3)
+    // @ts-expect-error a refusal is not a string
+    export const wrong: string = limiter.consumeSync('user:42')
+  `
+  const commonJsConsumer = `
+    import fluxgate = require('fluxgate')
+    export const decision: fluxgate.Decision = fluxgate.createLimiter({ capacity: 1, window: '1s' }).consumeSync('a')
+  `
+
+  async function compile(options: object, sources: Record<string, string>): Promise<void> {
+    for (const [file, source] of Object.entries(sources)) write(file, source)
+    const strictest = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true }
+    const common = {
+      ...strictest,
+      target: 'es2023',
+      lib: ['es2023'],
+      types: ['node'],
+      noEmit: true,
+      skipLibCheck: false,
+    }
+    write('tsconfig.json', JSON.stringify({ compilerOptions: { ...common, ...options }, files: Object.keys(sources) }))
+    const { status, stdout } = await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', '.'])
+    expect(status, stdout).toBe(0)
+  }
+
+  it('serve a strict project of ES modules and of CommonJS modules in Node', async () => {
+    await compile({ module: 'nodenext' }, { 'consumer.mts': consumer, 'consumer.cts': commonJsConsumer })
+  })
+
+  it('serve a strict project that is bundled', async () => {
+    await compile({ module: 'esnext', moduleResolution: 'bundler' }, { 'consumer.ts': consumer })
+  })
+})
+
+describe('the command', () => {
+  it.each(Object.entries<string>(manifest.bin))('%s is executable and runs with npx', async (name, file) => {
+    expect(statSync(join(installed, file)).mode & 0o111).toBe(0o111)
+    expect(readFileSync(join(installed, file), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
+    const { status, stdout, stderr } = await run('npx', ['--no-install', name, '--help'])
+    expect(status, stderr).toBe(0)
+    expect(stdout).toMatch(/^Usage: fluxgate /m)
+  })
+})
