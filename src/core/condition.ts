@@ -1,0 +1,58 @@
+import { FluxGateError } from './errors.js'
+import { type Cidr, inCidr, parseCidr } from './ip-address.js'
+import type { PathVariables } from './path-pattern.js'
+import type { RequestContext } from './request-context.js'
+import { compileNamedField, type ReadField, textOf } from './request-field.js'
+import type { Condition } from './rule.js'
+
+export type Predicate = (context: RequestContext, variables: PathVariables | undefined) => boolean
+
+/** All of a rule's conditions as one question; undefined when there is nothing to ask. */
+export function compileConditions(when: readonly Condition[]): Predicate | undefined {
+  const [first, ...others] = when.map(compileCondition)
+  if (!first || others.length === 0) return first
+  return (context, variables) => first(context, variables) && others.every((holds) => holds(context, variables))
+}
+
+/** Whether a rule's `when` may ask about this field. */
+export function isConditionField(field: string): boolean {
+  return field === 'clientIp' || readerOf(field) !== undefined
+}
+
+/** What a condition compares as text, or undefined if the field is unknown or is not compared as text. */
+export function readerOf(field: string): ReadField | undefined {
+  return Object.hasOwn(plainFields, field) ? plainFields[field] : compileNamedField(field)
+}
+
+const plainFields: Readonly<Record<string, ReadField>> = {
+  userId: ({ userId }) => userId,
+  apiKey: ({ apiKey }) => apiKey,
+  method: ({ method }) => method?.toUpperCase(),
+}
+
+function compileCondition({ field, values }: Condition): Predicate {
+  if (field === 'clientIp') return compileClientIp(values)
+  const read = readerOf(field)
+  if (!read)
+    throw new FluxGateError('FLUXGATE_RULES_INVALID', `A condition asks about "${field}", which no request has.`)
+  const wanted = new Set(field === 'method' ? values.map((value) => value.toUpperCase()) : values)
+  const isWanted = (value: unknown): boolean => {
+    const text = textOf(value)
+    return text !== undefined && wanted.has(text)
+  }
+  return (context, variables) => {
+    const value = read(context, variables)
+    return Array.isArray(value) ? value.some(isWanted) : isWanted(value)
+  }
+}
+
+/** What is neither an address nor a network is compared as it stands, like the identity of such a caller. */
+function compileClientIp(values: readonly string[]): Predicate {
+  const networks = values.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined)
+  const names = values.filter((value) => parseCidr(value) === undefined)
+  return ({ clientIp }) => {
+    if (!clientIp) return false
+    for (const network of networks) if (inCidr(clientIp, network)) return true
+    return names.includes(clientIp)
+  }
+}

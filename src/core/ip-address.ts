@@ -1,0 +1,152 @@
+/**
+ * IP addresses as eight groups of 16 bits. An IPv4 address is kept as its IPv4-mapped IPv6 form, which makes the two
+ * spellings the same address from the first step on.
+ */
+type Groups = Uint16Array
+
+/** A network. An IPv4 network holds no IPv6 address and the other way round. */
+export interface Cidr {
+  readonly groups: Groups
+  /** Of the 128 bits; an IPv4 /8 is 104 here. */
+  readonly prefix: number
+}
+
+/** One spelling per address: IPv4 dotted, IPv6 lower-case and compressed, no zone. Undefined if it is not an address. */
+export function canonicalIp(text: string): string | undefined {
+  return parse(text, scratch) ? format(scratch) : undefined
+}
+
+/** `10.0.0.0/8`, `2001:db8::/32`, or one address. Bits beyond the prefix are ignored. Undefined if it is none of these. */
+export function parseCidr(text: string): Cidr | undefined {
+  const slash = text.indexOf('/')
+  const address = slash === -1 ? text : text.slice(0, slash)
+  const groups: Groups = new Uint16Array(8)
+  if (!parse(address, groups)) return undefined
+  if (slash === -1) return { groups, prefix: 128 }
+  const bits = text.slice(slash + 1)
+  // A mapped address written with colons counts its prefix from the start of all 128 bits.
+  const offset = address.includes(':') ? 0 : 96
+  const prefix = /^(?:0|[1-9]\d{0,2})$/.test(bits) ? Number(bits) + offset : Number.NaN
+  if (!(prefix <= 128)) return undefined
+  mask(groups, prefix)
+  return { groups, prefix }
+}
+
+/** Whether the text is an address inside the network; what is no address is in none. */
+export function inCidr(text: string, cidr: Cidr): boolean {
+  if (!parse(text, scratch) || isIpv4(scratch) !== isIpv4(cidr.groups)) return false
+  const whole = cidr.prefix >> 4
+  for (let i = 0; i < whole; i++) if (scratch[i] !== cidr.groups[i]) return false
+  const rest = cidr.prefix & 15
+  return rest === 0 || (scratch[whole] as number) >> (16 - rest) === (cidr.groups[whole] as number) >> (16 - rest)
+}
+
+/**
+ * Whom an address counts as. One customer usually holds a whole IPv6 network, so IPv6 counts by its prefix:
+ * `2001:db8:0:100::/56`. What is no address is its own identity.
+ */
+export function ipIdentity(ip: string, ipv6Prefix = 56): string {
+  if (!ip.includes(':') || !parse(ip, scratch)) return ip
+  if (isIpv4(scratch) || ipv6Prefix >= 128) return format(scratch)
+  mask(scratch, ipv6Prefix)
+  return `${format(scratch)}/${ipv6Prefix}`
+}
+
+// Nothing here waits or calls back, so one buffer serves every parse that is over when its function returns.
+const scratch: Groups = new Uint16Array(8)
+
+function mask(groups: Groups, prefix: number): void {
+  for (let i = 0; i < 8; i++) {
+    const bits = Math.min(16, Math.max(0, prefix - 16 * i))
+    groups[i] = (groups[i] as number) & (0xffff << (16 - bits))
+  }
+}
+
+function isIpv4(groups: Groups): boolean {
+  return groups[5] === 0xffff && !(groups[0] || groups[1] || groups[2] || groups[3] || groups[4])
+}
+
+function parse(text: string, groups: Groups): boolean {
+  groups.fill(0)
+  if (text.includes(':')) return parseIpv6(text, groups)
+  groups[5] = 0xffff
+  return parseIpv4(text, 0, text.length, groups, 6)
+}
+
+/** Four decimal numbers into two groups. `010` is refused, as octal for some and decimal for others. */
+function parseIpv4(text: string, start: number, end: number, groups: Groups, index: number): boolean {
+  let at = start
+  for (let octet = 0; octet < 4; octet++) {
+    if (octet > 0 && text.charCodeAt(at++) !== 0x2e) return false
+    const first = at
+    let value = 0
+    while (at < end && at - first < 4 && isDigit(text.charCodeAt(at))) value = value * 10 + text.charCodeAt(at++) - 0x30
+    if (at === first || value > 255 || (at - first > 1 && text.charCodeAt(first) === 0x30)) return false
+    const group = index + (octet >> 1)
+    groups[group] = ((groups[group] as number) << 8) | value
+  }
+  return at === end
+}
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+
+function parseIpv6(text: string, groups: Groups): boolean {
+  const zone = text.indexOf('%')
+  const end = zone === -1 ? text.length : zone
+  let at = 0
+  let count = 0
+  let gap = -1
+  while (at < end) {
+    // A colon separates two groups; two colons, once, stand for the zeros that are missing.
+    if (text.charCodeAt(at) === colon && text.charCodeAt(at + 1) === colon && gap === -1) {
+      gap = count
+      at += 2
+      if (at === end) break
+    } else if (count > 0 && text.charCodeAt(at++) !== colon) return false
+    if (count === 8) return false
+    const first = at
+    let value = 0
+    while (at < end && at - first < 5 && hexDigit(text.charCodeAt(at)) >= 0)
+      value = value * 16 + hexDigit(text.charCodeAt(at++))
+    if (text.charCodeAt(at) === 0x2e && count <= 6) {
+      if (!parseIpv4(text, first, end, groups, count)) return false
+      count += 2
+      break
+    }
+    if (at === first || at - first > 4) return false
+    groups[count++] = value
+  }
+  if (gap === -1) return count === 8
+  const tail = 8 - (count - gap)
+  groups.copyWithin(tail, gap, count)
+  groups.fill(0, gap, tail)
+  return count < 8
+}
+
+const colon = 0x3a
+
+function hexDigit(code: number): number {
+  if (isDigit(code)) return code - 0x30
+  const letter = (code | 0x20) - 0x61
+  return letter >= 0 && letter < 6 ? letter + 10 : -1
+}
+
+/** RFC 5952: the longest run of two or more zero groups, the first of equals, becomes `::`. */
+function format(groups: Groups): string {
+  if (isIpv4(groups)) {
+    const [high = 0, low = 0] = groups.subarray(6)
+    return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
+  }
+  let start = 0
+  let length = 1
+  for (let i = 0, run = 0; i < 8; i++) {
+    run = groups[i] === 0 ? run + 1 : 0
+    if (run > length) {
+      length = run
+      start = i + 1 - run
+    }
+  }
+  const hex = Array.from(groups, (group) => group.toString(16))
+  if (length === 1) return hex.join(':')
+  return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`
+}
