@@ -16,14 +16,13 @@ export const leakyBucket: Algorithm<LevelState> = {
   /** A patience shorter than the queue refuses too: the caller would not wait for its turn. */
   step(state, band, permits, now, patience): Step<LevelState> {
     const room = roomAt(state, band, now)
-    const delay = exactTicksUntil(room, band.capacity, band)
-    const wait = waitFor(room, band, permits, patience, delay)
+    const wait = waitFor(room, band, permits, patience)
     const allowed = permits === 0 || wait === 0
     const after = allowed && permits > 0 ? { whole: room.whole - permits, fraction: room.fraction } : room
     const steppedBack = state !== undefined && now < (state[2] as number)
     return {
       allowed,
-      delay: allowed && permits > 0 ? delay : 0,
+      delay: allowed && permits > 0 ? exactTicksUntil(room, band.capacity, band) : 0,
       retryAfter: allowed ? 0 : wait,
       remaining: Math.max(0, after.whole),
       resetAt: now + ticksUntil(after, band.capacity, band),
@@ -44,10 +43,10 @@ export const leakyBucket: Algorithm<LevelState> = {
   },
 }
 
-function waitFor(room: Level, band: Band, permits: number, patience: number, delay: number): number {
+function waitFor(room: Level, band: Band, permits: number, patience: number): number {
   if (permits > band.capacity) return Number.POSITIVE_INFINITY
   const untilRoom = ticksUntil(room, permits, band)
-  return patience === 0 ? untilRoom : Math.max(untilRoom, Math.ceil(delay - patience))
+  return patience === 0 ? untilRoom : Math.max(untilRoom, ticksUntil(room, band.capacity, band) - patience)
 }
 
 function roomAt(state: LevelState | undefined, band: Band, now: number): Level {

@@ -44,7 +44,9 @@ export function exactTicksUntil(level: Level, target: number, band: Band): numbe
   const missing = target - level.whole
   if (missing <= 0) return 0
   const { ticks, rest } = ticksFor(missing, band)
-  return ticks + (rest - level.fraction) / band.refillTokens
+  const over = rest - level.fraction
+  const whole = Math.floor(over / band.refillTokens)
+  return ticks + whole + (over - whole * band.refillTokens) / band.refillTokens
 }
 
 /** The time `permits` take to refill: whole ticks, and a rest in units of tick / refillTokens. */

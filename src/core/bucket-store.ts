@@ -39,12 +39,13 @@ export interface ChargeResult {
   readonly bands: readonly BandResult[]
 }
 
-/** Permits to take back: `grantedAt` is the tick they were granted for (the decision's time plus its delay). */
+/** Permits to take back from every band of a rule. */
 export interface Refund {
   readonly group: BucketGroup
   readonly key: string
   readonly permits: number
-  readonly grantedAt?: number
+  /** Per band, the tick its permits were granted for: the decision's time plus that band's delay. Left out: now. */
+  readonly grantedAt?: readonly number[] | undefined
 }
 
 /**

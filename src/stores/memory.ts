@@ -2,7 +2,6 @@ import type { Step } from '../core/algorithm.js'
 import type { BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
-import type { RuleTable } from './rule-table.js'
 import { RuleTables } from './rule-tables.js'
 
 export interface MemoryStoreOptions {
@@ -73,7 +72,7 @@ class Memory implements MemoryStore {
 
   async refund(refunds: readonly Refund[]): Promise<void> {
     const now = ticks(this.#clock)
-    for (const { group, key, permits, grantedAt = now } of refunds)
+    for (const { group, key, permits, grantedAt } of refunds)
       this.#tables.of(group).refund(key, permits, now, grantedAt)
   }
 

@@ -80,12 +80,15 @@ export class RuleTable {
   }
 
   /** Gives back what the bands still hold of a grant; an identity without buckets stays without. */
-  refund(key: string, permits: number, now: number, grantedAt: number): void {
+  refund(key: string, permits: number, now: number, grantedAt?: readonly number[]): void {
     const slot = this.#slots.get(key)
     if (slot === undefined) return
-    for (const { algorithm, band, buckets } of this.#columns) {
+    for (const [index, { algorithm, band, buckets }] of this.#columns.entries()) {
       const state = buckets.read(slot)
-      const change = state === undefined ? undefined : algorithm.refund(state, band, permits, now, grantedAt)
+      if (state === undefined) continue
+      const change =
+        algorithm.refund(state, band, permits, now, grantedAt?.[index] ?? now) ??
+        algorithm.step(state, band, 0, now, 0).change
       if (change !== undefined) buckets.write(slot, change)
     }
   }

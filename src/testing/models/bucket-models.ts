@@ -1,0 +1,135 @@
+import type { Band } from '../../core/rule.js'
+import { answerAt, divideDown, divideUp, larger, type Model, sizes, smaller } from './model.js'
+
+/** As last written. Units are 1/window permit, so that each tick adds or drains exactly `refillTokens` of them. */
+interface Written {
+  readonly units: bigint
+  readonly at: bigint
+  readonly window: bigint
+}
+
+export function tokenModel(from?: Written): Model {
+  let written = from
+  /** The level at the instant of the last touch. */
+  let units = 0n
+  const write = (value: bigint, band: Band, now: bigint): void => {
+    units = value
+    written = { units, at: now, window: sizes(band).window }
+  }
+  return {
+    touch(band, now) {
+      const { capacity, refill, window } = sizes(band)
+      units = capacity * window
+      if (written === undefined) return
+      const level = carried(written.units, written.window, window)
+      units = smaller(capacity * window, level + larger(0n, now - written.at) * refill)
+      if (now < written.at) write(units, band, now)
+    },
+    ask(band, permits, now, patience) {
+      const { capacity, refill, window } = sizes(band)
+      if (permits > capacity) return answerAt(undefined, now, patience)
+      return answerAt(now + larger(0n, divideUp(permits * window - units, refill)), now, patience)
+    },
+    charge: (band, permits, now) => write(units - permits * sizes(band).window, band, now),
+    refund(band, permits, now) {
+      if (written === undefined) return
+      const { capacity, window } = sizes(band)
+      write(smaller(units + permits * window, capacity * window), band, now)
+    },
+    remaining: (band) => larger(0n, divideDown(units, sizes(band).window)),
+    resetAt(band, now) {
+      const { capacity, refill, window } = sizes(band)
+      return now + divideUp(capacity * window - units, refill)
+    },
+    isSpent: (band) => units >= sizes(band).capacity * sizes(band).window,
+    copy: () => tokenModel(written),
+  }
+}
+
+export function leakyModel(from?: Written): Model {
+  let written = from
+  /** The water at the instant of the last touch. */
+  let water = 0n
+  const write = (value: bigint, band: Band, now: bigint): void => {
+    water = value
+    written = { units: water, at: now, window: sizes(band).window }
+  }
+  return {
+    touch(band, now) {
+      const { capacity, refill, window } = sizes(band)
+      water = 0n
+      if (written === undefined) return
+      const kept = -carried(-written.units, written.window, window)
+      water = larger(0n, smaller(capacity * window, kept) - larger(0n, now - written.at) * refill)
+      if (now < written.at) write(water, band, now)
+    },
+    ask(band, permits, now, patience) {
+      const { capacity, refill, window } = sizes(band)
+      if (permits > capacity) return answerAt(undefined, now, patience)
+      const untilRoom = larger(0n, divideUp(water + (permits - capacity) * window, refill))
+      const tooLong = patience === 0n ? 0n : larger(0n, divideUp(water - patience * refill, refill))
+      const retryAfter = larger(untilRoom, tooLong)
+      if (retryAfter > 0n) return { allowed: false, grantedAt: now, delay: 0, retryAfter }
+      const delay = Number(water / refill) + Number(water % refill) / Number(refill)
+      return { allowed: true, grantedAt: now + divideUp(water, refill), delay, retryAfter: 0n }
+    },
+    charge: (band, permits, now) => write(water + permits * sizes(band).window, band, now),
+    /** The permits come back unless somebody is queued behind them. */
+    refund(band, permits, now, grantedAt) {
+      if (written === undefined) return
+      const { refill, window } = sizes(band)
+      const left = larger(0n, water - permits * window)
+      if (grantedAt <= now || now + divideUp(left, refill) <= grantedAt) write(left, band, now)
+    },
+    remaining(band) {
+      const { capacity, window } = sizes(band)
+      return divideDown(capacity * window - water, window)
+    },
+    resetAt: (band, now) => now + divideUp(water, sizes(band).refill),
+    isSpent: () => water === 0n,
+    copy: () => leakyModel(written),
+  }
+}
+
+/** Refilled at once at the end of each interval; intervals start when a full bucket is used. */
+export function intervalModel(from?: { tokens: bigint; start: bigint }): Model {
+  let written = from
+  let tokens = 0n
+  let start = 0n
+  const instantOf = (target: bigint, band: Band, now: bigint): bigint =>
+    target <= tokens ? now : start + divideUp(target - tokens, sizes(band).refill) * sizes(band).window
+  return {
+    touch(band, now) {
+      const { capacity, refill, window } = sizes(band)
+      tokens = capacity
+      start = now
+      if (written === undefined) return
+      if (now < written.start) written = { ...written, start: now }
+      const turns = (now - written.start) / window
+      tokens = smaller(capacity, written.tokens + turns * refill)
+      if (tokens < capacity) start = written.start + turns * window
+    },
+    ask(band, permits, now, patience) {
+      return answerAt(permits > sizes(band).capacity ? undefined : instantOf(permits, band, now), now, patience)
+    },
+    charge(_band, permits) {
+      tokens -= permits
+      written = { tokens, start }
+    },
+    refund(band, permits) {
+      if (written === undefined) return
+      tokens = smaller(sizes(band).capacity, tokens + permits)
+      written = { tokens, start }
+    },
+    remaining: () => larger(0n, tokens),
+    resetAt: (band, now) => instantOf(sizes(band).capacity, band, now),
+    isSpent: (band) => tokens >= sizes(band).capacity,
+    copy: () => intervalModel(written),
+  }
+}
+
+/** Whole permits stay; a fraction is rounded down to the new window's. */
+function carried(units: bigint, from: bigint, to: bigint): bigint {
+  const whole = divideDown(units, from)
+  return whole * to + ((units - whole * from) * to) / from
+}

@@ -1,0 +1,95 @@
+import type { BandResult, BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../../core/bucket-store.js'
+import { type Clock, ticks } from '../../core/clock.js'
+import type { AlgorithmName, Band } from '../../core/rule.js'
+import { intervalModel, leakyModel, tokenModel } from './bucket-models.js'
+import type { Answer, Model } from './model.js'
+import { fixedWindowModel, slidingCounterModel, slidingLogModel } from './window-models.js'
+
+const models: Record<AlgorithmName, () => Model> = {
+  TOKEN_BUCKET: tokenModel,
+  LEAKY_BUCKET: leakyModel,
+  FIXED_WINDOW: fixedWindowModel,
+  SLIDING_WINDOW_LOG: slidingLogModel,
+  SLIDING_WINDOW_COUNTER: slidingCounterModel,
+}
+
+export interface ReferenceStore extends BucketStore {
+  /** Per band: whether the bucket now means the same as one that was never used. */
+  spent(group: BucketGroup, key: string): boolean[]
+}
+
+/** A bucket store made of the models: what every other store is compared with. Slow and unbounded on purpose. */
+export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
+  const buckets = new Map<string, Model>()
+  const name = (group: BucketGroup, band: Band, key: string): string =>
+    JSON.stringify([group.ruleSetId, group.ruleId, group.generation, band.label, band.algorithm, band.refill, key])
+
+  const model = (group: BucketGroup, band: Band, key: string, now: bigint): Model => {
+    const id = name(group, band, key)
+    const bucket = buckets.get(id) ?? (band.refill === 'INTERVAL' ? intervalModel() : models[band.algorithm]())
+    buckets.set(id, bucket)
+    bucket.touch(band, now)
+    return bucket
+  }
+
+  return {
+    async charge(demands, peek): Promise<ChargeResult> {
+      const now = BigInt(ticks(clock))
+      const claims = demands.map((demand) => claim(demand, model, now))
+      const granted = claims.every(({ demand, allowed }) => allowed || demand.shadow)
+      const bands = claims.flatMap(({ demand, asked, allowed }) =>
+        asked.map(({ band, bucket, answer }) => {
+          if (!granted || !allowed) return view(bucket, band, now, { ...answer, delay: 0 })
+          const charged = peek ? bucket.copy() : bucket
+          charged.touch(band, now)
+          charged.charge(band, BigInt(demand.permits), now, answer.grantedAt)
+          return view(charged, band, now, answer)
+        }),
+      )
+      return { granted, now: Number(now), bands }
+    },
+    async refund(refunds: readonly Refund[]) {
+      const now = BigInt(ticks(clock))
+      for (const { group, key, permits, grantedAt } of refunds)
+        for (const [index, band] of group.bands.entries()) {
+          if (!buckets.has(name(group, band, key))) continue
+          const at = grantedAt?.[index] === undefined ? now : BigInt(Math.ceil(grantedAt[index]))
+          model(group, band, key, now).refund(band, BigInt(permits), now, at)
+        }
+    },
+    spent(group, key) {
+      const now = BigInt(ticks(clock))
+      return group.bands.map((band) => {
+        const copy = buckets.get(name(group, band, key))?.copy()
+        copy?.touch(band, now)
+        return copy?.isSpent(band, now) ?? true
+      })
+    },
+    async reset(group, key) {
+      for (const band of group.bands) buckets.delete(name(group, band, key))
+    },
+    async close() {
+      buckets.clear()
+    },
+  }
+}
+
+type Find = (group: BucketGroup, band: Band, key: string, now: bigint) => Model
+
+function claim(demand: Demand, model: Find, now: bigint) {
+  const asked = demand.group.bands.map((band) => {
+    const bucket = model(demand.group, band, demand.key, now)
+    return { band, bucket, answer: bucket.ask(band, BigInt(demand.permits), now, BigInt(demand.patience)) }
+  })
+  return { demand, asked, allowed: asked.every(({ answer }) => answer.allowed) }
+}
+
+function view(bucket: Model, band: Band, now: bigint, answer: Answer): BandResult {
+  return {
+    allowed: answer.allowed,
+    delay: answer.delay,
+    retryAfter: answer.retryAfter === undefined ? Number.POSITIVE_INFINITY : Number(answer.retryAfter),
+    remaining: Number(bucket.remaining(band, now)),
+    resetAt: Number(bucket.resetAt(band, now)),
+  }
+}

@@ -1,0 +1,181 @@
+import type { Band } from '../../core/rule.js'
+import { answerAt, divideDown, divideUp, larger, type Model, sizes, smaller } from './model.js'
+
+interface Grant {
+  readonly at: bigint
+  permits: bigint
+}
+
+/** What is particular to an algorithm that looks back over a window, in terms of all grants there ever were. */
+interface Lookback {
+  /** The first instant, from `now` on, at which the permits fit. */
+  earliest(history: History, band: Band, permits: bigint, now: bigint): bigint
+  /** How far grants move when time steps back from one instant to another. */
+  shift(band: Band, from: bigint, to: bigint): bigint
+  /** Which grants count as made for `grantedAt`; undefined when it is too late to take any of them back. */
+  refundable(history: History, band: Band, now: bigint, grantedAt: bigint): ((grant: Grant) => boolean) | undefined
+  remaining(history: History, band: Band, now: bigint): bigint
+  resetAt(history: History, band: Band, now: bigint): bigint
+  isSpent(history: History, band: Band, now: bigint): boolean
+}
+
+interface History {
+  grants: Grant[]
+  /** Nobody is let in before somebody who asked earlier. */
+  newest: bigint | undefined
+  writtenAt: bigint | undefined
+}
+
+function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: History): Model {
+  const history: History = {
+    grants: from?.grants.map((grant) => ({ ...grant })) ?? [],
+    newest: from?.newest,
+    writtenAt: from?.writtenAt,
+  }
+  return {
+    touch(band, now) {
+      if (history.writtenAt === undefined || now >= history.writtenAt) return
+      const shift = lookback.shift(band, history.writtenAt, now)
+      history.grants = history.grants.map(({ at, permits }) => ({ at: at + shift, permits }))
+      if (history.newest !== undefined) history.newest += shift
+      history.writtenAt = now
+    },
+    ask(band, permits, now, patience) {
+      if (permits > sizes(band).capacity) return answerAt(undefined, now, patience)
+      return answerAt(lookback.earliest(history, band, permits, now), now, patience)
+    },
+    charge(_band, permits, now, grantedAt) {
+      history.grants.push({ at: grantedAt, permits })
+      history.newest = grantedAt
+      history.writtenAt = now
+    },
+    refund(band, permits, now, grantedAt) {
+      const matches = lookback.refundable(history, band, now, grantedAt)
+      if (history.writtenAt === undefined || matches === undefined) return
+      let left = permits
+      for (const grant of history.grants.filter(matches).toReversed()) {
+        const taken = smaller(left, grant.permits)
+        grant.permits -= taken
+        left -= taken
+      }
+      history.grants = history.grants.filter((grant) => grant.permits > 0n)
+      if (forgetsEmptied) history.newest = history.grants.at(-1)?.at
+      history.writtenAt = now
+    },
+    remaining: (band, now) => lookback.remaining(history, band, now),
+    resetAt: (band, now) => lookback.resetAt(history, band, now),
+    isSpent: (band, now) => lookback.isSpent(history, band, now),
+    copy: () => lookbackModel(lookback, forgetsEmptied, history),
+  }
+}
+
+/** Permits granted for instants after `from` and up to `to`. */
+function count(history: History, from: bigint, to: bigint): bigint {
+  return history.grants.reduce((sum, { at, permits }) => (at > from && at <= to ? sum + permits : sum), 0n)
+}
+
+const forEver = 2n ** 64n
+
+const startOf = (tick: bigint, { windowTicks }: Band): bigint =>
+  divideDown(tick, BigInt(windowTicks)) * BigInt(windowTicks)
+
+const inWindow = (history: History, start: bigint, band: Band): bigint =>
+  count(history, start - 1n, start + BigInt(band.windowTicks) - 1n)
+
+/** The window that counts: the current one, or the one that callers are already waiting for. */
+const openWindow = (history: History, band: Band, now: bigint): bigint =>
+  larger(startOf(now, band), startOf(history.newest ?? now, band))
+
+const aligned = {
+  shift: (band: Band, from: bigint, to: bigint) => startOf(to, band) - startOf(from, band),
+  resetAt: (history: History, band: Band, now: bigint) => openWindow(history, band, now) + BigInt(band.windowTicks),
+}
+
+export const fixedWindowModel = (): Model =>
+  lookbackModel(
+    {
+      ...aligned,
+      earliest(history, band, permits, now) {
+        const { capacity, window } = sizes(band)
+        const open = openWindow(history, band, now)
+        return larger(now, inWindow(history, open, band) + permits <= capacity ? open : open + window)
+      },
+      refundable(history, band, now, grantedAt) {
+        const window = startOf(grantedAt, band)
+        return window === openWindow(history, band, now) ? ({ at }) => startOf(at, band) === window : undefined
+      },
+      remaining(history, band, now) {
+        const open = openWindow(history, band, now)
+        return open > now ? 0n : larger(0n, sizes(band).capacity - inWindow(history, open, band))
+      },
+      isSpent: (history, band, now) => count(history, startOf(now, band) - 1n, forEver) === 0n,
+    },
+    false,
+  )
+
+/** The count at an instant, times the window, so that the weight of the previous window stays whole. */
+function weighted(history: History, band: Band, at: bigint): bigint {
+  const { window } = sizes(band)
+  const start = startOf(at, band)
+  return inWindow(history, start - window, band) * (window - (at - start)) + inWindow(history, start, band) * window
+}
+
+export const slidingCounterModel = (): Model =>
+  lookbackModel(
+    {
+      ...aligned,
+      /** Asks the definition itself, window after window, by bisection within each. */
+      earliest(history, band, permits, now) {
+        const { capacity, window } = sizes(band)
+        const fits = (at: bigint): boolean => weighted(history, band, at) + permits * window <= capacity * window
+        let start = openWindow(history, band, now)
+        while (!fits(start + window - 1n)) start += window
+        let low = larger(start, now)
+        let high = start + window - 1n
+        while (low < high) {
+          const middle = (low + high) / 2n
+          if (fits(middle)) high = middle
+          else low = middle + 1n
+        }
+        return low
+      },
+      refundable(history, band, now, grantedAt) {
+        const open = openWindow(history, band, now)
+        const window = startOf(grantedAt, band)
+        const known = window === open || window === open - sizes(band).window
+        return known ? ({ at }) => startOf(at, band) === window : undefined
+      },
+      remaining(history, band, now) {
+        const { capacity, window } = sizes(band)
+        if (openWindow(history, band, now) > now) return 0n
+        return larger(0n, capacity - divideUp(weighted(history, band, now), window))
+      },
+      isSpent: (history, band, now) => count(history, startOf(now, band) - sizes(band).window - 1n, forEver) === 0n,
+    },
+    false,
+  )
+
+export const slidingLogModel = (): Model =>
+  lookbackModel(
+    {
+      earliest(history, band, permits, now) {
+        const { capacity, window } = sizes(band)
+        const from = larger(now, history.newest ?? now)
+        const leaving = history.grants.map(({ at }) => at + window).filter((at) => at > from)
+        return [from, ...leaving].find((at) => count(history, at - window, at) + permits <= capacity) as bigint
+      },
+      shift: (_band, from, to) => to - from,
+      refundable:
+        (_history, _band, _now, grantedAt) =>
+        ({ at }) =>
+          at <= grantedAt,
+      remaining(history, band, now) {
+        const { capacity, window } = sizes(band)
+        return (history.newest ?? now) > now ? 0n : larger(0n, capacity - count(history, now - window, now))
+      },
+      resetAt: (history, band, now) =>
+        history.newest === undefined ? now : larger(now, history.newest + sizes(band).window),
+      isSpent: (history, band, now) => count(history, now - sizes(band).window, forEver) === 0n,
+    },
+    true,
+  )
