@@ -1,0 +1,51 @@
+import type { FluxGateError } from '../core/errors.js'
+import { jsonMistake, type TextMistake } from './json-text.js'
+import { noMistakes, rulesInvalid } from './mistakes.js'
+import { readYaml } from './yaml-text.js'
+
+export type DocumentFormat = 'yaml' | 'json'
+
+/** In characters. YAML takes far longer to read than JSON, and a process that reloads still has requests to answer. */
+export const maxDocumentLength: Readonly<Record<DocumentFormat, number>> = { yaml: 4 * 2 ** 20, json: 16 * 2 ** 20 }
+
+/** After the first few, syntax mistakes are echoes of earlier ones. */
+const maxSyntaxMistakes = 20
+
+export const formatOf = (path: string): DocumentFormat => (path.toLowerCase().endsWith('.json') ? 'json' : 'yaml')
+
+/** Text → document, or a FluxGateError with the line and column of each mistake. */
+export function parseDocument(text: string, format: DocumentFormat, source = 'The rules'): unknown {
+  const max = maxDocumentLength[format]
+  if (text.length > max) {
+    const advice = format === 'yaml' ? `; JSON may have ${maxDocumentLength.json}` : ''
+    const message = `found ${text.length} characters of ${format.toUpperCase()}; allowed: ${max}${advice}`
+    throw syntaxError(source, text, [{ offset: 0, message }])
+  }
+  const body = text.startsWith('\ufeff') ? text.slice(1) : text
+  return format === 'json' ? fromJson(body, source) : fromYaml(body, source)
+}
+
+function fromJson(text: string, source: string): unknown {
+  const mistake = jsonMistake(text)
+  if (mistake !== undefined) throw syntaxError(source, text, [mistake])
+  return JSON.parse(text)
+}
+
+function fromYaml(text: string, source: string): unknown {
+  const { value, mistakes } = readYaml(text)
+  if (mistakes.length > 0) throw syntaxError(source, text, mistakes)
+  return value
+}
+
+function syntaxError(source: string, text: string, mistakes: readonly TextMistake[]): FluxGateError {
+  const located = noMistakes()
+  for (const { offset, message } of mistakes.slice(0, maxSyntaxMistakes)) {
+    located.add(placeIn(text, offset), message)
+  }
+  return rulesInvalid(source, located)
+}
+
+function placeIn(text: string, offset: number): string {
+  const lines = text.slice(0, offset).split(/\r\n|\r|\n/)
+  return `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`
+}

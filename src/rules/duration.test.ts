@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { FluxGateError } from '../core/errors.js'
+import { durationText, durationTicks, parseDuration } from './duration.js'
+
+describe('durations', () => {
+  it.each([
+    ['1ms', 1_000],
+    ['500ms', 500_000],
+    ['1.5ms', 1_500],
+    ['0.001s', 1_000],
+    ['1s', 1_000_000],
+    ['1.5s', 1_500_000],
+    ['1m', 60_000_000],
+    ['1 m', 60_000_000],
+    ['2h', 7_200_000_000],
+    ['0.5d', 43_200_000_000],
+    ['366d', 31_622_400_000_000],
+    [0, 0],
+    [0.5, 500_000],
+    [0.1, 100_000],
+    [0.000001, 1],
+    [1.000001, 1_000_001],
+    [60, 60_000_000],
+  ])('%s is %d µs', (value, ticks) => {
+    expect(parseDuration(value)).toBe(ticks)
+  })
+
+  it.each([
+    ...['', '1', '60', 'm', '1M', '1w', '1h30m', '-1s', '+1s', '1e3s', '.5s', '1.s', '1  s', ' 1s', '0x1s', '1us'],
+    ...[
+      '0.0000001s',
+      `${'9'.repeat(50)}s`,
+      '999999999999d',
+      -1,
+      -0.5,
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      1e-7,
+      1e21,
+    ],
+    ...[0.0000015, null, undefined, true, [], {}, 10n],
+  ])('%s is none', (value) => {
+    expect(durationTicks(value)).toBeUndefined()
+    expect(() => parseDuration(value)).toThrow(FluxGateError)
+  })
+
+  it('says what it found and what it takes', () => {
+    expect(() => parseDuration('ten')).toThrow(
+      'Not a duration: found "ten"; allowed: a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d.',
+    )
+  })
+
+  it.each([
+    [86_400_000_000, '1d'],
+    [90_000_000_000, '25h'],
+    [5_400_000_000, '90m'],
+    [90_000_000, '90s'],
+    [1_500_000, '1500ms'],
+    [1_001, '1001us'],
+  ])('%d µs is shown as %s', (ticks, text) => {
+    expect(durationText(ticks)).toBe(text)
+  })
+})

@@ -1,0 +1,25 @@
+import { resolve } from 'node:path'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { formatOf, parseDocument } from './document.js'
+import { readRulesFile } from './rules-file.js'
+import { parseRuleSets } from './schema.js'
+import { watchFile } from './watch-file.js'
+
+/** Rules from one YAML or JSON file (by its ending), watched for changes. */
+export function fileRules(path: string): RuleSetProvider {
+  // Later changes of the working directory must not change which file it is.
+  const file = resolve(path)
+  let loaded: string | undefined
+  return {
+    source: path,
+    async load() {
+      const { text, digest } = await readRulesFile(file, path)
+      loaded = digest
+      return parseRuleSets(parseDocument(text, formatOf(file), path), path)
+    },
+    watch(onChange, onError) {
+      const digest = async () => (await readRulesFile(file, path)).digest
+      return watchFile({ file, shown: path, digest, known: loaded, onChange, onError })
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import { isObject } from './fields.js'
+import { found, type Mistakes, placeOf } from './mistakes.js'
+
+const maxDepth = 100
+const maxNodes = 100_000
+
+/**
+ * A copy of what the owner of a rule keeps on it: same content, same order of keys, no longer shared with the
+ * document. Anything that JSON could not carry is a mistake, as it would be lost at the first save.
+ */
+export function copyJson(value: unknown, path: string, mistakes: Mistakes): unknown {
+  let nodes = 0
+  const copy = (from: unknown, place: string, depth: number): unknown => {
+    nodes += 1
+    if (nodes > maxNodes) return giveUp(place, `more than ${maxNodes} values`)
+    if (from === null || typeof from === 'string' || typeof from === 'boolean') return from
+    if (typeof from === 'number' && Number.isFinite(from)) return from
+    if (depth > maxDepth) return giveUp(place, `more than ${maxDepth} levels`)
+    if (Array.isArray(from)) return from.map((item, index) => copy(item, `${place}[${index}]`, depth + 1))
+    if (isPlain(from)) return copyObject(from, place, depth)
+    return refuse(place, found(from))
+  }
+  const copyObject = (from: Readonly<Record<string, unknown>>, place: string, depth: number): unknown => {
+    const to = {}
+    for (const [name, member] of Object.entries(from)) {
+      if (member === undefined) continue
+      const value = copy(member, placeOf(place, name), depth + 1)
+      // Assigning would take the name `__proto__` for the prototype.
+      Object.defineProperty(to, name, { value, writable: true, enumerable: true, configurable: true })
+    }
+    return to
+  }
+  const refuse = (place: string, what: string): undefined => {
+    mistakes.add(place, `found ${what}; allowed: JSON`)
+    return undefined
+  }
+  /** Beyond a bound one mistake is enough: the rest may be endless. */
+  const giveUp = (place: string, what: string): undefined => {
+    if (Number.isFinite(nodes)) refuse(place, what)
+    nodes = Number.POSITIVE_INFINITY
+    return undefined
+  }
+  return copy(value, path, 0)
+}
+
+/** Also when it comes from another realm, whose Object is not this one. */
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isObject(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}

@@ -1,0 +1,67 @@
+import { FluxGateError, type Mistake } from '../core/errors.js'
+
+const maxKept = 1_000
+const maxShown = 20
+const maxFoundLength = 60
+
+/** What is wrong with a document so far. Counts everything, keeps the first thousand. */
+export interface Mistakes {
+  readonly kept: readonly Mistake[]
+  readonly count: number
+  add(path: string, message: string): void
+}
+
+export function noMistakes(): Mistakes {
+  const kept: Mistake[] = []
+  let count = 0
+  return {
+    kept,
+    get count() {
+      return count
+    },
+    add(path, message) {
+      count += 1
+      if (kept.length < maxKept) kept.push({ path, message })
+    },
+  }
+}
+
+/** The sentence for people: how many, then a line for each of the first ones. */
+export function rulesInvalid(source: string, mistakes: Mistakes, cause?: unknown): FluxGateError {
+  const { kept, count } = mistakes
+  const lines = kept.slice(0, maxShown).map(({ path, message }) => `  ${path}: ${message}`)
+  if (count > lines.length) lines.push(`  … and ${count - lines.length} more`)
+  const message = `${source}: ${count} ${count === 1 ? 'mistake' : 'mistakes'}\n${lines.join('\n')}`
+  return new FluxGateError('FLUXGATE_RULES_INVALID', message, {
+    errors: kept,
+    ...(cause !== undefined && { cause }),
+  })
+}
+
+/** How a value from a document appears in a message: on one line, bounded, and unable to steer a terminal. */
+export function found(value: unknown): string {
+  if (typeof value === 'string') return quoted(value)
+  if (value === undefined) return 'nothing'
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return String(value)
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+export function quoted(text: string): string {
+  const shown = text.length > maxFoundLength ? `${text.slice(0, maxFoundLength)}…` : text
+  return printable(JSON.stringify(shown))
+}
+
+/** Escapes what a terminal or a log would not show: controls, line ends, and marks that reverse the text after them. */
+export function printable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** The place of a member: `rules[0].id`, or `when["attributes.tier"]` for a name that could be misread. */
+export function placeOf(path: string, name: string): string {
+  if (!/^[A-Za-z_$][\w$-]{0,63}$/.test(name)) return `${path}[${quoted(name)}]`
+  return path === '' ? name : `${path}.${name}`
+}

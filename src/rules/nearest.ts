@@ -1,0 +1,30 @@
+/** The candidate that somebody who wrote `name` probably meant, if one is near. */
+export function nearest(name: string, candidates: readonly string[]): string | undefined {
+  if (name.length > 40) return undefined
+  const plain = simplified(name)
+  let best: string | undefined
+  let bestDistance = Math.min(3, Math.floor(plain.length / 2) + 1)
+  for (const candidate of candidates) {
+    const distance = editDistance(plain, simplified(candidate))
+    if (distance >= bestDistance) continue
+    best = candidate
+    bestDistance = distance
+  }
+  return best
+}
+
+/** `limit_scope`, `limit-scope` and `LimitScope` are all spellings of the same word. */
+const simplified = (name: string): string => name.toLowerCase().replaceAll(/[-_\s]/g, '')
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replace = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(replace, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+    }
+    row = next
+  }
+  return row[b.length] as number
+}

@@ -1,0 +1,7 @@
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { parseRuleSets } from './schema.js'
+
+/** Rules from an object in memory. It is read again at each load, so its owner may change it and ask for a reload. */
+export function objectRules(document: unknown, source = 'The rules'): RuleSetProvider {
+  return { source, load: async () => parseRuleSets(document, source) }
+}

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import { type Clock, systemClock } from '../core/clock.js'
+import { FluxGateError } from '../core/errors.js'
+import type { RuleSet } from '../core/rule.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+
+/** What came of a reload. After an error the rules are the ones from before. */
+export type ReloadResult =
+  | { readonly changed: boolean; readonly ruleSets: readonly RuleSet[] }
+  | { readonly error: FluxGateError }
+
+export interface RuleBookStatus {
+  readonly source: string
+  readonly ruleSets: number
+  readonly rules: number
+  /** When the rules in force were first read, and when they were last confirmed; epoch milliseconds. */
+  readonly changedAt: number
+  readonly loadedAt: number
+  /** Since when, and why, newer rules could not be loaded; `null` when all is well. */
+  readonly failure: { readonly error: FluxGateError; readonly sinceAt: number } | null
+}
+
+type Listener = (result: ReloadResult) => void
+
+/**
+ * The rules in force. The list is replaced as a whole and never changed, so whoever holds one finishes with it; rules
+ * that do not load or parse replace nothing.
+ */
+export class RuleBook {
+  readonly #provider: RuleSetProvider
+  readonly #clock: Clock
+  readonly #listeners = new Set<Listener>()
+  #current: readonly RuleSet[]
+  #digest: string
+  #changedAt: number
+  #loadedAt: number
+  #failure: RuleBookStatus['failure'] = null
+  #running: Promise<ReloadResult> | undefined
+  #next: Promise<ReloadResult> | undefined
+
+  private constructor(provider: RuleSetProvider, clock: Clock, ruleSets: readonly RuleSet[]) {
+    this.#provider = provider
+    this.#clock = clock
+    this.#current = ruleSets
+    this.#digest = digestOf(ruleSets)
+    this.#changedAt = clock.now()
+    this.#loadedAt = this.#changedAt
+  }
+
+  /** Loads for the first time. There is nothing to fall back to yet, so a failure is thrown. */
+  static async open(provider: RuleSetProvider, { clock = systemClock }: { clock?: Clock } = {}): Promise<RuleBook> {
+    return new RuleBook(provider, clock, await load(provider))
+  }
+
+  get current(): readonly RuleSet[] {
+    return this.#current
+  }
+
+  /** Calls back after each reload, changed or not; the result unsubscribes. */
+  onReload(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Loads again; never rejects. One load runs at a time. Those who ask while it runs share the one after it, because the
+   * one that runs may have read the rules before the change they ask for.
+   */
+  reload(): Promise<ReloadResult> {
+    if (this.#running === undefined) {
+      this.#running = this.#load()
+      return this.#running
+    }
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined
+      this.#running = this.#load()
+      return this.#running
+    })
+    return this.#next
+  }
+
+  status(): RuleBookStatus {
+    return {
+      source: this.#provider.source,
+      ruleSets: this.#current.length,
+      rules: this.#current.reduce((count, { rules }) => count + rules.length, 0),
+      changedAt: this.#changedAt,
+      loadedAt: this.#loadedAt,
+      failure: this.#failure,
+    }
+  }
+
+  async #load(): Promise<ReloadResult> {
+    const result = await load(this.#provider).then(
+      (ruleSets) => this.#take(ruleSets),
+      (error: FluxGateError) => this.#keep(error),
+    )
+    if (this.#next === undefined) this.#running = undefined
+    for (const listener of this.#listeners) tell(listener, result)
+    return result
+  }
+
+  #take(ruleSets: readonly RuleSet[]): ReloadResult {
+    const digest = digestOf(ruleSets)
+    const changed = digest !== this.#digest
+    this.#failure = null
+    this.#loadedAt = this.#clock.now()
+    if (changed) {
+      this.#current = ruleSets
+      this.#digest = digest
+      this.#changedAt = this.#loadedAt
+    }
+    return { changed, ruleSets: this.#current }
+  }
+
+  #keep(error: FluxGateError): ReloadResult {
+    this.#failure = { error, sinceAt: this.#failure?.sinceAt ?? this.#clock.now() }
+    return { error }
+  }
+}
+
+/** Providers written by others may throw anything, at once or later. */
+async function load(provider: RuleSetProvider): Promise<readonly RuleSet[]> {
+  try {
+    return await provider.load()
+  } catch (cause) {
+    if (cause instanceof FluxGateError) throw cause
+    const message = `Rules could not be loaded from ${provider.source}: ${cause instanceof Error ? cause.message : String(cause)}`
+    throw new FluxGateError('FLUXGATE_RULES_UNREADABLE', message, { cause })
+  }
+}
+
+/** Parsed rules have their fields in one order, so equal rules have equal text however they were written. */
+const digestOf = (ruleSets: readonly RuleSet[]): string =>
+  createHash('sha256').update(JSON.stringify(ruleSets)).digest('base64')
+
+/** A listener's error is its own: it must not pass for a failed reload, nor keep others from hearing. */
+function tell(listener: Listener, result: ReloadResult): void {
+  try {
+    listener(result)
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
+  }
+}

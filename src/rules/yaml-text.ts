@@ -1,0 +1,88 @@
+/**
+ * YAML → plain values, within bounds. The yaml package does the grammar; what it would do beyond a bound (run out of
+ * stack, compare all keys with each other, expand aliases of aliases) is refused here before it happens.
+ */
+import { Composer, type CST, isAlias, isMap, isScalar, isSeq, Lexer, Parser, type YAMLMap } from 'yaml'
+import { maxDepth, type TextMistake } from './json-text.js'
+import { printable, quoted } from './mistakes.js'
+
+/** How many values aliases may add to a document in total. */
+const maxBorrowed = 100_000
+
+const options = {
+  schema: 'core',
+  // Tags of other schemas would make dates, sets and bytes; here they are unknown, and a mistake.
+  resolveKnownTags: false,
+  stringKeys: true,
+  // The package compares each key with all others; `mapValue` needs one look.
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: 'error',
+} as const
+
+export function readYaml(text: string): { value: unknown; mistakes: readonly TextMistake[] } {
+  const mistakes: TextMistake[] = []
+  const tokens = tokensOf(text, mistakes)
+  const [document, second] = new Composer(options).compose(tokens, true, text.length)
+  for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
+    mistakes.push({ offset: pos[0], message: printable(message.slice(0, 200)) })
+  }
+  if (second !== undefined) mistakes.push({ offset: second.range[0], message: 'a second document; allowed: one' })
+  const value = mistakes.length === 0 ? plainValue(document?.contents, mistakes) : undefined
+  return { value, mistakes }
+}
+
+/** Stops at the first token that nests too deep, because the composer recurses and has no bound of its own. */
+function tokensOf(text: string, mistakes: TextMistake[]): readonly CST.Token[] {
+  const parser = new Parser()
+  const tokens: CST.Token[] = []
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme))
+    if (parser.stack.length <= maxDepth + 2) continue
+    mistakes.push({ offset: parser.offset, message: `nested deeper than ${maxDepth} levels` })
+    return []
+  }
+  tokens.push(...parser.end())
+  return tokens
+}
+
+function plainValue(contents: unknown, mistakes: TextMistake[]): unknown {
+  const anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
+  let size = 0
+  let borrowed = 0
+
+  const nodeValue = (node: unknown): unknown => {
+    const before = size
+    size += 1
+    if (isAlias(node)) return aliasValue(node.source, node.range?.[0] ?? 0)
+    const value = isMap(node) ? mapValue(node) : isSeq(node) ? node.items.map(nodeValue) : scalarValue(node)
+    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
+      anchors.set(node.anchor, { value, size: size - before })
+    }
+    return value
+  }
+  /** Shares the value: nothing grows here, but readers of the result will see it as often as it is used. */
+  const aliasValue = (name: string, offset: number): unknown => {
+    const anchor = anchors.get(name)
+    size += anchor?.size ?? 0
+    borrowed += anchor?.size ?? 0
+    if (anchor === undefined) mistakes.push({ offset, message: `*${name} stands before, or inside, what it refers to` })
+    else if (borrowed > maxBorrowed) mistakes.push({ offset, message: `aliases add more than ${maxBorrowed} values` })
+    return anchor?.value
+  }
+  const mapValue = (map: YAMLMap): unknown => {
+    const result = {}
+    for (const { key, value } of map.items) {
+      const name = isScalar(key) && key.value !== null ? String(key.value) : ''
+      const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
+      if (Object.hasOwn(result, name)) mistakes.push({ offset, message: `${quoted(name)} is given twice` })
+      const member = { value: nodeValue(value), writable: true, enumerable: true, configurable: true }
+      // Assigning would take the name `__proto__` for the prototype.
+      Object.defineProperty(result, name, member)
+    }
+    return result
+  }
+  return nodeValue(contents)
+}
+
+const scalarValue = (node: unknown): unknown => (isScalar(node) ? node.value : null)
