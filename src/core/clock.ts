@@ -18,6 +18,13 @@ export const ticks = (clock: Clock): number => Math.round(clock.now() * 1000)
 
 export const ticksPerMs = 1000
 
+/** Milliseconds as whole ticks, rounded up; what is a whole tick but for floating noise stays what it is. */
+export function ticksUp(ms: number): number {
+  const exact = ms * ticksPerMs
+  const nearest = Math.round(exact)
+  return Math.abs(exact - nearest) < 0.001 ? nearest : Math.ceil(exact)
+}
+
 const longestTimerMs = 2 ** 31 - 1
 
 /** `schedule` of the clock, or real timers, also for waits beyond the 24.8 days that one timer can take. */

@@ -4,15 +4,17 @@ import { type ReadField, textOf } from './request-field.js'
 import type { Rule } from './rule.js'
 
 /** The items whose conditions are worth checking for a request, in any order; the others cannot hold. */
-export type Candidates<Item> = (context: RequestContext) => readonly Item[]
+export type Narrow<Item> = (context: RequestContext) => readonly Item[]
 
 /**
  * One path may carry a rule per tenant or plan, told apart by `when` alone. Such rules are found by the value that the
  * request has, not by asking each. Every item is filed under one of its conditions, that with the most different values.
+ * Undefined when asking each is no slower.
  */
-export function indexConditions<Item extends { readonly rule: Rule }>(items: readonly Item[]): Candidates<Item> {
-  // A handful is asked faster than looked up.
-  if (items.length <= 8) return () => items
+export function indexConditions<Item extends { readonly rule: Rule }>(
+  items: readonly Item[],
+): Narrow<Item> | undefined {
+  if (items.length <= 8) return undefined
   const variety = countValues(items)
   const always: Item[] = []
   const files = new Map<string, File<Item>>()
@@ -22,7 +24,7 @@ export function indexConditions<Item extends { readonly rule: Rule }>(items: rea
     if (best === undefined) always.push(item)
     else fileUnder(files, best, item)
   }
-  if (files.size === 0) return () => items
+  if (files.size === 0) return undefined
   return (context) => {
     const found = new Set(always)
     for (const { read, byValue } of files.values()) {

@@ -31,6 +31,7 @@ function isNormal(path: string): boolean {
   if (path.charCodeAt(0) !== slash) return false
   for (let i = 0; i < path.length; i++) {
     const code = path.charCodeAt(i)
+    if (code > question && code <= 0x7f) continue
     if (code === slash) {
       if (!isSegmentAt(path, i + 1)) return false
     } else if (code === percent) {

@@ -12,19 +12,19 @@ export interface PatternSegment {
 
 export type PathVariables = Readonly<Record<string, string>>
 
-/** A compiled path pattern. All its methods take a normalised path. */
+/** A compiled path pattern. */
 export interface PathPattern {
   readonly segments: readonly PatternSegment[]
   /** The same text for all patterns that match the same way, whatever they capture. */
   readonly shape: string
-  readonly captures: boolean
-  test(path: string): boolean
-  /** What `{name}`s stand for in a path that matches, percent-decoded. Undefined when nothing is captured. */
-  variables(path: string): PathVariables | undefined
+  /** Undefined when nothing is captured. */
+  readonly captures: readonly Capture[] | undefined
+  /** No `**` before a capture, so segment n of the pattern is segment n of the path. */
+  readonly fixed: boolean
 }
 
 /** Where in the pattern a name is captured, and how much literal text around it is not part of the value. */
-interface Capture {
+export interface Capture {
   readonly name: string
   readonly index: number
   readonly before: number
@@ -42,19 +42,35 @@ export function compilePathPattern(text: string): PathPattern {
     if (segment.kind !== 'deep' || segments.at(-1)?.kind !== 'deep') segments.push(segment)
   }
   const lastCapture = captures.at(-1)?.index ?? -1
-  // Before the first `**`, segment n of the pattern is segment n of the path.
-  const fixed = !segments.slice(0, lastCapture + 1).some(({ kind }) => kind === 'deep')
   return {
     segments,
     shape: `/${segments.map(({ text }) => text).join('/')}`,
-    captures: captures.length > 0,
-    test: (path) => placesOf(segments, partsOf(path)) !== undefined,
-    variables(path) {
-      if (captures.length === 0) return undefined
-      const parts = partsOf(path)
-      return capturedFrom(parts, captures, fixed ? undefined : placesOf(segments, parts))
-    },
+    captures: captures.length === 0 ? undefined : captures,
+    fixed: !segments.slice(0, lastCapture + 1).some(({ kind }) => kind === 'deep'),
   }
+}
+
+/** Whether a normalised path matches. */
+export function matchesPath(pattern: PathPattern, path: string): boolean {
+  return placesOf(pattern.segments, partsOf(path)) !== undefined
+}
+
+/**
+ * What the `{name}`s stand for in a normalised path that matches, percent-decoded. Undefined when nothing is captured.
+ */
+export function capturedFrom({ segments, captures, fixed }: PathPattern, path: string): PathVariables | undefined {
+  if (!captures) return undefined
+  const places = fixed ? undefined : placesOf(segments, partsOf(path))
+  const variables: Record<string, string> = {}
+  let start = 1
+  let reached = 0
+  for (const { name, index, before, after } of captures) {
+    const place = places ? (places[index] as number) : index
+    for (; reached < place; reached++) start = path.indexOf('/', start) + 1
+    const slash = path.indexOf('/', start)
+    variables[name] = decodedText(path.slice(start + before, (slash === -1 ? path.length : slash) - after))
+  }
+  return variables
 }
 
 const longestPattern = 2048
@@ -81,6 +97,7 @@ function captureIn(part: string): Omit<Capture, 'index'> | undefined {
   const found = /^([^{}*?]*)\{([A-Za-z0-9_-]+)\}([^{}*?]*)$/.exec(part)
   if (!found) return undefined
   const [, before = '', name = '', after = ''] = found
+  if (name === '__proto__') return undefined
   return { name, before: before.length, after: after.length }
 }
 
@@ -92,20 +109,6 @@ function segmentOf(part: string, capture: Omit<Capture, 'index'> | undefined): P
     : part.replace(/\*+/g, '*')
   if (glob === '*' || glob === '?*') return { kind: 'any', text: '*' }
   return { kind: /[*?]/.test(glob) ? 'glob' : 'literal', text: glob }
-}
-
-function capturedFrom(
-  parts: readonly string[],
-  captures: readonly Capture[],
-  places: readonly number[] | undefined,
-): PathVariables {
-  // Without a prototype, `{__proto__}` is a name like any other.
-  const variables: Record<string, string> = Object.create(null)
-  for (const { name, index, before, after } of captures) {
-    const part = parts[places?.[index] ?? index] ?? ''
-    variables[name] = decodedText(part.slice(before, part.length - after))
-  }
-  return variables
 }
 
 function decodedText(text: string): string {

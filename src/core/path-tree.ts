@@ -13,8 +13,9 @@ export interface PathTree<Leaf> {
 }
 
 interface Node<Leaf> {
-  readonly literals: Map<string, Node<Leaf>>
-  readonly globs: Map<string, Node<Leaf>>
+  /** Undefined rather than empty: most nodes are the last of their pattern, and small ones stay in the cache. */
+  literals: Map<string, Node<Leaf>> | undefined
+  globs: Map<string, Node<Leaf>> | undefined
   any: Node<Leaf> | undefined
   /** What follows a `**` here: tried from this segment of the path and from every later one. */
   deep: Node<Leaf> | undefined
@@ -50,8 +51,8 @@ export function createPathTree<Leaf>(): PathTree<Leaf> {
 
 function createNode<Leaf>(repeats: boolean): Node<Leaf> {
   return {
-    literals: new Map(),
-    globs: new Map(),
+    literals: undefined,
+    globs: undefined,
     any: undefined,
     deep: undefined,
     leaf: undefined,
@@ -69,8 +70,16 @@ function childOf<Leaf>(node: Node<Leaf>, { kind, text }: PatternSegment): Node<L
     node.deep ??= createNode(true)
     return node.deep
   }
-  const children = kind === 'glob' ? node.globs : node.literals
-  const child = children.get(text) ?? createNode(node.repeats)
+  if (kind === 'glob') {
+    node.globs ??= new Map()
+    return childIn(node.globs, text, node.repeats)
+  }
+  node.literals ??= new Map()
+  return childIn(node.literals, text, node.repeats)
+}
+
+function childIn<Leaf>(children: Map<string, Node<Leaf>>, text: string, repeats: boolean): Node<Leaf> {
+  const child = children.get(text) ?? createNode(repeats)
   children.set(text, child)
   return child
 }
@@ -95,11 +104,11 @@ function visit<Leaf>(walk: Walk<Leaf>, from: Node<Leaf>, start: number): void {
     const end = segmentEnd(path, at)
     const segment = path.slice(at, end)
     at = end + 1
-    if (node.globs.size > 0) {
+    if (node.globs) {
       for (const [glob, child] of node.globs) if (matchesGlob(glob, segment)) visit(walk, child, at)
     }
     // The last branch is taken by the loop, so that a long literal pattern is not a deep recursion.
-    const literal: Node<Leaf> | undefined = node.literals.get(segment)
+    const literal: Node<Leaf> | undefined = node.literals?.get(segment)
     if (literal && node.any) visit(walk, node.any, at)
     node = literal ?? node.any
   }

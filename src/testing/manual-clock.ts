@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.js'
+import { type Clock, ticksUp } from '../core/clock.js'
 
 export interface ManualClock extends Clock {
   now(): number
@@ -28,7 +28,7 @@ export function manualClock(startMs = 0): ManualClock {
       nowTicks = target
     },
     schedule(ms, wake) {
-      const sleeper = { at: nowTicks + Math.ceil(ms * 1000), wake }
+      const sleeper = { at: nowTicks + ticksUp(ms), wake }
       sleepers.push(sleeper)
       return () => {
         sleepers = sleepers.filter((other) => other !== sleeper)

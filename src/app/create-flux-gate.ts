@@ -1,0 +1,36 @@
+import { systemClock } from '../core/clock.js'
+import { FluxGateError } from '../core/errors.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { type NamedResolvers, unknownResolvers } from '../core/scope-key-resolver.js'
+import { RuleBook } from '../rules/rule-book.js'
+import { readGateOptions } from './config.js'
+import { type FluxGate, Gate } from './gate.js'
+import type { FluxGateOptions } from './gate-options.js'
+import { openRules } from './open-parts.js'
+
+/** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
+export async function createFluxGate(given: FluxGateOptions | string): Promise<FluxGate> {
+  const options = await readGateOptions(typeof given === 'string' ? { config: given } : given)
+  const clock = options.clock ?? systemClock
+  const provider = checkingResolvers(openRules(options.rules), options.keyResolvers)
+  const book = await RuleBook.open(provider, { clock })
+  return new Gate(options, clock, provider, book)
+}
+
+/** A rule that names a resolver nobody registered is a mistake in the rules, found when they are loaded. */
+function checkingResolvers(provider: RuleSetProvider, resolvers: NamedResolvers | undefined): RuleSetProvider {
+  const watch = provider.watch?.bind(provider)
+  return {
+    source: provider.source,
+    async load() {
+      const ruleSets = await provider.load()
+      const errors = unknownResolvers(ruleSets, resolvers)
+      if (errors.length === 0) return ruleSets
+      const lines = errors.map(({ path, message }) => `${path}: ${message}`).join('\n')
+      throw new FluxGateError('FLUXGATE_RULES_INVALID', `${provider.source}: unknown key resolvers\n${lines}`, {
+        errors,
+      })
+    },
+    ...(watch && { watch }),
+  }
+}

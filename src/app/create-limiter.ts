@@ -1,0 +1,109 @@
+import type { BucketStore, Demand } from '../core/bucket-store.js'
+import { type Clock, systemClock, ticksUp } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
+import { FluxGateError } from '../core/errors.js'
+import { checkPermits } from '../core/permits.js'
+import { RateLimiter } from '../core/rate-limiter.js'
+import { compileRule, demandOf } from '../core/snapshot.js'
+import { type Departure, WaitingRoom } from '../core/waiting-room.js'
+import type { LoneRuleInput } from '../rules/input.js'
+import { parseRule } from '../rules/schema.js'
+import { memoryStore } from '../stores/memory.js'
+
+export interface LimiterOptions extends LoneRuleInput {
+  /** Where buckets live; in this process unless said otherwise. */
+  readonly store?: BucketStore
+  /** For tests; also the clock of the memory store that is made when none is given. */
+  readonly clock?: Clock
+  /** How many callers may be held by `wait` at once; default 100. */
+  readonly maxConcurrentWaits?: number
+}
+
+export interface WaitOptions {
+  readonly permits?: number
+  /** The longest wait; default the rule's `maxWaitMs`, or 5 s. */
+  readonly maxWaitMs?: number
+  readonly signal?: AbortSignal
+}
+
+export interface Limiter {
+  consume(key: string, permits?: number): Promise<Decision>
+  /** As `consume`, at once; only with a store that lives in this process. */
+  consumeSync(key: string, permits?: number): Decision
+  /** The decision that would be made now; charges nothing. */
+  peek(key: string, permits?: number): Promise<Decision>
+  /** Gives permits back, never above capacity. */
+  refund(key: string, permits?: number): Promise<void>
+  /** Forgets a key: its buckets are full again. */
+  reset(key: string): Promise<void>
+  /**
+   * Resolves when the caller may go on, in the order of asking; `delayMs` says how long it was held. Resolves at once with
+   * a refusal if that would take longer than `maxWaitMs`. An abort gives the permits back and rejects with its reason.
+   */
+  wait(key: string, options?: WaitOptions): Promise<Decision>
+  /** Sends those who wait away, with their permits given back, and closes a store that was made here. */
+  close(): Promise<void>
+}
+
+const defaultMaxWaitMs = 5_000
+const ruleSetId = 'limiter'
+
+/** One rule, asked by key: rate limiting in three lines. */
+export function createLimiter(options: LimiterOptions): Limiter {
+  const { store: given, clock = systemClock, maxConcurrentWaits = 100, ...document } = options
+  const store = given ?? memoryStore({ clock })
+  const room = new WaitingRoom(maxConcurrentWaits, clock)
+  const limiter = new RateLimiter(store, room)
+  const rule = compileRule(ruleSetId, parseRule(document), {
+    maxWaitMs: defaultMaxWaitMs,
+    resetBucketsOnReload: true,
+    resets: () => 0,
+  })
+  let closed = false
+
+  const demand = (key: string, permits: number): Demand => {
+    if (closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')
+    return demandOf(rule, checkKey(key), checkPermits(permits))
+  }
+
+  return {
+    consumeSync: (key, permits = 1) => limiter.decideSync(ruleSetId, [demand(key, permits)]),
+    async consume(key, permits = 1) {
+      return limiter.decide(ruleSetId, [demand(key, permits)])
+    },
+    async peek(key, permits = 1) {
+      return limiter.decide(ruleSetId, [demand(key, permits)], { peek: true })
+    },
+    async refund(key, permits = 1) {
+      const { group, permits: total } = demand(key, permits)
+      await limiter.refund([{ group, key, permits: total }])
+    },
+    async reset(key) {
+      await store.reset(demand(key, 1).group, key)
+    },
+    async wait(key, { permits = 1, maxWaitMs, signal } = {}) {
+      const patience = ticksUp(maxWaitMs ?? rule.rule.maxWaitMs ?? defaultMaxWaitMs)
+      const claim: Demand = { ...demand(key, permits), patience, policy: 'WAIT_FOR_REFILL' }
+      let leave = (_how: Departure): void => {}
+      const left = new Promise<Departure>((resolve) => {
+        leave = resolve
+      })
+      const decision = await limiter.decide(ruleSetId, [claim], { signal, onLeave: (how) => leave(how) })
+      if (decision.delayMs === 0) return decision
+      const how = await left
+      if (how === 'ABORTED') throw signal?.reason
+      if (how === 'CLOSED') throw new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while a caller waited.')
+      return decision
+    },
+    async close() {
+      closed = true
+      room.close()
+      if (given === undefined) await store.close()
+    },
+  }
+}
+
+function checkKey(key: string): string {
+  if (typeof key === 'string' && key !== '') return key
+  throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `key must be a string that is not empty, found ${typeof key}.`)
+}

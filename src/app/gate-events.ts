@@ -1,0 +1,47 @@
+import type { Decision } from '../core/decision.js'
+import type { FluxGateError } from '../core/errors.js'
+import type { RequestContext } from '../core/request-context.js'
+
+/** What a gate tells, by event name. */
+export interface GateEvents {
+  decision: { readonly decision: Decision; readonly context: RequestContext; readonly durationMs: number }
+  /** After each reload; `error` says why the rules are still the old ones. */
+  reload: { readonly changed: boolean; readonly error: FluxGateError | null }
+  /** The first decision that had to be made without the store. */
+  degraded: { readonly error: unknown }
+  /** The first answer of the store after that. */
+  recovered: Record<string, never>
+}
+
+export type GateListener<Name extends keyof GateEvents> = (event: GateEvents[Name]) => void
+
+/** Listeners by event. One that throws does so on its own, outside the decision it was told about. */
+export class GateListeners {
+  readonly #byEvent: { [Name in keyof GateEvents]: Set<GateListener<Name>> } = {
+    decision: new Set(),
+    reload: new Set(),
+    degraded: new Set(),
+    recovered: new Set(),
+  }
+
+  add<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void {
+    this.#byEvent[name].add(listener)
+    return () => this.#byEvent[name].delete(listener)
+  }
+
+  has(name: keyof GateEvents): boolean {
+    return this.#byEvent[name].size > 0
+  }
+
+  emit<Name extends keyof GateEvents>(name: Name, event: GateEvents[Name]): void {
+    for (const listener of this.#byEvent[name]) {
+      try {
+        listener(event)
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error
+        })
+      }
+    }
+  }
+}

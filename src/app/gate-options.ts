@@ -1,0 +1,37 @@
+import type { BucketStore } from '../core/bucket-store.js'
+import type { Clock } from '../core/clock.js'
+import type { OnStoreFailure } from '../core/rule.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { NamedResolvers } from '../core/scope-key-resolver.js'
+import type { RuleSetInput } from '../rules/input.js'
+import type { ReloadChoice } from '../rules/reload/choose-reload.js'
+import type { ResilientOptions } from '../stores/resilient.js'
+
+export interface FluxGateOptions {
+  /** A rules file, rule sets as objects, or a provider of your own. */
+  readonly rules?: string | RuleSetInput | readonly RuleSetInput[] | RuleSetProvider
+  /** Where buckets live: `memory` unless said otherwise, or a store. */
+  readonly store?: string | BucketStore
+  /** For rules of scope CUSTOM, by the name that they use in `keyResolver`. */
+  readonly keyResolvers?: NamedResolvers
+  readonly defaultRuleSetId?: string
+  /** What becomes of a request that no rule covers; default ALLOW. */
+  readonly missingRuleBehavior?: 'ALLOW' | 'DENY'
+  readonly ipv6Prefix?: number
+  readonly reload?: {
+    readonly strategy?: ReloadChoice
+    readonly pollingIntervalMs?: number
+    /** Whether a rule whose bands changed starts with fresh buckets; default true. */
+    readonly resetBucketsOnReload?: boolean
+  }
+  readonly waitForRefill?: { readonly maxWaitMs?: number; readonly maxConcurrentWaits?: number }
+  /** What rules do that do not say it themselves, while the store fails; default LOCAL. */
+  readonly onStoreFailure?: OnStoreFailure
+  /** The part of each limit that this process takes over under LOCAL; default 1. */
+  readonly localShare?: number
+  /** Deadline and circuit breaker of the store. */
+  readonly resilience?: Omit<ResilientOptions, 'clock' | 'onStateChange'>
+  /** A fluxgate.yaml; what is given here beside it wins. */
+  readonly config?: string
+  readonly clock?: Clock
+}

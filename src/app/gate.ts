@@ -1,0 +1,213 @@
+import type { BucketStore } from '../core/bucket-store.js'
+import type { Clock } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
+import { FluxGateError } from '../core/errors.js'
+import type { CheckOptions, Handler } from '../core/handler.js'
+import type { RequestContext } from '../core/request-context.js'
+import type { RuleSet } from '../core/rule.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { compileSnapshot, type Snapshot } from '../core/snapshot.js'
+import { WaitingRoom } from '../core/waiting-room.js'
+import { StandaloneHandler } from '../handlers/standalone.js'
+import { chooseReload } from '../rules/reload/choose-reload.js'
+import type { ReloadResult, RuleBook, RuleBookStatus } from '../rules/rule-book.js'
+import { memoryStore } from '../stores/memory.js'
+import { resilient } from '../stores/resilient.js'
+import { BucketGenerations } from './bucket-generations.js'
+import { type GateEvents, type GateListener, GateListeners } from './gate-events.js'
+import type { FluxGateOptions } from './gate-options.js'
+import { openStore } from './open-parts.js'
+
+export interface GateHealth {
+  /** DEGRADED: decisions are made, but without the store or on rules older than the ones that were offered. */
+  readonly status: 'UP' | 'DEGRADED'
+  readonly store: { readonly status: 'UP' | 'DOWN'; readonly sinceAt: number; readonly error: string | null }
+  readonly rules: Omit<RuleBookStatus, 'failure'> & {
+    readonly status: 'UP' | 'STALE'
+    readonly reload: string
+    readonly error: string | null
+    readonly sinceAt: number | null
+  }
+  readonly waiting: number
+}
+
+export interface FluxGate extends Handler {
+  check(context: RequestContext, options?: CheckOptions): Promise<Decision>
+  /** Forgets one identity of a rule, or all buckets of a rule, or of a whole rule set. */
+  reset(what: { readonly ruleSetId: string; readonly ruleId?: string; readonly key?: string }): Promise<void>
+  /** Loads the rules again; rejects with what is wrong with them, in which case the old ones stay. */
+  reload(): Promise<void>
+  /** The rule sets in force. */
+  readonly ruleSets: readonly RuleSet[]
+  /** The result stops listening. */
+  on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void
+  health(): Promise<GateHealth>
+  /** Stops reloading, sends away those who wait, and closes a store that was made here. */
+  close(): Promise<void>
+}
+
+/** Owns what a gate is made of: rules, snapshot, store, waiting room, listeners. */
+export class Gate implements FluxGate {
+  readonly #options: FluxGateOptions
+  readonly #clock: Clock
+  readonly #book: RuleBook
+  readonly #store: BucketStore
+  readonly #ownsStore: boolean
+  readonly #handler: StandaloneHandler
+  readonly #room: WaitingRoom
+  readonly #listeners = new GateListeners()
+  readonly #generations = new BucketGenerations()
+  readonly #reloadName: string
+  readonly #stopReloading: () => void
+  #snapshot: Snapshot
+  #storeState: { down: boolean; sinceAt: number; error: unknown }
+  #closed = false
+
+  constructor(options: FluxGateOptions, clock: Clock, provider: RuleSetProvider, book: RuleBook) {
+    this.#options = options
+    this.#clock = clock
+    this.#book = book
+    this.#snapshot = this.#compile(book.current)
+    this.#storeState = { down: false, sinceAt: clock.now(), error: null }
+    this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? 100, clock)
+    this.#ownsStore = typeof options.store !== 'object'
+    const store = openStore(options.store, clock)
+    this.#store = store.chargeSync === undefined ? resilient(store, { ...options.resilience, clock }) : store
+    this.#handler = this.#createHandler()
+    book.onReload((result) => this.#reloaded(result))
+    const { strategy = 'AUTO', pollingIntervalMs } = options.reload ?? {}
+    const reload = chooseReload(strategy, provider, {
+      ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
+    })
+    this.#reloadName = reload.name
+    this.#stopReloading = reload.start(() => book.reload().then(() => {}))
+  }
+
+  get ruleSets(): readonly RuleSet[] {
+    return this.#book.current
+  }
+
+  async check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
+    this.#assertOpen()
+    if (!this.#listeners.has('decision')) return this.#handler.check(context, options)
+    const startedAt = performance.now()
+    const decision = await this.#handler.check(context, options)
+    this.#listeners.emit('decision', { decision, context, durationMs: performance.now() - startedAt })
+    return decision
+  }
+
+  async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
+    this.#assertOpen()
+    await this.#handler.refund(context, options)
+  }
+
+  async reset({ ruleSetId, ruleId, key }: { ruleSetId: string; ruleId?: string; key?: string }): Promise<void> {
+    this.#assertOpen()
+    const rules = this.#snapshot.get(ruleSetId)?.rules ?? new Map()
+    const chosen = ruleId === undefined ? [...rules.values()] : [rules.get(ruleId)].filter((rule) => rule !== undefined)
+    if (chosen.length === 0)
+      throw new FluxGateError(
+        'FLUXGATE_ARGUMENT_INVALID',
+        `There is no rule ${ruleId === undefined ? 'in' : `"${ruleId}" in`} rule set "${ruleSetId}" to reset.`,
+      )
+    if (key !== undefined) {
+      for (const { group } of chosen) await this.#store.reset(group, key)
+      return
+    }
+    for (const { rule } of chosen) this.#generations.startAfresh(ruleSetId, rule.id)
+    this.#snapshot = this.#compile(this.#book.current)
+  }
+
+  async reload(): Promise<void> {
+    this.#assertOpen()
+    const result = await this.#book.reload()
+    if ('error' in result) throw result.error
+  }
+
+  on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void {
+    return this.#listeners.add(name, listener)
+  }
+
+  async health(): Promise<GateHealth> {
+    const { failure, ...rules } = this.#book.status()
+    const { down, sinceAt, error } = this.#storeState
+    return {
+      status: down || failure !== null ? 'DEGRADED' : 'UP',
+      store: { status: down ? 'DOWN' : 'UP', sinceAt, error: error === null ? null : messageOf(error) },
+      rules: {
+        ...rules,
+        status: failure === null ? 'UP' : 'STALE',
+        reload: this.#reloadName,
+        error: failure?.error.message ?? null,
+        sinceAt: failure?.sinceAt ?? null,
+      },
+      waiting: this.#room.size,
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#stopReloading()
+    this.#room.close()
+    if (this.#ownsStore) await this.#store.close()
+  }
+
+  #createHandler(): StandaloneHandler {
+    const { defaultRuleSetId, missingRuleBehavior = 'ALLOW', onStoreFailure = 'LOCAL', localShare = 1 } = this.#options
+    return new StandaloneHandler({
+      snapshot: () => this.#snapshot,
+      store: this.#store,
+      localStore: memoryStore({ clock: this.#clock }),
+      room: this.#room,
+      clock: this.#clock,
+      defaultRuleSetId,
+      missingRuleBehavior,
+      onStoreFailure,
+      localShare,
+      onStoreError: (error) => this.#storeFailed(error),
+      onStoreAnswer: () => this.#storeAnswered(),
+    })
+  }
+
+  #compile(ruleSets: readonly RuleSet[]): Snapshot {
+    const { keyResolvers, ipv6Prefix, reload, waitForRefill } = this.#options
+    return compileSnapshot(ruleSets, {
+      resolvers: keyResolvers,
+      ipv6Prefix,
+      maxWaitMs: waitForRefill?.maxWaitMs ?? 5_000,
+      resetBucketsOnReload: reload?.resetBucketsOnReload ?? true,
+      resets: (ruleSetId, ruleId) => this.#generations.of(ruleSetId, ruleId),
+    })
+  }
+
+  #reloaded(result: ReloadResult): void {
+    if ('error' in result) {
+      this.#listeners.emit('reload', { changed: false, error: result.error })
+      return
+    }
+    if (result.changed) {
+      this.#generations.forgetRemoved(this.#snapshot, result.ruleSets)
+      this.#snapshot = this.#compile(result.ruleSets)
+    }
+    this.#listeners.emit('reload', { changed: result.changed, error: null })
+  }
+
+  #storeFailed(error: unknown): void {
+    if (this.#storeState.down) return
+    this.#storeState = { down: true, sinceAt: this.#clock.now(), error }
+    this.#listeners.emit('degraded', { error })
+  }
+
+  #storeAnswered(): void {
+    if (!this.#storeState.down) return
+    this.#storeState = { down: false, sinceAt: this.#clock.now(), error: null }
+    this.#listeners.emit('recovered', {})
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This gate was closed. Create another one.')
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

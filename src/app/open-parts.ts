@@ -1,0 +1,30 @@
+import type { BucketStore } from '../core/bucket-store.js'
+import type { Clock } from '../core/clock.js'
+import { FluxGateError } from '../core/errors.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { fileRules } from '../rules/file-provider.js'
+import { objectRules } from '../rules/object-provider.js'
+import { memoryStore } from '../stores/memory.js'
+import type { FluxGateOptions } from './gate-options.js'
+
+export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
+  if (typeof rules === 'string') return fileRules(rules)
+  if (isProvider(rules)) return rules
+  if (rules !== undefined) return objectRules(rules)
+  throw new FluxGateError(
+    'FLUXGATE_CONFIG_INVALID',
+    "createFluxGate needs rules: a path such as './rules.yaml', rule sets as objects, or a RuleSetProvider.",
+  )
+}
+
+export function openStore(store: FluxGateOptions['store'], clock: Clock): BucketStore {
+  if (store === undefined || store === 'memory') return memoryStore({ clock })
+  if (typeof store === 'object') return store
+  throw new FluxGateError(
+    'FLUXGATE_CONFIG_INVALID',
+    `store: found "${store}"; allowed: "memory", or an object that implements BucketStore.`,
+  )
+}
+
+const isProvider = (rules: FluxGateOptions['rules']): rules is RuleSetProvider =>
+  typeof rules === 'object' && 'load' in rules && typeof rules.load === 'function'

@@ -1,0 +1,11 @@
+import { FluxGateError } from './errors.js'
+import { maxCapacity } from './rule.js'
+
+/** What one call may ask for: a whole number, since a fraction of a permit means nothing. */
+export function checkPermits(permits: number): number {
+  if (Number.isInteger(permits) && permits >= 1 && permits <= maxCapacity) return permits
+  throw new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    `permits must be a whole number from 1 to ${maxCapacity}, found ${String(permits)}.`,
+  )
+}

@@ -1,0 +1,105 @@
+import type { BandResult, BucketStore, ChargeResult, Demand, Refund } from './bucket-store.js'
+import { composeDecision } from './compose-decision.js'
+import type { Decision } from './decision.js'
+import { FluxGateError } from './errors.js'
+import type { Departure, WaitingRoom } from './waiting-room.js'
+
+export interface DecideOptions {
+  readonly peek?: boolean | undefined
+  /** If it aborts before a delayed request's time has come, the permits are given back. */
+  readonly signal?: AbortSignal | undefined
+  /** Called when a delayed request leaves the waiting room, by whichever way. */
+  readonly onLeave?: ((how: Departure) => void) | undefined
+}
+
+/**
+ * Demands in, Decision out: one call to the store, and a place in the waiting room for those who are delayed. Delayed
+ * requests hold their permits already; who does not stay until its time gives them back.
+ */
+export class RateLimiter {
+  readonly #store: BucketStore
+  readonly #room: WaitingRoom
+  readonly #degraded: boolean
+
+  constructor(store: BucketStore, room: WaitingRoom, { degraded = false } = {}) {
+    this.#store = store
+    this.#room = room
+    this.#degraded = degraded
+  }
+
+  get isSync(): boolean {
+    return this.#store.chargeSync !== undefined
+  }
+
+  async decide(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = {}): Promise<Decision> {
+    if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
+    options.signal?.throwIfAborted()
+    const claims = this.#admissible(demands)
+    const result = await this.#store.charge(claims, options.peek === true)
+    return this.#settle(ruleSetId, claims, result, options)
+  }
+
+  decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = {}): Decision {
+    if (this.#store.chargeSync === undefined)
+      throw new FluxGateError(
+        'FLUXGATE_SYNC_UNSUPPORTED',
+        'This store answers over a network, so there is no answer without waiting. Use consume() instead of consumeSync().',
+      )
+    options.signal?.throwIfAborted()
+    const claims = this.#admissible(demands)
+    return this.#settle(ruleSetId, claims, this.#store.chargeSync(claims, options.peek === true), options)
+  }
+
+  refund(refunds: readonly Refund[]): Promise<void> {
+    return this.#store.refund(refunds)
+  }
+
+  /** With no place to wait in, nobody is asked to wait. */
+  #admissible(demands: readonly Demand[]): readonly Demand[] {
+    if (!this.#room.isFull) return demands
+    return demands.map((demand) => (demand.patience > 0 ? { ...demand, patience: 0 } : demand))
+  }
+
+  #settle(
+    ruleSetId: string | null,
+    demands: readonly Demand[],
+    result: ChargeResult,
+    { peek, signal, onLeave }: DecideOptions,
+  ): Decision {
+    const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
+    if (decision.delayMs === 0) return decision
+    if (this.#room.isFull) {
+      if (!peek) this.#giveBack(demands, result)
+      return { ...decision, allowed: false, delayMs: 0, reason: 'LIMITED', retryAfterMs: this.#retryAfterMs() }
+    }
+    if (peek) return decision
+    this.#room.enter(decision.delayMs, signal, (how) => {
+      if (how !== 'RELEASED') this.#giveBack(demands, result)
+      onLeave?.(how)
+    })
+    return decision
+  }
+
+  #retryAfterMs(): number {
+    return Math.max(1, Math.ceil(this.#room.nextFreeMs))
+  }
+
+  /** Best effort: what a store that has failed meanwhile does not take back comes back with the next refill. */
+  #giveBack(demands: readonly Demand[], result: ChargeResult): void {
+    this.#store.refund(refundsOf(demands, result)).catch(() => {})
+  }
+}
+
+/** What undoes a granted decision. */
+function refundsOf(demands: readonly Demand[], { now, bands }: ChargeResult): Refund[] {
+  const refunds: Refund[] = []
+  let first = 0
+  for (const { group, key, permits } of demands) {
+    const said = bands.slice(first, first + group.bands.length) as BandResult[]
+    first += group.bands.length
+    // A shadow that was refused was not charged.
+    if (said.every(({ allowed }) => allowed))
+      refunds.push({ group, key, permits, grantedAt: said.map(({ delay }) => now + delay) })
+  }
+  return refunds
+}

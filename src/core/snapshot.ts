@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import type { BucketGroup, Demand } from './bucket-store.js'
+import { ticksPerMs } from './clock.js'
+import type { RequestContext } from './request-context.js'
+import type { Rule, RuleSet } from './rule.js'
+import { compileRules, type Match, type RuleMatcher } from './rule-matcher.js'
+import { compileKey, type KeyOf, type ScopeKeyOptions } from './scope-key-resolver.js'
+
+export interface SnapshotOptions extends ScopeKeyOptions {
+  /** How long WAIT_FOR_REFILL waits where a rule does not say. */
+  readonly maxWaitMs: number
+  /** Whether a rule whose bands changed starts with fresh buckets. */
+  readonly resetBucketsOnReload: boolean
+  /** How often a rule's buckets were reset as a whole. */
+  readonly resets: (ruleSetId: string, ruleId: string) => number
+}
+
+/** All rule sets, compiled. Immutable: a decision uses one snapshot from beginning to end. */
+export type Snapshot = ReadonlyMap<string, CompiledRuleSet>
+
+export interface CompiledRuleSet {
+  readonly ruleSet: RuleSet
+  readonly rules: ReadonlyMap<string, CompiledRule>
+  /** What a request is to be charged for. */
+  demands(context: RequestContext, permits: number): Demands
+}
+
+export interface CompiledRule {
+  readonly rule: Rule
+  readonly group: BucketGroup
+  readonly keyOf: KeyOf
+  readonly patience: number
+}
+
+export interface Demands {
+  readonly demands: readonly Demand[]
+  /** The first rule that refuses requests without its identity, if this is one. */
+  readonly missingKey: Rule | undefined
+}
+
+/** Who shares a bucket when there is nobody to name. */
+const anonymous = 'anonymous'
+
+export function compileSnapshot(ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot {
+  return new Map(ruleSets.map((ruleSet) => [ruleSet.id, compileRuleSet(ruleSet, options)]))
+}
+
+function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRuleSet {
+  const rules = new Map(ruleSet.rules.map((rule) => [rule.id, compileRule(ruleSet.id, rule, options)]))
+  const matcher: RuleMatcher = compileRules(ruleSet)
+  const onlyFirst = ruleSet.strategy === 'first'
+  return {
+    ruleSet,
+    rules,
+    demands(context, permits) {
+      const demands: Demand[] = []
+      for (const match of matcher.match(context)) {
+        const compiled = rules.get(match.rule.id) as CompiledRule
+        const key = compiled.keyOf(matchedContext(context, match)) ?? missingKey(match.rule)
+        if (key === undefined) continue
+        if (key === denied) return { demands: [], missingKey: match.rule }
+        demands.push(demandOf(compiled, key, permits))
+        // A shadow only watches, so the rule after it is still the first that counts.
+        if (onlyFirst && match.rule.mode === 'ENFORCE') break
+      }
+      return { demands, missingKey: undefined }
+    },
+  }
+}
+
+export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
+  const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
+  const waitMs = rule.policy === 'WAIT_FOR_REFILL' ? (rule.maxWaitMs ?? options.maxWaitMs) : 0
+  return {
+    rule,
+    group: { ruleSetId, ruleId: rule.id, generation, permits: rule.permits, bands: rule.bands },
+    keyOf: compileKey(rule, options),
+    patience: Math.floor(waitMs * ticksPerMs),
+  }
+}
+
+export function demandOf({ rule, group, patience }: CompiledRule, key: string, permits: number): Demand {
+  return {
+    group,
+    key,
+    permits: permits * rule.permits,
+    patience,
+    policy: rule.policy,
+    shadow: rule.mode === 'SHADOW',
+  }
+}
+
+/** Tells "refuse this request" from any identity. */
+const denied = Symbol('denied')
+
+function missingKey({ onMissingKey, mode }: Rule): string | typeof denied | undefined {
+  if (onMissingKey === 'ANONYMOUS') return anonymous
+  return onMissingKey === 'DENY' && mode === 'ENFORCE' ? denied : undefined
+}
+
+function matchedContext(context: RequestContext, { pathVariables }: Match) {
+  return pathVariables === undefined ? context : { ...context, pathVariables }
+}
+
+/** The same for two rules exactly if their buckets mean the same. */
+function meaningOf({ bands }: Rule): string {
+  const meaning = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks }) => [
+    label,
+    algorithm,
+    refill,
+    capacity,
+    refillTokens,
+    windowTicks,
+  ])
+  return createHash('sha256').update(JSON.stringify(meaning)).digest('base64url').slice(0, 12)
+}

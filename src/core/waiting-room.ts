@@ -1,0 +1,100 @@
+import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from './clock.js'
+
+interface Guest {
+  /** In ticks, so that a release is due exactly when the clock says so. */
+  readonly releaseAt: number
+  readonly leave: (how: Departure) => void
+  cancel: () => void
+}
+
+/** Let go on, given up by its caller, or sent away because the limiter closes. */
+export type Departure = 'RELEASED' | 'ABORTED' | 'CLOSED'
+
+/**
+ * Requests that have their permits but must wait for their time. One timer serves all of them, so they leave in the order
+ * of their release, and of asking among equals; nothing polls.
+ */
+export class WaitingRoom {
+  readonly #most: number
+  readonly #clock: Clock
+  /** Ordered by release. */
+  readonly #guests: Guest[] = []
+  #cancelTimer: (() => void) | undefined
+  #timerAt = Number.POSITIVE_INFINITY
+
+  constructor(most: number, clock: Clock) {
+    this.#most = most
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#guests.length
+  }
+
+  get isFull(): boolean {
+    return this.#guests.length >= this.#most
+  }
+
+  /** Milliseconds until a place becomes free. */
+  get nextFreeMs(): number {
+    const first = this.#guests[0]
+    return first === undefined ? 0 : Math.max(0, first.releaseAt - ticks(this.#clock)) / ticksPerMs
+  }
+
+  enter(delayMs: number, signal: AbortSignal | undefined, leave: (how: Departure) => void): void {
+    const guest: Guest = { releaseAt: ticks(this.#clock) + ticksUp(delayMs), leave, cancel: () => {} }
+    if (signal !== undefined) {
+      const abort = (): void => this.#remove(guest, 'ABORTED')
+      signal.addEventListener('abort', abort, { once: true })
+      guest.cancel = () => signal.removeEventListener('abort', abort)
+    }
+    this.#guests.splice(this.#placeOf(guest.releaseAt), 0, guest)
+    this.#arm()
+  }
+
+  close(): void {
+    for (const guest of [...this.#guests]) this.#remove(guest, 'CLOSED')
+  }
+
+  #remove(guest: Guest, how: Departure): void {
+    this.#guests.splice(this.#guests.indexOf(guest), 1)
+    guest.cancel()
+    guest.leave(how)
+    this.#arm()
+  }
+
+  #release(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY
+    const now = ticks(this.#clock)
+    for (let first = this.#guests[0]; first !== undefined && first.releaseAt <= now; first = this.#guests[0]) {
+      this.#guests.shift()
+      first.cancel()
+      first.leave('RELEASED')
+    }
+    this.#arm()
+  }
+
+  /** Sets the timer for whoever leaves first, unless it is set already. */
+  #arm(): void {
+    const next = this.#guests[0]?.releaseAt ?? Number.POSITIVE_INFINITY
+    if (next === this.#timerAt) return
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    this.#timerAt = next
+    if (next === Number.POSITIVE_INFINITY) return
+    const left = Math.max(0, next - ticks(this.#clock)) / ticksPerMs
+    this.#cancelTimer = schedule(this.#clock, left, () => this.#release())
+  }
+
+  /** After everybody who leaves no later. */
+  #placeOf(releaseAt: number): number {
+    let low = 0
+    let high = this.#guests.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#guests[middle] as Guest).releaseAt <= releaseAt) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}

@@ -1,0 +1,2 @@
+export type { CheckOptions, Handler } from '../core/handler.js'
+export { StandaloneHandler, type StandaloneOptions } from './standalone.js'

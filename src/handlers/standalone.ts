@@ -1,0 +1,125 @@
+import type { BucketGroup, BucketStore, Demand } from '../core/bucket-store.js'
+import type { Clock } from '../core/clock.js'
+import { unmeteredDecision } from '../core/compose-decision.js'
+import type { Decision, Reason } from '../core/decision.js'
+import type { CheckOptions, Handler } from '../core/handler.js'
+import { checkPermits } from '../core/permits.js'
+import { RateLimiter } from '../core/rate-limiter.js'
+import type { RequestContext } from '../core/request-context.js'
+import type { Band, OnStoreFailure } from '../core/rule.js'
+import type { CompiledRuleSet, Snapshot } from '../core/snapshot.js'
+import type { WaitingRoom } from '../core/waiting-room.js'
+
+export interface StandaloneOptions {
+  /** The rules in force; asked once per decision, which then keeps what it got. */
+  readonly snapshot: () => Snapshot
+  readonly store: BucketStore
+  /** Limits in this process while `store` fails. */
+  readonly localStore: BucketStore
+  readonly room: WaitingRoom
+  readonly clock: Clock
+  readonly defaultRuleSetId?: string | undefined
+  /** What becomes of a request that no rule covers. */
+  readonly missingRuleBehavior: 'ALLOW' | 'DENY'
+  /** For rules that do not say. */
+  readonly onStoreFailure: OnStoreFailure
+  /** The part of each limit that one process takes over while the store fails: 1 for all of it. */
+  readonly localShare: number
+  readonly onStoreError?: (error: unknown) => void
+  readonly onStoreAnswer?: () => void
+}
+
+/** How soon to come back when the store is down and the rule refuses without it. */
+const retryAfterFailureMs = 1_000
+
+/** Answers in this process: one rule snapshot, one call to the store, and the one place where failure is decided. */
+export class StandaloneHandler implements Handler {
+  readonly #options: StandaloneOptions
+  readonly #limiter: RateLimiter
+  readonly #local: RateLimiter
+  readonly #shares = new WeakMap<BucketGroup, BucketGroup>()
+
+  constructor(options: StandaloneOptions) {
+    this.#options = options
+    this.#limiter = new RateLimiter(options.store, options.room)
+    this.#local = new RateLimiter(options.localStore, options.room, { degraded: true })
+  }
+
+  async check(context: RequestContext, options: CheckOptions = {}): Promise<Decision> {
+    const permits = checkPermits(options.permits ?? 1)
+    const ruleSet = this.#ruleSet(options.ruleSetId)
+    if (ruleSet === undefined) return this.#uncovered('NO_RULE_SET', options.ruleSetId ?? null)
+    const { id } = ruleSet.ruleSet
+    const { demands, missingKey } = ruleSet.demands(context, permits)
+    if (missingKey !== undefined)
+      return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId: id, ruleId: missingKey.id })
+    if (demands.length === 0) return this.#uncovered('NO_RULE', id)
+    if (this.#limiter.isSync) return this.#limiter.decideSync(id, demands, options)
+    options.signal?.throwIfAborted()
+    try {
+      const decision = await this.#limiter.decide(id, demands, options)
+      this.#options.onStoreAnswer?.()
+      return decision
+    } catch (error) {
+      this.#options.onStoreError?.(error)
+      return this.#decideWithoutStore(ruleSet, demands, options)
+    }
+  }
+
+  async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {
+    const permits = checkPermits(options.permits ?? 1)
+    const demands = this.#ruleSet(options.ruleSetId)?.demands(context, permits).demands ?? []
+    await this.#limiter.refund(demands.map(({ group, key, permits }) => ({ group, key, permits })))
+  }
+
+  /** The one asked for; else the default; else the only one there is. */
+  #ruleSet(asked: string | undefined): CompiledRuleSet | undefined {
+    const snapshot = this.#options.snapshot()
+    const id = asked ?? this.#options.defaultRuleSetId
+    if (id !== undefined) return snapshot.get(id)
+    return snapshot.size === 1 ? snapshot.values().next().value : snapshot.get('default')
+  }
+
+  #uncovered(reason: Reason, ruleSetId: string | null): Decision {
+    return unmeteredDecision(this.#options.missingRuleBehavior === 'ALLOW', reason, this.#now(), { ruleSetId })
+  }
+
+  /** Each rule says what to do; one that refuses decides for all, and what remains is limited in this process. */
+  #decideWithoutStore(ruleSet: CompiledRuleSet, demands: readonly Demand[], options: CheckOptions): Decision {
+    const policy = ({ group }: Demand): OnStoreFailure =>
+      ruleSet.rules.get(group.ruleId)?.rule.onStoreFailure ?? this.#options.onStoreFailure
+    const details = { ruleSetId: ruleSet.ruleSet.id, degraded: true }
+    const refusing = demands.find((demand) => !demand.shadow && policy(demand) === 'DENY')
+    if (refusing !== undefined)
+      return unmeteredDecision(false, 'STORE_FAILURE', this.#now(), {
+        ...details,
+        ruleId: refusing.group.ruleId,
+        retryAfterMs: retryAfterFailureMs,
+      })
+    const local = demands.filter((demand) => policy(demand) === 'LOCAL')
+    if (local.length === 0) return unmeteredDecision(true, 'STORE_FAILURE', this.#now(), details)
+    const claims = local.map((demand) => ({ ...demand, group: this.#shareOf(demand.group) }))
+    return this.#local.decideSync(details.ruleSetId, claims, options)
+  }
+
+  #shareOf(group: BucketGroup): BucketGroup {
+    const share = this.#options.localShare
+    if (share === 1) return group
+    let scaled = this.#shares.get(group)
+    if (scaled === undefined) {
+      scaled = { ...group, bands: group.bands.map((band) => scaledBand(band, share)) }
+      this.#shares.set(group, scaled)
+    }
+    return scaled
+  }
+
+  #now(): number {
+    return this.#options.clock.now()
+  }
+}
+
+const scaledBand = (band: Band, share: number): Band => ({
+  ...band,
+  capacity: Math.max(1, Math.floor(band.capacity * share)),
+  refillTokens: Math.max(1, Math.floor(band.refillTokens * share)),
+})

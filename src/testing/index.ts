@@ -1,0 +1,3 @@
+export { type Comparison, compareWithModel } from './compare-with-model.js'
+export { type ManualClock, manualClock } from './manual-clock.js'
+export { type ReferenceStore, referenceStore } from './models/reference-store.js'
