@@ -1,0 +1,122 @@
+import { ticksPerMs } from '../core/clock.js'
+import { PendingReleases } from './pending-releases.js'
+import { RecentCount } from './recent-count.js'
+import { TimeSeries } from './time-series.js'
+
+/** What became of all arrivals. */
+export interface Totals {
+  readonly offered: number
+  readonly admitted: number
+  readonly refused: number
+  readonly delayed: number
+  /** The most that went on in any (t − window, t]; exact. */
+  readonly mostInAnyWindow: number
+  /** Between one release and the next; null with fewer than two. */
+  readonly smallestGapMs: number | null
+  readonly longestGapMs: number | null
+  /** Over all admitted. */
+  readonly meanDelayMs: number
+  readonly maxDelayMs: number
+}
+
+/** Watches one limiter at work. Arrivals are told in the order of their time. */
+export class Meter {
+  readonly series: TimeSeries
+  readonly #recent: RecentCount
+  readonly #pending = new PendingReleases()
+  #offered = 0
+  #refused = 0
+  #delayed = 0
+  #delaySum = 0
+  #delayMax = 0
+  #peak = 0
+  #smallestGap = Number.POSITIVE_INFINITY
+  #longestGap = Number.NEGATIVE_INFINITY
+  #releasedAt: number | undefined
+  #carriedTo: number
+
+  /** Both in ticks. */
+  constructor(startAt: number, window: number) {
+    this.series = new TimeSeries(startAt)
+    this.#recent = new RecentCount(window)
+    this.#carriedTo = startAt
+  }
+
+  refused(at: number): void {
+    const bucket = this.series.at(at)
+    bucket.offered += 1
+    bucket.refused += 1
+    this.#offered += 1
+    this.#refused += 1
+  }
+
+  admitted(at: number, delay: number): void {
+    const bucket = this.series.at(at)
+    bucket.offered += 1
+    bucket.admitted += 1
+    this.#offered += 1
+    if (delay > 0) {
+      bucket.delayed += 1
+      this.#delayed += 1
+      this.#delaySum += delay
+      this.#delayMax = Math.max(this.#delayMax, delay)
+    }
+    this.#releaseUntil(at)
+    // Whole ticks: a third of a window cannot be told apart from its neighbours otherwise.
+    if (delay > 0) this.#pending.add(Math.round(at + delay))
+    else this.#release(at)
+  }
+
+  /** Time goes on to `until` without further arrivals. */
+  finish(until: number): void {
+    this.#releaseUntil(Number.POSITIVE_INFINITY)
+    this.series.at(until)
+    this.#carry(until)
+  }
+
+  totals(): Totals {
+    const admitted = this.#offered - this.#refused
+    return {
+      offered: this.#offered,
+      admitted,
+      refused: this.#refused,
+      delayed: this.#delayed,
+      mostInAnyWindow: this.#peak,
+      smallestGapMs: Number.isFinite(this.#smallestGap) ? this.#smallestGap / ticksPerMs : null,
+      longestGapMs: Number.isFinite(this.#longestGap) ? this.#longestGap / ticksPerMs : null,
+      meanDelayMs: admitted === 0 ? 0 : Math.round(this.#delaySum / admitted) / ticksPerMs,
+      maxDelayMs: Math.round(this.#delayMax) / ticksPerMs,
+    }
+  }
+
+  #releaseUntil(until: number): void {
+    for (let at = this.#pending.takeUntil(until); at !== undefined; at = this.#pending.takeUntil(until))
+      this.#release(at)
+  }
+
+  #release(at: number): void {
+    if (this.#releasedAt !== undefined) {
+      this.#smallestGap = Math.min(this.#smallestGap, at - this.#releasedAt)
+      this.#longestGap = Math.max(this.#longestGap, at - this.#releasedAt)
+    }
+    this.#releasedAt = at
+    const bucket = this.series.at(at)
+    this.#carry(at)
+    bucket.released += 1
+    const count = this.#recent.add(at)
+    bucket.peak = Math.max(bucket.peak, count)
+    this.#peak = Math.max(this.#peak, count)
+  }
+
+  /** A bucket in which nothing happens begins with what the window still holds. */
+  #carry(until: number): void {
+    const width = this.series.width
+    const next = (Math.floor(this.#carriedTo / width) + 1) * width
+    for (let edge = next; edge <= until; edge += width) {
+      const held = this.#recent.countAt(edge)
+      const bucket = this.series.at(edge)
+      bucket.peak = Math.max(bucket.peak, held)
+    }
+    this.#carriedTo = Math.max(this.#carriedTo, until)
+  }
+}

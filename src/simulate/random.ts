@@ -1,0 +1,13 @@
+/** A source of numbers in [0, 1): the same seed gives the same numbers on every machine, so a run can be repeated. */
+export type Random = () => number
+
+/** Mulberry32: 32 bits of state are plenty for drawing traffic. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}

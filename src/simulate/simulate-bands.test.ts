@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest'
+import { type AlgorithmName, algorithmNames, type Band } from '../core/rule.js'
+import { seededRandom } from './random.js'
+import { simulateBands } from './simulate-bands.js'
+import { burst, poisson, uniform } from './traffic.js'
+
+const second = 1_000_000
+
+function band(algorithm: AlgorithmName, capacity = 10, windowTicks = second): Band {
+  return { label: algorithm, algorithm, refill: 'STEADY', capacity, refillTokens: capacity, windowTicks }
+}
+
+/** 20 requests around each edge of a second at which one begins: ten before it, ten after it. */
+const acrossEdges = () => burst({ size: 20, every: 2 * second, spread: 200_000 }, { from: 900_000, until: 6 * second })
+
+describe('simulateBands', () => {
+  it('shows that a fixed window lets 2C pass around an edge and the sliding ones let C pass', async () => {
+    const { offered, runs } = await simulateBands(
+      algorithmNames.map((name) => band(name)),
+      acrossEdges(),
+    )
+    expect(offered).toMatchObject({ offered: 60, mostInAnyWindow: 20 })
+    const most = Object.fromEntries(runs.map((run) => [run.band.algorithm, run.mostInAnyWindow]))
+    expect(most).toEqual({
+      TOKEN_BUCKET: 11,
+      LEAKY_BUCKET: 10,
+      FIXED_WINDOW: 20,
+      SLIDING_WINDOW_LOG: 10,
+      SLIDING_WINDOW_COUNTER: 10,
+    })
+    const admitted = Object.fromEntries(runs.map((run) => [run.band.algorithm, run.admitted]))
+    expect(admitted).toMatchObject({ FIXED_WINDOW: 60, SLIDING_WINDOW_LOG: 30 })
+  })
+
+  it('spaces what a leaky bucket releases evenly where a token bucket does not, on the same arrivals', async () => {
+    const arrivals = burst({ size: 10, every: 10 * second, spread: 0 }, { from: 0, until: second })
+    const { runs } = await simulateBands([band('LEAKY_BUCKET'), band('TOKEN_BUCKET')], arrivals)
+    expect(runs[0]).toMatchObject({
+      admitted: 10,
+      smallestGapMs: 100,
+      longestGapMs: 100,
+      maxDelayMs: 900,
+      meanDelayMs: 450,
+    })
+    expect(runs[0]?.delayed).toBe(9)
+    expect(runs[1]).toMatchObject({ admitted: 10, smallestGapMs: 0, longestGapMs: 0, maxDelayMs: 0, delayed: 0 })
+  })
+
+  it('counts leaky releases when they happen, not when they were asked for', async () => {
+    const { runs, bucketMs } = await simulateBands(
+      [band('LEAKY_BUCKET')],
+      burst({ size: 10, every: 10 * second, spread: 0 }, { from: 0, until: second }),
+    )
+    const buckets = runs[0]?.buckets ?? []
+    const tenth = Math.round(100 / bucketMs)
+    expect(buckets[0]).toMatchObject({ offered: 10, admitted: 10, delayed: 9, released: 1 })
+    expect(buckets[tenth]).toMatchObject({ offered: 0, released: 1, peak: 2 })
+    expect(buckets[9 * tenth]).toMatchObject({ released: 1, peak: 10 })
+  })
+
+  it('gives a caller at 11/s under 10/s its 10/s and the first burst', async () => {
+    const { runs } = await simulateBands([band('TOKEN_BUCKET')], uniform(11, { from: 0, until: 100 * second }))
+    // 10/s for 100 s, plus the ten that the bucket began with, less the one not yet refilled at the end.
+    expect(runs[0]).toMatchObject({ offered: 1_100, admitted: 1_009, refused: 91 })
+  })
+
+  it('refuses nothing of an uneven caller at 96 a minute under 100 a minute', async () => {
+    const arrivals = burst({ size: 8, every: 5 * second, spread: second }, { from: 0, until: 600 * second })
+    const { runs } = await simulateBands([band('TOKEN_BUCKET', 100, 60 * second)], arrivals)
+    expect(runs[0]).toMatchObject({ offered: 960, refused: 0 })
+  })
+
+  it('agrees with a count by hand on the most in any window (seed 3)', async () => {
+    const arrivals = [...poisson(40, { from: 0, until: 20 * second }, seededRandom(3))]
+    const { offered, runs } = await simulateBands([band('SLIDING_WINDOW_LOG')], arrivals)
+    const counts = arrivals.map(({ at }) => arrivals.filter((other) => other.at > at - second && other.at <= at).length)
+    expect(offered.mostInAnyWindow).toBe(Math.max(...counts))
+    expect(runs[0]?.mostInAnyWindow).toBe(10)
+  })
+
+  it('has the same buckets for all, from the start to the end that were asked for', async () => {
+    const simulation = await simulateBands([band('LEAKY_BUCKET'), band('FIXED_WINDOW')], acrossEdges(), {
+      startAt: 0,
+      until: 8 * second,
+    })
+    expect(simulation).toMatchObject({ startAtMs: 0, bucketMs: 10, windowMs: 1_000 })
+    for (const { buckets } of [simulation.offered, ...simulation.runs]) expect(buckets).toHaveLength(800)
+    for (const { buckets, offered, admitted } of simulation.runs) {
+      expect(buckets.reduce((sum, bucket) => sum + bucket.offered, 0)).toBe(offered)
+      expect(buckets.reduce((sum, bucket) => sum + bucket.released, 0)).toBe(admitted)
+    }
+  })
+
+  it('says nothing rather than something wrong about no traffic at all', async () => {
+    const { offered, runs } = await simulateBands([band('TOKEN_BUCKET')], [])
+    expect(offered.offered).toBe(0)
+    expect(runs[0]).toMatchObject({
+      admitted: 0,
+      smallestGapMs: null,
+      longestGapMs: null,
+      meanDelayMs: 0,
+      maxDelayMs: 0,
+    })
+  })
+})

@@ -1,0 +1,101 @@
+/**
+ * Several limits over the same arrivals, each on its own. Time is the arrivals': a day of traffic takes as long as its
+ * decisions take.
+ */
+import { algorithmOf } from '../algorithms/index.js'
+import { ticksPerMs } from '../core/clock.js'
+import type { Band } from '../core/rule.js'
+import type { Arrivals } from './arrival.js'
+import { Meter, type Totals } from './meter.js'
+import type { TimeBucket } from './time-series.js'
+
+export interface Run extends Totals {
+  readonly buckets: readonly TimeBucket[]
+}
+
+export interface BandRun extends Run {
+  readonly band: Band
+}
+
+export interface Simulation {
+  /** Epoch milliseconds of the first bucket; synthetic traffic begins at 0. */
+  readonly startAtMs: number
+  readonly bucketMs: number
+  readonly windowMs: number
+  /** The arrivals themselves, as if nothing limited them. */
+  readonly offered: Run
+  readonly runs: readonly BandRun[]
+}
+
+/** When the simulated time begins and ends; left out, with the first and the last arrival. In ticks. */
+export interface SimulatedSpan {
+  readonly startAt?: number
+  readonly until?: number
+}
+
+export async function simulateBands(
+  bands: readonly Band[],
+  arrivals: Arrivals,
+  span: SimulatedSpan = {},
+): Promise<Simulation> {
+  const window = Math.max(...bands.map((band) => band.windowTicks))
+  let meters: { offered: Meter; limiters: Limiter[] } | undefined
+  let last = span.startAt ?? 0
+  for await (const { at } of arrivals) {
+    meters ??= createMeters(bands, span.startAt ?? at, window)
+    last = at
+    meters.offered.admitted(at, 0)
+    for (const limiter of meters.limiters) limiter.arrive(at)
+  }
+  const { offered, limiters } = meters ?? createMeters(bands, last, window)
+  const all = [offered, ...limiters.map((limiter) => limiter.meter)]
+  const bucketMs = finish(all, Math.max(last, (span.until ?? 0) - 1))
+  const runs = limiters.map(({ band, meter }) => ({ band, ...runOf(meter) }))
+  return {
+    startAtMs: offered.series.startAt / ticksPerMs,
+    bucketMs,
+    windowMs: window / ticksPerMs,
+    offered: runOf(offered),
+    runs,
+  }
+}
+
+/** Brings all meters to one end and one bucket width, which it returns in milliseconds. */
+export function finish(meters: readonly Meter[], until: number): number {
+  const lengthOf = ({ series }: Meter): number => series.startAt + series.buckets.length * series.width
+  for (const meter of meters) meter.finish(until)
+  const end = Math.max(...meters.map(lengthOf))
+  for (const meter of meters) meter.finish(end - 1)
+  const width = Math.max(...meters.map(({ series }) => series.width))
+  for (const { series } of meters) series.widenTo(width)
+  return width / ticksPerMs
+}
+
+export const runOf = (meter: Meter): Run => ({ ...meter.totals(), buckets: meter.series.buckets })
+
+interface Limiter {
+  readonly band: Band
+  readonly meter: Meter
+  arrive(at: number): void
+}
+
+function createMeters(bands: readonly Band[], startAt: number, window: number) {
+  const limiters = bands.map((band) => createLimiter(band, new Meter(startAt, band.windowTicks)))
+  return { offered: new Meter(startAt, window), limiters }
+}
+
+/** One bucket under one band; everything counts against it. */
+function createLimiter(band: Band, meter: Meter): Limiter {
+  const algorithm = algorithmOf(band)
+  const buckets = algorithm.createBuckets()
+  return {
+    band,
+    meter,
+    arrive(at) {
+      const step = algorithm.step(buckets.read(0), band, 1, at, 0)
+      if (step.change !== undefined) buckets.write(0, step.change)
+      if (step.allowed) meter.admitted(at, step.delay)
+      else meter.refused(at)
+    },
+  }
+}

@@ -1,0 +1,89 @@
+/** A whole rule set over recorded requests: what would have been refused, and by which rule. */
+import { ticksPerMs } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
+import type { RequestContext } from '../core/request-context.js'
+import type { Arrivals } from './arrival.js'
+import { Meter } from './meter.js'
+import { finish, type Run, runOf } from './simulate-bands.js'
+
+/** Decides one request at this instant of the virtual clock, in ticks. */
+export type Decide = (context: RequestContext, at: number) => Decision | Promise<Decision>
+
+export interface RuleRun {
+  readonly ruleId: string
+  /** Requests that the rule applied to. */
+  readonly applied: number
+  /** Of those, the ones that were let through in the end. */
+  readonly admitted: number
+  /** Of those, the ones that this rule refused; another rule may have refused them too. */
+  readonly refused: number
+  /** Refusals of a rule in SHADOW, which stop nobody. */
+  readonly shadowRefused: number
+}
+
+export interface RulesSimulation {
+  readonly startAtMs: number
+  readonly bucketMs: number
+  /** Peaks are counted over one second: rules have windows of all lengths. */
+  readonly windowMs: number
+  readonly total: Run
+  readonly rules: readonly RuleRun[]
+  /** Requests that no rule applied to. */
+  readonly withoutRule: number
+}
+
+type Tally = { -readonly [field in keyof RuleRun]: RuleRun[field] }
+
+const peakWindow = 1_000 * ticksPerMs
+
+export async function simulateRules(decide: Decide, arrivals: Arrivals): Promise<RulesSimulation> {
+  const tallies = new Map<string, Tally>()
+  let meter: Meter | undefined
+  let last = 0
+  let withoutRule = 0
+  for await (const { at, context = {} } of arrivals) {
+    meter ??= new Meter(at, peakWindow)
+    last = at
+    const decision = await decide(context, at)
+    if (decision.allowed) meter.admitted(at, decision.delayMs * ticksPerMs)
+    else meter.refused(at)
+    if (decision.ruleId === null && decision.bands.length === 0) withoutRule += 1
+    else count(tallies, decision)
+  }
+  meter ??= new Meter(0, peakWindow)
+  const bucketMs = finish([meter], last)
+  return {
+    startAtMs: meter.series.startAt / ticksPerMs,
+    bucketMs,
+    windowMs: peakWindow / ticksPerMs,
+    total: runOf(meter),
+    rules: [...tallies.values()].sort((a, b) => b.refused - a.refused || b.applied - a.applied),
+    withoutRule,
+  }
+}
+
+function count(tallies: Map<string, Tally>, decision: Decision): void {
+  const bands = decision.bands
+  for (const ruleId of new Set(bands.map((band) => band.ruleId))) {
+    const refusing = bands.find((band) => band.ruleId === ruleId && !band.allowed)
+    const tally = tallyOf(tallies, ruleId)
+    tally.applied += 1
+    if (decision.allowed) tally.admitted += 1
+    if (refusing?.shadow) tally.shadowRefused += 1
+    else if (refusing) tally.refused += 1
+  }
+  // Refused, or let through, before any bucket was asked: only the speaker is known.
+  if (bands.length > 0 || decision.ruleId === null) return
+  const tally = tallyOf(tallies, decision.ruleId)
+  tally.applied += 1
+  if (decision.allowed) tally.admitted += 1
+  else tally.refused += 1
+}
+
+function tallyOf(tallies: Map<string, Tally>, ruleId: string): Tally {
+  const known = tallies.get(ruleId)
+  if (known) return known
+  const fresh = { ruleId, applied: 0, admitted: 0, refused: 0, shadowRefused: 0 }
+  tallies.set(ruleId, fresh)
+  return fresh
+}

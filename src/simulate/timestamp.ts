@@ -1,0 +1,58 @@
+/**
+ * Instants as people and programs write them, in ticks (microseconds since the epoch). Anything else is undefined.
+ *
+ * Numbers are epoch milliseconds. Those that would then be a day in January 1970 but make sense as seconds, and those too large
+ * for milliseconds, are taken for seconds, microseconds and nanoseconds; what is smaller still counts from a start
+ * of its own.
+ */
+const isoPattern =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:[.,](\d{1,9}))?)?\s*(Z|UTC|[+-]\d{2}:?\d{2})?$/i
+const clfPattern = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2})(?:[.,](\d{1,9}))? ([+-]\d{2})(\d{2})$/
+const numberPattern = /^\d{1,19}(?:\.\d+)?$/
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+export function parseTimestamp(value: unknown): number | undefined {
+  if (typeof value === 'number') return epochTicks(value)
+  if (typeof value !== 'string') return undefined
+  const text = value.trim()
+  if (numberPattern.test(text)) return epochTicks(Number(text))
+  return parseIso(text) ?? parseLogTime(text)
+}
+
+function epochTicks(value: number): number | undefined {
+  if (!(value >= 0)) return undefined
+  if (value < 1e9) return Math.round(value * 1e3)
+  if (value < 1e11) return Math.round(value * 1e6)
+  if (value < 1e14) return Math.round(value * 1e3)
+  if (value < 1e17) return valid(Math.round(value))
+  return valid(Math.round(value / 1e3))
+}
+
+/** Without a zone it is UTC, so that a recording means the same on every machine. */
+function parseIso(text: string): number | undefined {
+  const match = isoPattern.exec(text)
+  if (!match) return undefined
+  const [, date, time = '00:00', fraction, zone = 'Z'] = match
+  return withFraction(Date.parse(`${date}T${time}${zoneOf(zone)}`), fraction)
+}
+
+const zoneOf = (zone: string): string => {
+  if (/^[zu]/i.test(zone)) return 'Z'
+  return zone.includes(':') ? zone : `${zone.slice(0, 3)}:${zone.slice(3)}`
+}
+
+/** `10/Oct/2000:13:55:36 -0700`, as web servers write it. */
+function parseLogTime(text: string): number | undefined {
+  const match = clfPattern.exec(text)
+  if (!match) return undefined
+  const [, day, name = '', year, time, fraction, zoneHours, zoneMinutes] = match
+  const month = String(months.indexOf(name) + 1).padStart(2, '0')
+  return withFraction(Date.parse(`${year}-${month}-${day}T${time}${zoneHours}:${zoneMinutes}`), fraction)
+}
+
+/** The fraction is read by itself: a Date would cut it to milliseconds. */
+function withFraction(epochMs: number, fraction = ''): number | undefined {
+  return valid(epochMs * 1e3 + Number(fraction.slice(0, 6).padEnd(6, '0')))
+}
+
+const valid = (ticks: number): number | undefined => (ticks >= 0 && ticks < 2 ** 53 ? ticks : undefined)
