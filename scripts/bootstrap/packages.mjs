@@ -39,9 +39,18 @@ async function install() {
   rmSync(npmRecord, { force: true })
   const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm']
   // Development packages too, whatever NODE_ENV says: the compiler is one of them.
-  const { status, output } = await run([...npm, 'ci', '--include=dev', '--prefer-offline', '--no-audit', '--no-fund'])
-  if (status !== 0) throw new Failure(`${output.split('\n').slice(-20).join('\n')}\n\n${advice(output)}`)
+  const scope = ['--include=dev', '--prefer-offline', '--no-audit', '--no-fund']
+  // npm's own patience is minutes; without a network nobody should wait that long to hear of it.
+  const patience = ['--fetch-retries=2', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000']
+  const { status, output } = await run([...npm, 'ci', ...scope, ...patience])
+  if (status !== 0) throw new Failure(`${gist(output)}\n\n${advice(output)}`)
   writeFileSync(stamp, lockHash())
+}
+
+/** The cause stands in npm's first lines; stack traces and its own usage text follow. */
+function gist(/** @type {string} */ output) {
+  const telling = output.split('\n').filter((line) => !/^npm warn|^npm error(\s+at .*)?$/.test(line))
+  return telling.slice(0, 10).join('\n')
 }
 
 function advice(/** @type {string} */ output) {
