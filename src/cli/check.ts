@@ -1,0 +1,84 @@
+import { Command, Option } from 'commander'
+import { createFluxGate } from '../app/create-flux-gate.js'
+import { systemClock } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
+import { exitStatus } from './exit-status.js'
+import { pairs, wholeNumber } from './option-values.js'
+import { printJson } from './output.js'
+import { knownRuleSet } from './rule-set-option.js'
+
+interface CheckCommandOptions {
+  readonly rules: string
+  readonly config?: string
+  readonly ruleSet?: string
+  readonly ip?: string
+  readonly user?: string
+  readonly apiKey?: string
+  readonly method?: string
+  readonly path?: string
+  readonly header?: Record<string, string>
+  readonly attribute?: Record<string, string>
+  readonly permits?: number
+  readonly peek?: true
+  readonly repeat?: number
+  readonly json?: true
+}
+
+const examples = `
+Examples:
+  $ fluxgate check --ip 203.0.113.7 --path /api/users
+      the decision about one request, on full buckets
+  $ fluxgate check --ip 203.0.113.7 --method POST --path /login --repeat 6
+      the sixth of six requests at the same instant
+  $ fluxgate check --rules rules.yaml --user ann --attribute tier=premium --header X-App:ios
+  $ fluxgate check --path /login --repeat 20 --json | jq '[.[] | .allowed]'
+
+Exit status: 0 allowed, 1 refused, 2 no decision could be made.
+`
+
+export function checkCommand(): Command {
+  return new Command('check')
+    .description('Decide about one request and print the Decision as JSON.')
+    .addOption(new Option('--rules <file>', 'the rules, YAML or JSON').default('./rules.yaml'))
+    .addOption(
+      new Option('--config <file>', 'a fluxgate.yaml that says where rules and buckets are').conflicts('rules'),
+    )
+    .option('--rule-set <id>', 'which set of the rules, if there are several')
+    .option('--ip <address>', 'client address')
+    .option('--user <id>', 'user id')
+    .option('--api-key <key>', 'API key')
+    .option('--method <method>', 'HTTP method')
+    .option('--path <path>', 'request path')
+    .addOption(new Option('--header <name:value>', 'a header; repeatable').argParser(pairs(':')))
+    .addOption(new Option('--attribute <name=value>', 'an attribute; repeatable').argParser(pairs('=')))
+    .addOption(new Option('--permits <n>', 'how many permits to ask for').argParser(wholeNumber(1, 1e9)))
+    .option('--peek', 'charge nothing')
+    .addOption(new Option('--repeat <n>', 'decide this often and print the last').argParser(wholeNumber(1, 1e6)))
+    .option('--json', 'with --repeat, print all decisions')
+    .addHelpText('after', examples)
+    .action(check)
+}
+
+async function check(options: CheckCommandOptions): Promise<void> {
+  // All of them at one instant, so that what is shown does not depend on how fast this machine is.
+  const startedAt = systemClock.now()
+  const source = options.config === undefined ? { rules: options.rules } : { config: options.config }
+  const gate = await createFluxGate({ ...source, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
+  try {
+    const { permits, peek } = options
+    const ruleSetId = knownRuleSet(gate.ruleSets, options.ruleSet)
+    const decisions: Decision[] = []
+    for (let i = 0; i < (options.repeat ?? 1); i++)
+      decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, peek }))
+    const last = decisions.at(-1) as Decision
+    process.exitCode = last.allowed ? exitStatus.ok : exitStatus.no
+    printJson(options.json && options.repeat !== undefined ? decisions : last)
+  } finally {
+    await gate.close()
+  }
+}
+
+function contextOf({ ip, user, apiKey, method, path, header = {}, attribute }: CheckCommandOptions) {
+  const headers = Object.fromEntries(Object.entries(header).map(([name, value]) => [name.toLowerCase(), value]))
+  return { clientIp: ip, userId: user, apiKey, method: method?.toUpperCase(), path, headers, attributes: attribute }
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { checkCommand } from './check.js'
+import { rulesCommand } from './rules.js'
+import { run } from './run.js'
+import { simulateCommand } from './simulate.js'
+
+const packageFile = new URL('../../package.json', import.meta.url)
+const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
+
+const program = new Command('fluxgate')
+  .description('Exact distributed rate limiting.')
+  .version(version)
+  .addCommand(checkCommand())
+  .addCommand(rulesCommand())
+  .addCommand(simulateCommand())
+
+await run(program, process.argv)
