@@ -63,9 +63,9 @@ export function fieldsOf(object: Readonly<Record<string, unknown>>, path: string
     read: (name, kind) => (ownValue(name) === undefined ? undefined : parsed(name, kind)),
     require: parsed,
     list(name, kind, max) {
-      const given = ownValue(name)
-      if (!Array.isArray(given) || given.length === 0 || given.length > max) {
-        mistakes.add(at(name), wrongValue(given, `a list of 1 to ${max} of these: ${kind.allowed}`))
+      const given = itemsOf(ownValue(name))
+      if (given === undefined || given.length === 0 || given.length > max) {
+        mistakes.add(at(name), wrongValue(ownValue(name), `a list of 1 to ${max} of these: ${kind.allowed}`))
         return []
       }
       return given.flatMap((value, index) => {
@@ -89,6 +89,11 @@ export function oneSpelling(fields: Fields, spellings: readonly string[]): strin
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The members of a list: a plain copy without holes, whatever else the list has been given. */
+export function itemsOf(value: unknown): readonly unknown[] | undefined {
+  return Array.isArray(value) ? Array.from({ length: value.length }, (_, index) => value[index]) : undefined
 }
 
 export const wrongValue = (value: unknown, allowed: string): string => `found ${found(value)}; allowed: ${allowed}`

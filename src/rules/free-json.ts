@@ -1,4 +1,4 @@
-import { isObject } from './fields.js'
+import { isObject, itemsOf } from './fields.js'
 import { found, type Mistakes, placeOf } from './mistakes.js'
 
 const maxDepth = 100
@@ -16,7 +16,8 @@ export function copyJson(value: unknown, path: string, mistakes: Mistakes): unkn
     if (from === null || typeof from === 'string' || typeof from === 'boolean') return from
     if (typeof from === 'number' && Number.isFinite(from)) return from
     if (depth > maxDepth) return giveUp(place, `more than ${maxDepth} levels`)
-    if (Array.isArray(from)) return from.map((item, index) => copy(item, `${place}[${index}]`, depth + 1))
+    const items = itemsOf(from)
+    if (items !== undefined) return items.map((item, index) => copy(item, `${place}[${index}]`, depth + 1))
     if (isPlain(from)) return copyObject(from, place, depth)
     return refuse(place, found(from))
   }

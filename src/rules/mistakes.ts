@@ -3,6 +3,7 @@ import { FluxGateError, type Mistake } from '../core/errors.js'
 const maxKept = 1_000
 const maxShown = 20
 const maxFoundLength = 60
+const maxPath = 500
 
 /** What is wrong with a document so far. Counts everything, keeps the first thousand. */
 export interface Mistakes {
@@ -21,7 +22,8 @@ export function noMistakes(): Mistakes {
     },
     add(path, message) {
       count += 1
-      if (kept.length < maxKept) kept.push({ path, message })
+      if (kept.length < maxKept)
+        kept.push({ path: path.length > maxPath ? `${path.slice(0, maxPath)}…` : path, message })
     },
   }
 }

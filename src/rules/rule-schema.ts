@@ -3,7 +3,7 @@ import { maxCapacity, maxWindowTicks } from '../core/rule.js'
 import { labelBands } from './band-labels.js'
 import { algorithmKind, bandFields, type DraftBand, readBand } from './band-schema.js'
 import { readWhen } from './condition-schema.js'
-import { type Fields, isObject, oneSpelling, openFields, wrongValue } from './fields.js'
+import { type Fields, isObject, itemsOf, oneSpelling, openFields, wrongValue } from './fields.js'
 import { copyJson } from './free-json.js'
 import { readKeys } from './key-schema.js'
 import { identifier, instant, oneOf, text, wholeNumber, yesOrNo } from './kinds.js'
@@ -118,12 +118,12 @@ function readAlgorithm(fields: Fields, fallback: AlgorithmName | undefined): Alg
 }
 
 function readBands(fields: Fields, ruleAlgorithm: AlgorithmName | undefined, mistakes: Mistakes): readonly Band[] {
-  const given = fields.value('bands')
+  const given = itemsOf(fields.value('bands')) ?? []
   const path = fields.at('bands')
-  if (!Array.isArray(given) || given.length === 0 || given.length > maxBands) {
-    mistakes.add(path, wrongValue(given, `a list of 1 to ${maxBands} bands`))
+  if (given.length === 0 || given.length > maxBands) {
+    mistakes.add(path, wrongValue(fields.value('bands'), `a list of 1 to ${maxBands} bands`))
   }
-  const drafts = (Array.isArray(given) ? given : []).map((value, index): DraftBand => {
+  const drafts = given.map((value, index): DraftBand => {
     const band = openFields(value, `${path}[${index}]`, bandFields, 'a band: { capacity, window, … }', mistakes)
     return band === undefined ? unreadable : readBand(band, readAlgorithm(band, ruleAlgorithm))
   })

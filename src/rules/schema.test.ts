@@ -159,7 +159,7 @@ describe('mistakes', () => {
     expect(errorOf(wrong(1_000)).errors).toHaveLength(1_000)
     const error = errorOf(wrong(1_500))
     expect(error.errors).toHaveLength(1_000)
-    expect(error.message).toMatch(/^The rules: 1500 mistakes\n[^]*… and 1480 more$/)
+    expect(error.message).toMatch(/^The rules: 1500 mistakes\n(?:.*\n){20} {2}… and 1480 more$/)
   })
 
   it('never repeat more than a little of what was found, nor let it steer a terminal', () => {

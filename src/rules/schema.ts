@@ -6,7 +6,7 @@
  */
 import type { Mistake } from '../core/errors.js'
 import type { Rule, RuleSet } from '../core/rule.js'
-import { isObject, openFields, wrongValue } from './fields.js'
+import { isObject, itemsOf, openFields, wrongValue } from './fields.js'
 import { identifier, oneOf, text } from './kinds.js'
 import { type Mistakes, noMistakes, quoted, rulesInvalid } from './mistakes.js'
 import { readLoneRule, readRule } from './rule-schema.js'
@@ -40,7 +40,8 @@ export function parseRule(document: unknown, place = ''): Rule {
 }
 
 function readDocument(document: unknown, mistakes: Mistakes): RuleSet[] {
-  if (Array.isArray(document)) return readList(document, 'ruleSets', readRuleSet, 'the document', mistakes)
+  const sets = itemsOf(document)
+  if (sets !== undefined) return readList(sets, 'ruleSets', readRuleSet, 'the document', mistakes)
   if (!isObject(document)) {
     mistakes.add('ruleSets', wrongValue(document, documentForms))
     return []
@@ -48,9 +49,9 @@ function readDocument(document: unknown, mistakes: Mistakes): RuleSet[] {
   const isOneSet = !Object.hasOwn(document, 'ruleSets') && ['id', 'rules'].some((name) => Object.hasOwn(document, name))
   if (isOneSet) return readList([document], 'ruleSets', readRuleSet, 'the document', mistakes)
   const fields = openFields(document, '', ['ruleSets'], documentForms, mistakes)
-  const list = fields?.value('ruleSets')
-  if (Array.isArray(list)) return readList(list, 'ruleSets', readRuleSet, 'the document', mistakes)
-  mistakes.add('ruleSets', wrongValue(list, 'a list of rule sets'))
+  const list = itemsOf(fields?.value('ruleSets'))
+  if (list !== undefined) return readList(list, 'ruleSets', readRuleSet, 'the document', mistakes)
+  mistakes.add('ruleSets', wrongValue(fields?.value('ruleSets'), 'a list of rule sets'))
   return []
 }
 
@@ -60,9 +61,9 @@ function readRuleSet(value: unknown, path: string, mistakes: Mistakes): RuleSet 
   const id = fields.require('id', identifier)
   const description = fields.read('description', text)
   const strategy = fields.read('strategy', strategyKind) ?? 'all'
-  const list = fields.value('rules')
-  if (!Array.isArray(list)) fields.wrong('rules', wrongValue(list, 'a list of rules'))
-  const rules = Array.isArray(list) ? readList(list, fields.at('rules'), readRule, 'the rule set', mistakes) : []
+  const list = itemsOf(fields.value('rules'))
+  if (list === undefined) fields.wrong('rules', wrongValue(fields.value('rules'), 'a list of rules'))
+  const rules = readList(list ?? [], fields.at('rules'), readRule, 'the rule set', mistakes)
   return { id: id ?? '', ...(description !== undefined && { description }), strategy, rules }
 }
 

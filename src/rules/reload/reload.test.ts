@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest'
+import type { Clock } from '../../core/clock.js'
+import type { RuleSetProvider } from '../../core/rule-set-provider.js'
+import { fileRules } from '../file-provider.js'
+import { objectRules } from '../object-provider.js'
+import { chooseReload } from './choose-reload.js'
+import { noReload } from './no-reload.js'
+import { pollingReload } from './polling-reload.js'
+import { watchReload } from './watch-reload.js'
+
+/** A clock that records what is scheduled and runs it when told. */
+function scheduledClock() {
+  const waits: number[] = []
+  let pending: (() => void) | undefined
+  const clock: Clock = {
+    now: () => 0,
+    schedule(ms, wake) {
+      waits.push(ms)
+      pending = wake
+      return () => {
+        pending = undefined
+      }
+    },
+  }
+  const fire = async () => {
+    pending?.()
+    await new Promise(setImmediate)
+  }
+  return { clock, waits, fire, isWaiting: () => pending !== undefined }
+}
+
+describe('polling', () => {
+  it('asks after each interval, spread around it by the jitter', async () => {
+    const { clock, waits, fire } = scheduledClock()
+    const randoms = [0, 0.5, 1]
+    let reloads = 0
+    const random = () => randoms.shift() ?? 0.5
+    pollingReload({ intervalMs: 10_000, jitter: 0.2, random, clock }).start(async () => void reloads++)
+    expect(reloads).toBe(0)
+    await fire()
+    await fire()
+    expect(reloads).toBe(2)
+    expect(waits).toEqual([8_000, 10_000, 12_000])
+  })
+
+  it('asks every 30 s unless told otherwise', () => {
+    const { clock, waits } = scheduledClock()
+    pollingReload({ random: () => 0.5, clock }).start(async () => {})
+    expect(waits).toEqual([30_000])
+  })
+
+  it('goes on after a reload that failed, and ends when stopped, even in the middle of one', async () => {
+    const { clock, waits, fire, isWaiting } = scheduledClock()
+    let finish = () => {}
+    const results = [Promise.reject(new Error('down')), new Promise<void>((resolve) => (finish = resolve))]
+    const stop = pollingReload({ intervalMs: 10, jitter: 0, clock }).start(() => results.shift() ?? Promise.resolve())
+    await fire()
+    expect(waits).toEqual([10, 10])
+    await fire()
+    stop()
+    finish()
+    await new Promise(setImmediate)
+    expect(waits).toEqual([10, 10])
+    expect(isWaiting()).toBe(false)
+  })
+
+  it('works with real timers', async () => {
+    let stop = () => {}
+    await new Promise<void>((resolve) => {
+      stop = pollingReload({ intervalMs: 1 }).start(async () => resolve())
+    })
+    stop()
+  })
+
+  it.each([{ intervalMs: 0 }, { intervalMs: Number.NaN }, { intervalMs: 2 ** 31 }, { jitter: -0.1 }, { jitter: 1.1 }])(
+    'refuses %j',
+    (options) => {
+      expect(() => pollingReload(options)).toThrow(/allowed: /)
+    },
+  )
+})
+
+describe('watching', () => {
+  it('reloads on each change, and on trouble, which it also reports', async () => {
+    let change = () => {}
+    let fail = (_error: unknown) => {}
+    let stopped = false
+    const provider: RuleSetProvider = {
+      source: 'x',
+      load: async () => [],
+      watch(onChange, onError) {
+        change = onChange
+        fail = onError
+        return () => {
+          stopped = true
+        }
+      },
+    }
+    const errors: unknown[] = []
+    let reloads = 0
+    const stop = watchReload(provider, (error) => errors.push(error)).start(async () => void reloads++)
+    change()
+    expect(reloads).toBe(1)
+    fail('trouble')
+    expect(reloads).toBe(2)
+    expect(errors).toEqual(['trouble'])
+    stop()
+    expect(stopped).toBe(true)
+  })
+})
+
+describe('choosing how to reload', () => {
+  const file = fileRules('rules.yaml')
+  const objects = objectRules([], 'objects')
+
+  it.each([
+    ['AUTO', file, 'WATCH'],
+    ['WATCH', file, 'WATCH'],
+    ['POLLING', file, 'POLLING'],
+    ['NONE', file, 'NONE'],
+    ['AUTO', objects, 'POLLING'],
+  ] as const)('%s', (choice, provider, name) => {
+    expect(chooseReload(choice, provider).name).toBe(name)
+  })
+
+  it('refuses what the provider cannot do', () => {
+    expect(() => chooseReload('WATCH', objects)).toThrow(
+      'Rules from objects cannot be watched; use the reload strategy POLLING or NONE.',
+    )
+    expect(() => chooseReload('PUBSUB', file)).toThrow(
+      'Rules from rules.yaml are not announced on a channel; use the reload strategy AUTO.',
+    )
+  })
+
+  it('NONE never asks', () => {
+    expect(noReload.start(() => Promise.reject(new Error('asked')))()).toBeUndefined()
+  })
+})

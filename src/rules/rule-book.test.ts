@@ -1,0 +1,188 @@
+import { mkdtemp, rename, rm, unlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { RuleSet } from '../core/rule.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { fileRules } from './file-provider.js'
+import { objectRules } from './object-provider.js'
+import { watchReload } from './reload/watch-reload.js'
+import { type ReloadResult, RuleBook } from './rule-book.js'
+
+const document = (capacity: unknown) => ({ id: 's', rules: [{ id: 'r', bands: [{ capacity, window: '1s' }] }] })
+const capacityOf = (ruleSets: readonly RuleSet[]) => ruleSets[0]?.rules[0]?.bands[0]?.capacity
+
+/** A provider whose loads finish when the test says so. */
+function slowProvider(): { provider: RuleSetProvider; loads: (() => void)[] } {
+  const loads: (() => void)[] = []
+  const load = () => new Promise<RuleSet[]>((resolve) => loads.push(() => resolve([])))
+  return { provider: { source: 'slow', load }, loads }
+}
+
+describe('the rule book', () => {
+  it('opens with rules, or not at all', async () => {
+    const book = await RuleBook.open(objectRules(document(5), 'objects'), { clock: { now: () => 1_000 } })
+    expect(capacityOf(book.current)).toBe(5)
+    expect(book.status()).toEqual({
+      source: 'objects',
+      ruleSets: 1,
+      rules: 1,
+      changedAt: 1_000,
+      loadedAt: 1_000,
+      failure: null,
+    })
+    await expect(RuleBook.open(objectRules(document('x')))).rejects.toMatchObject({ code: 'FLUXGATE_RULES_INVALID' })
+  })
+
+  it('replaces the rules by changed ones, and leaves the old list to those who hold it', async () => {
+    let now = 1_000
+    const objects = document(5)
+    const book = await RuleBook.open(objectRules(objects), { clock: { now: () => now } })
+    const before = book.current
+    now = 2_000
+    expect(await book.reload()).toEqual({ changed: false, ruleSets: before })
+    expect(book.current).toBe(before)
+    expect(book.status()).toMatchObject({ changedAt: 1_000, loadedAt: 2_000 })
+    now = 3_000
+    objects.rules = document(6).rules
+    expect(await book.reload()).toMatchObject({ changed: true })
+    expect(capacityOf(book.current)).toBe(6)
+    expect(capacityOf(before)).toBe(5)
+    expect(book.status()).toMatchObject({ changedAt: 3_000, loadedAt: 3_000 })
+  })
+
+  it('does not take another spelling of the same rules for a change', async () => {
+    const objects = document(5) as { rules: unknown[] }
+    const book = await RuleBook.open(objectRules(objects))
+    objects.rules = [{ bands: [{ windowSeconds: 1, refillTokens: 5, capacity: 5 }], scope: 'PER_IP', id: 'r' }]
+    expect(await book.reload()).toMatchObject({ changed: false })
+  })
+
+  it('keeps the rules when new ones fail, and says since when and why', async () => {
+    let now = 1_000
+    const objects = document(5)
+    const book = await RuleBook.open(objectRules(objects), { clock: { now: () => now } })
+    objects.rules = document('x').rules
+    now = 2_000
+    expect(await book.reload()).toMatchObject({ error: { code: 'FLUXGATE_RULES_INVALID' } })
+    now = 3_000
+    await book.reload()
+    expect(capacityOf(book.current)).toBe(5)
+    expect(book.status()).toMatchObject({
+      loadedAt: 1_000,
+      failure: { sinceAt: 2_000, error: { code: 'FLUXGATE_RULES_INVALID' } },
+    })
+    objects.rules = document(5).rules
+    now = 4_000
+    expect(await book.reload()).toMatchObject({ changed: false })
+    expect(book.status()).toMatchObject({ loadedAt: 4_000, failure: null })
+  })
+
+  it('wraps what a provider of somebody else throws', async () => {
+    const cause = new TypeError('no such host')
+    const provider: RuleSetProvider = {
+      source: 'elsewhere',
+      load() {
+        throw cause
+      },
+    }
+    await expect(RuleBook.open(provider)).rejects.toMatchObject({
+      code: 'FLUXGATE_RULES_UNREADABLE',
+      message: 'Rules could not be loaded from elsewhere: no such host',
+      cause,
+    })
+  })
+
+  it('loads once for all who ask while a load is running, and after it, so that none gets rules from before', async () => {
+    const { provider, loads } = slowProvider()
+    const opening = RuleBook.open(provider)
+    loads[0]?.()
+    const book = await opening
+    const first = book.reload()
+    const others = [book.reload(), book.reload(), book.reload()]
+    expect(loads).toHaveLength(2)
+    loads[1]?.()
+    await first
+    await Promise.resolve()
+    expect(loads).toHaveLength(3)
+    const late = book.reload()
+    loads[2]?.()
+    await Promise.all(others)
+    await Promise.resolve()
+    expect(loads).toHaveLength(4)
+    loads[3]?.()
+    await late
+    const afterwards = book.reload()
+    expect(loads).toHaveLength(5)
+    loads[4]?.()
+    await afterwards
+  })
+
+  it('tells its listeners what came of each reload, until they leave', async () => {
+    const objects = document(5)
+    const book = await RuleBook.open(objectRules(objects))
+    const heard: string[] = []
+    const leave = book.onReload((result) =>
+      heard.push('error' in result ? result.error.code : `changed: ${result.changed}`),
+    )
+    await book.reload()
+    objects.rules = document(6).rules
+    await book.reload()
+    objects.rules = document(0).rules
+    await book.reload()
+    leave()
+    await book.reload()
+    expect(heard).toEqual(['changed: false', 'changed: true', 'FLUXGATE_RULES_INVALID'])
+  })
+})
+
+describe('a rule book that follows its file', () => {
+  let directory: string
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'fluxgate-'))
+  })
+  afterEach(() => rm(directory, { recursive: true, force: true }))
+
+  it('takes good edits, keeps the old rules through broken ones, and says so', async () => {
+    const path = join(directory, 'rules.json')
+    const write = async (capacity: unknown) => {
+      await writeFile(`${path}.tmp`, JSON.stringify(document(capacity)))
+      await rename(`${path}.tmp`, path)
+    }
+    await write(5)
+    const provider = fileRules(path)
+    const book = await RuleBook.open(provider)
+    const heard: ReloadResult[] = []
+    let wake = () => {}
+    book.onReload((result) => {
+      heard.push(result)
+      wake()
+    })
+    const next = async () => {
+      while (heard.length === 0) await new Promise<void>((resolve) => (wake = resolve))
+      return heard.shift()
+    }
+    const stop = watchReload(provider).start(async () => void (await book.reload()))
+    try {
+      await write(6)
+      expect(await next()).toMatchObject({ changed: true })
+      expect(capacityOf(book.current)).toBe(6)
+
+      await write('seven')
+      expect(await next()).toMatchObject({ error: { errors: [{ path: 'ruleSets[0].rules[0].bands[0].capacity' }] } })
+      expect(capacityOf(book.current)).toBe(6)
+
+      await unlink(path)
+      expect(await next()).toMatchObject({ error: { code: 'FLUXGATE_RULES_UNREADABLE' } })
+      expect(capacityOf(book.current)).toBe(6)
+      expect(book.status().failure?.error.code).toBe('FLUXGATE_RULES_UNREADABLE')
+
+      await write(7)
+      expect(await next()).toMatchObject({ changed: true })
+      expect(capacityOf(book.current)).toBe(7)
+      expect(book.status().failure).toBeNull()
+    } finally {
+      stop()
+    }
+  })
+})
