@@ -2,7 +2,7 @@ import type { Step } from '../core/algorithm.js'
 import type { BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
-import { RuleTables } from './rule-tables.js'
+import { overflowKey, RuleTables } from './rule-tables.js'
 
 export interface MemoryStoreOptions {
   /** How many identities to remember at most, over all rules; default 1 000 000. */
@@ -18,9 +18,6 @@ export interface MemoryStore extends BucketStore {
 
 /** A JavaScript Map holds no more than this. */
 const mostKeys = 2 ** 24
-/** Whom identities count against that find no room; no resolver yields a control character alone. */
-const overflowKey = '\u0000overflow'
-
 /** Buckets in this process: the embedded default, and what limits alone when a shared store is gone. */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const { maxKeys = 1_000_000, clock = systemClock } = options

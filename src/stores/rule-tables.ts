@@ -6,6 +6,9 @@ const searchLimit = 1024
 /** Looked at in passing with every new identity, so that what nobody uses any more is forgotten without a timer. */
 const sweepStep = 2
 
+/** Whom identities count against that find no room; no resolver yields a control character alone. */
+export const overflowKey = '\u0000overflow'
+
 type Spare = (table: RuleTable, key: string) => boolean
 
 /**
@@ -86,7 +89,7 @@ export class RuleTables {
       if (next === undefined) break
       const expiry = next[0].expiresAt(next[1])
       if (expiry >= bestExpiry || spare(...next)) continue
-      if (expiry > now && next[0].isRefusing(next[1], now)) continue
+      if (expiry > now && (next[1] === overflowKey || next[0].isRefusing(next[1], now))) continue
       best = next
       bestExpiry = expiry
       if (expiry <= now) break

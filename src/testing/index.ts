@@ -1,3 +1,9 @@
+export {
+  bucketStoreContract,
+  type ContractOptions,
+  type StoreFactory,
+  type TestRunner,
+} from './bucket-store-contract.js'
 export { type Comparison, compareWithModel } from './compare-with-model.js'
 export { type ManualClock, manualClock } from './manual-clock.js'
 export { type ReferenceStore, referenceStore } from './models/reference-store.js'

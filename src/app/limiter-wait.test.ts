@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../testing/manual-clock.js'
+import { createLimiter, type Limiter } from './create-limiter.js'
+
+const start = 1_800_000_000_000
+/** Lets promises that are already decided run their reactions. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Asks once for each name and writes down who was let in when, and who was refused when. */
+function line(limiter: Limiter, clock: { now(): number }, names: readonly string[], maxWaitMs: number) {
+  const admitted: [string, number][] = []
+  const refused: [string, number][] = []
+  for (const name of names)
+    void limiter.wait('queue', { maxWaitMs }).then(({ allowed }) => {
+      const list = allowed ? admitted : refused
+      list.push([name, clock.now() - start])
+    })
+  return { admitted, refused }
+}
+
+describe('wait', () => {
+  it('lets 10 of 100 in at once, then one every 100 ms in order, and refuses the rest immediately', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 10, window: '1s', clock })
+    const names = Array.from({ length: 100 }, (_, i) => `w${i}`)
+    const { admitted, refused } = line(limiter, clock, names, 5000)
+    await settled()
+    expect(admitted).toEqual(names.slice(0, 10).map((name) => [name, 0]))
+    expect(refused).toEqual(names.slice(60).map((name) => [name, 0]))
+    for (let i = 0; i < 50; i++) {
+      clock.advance(99)
+      await settled()
+      expect(admitted).toHaveLength(10 + i)
+      clock.advance(1)
+      await settled()
+      expect(admitted.at(-1)).toEqual([`w${10 + i}`, (i + 1) * 100])
+    }
+    expect(refused).toHaveLength(40)
+  })
+
+  it('keeps order with real timers too', async () => {
+    const limiter = createLimiter({ capacity: 1, window: '5ms' })
+    const order: number[] = []
+    await Promise.all(Array.from({ length: 20 }, (_, i) => limiter.wait('a').then(() => order.push(i))))
+    expect(order).toEqual(Array.from({ length: 20 }, (_, i) => i))
+  })
+
+  it('says when a refused caller could join the line', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 1, window: '1s', clock })
+    await limiter.wait('a')
+    const held = limiter.wait('a', { maxWaitMs: 1000 })
+    expect(await limiter.wait('a', { maxWaitMs: 1500 })).toMatchObject({
+      allowed: false,
+      reason: 'LIMITED',
+      policy: 'WAIT_FOR_REFILL',
+      retryAfterMs: 500,
+    })
+    clock.advance(1000)
+    expect((await held).allowed).toBe(true)
+  })
+
+  it('gives the permits back when the caller aborts, and keeps the place of those behind', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 1, window: '1s', clock })
+    await limiter.wait('a')
+    const controller = new AbortController()
+    const first = limiter.wait('a', { signal: controller.signal })
+    await settled()
+    controller.abort(new Error('changed my mind'))
+    await expect(first).rejects.toThrow('changed my mind')
+    const second = limiter.wait('a')
+    clock.advance(1000)
+    expect((await second).delayMs).toBe(1000)
+  })
+
+  it('charges nothing for a signal that was aborted before', async () => {
+    const limiter = createLimiter({ capacity: 1, window: '1s', clock: manualClock(start) })
+    await expect(limiter.wait('a', { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)
+    expect((await limiter.peek('a')).remaining).toBe(0)
+    expect((await limiter.consume('a')).allowed).toBe(true)
+  })
+
+  it('holds at most maxConcurrentWaits; one more is refused, and charged nothing', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 1, window: '1s', maxConcurrentWaits: 2, clock })
+    const { admitted, refused } = line(limiter, clock, ['now', 'one', 'two', 'three'], 60_000)
+    await settled()
+    expect([admitted.length, refused]).toEqual([1, [['three', 0]]])
+    clock.advance(1000)
+    await settled()
+    void line(limiter, clock, ['four'], 60_000)
+    await settled()
+    clock.advance(1000)
+    await settled()
+    expect(admitted.map(([name]) => name)).toEqual(['now', 'one', 'two'])
+  })
+
+  it('shapes with a leaky bucket: evenly spaced, refused when the turn would come too late', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ algorithm: 'LEAKY_BUCKET', capacity: 10, window: '1s', clock })
+    const { admitted, refused } = line(limiter, clock, ['a', 'b', 'c', 'd', 'e'], 300)
+    for (let i = 0; i < 4; i++) {
+      await settled()
+      clock.advance(100)
+    }
+    expect(admitted.map(([, at]) => at)).toEqual([0, 100, 200, 300])
+    expect(refused).toEqual([['e', 0]])
+  })
+
+  it('waits for the next window of a fixed window', async () => {
+    const clock = manualClock(start + 400)
+    const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity: 2, window: '1s', clock })
+    const { admitted } = line(limiter, clock, ['a', 'b', 'c', 'd', 'e'], 2000)
+    await settled()
+    clock.advance(600)
+    await settled()
+    clock.advance(1000)
+    await settled()
+    expect(admitted).toEqual([
+      ['a', 400],
+      ['b', 400],
+      ['c', 1000],
+      ['d', 1000],
+      ['e', 2000],
+    ])
+  })
+
+  it('sends those who wait away when the limiter closes', async () => {
+    const limiter = createLimiter({ capacity: 1, window: '1h', clock: manualClock(start) })
+    await limiter.wait('a')
+    const waiting = limiter.wait('a', { maxWaitMs: 7_200_000 })
+    await settled()
+    await limiter.close()
+    await expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+  })
+})
+
+describe('WAIT_FOR_REFILL', () => {
+  it('answers at once with the delay, and takes the permits back if the signal aborts before it is over', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({
+      capacity: 1,
+      window: '1s',
+      onLimitExceed: 'WAIT_FOR_REFILL',
+      maxWaitMs: 1500,
+      clock,
+    })
+    expect(await limiter.consume('a')).toMatchObject({ allowed: true, delayMs: 0, policy: 'WAIT_FOR_REFILL' })
+    expect(await limiter.consume('a')).toMatchObject({ allowed: true, delayMs: 1000, remaining: 0, retryAfterMs: 0 })
+    expect(await limiter.consume('a')).toMatchObject({ allowed: false, delayMs: 0, retryAfterMs: 500 })
+    clock.advance(499)
+    expect((await limiter.consume('a')).allowed).toBe(false)
+    clock.advance(1)
+    expect(await limiter.consume('a')).toMatchObject({ allowed: true, delayMs: 1500 })
+  })
+})

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { createLimiter } from '../app/create-limiter.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { memoryStore } from './memory.js'
+
+const start = 1_800_000_000_000
+
+function limited(maxKeys: number, capacity: number) {
+  const clock = manualClock(start)
+  const store = memoryStore({ maxKeys, clock })
+  return { clock, store, limiter: createLimiter({ capacity, window: '10s', store, clock }) }
+}
+
+describe('memoryStore is bounded', () => {
+  it('remembers at most maxKeys identities', () => {
+    const { store, limiter } = limited(100, 2)
+    for (let i = 0; i < 1000; i++) limiter.consumeSync(`key${i}`)
+    expect(store.size).toBeLessThanOrEqual(100)
+  })
+
+  it('forgets a full bucket before one that is in use', () => {
+    const { clock, limiter } = limited(3, 10)
+    limiter.consumeSync('full')
+    clock.advance(5000)
+    limiter.consumeSync('used', 9)
+    limiter.consumeSync('refusing', 10)
+    limiter.consumeSync('new')
+    expect(limiter.consumeSync('used', 2).allowed).toBe(false)
+    expect(limiter.consumeSync('refusing').allowed).toBe(false)
+  })
+
+  it('forgets the bucket nearest to full when none is full', () => {
+    const { limiter } = limited(3, 10)
+    limiter.consumeSync('nearly empty', 9)
+    limiter.consumeSync('nearly full', 1)
+    limiter.consumeSync('refusing', 10)
+    limiter.consumeSync('new', 5)
+    expect(limiter.consumeSync('nearly empty', 2).allowed).toBe(false)
+    expect(limiter.consumeSync('refusing').allowed).toBe(false)
+  })
+
+  it('never forgets a bucket that is refusing: when all are, newcomers share one', () => {
+    const { store, limiter } = limited(10, 2)
+    for (let i = 0; i < 10; i++) limiter.consumeSync(`drained${i}`, 2)
+    const newcomers = Array.from({ length: 50 }, (_, i) => limiter.consumeSync(`new${i}`).allowed)
+    expect(newcomers.filter(Boolean)).toHaveLength(2)
+    for (let i = 0; i < 10; i++) expect(limiter.consumeSync(`drained${i}`).allowed).toBe(false)
+    expect(store.size).toBeLessThanOrEqual(11)
+  })
+
+  it('counts a bucket as refusing when it cannot pay for one request of its rule', () => {
+    const clock = manualClock(start)
+    const store = memoryStore({ maxKeys: 2, clock })
+    const limiter = createLimiter({ capacity: 10, window: '10s', permits: 5, store, clock })
+    limiter.consumeSync('a')
+    limiter.consumeSync('a')
+    clock.advance(4000)
+    limiter.consumeSync('b')
+    limiter.consumeSync('c')
+    expect(limiter.consumeSync('a').allowed).toBe(false)
+  })
+
+  it('lets go of what nobody uses any more, without a timer', () => {
+    const { clock, store, limiter } = limited(1_000_000, 10)
+    for (let i = 0; i < 10_000; i++) limiter.consumeSync(`old${i}`)
+    clock.advance(10_000)
+    for (let i = 0; i < 10_000; i++) limiter.consumeSync(`new${i}`)
+    expect(store.size).toBeLessThanOrEqual(10_000)
+  })
+
+  it('shares the bound among rules and forgets rules that are gone', () => {
+    const clock = manualClock(start)
+    const store = memoryStore({ maxKeys: 50, clock })
+    for (let rule = 0; rule < 20; rule++) {
+      const limiter = createLimiter({ id: `rule${rule}`, capacity: 10, window: '10s', store, clock })
+      for (let i = 0; i < 20; i++) limiter.consumeSync(`key${i}`)
+      expect(store.size).toBeLessThanOrEqual(50)
+    }
+  })
+
+  it.each([0, -1, 1.5, 2 ** 24 + 1, Number.NaN])('refuses maxKeys %s', (maxKeys) => {
+    expect(() => memoryStore({ maxKeys })).toThrow(/maxKeys/)
+  })
+})

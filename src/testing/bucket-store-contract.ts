@@ -1,0 +1,224 @@
+/**
+ * What every bucket store promises, as tests. Give it the runner's `it` and a way to make an empty store on a clock:
+ *
+ *   describe('myStore', () => bucketStoreContract(it, (clock) => myStore({ clock })))
+ */
+import assert from 'node:assert/strict'
+import type { BucketGroup, BucketStore, Demand } from '../core/bucket-store.js'
+import type { Clock } from '../core/clock.js'
+import { type AlgorithmName, algorithmNames, type Band } from '../core/rule.js'
+import { compareWithModel } from './compare-with-model.js'
+import { type ManualClock, manualClock } from './manual-clock.js'
+
+export type TestRunner = (title: string, test: () => Promise<void>) => void
+export type StoreFactory = (clock: Clock) => BucketStore | Promise<BucketStore>
+
+export interface ContractOptions {
+  /** How many random histories, of 100 steps each, are compared with the reference models; default 100. */
+  readonly histories?: number
+  /** Where the histories start; print it and pass it again to replay. Default from the time. */
+  readonly seed?: number
+}
+
+const second = 1_000_000
+const startMs = 1_800_000_000_000
+
+export function bucketStoreContract(it: TestRunner, create: StoreFactory, options: ContractOptions = {}): void {
+  const withStore = (title: string, test: (store: BucketStore, clock: ManualClock) => Promise<void>): void =>
+    it(title, async () => {
+      const clock = manualClock(startMs)
+      const store = await create(clock)
+      try {
+        await test(store, clock)
+      } finally {
+        await store.close()
+      }
+    })
+
+  withStore('charges every band of every demand, or none of them', async (store) => {
+    const loose = demand(group('loose', [band({ capacity: 100, windowTicks: 3600 * second })]), 'a')
+    const tight = demand(group('tight', [band({ capacity: 5 })]), 'a')
+    const results = []
+    for (let i = 0; i < 100; i++) results.push(await store.charge([loose, tight], false))
+    assert.equal(results.filter(({ granted }) => granted).length, 5)
+    assert.equal((await store.charge([loose], true)).bands[0]?.remaining, 94)
+  })
+
+  for (const algorithm of algorithmNames) {
+    withStore(`${algorithm}: a refusal changes nothing`, async (store, clock) => {
+      const one = demand(group('rule', [band({ algorithm, capacity: 3 })]), 'a')
+      for (let i = 0; i < 3; i++) await store.charge([one], false)
+      const before = await store.charge([one], true)
+      for (let i = 0; i < 50; i++) assert.equal((await store.charge([one], false)).granted, false)
+      assert.deepEqual(await store.charge([one], true), before)
+      clock.advance((before.bands[0]?.retryAfter ?? 0) / 1000)
+      assert.equal((await store.charge([one], false)).granted, true)
+    })
+
+    withStore(`${algorithm}: says to the microsecond when a refused request is granted`, async (store, clock) => {
+      const one = demand(group('rule', [band({ algorithm, capacity: 7, windowTicks: 10 * second })]), 'a', 3)
+      clock.advance(1234.567)
+      while ((await store.charge([one], false)).granted) clock.advance(0.001)
+      const { retryAfter } = (await store.charge([one], false)).bands[0] ?? assert.fail()
+      clock.advance((retryAfter - 1) / 1000)
+      assert.equal((await store.charge([one], false)).granted, false)
+      clock.advance(0.001)
+      assert.equal((await store.charge([one], false)).granted, true)
+    })
+
+    withStore(`${algorithm}: more than capacity is refused for ever, at once`, async (store) => {
+      const { granted, bands } = await store.charge(
+        [demand(group('rule', [band({ algorithm, capacity: 10 })]), 'a', 11)],
+        false,
+      )
+      assert.equal(granted, false)
+      assert.equal(bands[0]?.retryAfter, Number.POSITIVE_INFINITY)
+      assert.equal(bands[0]?.remaining, 10)
+    })
+
+    withStore(
+      `${algorithm}: a drained bucket refuses for no longer than its window when time steps back`,
+      async (store, clock) => {
+        const one = demand(group('rule', [band({ algorithm, capacity: 10, windowTicks: 60 * second })]), 'a')
+        for (let i = 0; i < 10; i++) await store.charge([one], false)
+        const before = (await store.charge([one], false)).bands[0]?.retryAfter ?? assert.fail()
+        clock.advance(-3_600_000)
+        const refused = await store.charge([one], false)
+        assert.equal(refused.granted, false)
+        const wait = refused.bands[0]?.retryAfter ?? assert.fail()
+        assert.ok(wait > 0 && wait <= before, `waits ${wait} ticks instead of ${before}`)
+        clock.advance((wait - 1) / 1000)
+        assert.equal((await store.charge([one], false)).granted, false)
+        clock.advance(0.001)
+        assert.equal((await store.charge([one], false)).granted, true)
+      },
+    )
+
+    withStore(`${algorithm}: of 1000 requests at the same instant exactly capacity pass`, async (store) => {
+      const one = demand(group('rule', [band({ algorithm, capacity: 100 })]), 'a')
+      const results = await Promise.all(Array.from({ length: 1000 }, () => store.charge([one], false)))
+      assert.equal(results.filter(({ granted }) => granted).length, 100)
+    })
+  }
+
+  withStore('peeking charges nothing, and an unknown key peeks as full', async (store) => {
+    const one = demand(group('rule', [band({ capacity: 10 })]), 'a', 4)
+    for (let i = 0; i < 3; i++) assert.equal((await store.charge([one], true)).bands[0]?.remaining, 6)
+    assert.equal((await store.charge([one], false)).bands[0]?.remaining, 6)
+  })
+
+  withStore('a refund gives back up to capacity and creates nothing', async (store) => {
+    const rule = group('rule', [band({ capacity: 10 })])
+    await store.refund([{ group: rule, key: 'a', permits: 5 }])
+    await store.charge([demand(rule, 'a', 4)], false)
+    await store.refund([{ group: rule, key: 'a', permits: 3 }])
+    assert.equal((await store.charge([demand(rule, 'a', 1)], true)).bands[0]?.remaining, 8)
+    await store.refund([{ group: rule, key: 'a', permits: 100 }])
+    assert.equal((await store.charge([demand(rule, 'a', 1)], true)).bands[0]?.remaining, 9)
+  })
+
+  withStore('a reset forgets one identity of one rule', async (store) => {
+    const rule = group('rule', [band({ capacity: 10 })])
+    for (const key of ['a', 'b']) await store.charge([demand(rule, key, 10)], false)
+    await store.reset(rule, 'a')
+    assert.equal((await store.charge([demand(rule, 'a', 1)], true)).granted, true)
+    assert.equal((await store.charge([demand(rule, 'b', 1)], true)).granted, false)
+  })
+
+  withStore('a new generation starts with fresh buckets, the old one keeps its own', async (store) => {
+    const rule = group('rule', [band({ capacity: 1 })])
+    await store.charge([demand(rule, 'a')], false)
+    assert.equal((await store.charge([demand({ ...rule, generation: '2' }, 'a')], false)).granted, true)
+    assert.equal((await store.charge([demand(rule, 'a')], false)).granted, false)
+  })
+
+  withStore('identities, rules, sets and bands that look alike do not share a bucket', async (store) => {
+    const names = [
+      'a',
+      'b',
+      'a:b',
+      'b:a',
+      'a:',
+      ':a',
+      '{a}',
+      '%3A',
+      '\u0000',
+      'ä',
+      '한국',
+      'x'.repeat(300),
+      `${'x'.repeat(299)}y`,
+    ]
+    const bands = [band({ capacity: 1 })]
+    for (const ruleSetId of names.slice(0, 6))
+      for (const ruleId of names.slice(0, 6))
+        for (const key of names) {
+          const { granted } = await store.charge([demand({ ...group(ruleId, bands), ruleSetId }, key)], false)
+          assert.equal(granted, true, JSON.stringify([ruleSetId, ruleId, key]))
+        }
+  })
+
+  withStore('a shadow is charged when its own bands allow, and never refuses', async (store) => {
+    const shadow = { ...demand(group('shadow', [band({ capacity: 2 })]), 'a'), shadow: true }
+    const rule = demand(group('rule', [band({ capacity: 4 })]), 'a')
+    const allowed = []
+    for (let i = 0; i < 4; i++)
+      allowed.push((await store.charge([shadow, rule], false)).bands.map((said) => said.allowed))
+    assert.deepEqual(allowed, [
+      [true, true],
+      [true, true],
+      [false, true],
+      [false, true],
+    ])
+    assert.equal((await store.charge([shadow, rule], false)).granted, false)
+    assert.equal((await store.charge([{ ...shadow, shadow: false }], true)).bands[0]?.remaining, 0)
+  })
+
+  withStore('those who wait are let in one after another, in the order of asking', async (store, clock) => {
+    const waiter = { ...demand(group('rule', [band({ capacity: 1, windowTicks: second })]), 'a'), patience: 3 * second }
+    const delays = []
+    for (let i = 0; i < 5; i++) {
+      const { granted, bands } = await store.charge([waiter], false)
+      delays.push(granted ? bands[0]?.delay : bands[0]?.retryAfter)
+    }
+    assert.deepEqual(delays, [0, second, 2 * second, 3 * second, second])
+    clock.advance(999)
+    assert.equal((await store.charge([{ ...waiter, patience: 0 }], false)).granted, false)
+  })
+
+  const seed = options.seed ?? Date.now() % 2 ** 31
+  const histories = options.histories ?? 100
+  it(`agrees with the reference models in every field over ${histories} random histories (seed ${seed})`, async () => {
+    for (let i = 0; i < histories; i++)
+      await compareWithModel(create, { seed: seed + i, steps: 100, maxCapacity: i % 2 === 0 ? 20 : 1e9 })
+  })
+}
+
+function band(given: Partial<Band> & { algorithm?: AlgorithmName }): Band {
+  const capacity = given.capacity ?? 10
+  return {
+    label: 'band',
+    algorithm: 'TOKEN_BUCKET',
+    refill: 'STEADY',
+    capacity,
+    refillTokens: capacity,
+    windowTicks: second,
+    ...given,
+  }
+}
+
+const group = (ruleId: string, bands: readonly Band[]): BucketGroup => ({
+  ruleSetId: 'contract',
+  ruleId,
+  generation: '1',
+  permits: 1,
+  bands,
+})
+
+const demand = (rule: BucketGroup, key: string, permits = 1): Demand => ({
+  group: rule,
+  key,
+  permits,
+  patience: 0,
+  policy: 'REJECT',
+  shadow: false,
+})
