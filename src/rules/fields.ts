@@ -1,4 +1,4 @@
-import { found, type Mistakes, placeOf } from './mistakes.js'
+import { found, type Mistakes, placeOf, quoted } from './mistakes.js'
 import { nearest } from './nearest.js'
 
 /** What one value may be. `parse` answers `undefined` for anything that is not allowed. */
@@ -42,7 +42,7 @@ export function openFields(
     if (names.includes(name) || value[name] === undefined) continue
     const meant = nearest(name, names)
     const hint = meant === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${meant}?`
-    mistakes.add(placeOf(path, name), `unknown field; ${hint}`)
+    mistakes.add(placeOf(path, name), `unknown field ${quoted(name)}; ${hint}`)
   }
   return fieldsOf(value, path, mistakes)
 }

@@ -61,7 +61,7 @@ describe('a rule by itself', () => {
       'limits.login.consistency: found LEASED with LEAKY_BUCKET; allowed: LEASED with TOKEN_BUCKET, FIXED_WINDOW only',
     ])
     expect(errorsOf({ capacity: 1, window: 1, burst: 2 })).toEqual([
-      expect.stringMatching(/^burst: unknown field; allowed: id, /),
+      expect.stringMatching(/^burst: unknown field "burst"; allowed: id, /),
     ])
     expect(errorsOf(undefined)).toEqual([
       'document: found nothing; allowed: a rule: { capacity, window, … } or { bands, … }',

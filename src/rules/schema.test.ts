@@ -44,13 +44,13 @@ describe('a document', () => {
   it('says what is missing, and what was meant', () => {
     expect(mistakesIn({})).toEqual(['ruleSets: found nothing; allowed: a list of rule sets'])
     expect(mistakesIn({ rulesets: [] })).toEqual([
-      'rulesets: unknown field; did you mean ruleSets?',
+      'rulesets: unknown field "rulesets"; did you mean ruleSets?',
       'ruleSets: found nothing; allowed: a list of rule sets',
     ])
     expect(mistakesIn({ id: 's' })).toEqual(['ruleSets[0].rules: found nothing; allowed: a list of rules'])
     expect(mistakesIn([5, { id: 's', strategy: 'ALL', rules: {}, rule: 1 }])).toEqual([
       'ruleSets[0]: found 5; allowed: a rule set: { id, rules }',
-      'ruleSets[1].rule: unknown field; did you mean rules?',
+      'ruleSets[1].rule: unknown field "rule"; did you mean rules?',
       'ruleSets[1].strategy: found "ALL"; allowed: all, first',
       'ruleSets[1].rules: found an object; allowed: a list of rules',
     ])
@@ -66,12 +66,12 @@ describe('a document', () => {
     ['on-limit-exceed', 'onLimitExceed'],
   ])('says that %s is probably %s', (wrong, right) => {
     expect(mistakesIn([{ id: 's', rules: [{ ...rule, [wrong]: 1 }] }])).toEqual([
-      `ruleSets[0].rules[0].${wrong}: unknown field; did you mean ${right}?`,
+      `ruleSets[0].rules[0].${wrong}: unknown field "${wrong}"; did you mean ${right}?`,
     ])
   })
   it('lists what is allowed when nothing is near', () => {
     expect(mistakesIn([{ id: 's', rules: [], zzz: 1 }])).toEqual([
-      'ruleSets[0].zzz: unknown field; allowed: id, description, strategy, rules',
+      'ruleSets[0].zzz: unknown field "zzz"; allowed: id, description, strategy, rules',
     ])
   })
 })
@@ -177,12 +177,12 @@ describe('names that mean something to JavaScript', () => {
     const document = JSON.parse(
       '{"ruleSets":[{"id":"s","__proto__":{"strategy":"first"},"rules":[{"id":"r","constructor":1,"toString":2,"bands":[{"capacity":1,"window":1,"__proto__":{"label":"x"}}]}]}],"__proto__":1}',
     )
-    expect(checkRuleSets(document).errors.map(({ path, message }) => `${path}: ${message.slice(0, 14)}`)).toEqual([
-      '__proto__: unknown field;',
-      'ruleSets[0].__proto__: unknown field;',
-      'ruleSets[0].rules[0].constructor: unknown field;',
-      'ruleSets[0].rules[0].toString: unknown field;',
-      'ruleSets[0].rules[0].bands[0].__proto__: unknown field;',
+    expect(checkRuleSets(document).errors.map(({ path, message }) => `${path}: ${message.slice(0, 13)}`)).toEqual([
+      '__proto__: unknown field',
+      'ruleSets[0].__proto__: unknown field',
+      'ruleSets[0].rules[0].constructor: unknown field',
+      'ruleSets[0].rules[0].toString: unknown field',
+      'ruleSets[0].rules[0].bands[0].__proto__: unknown field',
     ])
   })
 
