@@ -4,6 +4,8 @@ import { countReporter } from './scripts/count-reporter.js'
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    // One worker per core: many tests wait for child processes, so the default of one core less would idle on small machines.
+    maxWorkers: '100%',
     reporters: ['default', countReporter],
     testTimeout: 30_000,
     hookTimeout: 60_000,
