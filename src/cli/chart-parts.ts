@@ -17,7 +17,7 @@ export const spark = (values: readonly number[], highest: number): string =>
 /** How many buckets share a column so that all fit the width, and so that the axis has whole columns if that is near. */
 export function bucketsPerColumn(buckets: number, bucketMs: number, width: number): number {
   const least = Math.max(1, Math.ceil(buckets / Math.max(10, width)))
-  for (let count = least; count <= least * 1.4; count++) {
+  for (let count = least; count <= least * 1.7; count++) {
     const columnMs = count * bucketMs
     if (Number.isInteger(labelStepMs(columnMs) / columnMs)) return count
   }

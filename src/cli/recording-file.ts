@@ -9,24 +9,34 @@ import { UsageError } from './failure.js'
 export async function recordingLines(file: string): Promise<AsyncIterable<string>> {
   if (file === '-') return readLines(process.stdin)
   const size = await sizeOf(file)
-  const bytes = createReadStream(file, { highWaterMark: 256 * 1024 })
-  const counted = withProgress(bytes, size, file)
-  if (!file.endsWith('.gz')) return readLines(counted)
+  const bytes = withProgress(createReadStream(file, { highWaterMark: 256 * 1024 }), size, file)
   // Errors of either stream reach the reader through the last one.
-  return readLines(pipeline(counted, createGunzip(), () => undefined) as AsyncIterable<Uint8Array>)
+  const unpacked = file.endsWith('.gz') ? pipeline(bytes, createGunzip(), () => {}) : bytes
+  return readLines(explained(unpacked, file))
 }
 
 async function sizeOf(file: string): Promise<number> {
   try {
     const info = await stat(file)
-    if (info.isDirectory())
-      throw new UsageError(`${file} is a directory; --from takes a file, or - for standard input.`)
-    return info.size
+    if (!info.isDirectory()) return info.size
   } catch (error) {
-    if (error instanceof UsageError) throw error
-    const code = (error as NodeJS.ErrnoException).code
-    throw new UsageError(code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read (${code}).`)
+    throw unreadable(file, error)
   }
+  throw new UsageError(`${file} is a directory; --from takes a file, or - for standard input.`)
+}
+
+async function* explained(chunks: AsyncIterable<Uint8Array>, file: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+function unreadable(file: string, error: unknown): UsageError {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT') return new UsageError(`There is no file ${file}.`)
+  return new UsageError(`${file} cannot be read: ${message}.`)
 }
 
 const showEveryMs = 200
@@ -43,9 +53,6 @@ async function* withProgress(chunks: AsyncIterable<Buffer>, size: number, file: 
       shownAt = Date.now()
       process.stderr.write(`\r\u001b[Kreading ${file} ${Math.floor((100 * read) / size)}%`)
     }
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new UsageError(`${file} cannot be read (${code ?? message}).`)
   } finally {
     if (isShown) process.stderr.write('\r\u001b[K')
   }

@@ -1,5 +1,5 @@
 import { createFluxGate } from '../app/create-flux-gate.js'
-import { recordedTraffic, simulateRules, virtualClock } from '../simulate/index.js'
+import { type Decide, recordedTraffic, simulateRules, virtualClock } from '../simulate/index.js'
 import { paintFor, print, printData, widthOf } from './output.js'
 import { recordingLines } from './recording-file.js'
 import { knownRuleSet } from './rule-set-option.js'
@@ -18,11 +18,11 @@ export async function simulateRuleSet({ rules, from, ruleSet, json }: RuleSetOpt
   const gate = await createFluxGate({ rules, clock, reload: { strategy: 'NONE' } })
   const ruleSetId = knownRuleSet(gate.ruleSets, ruleSet)
   const { arrivals, report } = recordedTraffic(await recordingLines(from), from)
-  const simulation = await simulateRules((context, at) => {
+  const decide: Decide = (context, at) => {
     clock.moveTo(at)
     return gate.check(context, { ruleSetId })
-  }, arrivals)
-  await gate.close()
+  }
+  const simulation = await simulateRules(decide, arrivals).finally(() => gate.close())
   if (json) return printData({ rulesFile: rules, traffic: from, recording: report, ...simulation })
   const [source, ...notes] = recordingNotes(from, report, simulation.startAtMs)
   const paint = paintFor(process.stdout)

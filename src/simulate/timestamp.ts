@@ -1,9 +1,8 @@
 /**
  * Instants as people and programs write them, in ticks (microseconds since the epoch). Anything else is undefined.
  *
- * Numbers are epoch milliseconds. Those that would then be a day in January 1970 but make sense as seconds, and those too large
- * for milliseconds, are taken for seconds, microseconds and nanoseconds; what is smaller still counts from a start
- * of its own.
+ * Numbers are epoch milliseconds. From 10⁹ to 10¹¹ they would be weeks of 1970, so they are seconds; those too large
+ * are micro- or nanoseconds. Below 10⁹ they are milliseconds from a start of their own.
  */
 const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:[.,](\d{1,9}))?)?\s*(Z|UTC|[+-]\d{2}:?\d{2})?$/i

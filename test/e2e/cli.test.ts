@@ -1,0 +1,403 @@
+/** The command line as people and scripts meet it: the built program, as processes of its own. */
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+const program = join(root, 'dist', 'cli', 'main.js')
+const directory = mkdtempSync(join(tmpdir(), 'fluxgate-cli-'))
+const file = (name: string): string => join(directory, name)
+
+const { NO_COLOR: _, DEBUG: __, ...environment } = process.env
+
+function fluxgate(args: readonly string[], { input = '', env = {} }: { input?: string; env?: NodeJS.ProcessEnv } = {}) {
+  const options = {
+    cwd: directory,
+    input,
+    encoding: 'utf8',
+    env: { ...environment, ...env },
+    maxBuffer: 2 ** 28,
+  } as const
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], options)
+  return { status, stdout, stderr }
+}
+
+/** In a shell, where `fluxgate` is on the path. */
+function shell(command: string) {
+  const env = { ...environment, PATH: `${file('bin')}${delimiter}${process.env.PATH}` }
+  return spawnSync('bash', ['-c', command], { cwd: directory, encoding: 'utf8', env, maxBuffer: 2 ** 28 })
+}
+
+const logLine = (second: number, ip = '203.0.113.7', request = 'POST /login'): string =>
+  `${ip} - - [31/Jan/2026:12:00:${String(second).padStart(2, '0')} +0000] "${request} HTTP/1.1" 200 1 "-" "-"`
+
+const rules = `
+ruleSets:
+  - id: api
+    rules:
+      - { id: per-address, bands: [{ capacity: 100, window: 1m }] }
+      - { id: login, path: /login, method: POST, bands: [{ capacity: 2, window: 1m }] }
+      - { id: beta, path: /login, mode: SHADOW, when: { attributes.tier: beta }, bands: [{ capacity: 1, window: 1m }] }
+`
+
+beforeAll(() => {
+  mkdirSync(file('bin'))
+  symlinkSync(program, file('bin/fluxgate'))
+  writeFileSync(file('rules.yaml'), rules)
+  writeFileSync(file('two-sets.json'), '[{"id":"a","rules":[]},{"id":"b","rules":[]}]')
+  writeFileSync(
+    file('wrong.yaml'),
+    'ruleSets: [{ id: x, rules: [{ id: a, bandz: 3 }, { id: a, bands: [{ capacity: 0, window: 1m }] }] }]',
+  )
+  writeFileSync(file('access.log'), [0, 1, 2, 3].map((second) => logLine(second)).join('\n'))
+  writeFileSync(file('page.html'), '<html>\n<body>\n</body>\n')
+})
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+describe('fluxgate', () => {
+  it('says its version', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    expect(fluxgate(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' })
+  })
+
+  it.each(['', 'check', 'rules', 'rules validate', 'simulate'])('explains %s on standard output', (command) => {
+    const { status, stdout, stderr } = fluxgate([...command.split(' ').filter(Boolean), '--help'])
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toMatch(/^Usage: fluxgate/)
+    if (!stdout.includes('\nCommands:\n')) expect(stdout).toMatch(/\nExamples:\n {2}\$ .*fluxgate/)
+  })
+
+  it.each([
+    [[], 'Usage: fluxgate'],
+    [['simulat'], 'Did you mean simulate?'],
+    [['rules'], 'Usage: fluxgate rules'],
+    [['rules', 'validate'], "missing required argument 'files'"],
+    [['check', '--bogus'], "unknown option '--bogus'"],
+    [['check', '--permits', '0'], 'It must be a whole number from 1'],
+    [['check', '--header', 'novalue'], 'It must be name:value.'],
+    [['check', '--rules', 'none.yaml'], 'There is no rules file none.yaml'],
+    [['check', '--rules', 'wrong.yaml'], '\n  ruleSets[0].rules[0].bandz: unknown field'],
+    [['check', '--rules', 'rules.yaml', '--config', 'x.yaml'], 'cannot be used with'],
+    [['check', '--rule-set', 'apu'], 'There is no rule set "apu". Did you mean "api"? Known: api.'],
+    [['simulate', '--algorithm', 'tokn-bucket'], 'Did you mean TOKEN_BUCKET?'],
+    [['simulate', '--capacity', 'many'], 'It must be a whole number from 1'],
+    [['simulate', '--capacity', '-5'], 'It must be a whole number from 1'],
+    [['simulate', '--rate', '0'], 'It must be a number above 0'],
+    [['simulate', '--window', 'soon'], 'text such as 500ms'],
+    [['simulate', '--window', '0s'], 'from 1 ms to 366 days'],
+    [['simulate', '--every', '0s'], '--every and --duration must be longer than nothing.'],
+    [['simulate', '--traffic', 'tsunami'], 'Allowed choices are uniform, poisson, burst.'],
+    [['simulate', '--rate', '10000000', '--duration', '1d'], 'at most 200000000 can be simulated'],
+    [['simulate', '--algorithm', 'sliding-window-log', '--capacity', '100001'], '1 to 100000 on SLIDING_WINDOW_LOG'],
+    [['simulate', '--from', 'none.log'], 'There is no file none.log.'],
+    [['simulate', '--from', '.'], '. is a directory'],
+    [['simulate', '--from', 'page.html'], 'page.html is not traffic that can be replayed'],
+    [['simulate', '--from', 'access.log', '--rate', '5'], 'cannot be used with'],
+    [['simulate', '--rules', 'rules.yaml'], '--rules needs requests to decide'],
+    [['simulate', '--rule-set', 'api'], '--rule-set needs --rules'],
+    [['simulate', '--rules', 'rules.yaml', '--from', 'access.log', '--capacity', '5'], 'cannot be used with'],
+  ])('answers bad usage %j with status 2 and a sentence on standard error', (args, message) => {
+    const { status, stdout, stderr } = fluxgate(args)
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain(message)
+    expect(stderr).not.toMatch(/\n\s+at /)
+  })
+
+  it.each(['fluxgate simulate --json | head -c 10', 'fluxgate simulate | head -1', 'fluxgate --help | true'])(
+    'does not mind when nobody reads on: %s',
+    (command) => {
+      const { stderr } = shell(`set -o pipefail; ${command} > /dev/null; exit "\${PIPESTATUS[0]}"`)
+      expect(stderr).toBe('')
+    },
+  )
+
+  it('prints no colours into a pipe', () => {
+    expect(fluxgate(['simulate'], { env: { FORCE_COLOR: '1' } }).stdout).not.toContain('\u001b')
+  })
+})
+
+describe('fluxgate check', () => {
+  const login = ['check', '--ip', '203.0.113.7', '--method', 'post', '--path', '//login/']
+
+  it('prints one Decision and exits with 0 when it is allowed', () => {
+    const { status, stdout, stderr } = fluxgate(login)
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({
+      allowed: true,
+      reason: 'ALLOWED',
+      ruleSetId: 'api',
+      ruleId: 'login',
+      key: '203.0.113.7',
+      limit: 2,
+      remaining: 1,
+      retryAfterMs: 0,
+    })
+  })
+
+  it('exits with 1 when it is refused: two of three logins fit, whatever the machine', () => {
+    expect(fluxgate([...login, '--repeat', '2']).status).toBe(0)
+    const third = fluxgate([...login, '--repeat', '3'])
+    expect(third.status).toBe(1)
+    expect(JSON.parse(third.stdout)).toMatchObject({ allowed: false, reason: 'LIMITED', retryAfterMs: 30_000 })
+  })
+
+  it('prints every decision of a repetition as one JSON list', () => {
+    const { status, stdout } = fluxgate([...login, '--repeat', '4', '--json'])
+    expect(status).toBe(1)
+    expect(JSON.parse(stdout).map(({ allowed }: { allowed: boolean }) => allowed)).toEqual([true, true, false, false])
+    expect(JSON.parse(fluxgate([...login, '--json']).stdout).allowed).toBe(true)
+  })
+
+  it('charges nothing with --peek, and refuses more than ever fits at once', () => {
+    expect(JSON.parse(fluxgate([...login, '--repeat', '5', '--peek']).stdout)).toMatchObject({ allowed: true })
+    const impossible = fluxgate([...login, '--permits', '3'])
+    expect(impossible.status).toBe(1)
+    expect(JSON.parse(impossible.stdout)).toMatchObject({ reason: 'IMPOSSIBLE', retryAfterMs: null })
+  })
+
+  it('hands attributes to the rules', () => {
+    const { stdout } = fluxgate([...login, '--attribute', 'tier=beta', '--attribute', 'x=y', '--header', 'X-App:ios'])
+    expect(JSON.parse(stdout).bands.map(({ ruleId }: { ruleId: string }) => ruleId)).toContain('beta')
+  })
+})
+
+describe('fluxgate rules validate', () => {
+  it('says how much it found in each valid file', () => {
+    const { status, stdout, stderr } = fluxgate(['rules', 'validate', 'rules.yaml', 'two-sets.json'])
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toBe('✓ rules.yaml: 1 rule set, 3 rules\n✓ two-sets.json: 2 rule sets, 0 rules\n')
+  })
+
+  it('says every mistake of every file with its place, and exits with 1', () => {
+    const { status, stdout, stderr } = fluxgate(['rules', 'validate', 'wrong.yaml', 'rules.yaml'])
+    expect(status).toBe(1)
+    expect(stdout).toBe('✓ rules.yaml: 1 rule set, 3 rules\n')
+    expect(stderr.trimEnd().split('\n')).toHaveLength(4)
+    expect(stderr).toContain('✗ wrong.yaml: ruleSets[0].rules[1].bands[0].capacity: found 0; allowed: ')
+  })
+
+  it('prints the same as JSON', () => {
+    expect(JSON.parse(fluxgate(['rules', 'validate', 'rules.yaml', '--json']).stdout)).toEqual({
+      valid: true,
+      errors: [],
+    })
+    const { status, stdout, stderr } = fluxgate(['rules', 'validate', 'wrong.yaml', '--json'])
+    expect({ status, stderr }).toEqual({ status: 1, stderr: '' })
+    const { valid, errors } = JSON.parse(stdout)
+    expect(valid).toBe(false)
+    expect(errors).toHaveLength(4)
+    expect(errors[0]).toEqual({ file: 'wrong.yaml', path: 'ruleSets[0].rules[0].bandz', message: expect.any(String) })
+  })
+
+  it('reads YAML and JSON from standard input, and says where its syntax is wrong', () => {
+    const validate = (input: string) => fluxgate(['rules', 'validate', '-'], { input })
+    expect(validate(rules)).toMatchObject({ status: 0, stdout: '✓ standard input: 1 rule set, 3 rules\n' })
+    expect(validate('{"id":"a","rules":[]}')).toMatchObject({
+      status: 0,
+      stdout: '✓ standard input: 1 rule set, 0 rules\n',
+    })
+    expect(validate('ruleSets: [').stderr).toMatch(/^✗ standard input: line \d+, column \d+: /)
+    expect(validate('').status).toBe(1)
+  })
+
+  it('tells a file that it could not read from one with mistakes', () => {
+    const { status, stdout, stderr } = fluxgate(['rules', 'validate', 'rules.yaml', 'none.yaml'])
+    expect(status).toBe(2)
+    expect(stdout).toContain('✓ rules.yaml')
+    expect(stderr).toContain('There is no rules file none.yaml')
+  })
+})
+
+describe('fluxgate simulate', () => {
+  type Run = Record<string, number> & { algorithm: string; buckets: Record<string, number>[] }
+  const simulate = (...args: string[]): { runs: Run[]; [field: string]: unknown } =>
+    JSON.parse(fluxgate(['simulate', '--json', ...args]).stdout)
+  const byAlgorithm = (runs: Run[], field: string) => Object.fromEntries(runs.map((run) => [run.algorithm, run[field]]))
+
+  it('shows without any option that a fixed window lets 2C pass around an edge and the sliding ones C', () => {
+    const { runs } = simulate()
+    expect(byAlgorithm(runs, 'mostInAnyWindow')).toEqual({
+      TOKEN_BUCKET: 11,
+      LEAKY_BUCKET: 10,
+      FIXED_WINDOW: 20,
+      SLIDING_WINDOW_LOG: 10,
+      SLIDING_WINDOW_COUNTER: 10,
+    })
+    const { stdout } = fluxgate(['simulate'])
+    expect(stdout).toMatch(/^FIXED_WINDOW .*20 in 1s, limit 10\n +20 ┤ +█/m)
+    expect(stdout).toMatch(/^SLIDING_WINDOW_LOG .*10 in 1s, limit 10\n +10 ┼┄+\n/m)
+  })
+
+  it('shows that a leaky bucket spaces evenly what a token bucket passes on as it comes', () => {
+    const { runs } = simulate(
+      '--algorithm',
+      'token-bucket,leaky-bucket',
+      '--burst',
+      '10',
+      '--every',
+      '1m',
+      '--duration',
+      '1m',
+    )
+    expect(runs[0]).toMatchObject({ algorithm: 'TOKEN_BUCKET', admitted: 10, smallestGapMs: 0, longestGapMs: 0 })
+    expect(runs[1]).toMatchObject({
+      algorithm: 'LEAKY_BUCKET',
+      admitted: 10,
+      smallestGapMs: 100,
+      longestGapMs: 100,
+      maxDelayMs: 900,
+    })
+  })
+
+  it('shows that 11/s under 10/s for 100 s get 10/s and the first burst', () => {
+    const { runs } = simulate('--algorithm', 'token-bucket', '--rate', '11', '--duration', '100s')
+    expect(runs[0]).toMatchObject({ offered: 1_100, admitted: 1_009, refused: 91 })
+  })
+
+  it('describes each run completely', () => {
+    const { runs, ...document } = simulate(
+      '--algorithm',
+      'token-bucket',
+      '--capacity',
+      '5',
+      '--refill',
+      'interval',
+      '--refill-tokens',
+      '2',
+    )
+    expect(document).toMatchObject({
+      traffic: expect.stringContaining('bursts of 10'),
+      startAtMs: 0,
+      bucketMs: 10,
+      windowMs: 1_000,
+    })
+    expect(runs[0]).toMatchObject({
+      algorithm: 'TOKEN_BUCKET',
+      capacity: 5,
+      refillTokens: 2,
+      refill: 'INTERVAL',
+      windowMs: 1_000,
+    })
+    expect(Object.keys(runs[0]?.buckets[0] ?? {})).toEqual([
+      'offered',
+      'admitted',
+      'refused',
+      'delayed',
+      'released',
+      'peak',
+    ])
+    expect(runs[0]?.buckets).toHaveLength(600)
+  })
+
+  it('repeats a seed exactly, and only that', () => {
+    const run = (seed: string): string => fluxgate(['simulate', '--traffic', 'poisson', '--seed', seed]).stdout
+    expect(run('5')).toBe(run('5'))
+    expect(run('5').split('\n').slice(2)).not.toEqual(run('6').split('\n').slice(2))
+  })
+
+  it('leaves out the sliding log above what it can hold, unless it was asked for', () => {
+    const names = simulate('--capacity', '100001', '--rate', '10').runs.map(({ algorithm }) => algorithm)
+    expect(names).toEqual(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_COUNTER'])
+  })
+
+  it('replays a recording from a file, packed or not, and from standard input, and names bad lines', () => {
+    const log = `${[0, 1, 2, 3].map((second) => logLine(second)).join('\n')}\noops\n`
+    writeFileSync(file('bad.log'), log)
+    writeFileSync(file('bad.log.gz'), gzipSync(log))
+    const options = ['--algorithm', 'fixed-window', '--capacity', '1', '--window', '2s']
+    const recording = { format: 'access log', lines: 5, badLines: 1, badLineNumbers: [5], moved: 0 }
+    for (const name of ['bad.log', 'bad.log.gz']) {
+      const { runs, ...document } = simulate('--from', name, ...options)
+      expect(document).toMatchObject({ traffic: name, recording, startAtMs: Date.UTC(2026, 0, 31, 12) })
+      expect(runs[0]).toMatchObject({ offered: 4, admitted: 2 })
+    }
+    const { stdout } = fluxgate(['simulate', '--from', '-', ...options], { input: log })
+    expect(stdout).toContain('\n1 line could not be read: 5\n')
+  })
+
+  it('says that a packed file is broken', () => {
+    writeFileSync(file('broken.gz'), 'not packed')
+    const { status, stderr } = fluxgate(['simulate', '--from', 'broken.gz'])
+    expect(status).toBe(2)
+    expect(stderr).toContain('broken.gz cannot be read: ')
+  })
+
+  it('summarises a recording per rule', () => {
+    const {
+      rules: perRule,
+      total,
+      withoutRule,
+    } = simulate('--from', 'access.log', '--rules', 'rules.yaml') as never as Record<string, unknown>
+    expect(perRule).toEqual([
+      { ruleId: 'login', applied: 4, admitted: 2, refused: 2, shadowRefused: 0 },
+      { ruleId: 'per-address', applied: 4, admitted: 2, refused: 0, shadowRefused: 0 },
+    ])
+    expect(total).toMatchObject({ offered: 4, admitted: 2, refused: 2 })
+    expect(withoutRule).toBe(0)
+    expect(fluxgate(['simulate', '--from', 'access.log', '--rules', 'rules.yaml']).stdout).toContain(
+      'all requests        4',
+    )
+  })
+
+  it('reads a large recording in little memory', { timeout: 120_000 }, () => {
+    // 60 MB of lines would not fit twice into 96 MB of heap.
+    const block = Array.from({ length: 10_000 }, (_, i) => logLine(i % 60)).join('\n')
+    const script = `const b=${JSON.stringify(block)};for(let i=0;i<70;i++)process.stdout.write(b+'\\n')`
+    writeFileSync(file('large.cjs'), script)
+    const { status, stdout, stderr } = shell(
+      'node large.cjs | NODE_OPTIONS=--max-old-space-size=96 fluxgate simulate --from - --algorithm token-bucket --json | head -c 200',
+    )
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toContain('"lines":700000')
+  })
+})
+
+describe('the documentation', () => {
+  const read = (path: string): string => readFileSync(join(root, 'docs', path), 'utf8')
+  const optionsIn = (text: string): string[] => [
+    ...new Set([...text.matchAll(/--[a-z][a-z-]*/g)].map(([name]) => name)),
+  ]
+
+  /** The commands, as the help of each lists them. */
+  function commands(path: readonly string[] = []): string[][] {
+    const listed = fluxgate([...path, '--help']).stdout.split('\nCommands:\n')[1] ?? ''
+    const names = [...listed.matchAll(/^ {2}([a-z]+)/gm)]
+      .map(([, name]) => name as string)
+      .filter((name) => name !== 'help')
+    return names.flatMap((name) => [[...path, name], ...commands([...path, name])])
+  }
+
+  it('has a section for every command, with every option and no other', () => {
+    const reference = read('reference/cli.md')
+    const found = commands()
+    expect(found.length).toBeGreaterThan(3)
+    for (const command of found) {
+      const name = `fluxgate ${command.join(' ')}`
+      const section = reference.split(/^##+ /m).find((text) => text.startsWith(`${name}\n`)) ?? ''
+      expect(section, `a section "${name}"`).not.toBe('')
+      const rows = section.split('\n').filter((line) => line.startsWith('| `-'))
+      const documented = rows.flatMap((row) => optionsIn(row.split(' | ')[0] as string))
+      const help = fluxgate([...command, '--help']).stdout
+      const offered = [...help.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option)
+      expect(documented.sort(), name).toEqual(offered.filter((option) => option !== '--help').sort())
+    }
+    const titles = [...reference.matchAll(/^##+ fluxgate (.+)$/gm)].map(([, title]) => title)
+    expect(titles.sort()).toEqual(found.map((command) => command.join(' ')).sort())
+  })
+
+  it.each(['guide/simulate.md', 'reference/cli.md'])('shows in %s what its commands really print', (path) => {
+    const page = read(path)
+    for (const [, name, text] of page.matchAll(/^```\w+ (\S+)\n([\s\S]*?)^```$/gm))
+      writeFileSync(file(name as string), text as string)
+    const shown = [...page.matchAll(/^```console\n\$ (.+)\n([\s\S]*?)^```$/gm)]
+    expect(shown.length).toBeGreaterThan(1)
+    for (const [, command = '', output = ''] of shown) {
+      const { stdout, stderr } = shell(command)
+      expect(`${stdout}${stderr}`.trimEnd(), command).toBe(output.trimEnd())
+    }
+  })
+})
