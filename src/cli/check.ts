@@ -65,8 +65,10 @@ async function check(options: CheckCommandOptions): Promise<void> {
   const source = options.config === undefined ? { rules: options.rules } : { config: options.config }
   const gate = await createFluxGate({ ...source, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
   try {
-    const { permits, peek } = options
-    const ruleSetId = knownRuleSet(gate.ruleSets, options.ruleSet)
+    const { permits, peek, config, ruleSet } = options
+    // A configuration may name the default itself.
+    const isLeftToConfig = config !== undefined && ruleSet === undefined
+    const ruleSetId = isLeftToConfig ? undefined : knownRuleSet(gate.ruleSets, ruleSet)
     const decisions: Decision[] = []
     for (let i = 0; i < (options.repeat ?? 1); i++)
       decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, peek }))

@@ -59,7 +59,9 @@ export function renderRulesSimulation(simulation: RulesSimulation, width: number
 /** Where recorded traffic came from, and what could not be used of it. */
 export function recordingNotes(file: string, report: RecordingReport, startAtMs: number): string[] {
   const { format, lines, badLines, badLineNumbers, moved } = report
-  const notes = [`${file}, ${lines} lines of ${format}, from ${new Date(startAtMs).toISOString()}`]
+  const name = file === '-' ? 'standard input' : file
+  if (format === 'empty') return [`${name} holds no requests`]
+  const notes = [`${name}, ${lines} lines of ${format}, from ${new Date(startAtMs).toISOString()}`]
   const named = `${badLineNumbers.join(', ')}${badLines > badLineNumbers.length ? ', …' : ''}`
   if (badLines > 0) notes.push(`${badLines} ${badLines === 1 ? 'line' : 'lines'} could not be read: ${named}`)
   if (moved > 0) notes.push(`${moved} requests were far out of order and have been moved to the one before them`)

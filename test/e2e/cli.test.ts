@@ -1,36 +1,11 @@
 /** The command line as people and scripts meet it: the built program, as processes of its own. */
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { commandLine, root } from './command-line.js'
 
-const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
-const program = join(root, 'dist', 'cli', 'main.js')
-const directory = mkdtempSync(join(tmpdir(), 'fluxgate-cli-'))
-const file = (name: string): string => join(directory, name)
-
-const { NO_COLOR: _, DEBUG: __, ...environment } = process.env
-
-function fluxgate(args: readonly string[], { input = '', env = {} }: { input?: string; env?: NodeJS.ProcessEnv } = {}) {
-  const options = {
-    cwd: directory,
-    input,
-    encoding: 'utf8',
-    env: { ...environment, ...env },
-    maxBuffer: 2 ** 28,
-  } as const
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], options)
-  return { status, stdout, stderr }
-}
-
-/** In a shell, where `fluxgate` is on the path. */
-function shell(command: string) {
-  const env = { ...environment, PATH: `${file('bin')}${delimiter}${process.env.PATH}` }
-  return spawnSync('bash', ['-c', command], { cwd: directory, encoding: 'utf8', env, maxBuffer: 2 ** 28 })
-}
+const { file, fluxgate, shell, remove } = commandLine()
 
 const logLine = (second: number, ip = '203.0.113.7', request = 'POST /login'): string =>
   `${ip} - - [31/Jan/2026:12:00:${String(second).padStart(2, '0')} +0000] "${request} HTTP/1.1" 200 1 "-" "-"`
@@ -45,8 +20,6 @@ ruleSets:
 `
 
 beforeAll(() => {
-  mkdirSync(file('bin'))
-  symlinkSync(program, file('bin/fluxgate'))
   writeFileSync(file('rules.yaml'), rules)
   writeFileSync(file('two-sets.json'), '[{"id":"a","rules":[]},{"id":"b","rules":[]}]')
   writeFileSync(
@@ -56,7 +29,7 @@ beforeAll(() => {
   writeFileSync(file('access.log'), [0, 1, 2, 3].map((second) => logLine(second)).join('\n'))
   writeFileSync(file('page.html'), '<html>\n<body>\n</body>\n')
 })
-afterAll(() => rmSync(directory, { recursive: true, force: true }))
+afterAll(remove)
 
 describe('fluxgate', () => {
   it('says its version', () => {
@@ -83,6 +56,7 @@ describe('fluxgate', () => {
     [['check', '--rules', 'wrong.yaml'], '\n  ruleSets[0].rules[0].bandz: unknown field'],
     [['check', '--rules', 'rules.yaml', '--config', 'x.yaml'], 'cannot be used with'],
     [['check', '--rule-set', 'apu'], 'There is no rule set "apu". Did you mean "api"? Known: api.'],
+    [['check', '--rules', 'two-sets.json'], 'There are 2 rule sets; choose one with --rule-set: a, b.'],
     [['simulate', '--algorithm', 'tokn-bucket'], 'Did you mean TOKEN_BUCKET?'],
     [['simulate', '--capacity', 'many'], 'It must be a whole number from 1'],
     [['simulate', '--capacity', '-5'], 'It must be a whole number from 1'],
@@ -157,6 +131,18 @@ describe('fluxgate check', () => {
     const impossible = fluxgate([...login, '--permits', '3'])
     expect(impossible.status).toBe(1)
     expect(JSON.parse(impossible.stdout)).toMatchObject({ reason: 'IMPOSSIBLE', retryAfterMs: null })
+  })
+
+  it('finds rules and the default set where a configuration says they are', () => {
+    mkdirSync(file('conf'))
+    writeFileSync(file('conf/fluxgate.yaml'), 'rules: { path: ../two-sets.json }\nratelimit: { defaultRuleSetId: b }\n')
+    const { status, stdout } = fluxgate(['check', '--config', 'conf/fluxgate.yaml'])
+    expect(status).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ ruleSetId: 'b', reason: 'NO_RULE' })
+    writeFileSync(file('conf/wrong.yaml'), 'rulez: 3\nreload: { strategy: NEVER }\n')
+    const wrong = fluxgate(['check', '--config', 'conf/wrong.yaml'])
+    expect(wrong).toMatchObject({ status: 2, stdout: '' })
+    expect(wrong.stderr).toMatch(/\n {2}rulez: .*\n {2}reload\.strategy: /)
   })
 
   it('hands attributes to the rules', () => {
@@ -319,7 +305,9 @@ describe('fluxgate simulate', () => {
     expect(stdout).toContain('\n1 line could not be read: 5\n')
   })
 
-  it('says that a packed file is broken', () => {
+  it('says that a recording is empty, or broken', () => {
+    expect(fluxgate(['simulate', '--from', '-'])).toMatchObject({ status: 0, stderr: '' })
+    expect(fluxgate(['simulate', '--from', '-']).stdout).toMatch(/^10 per 1s · standard input holds no requests\n/)
     writeFileSync(file('broken.gz'), 'not packed')
     const { status, stderr } = fluxgate(['simulate', '--from', 'broken.gz'])
     expect(status).toBe(2)
@@ -353,51 +341,5 @@ describe('fluxgate simulate', () => {
     )
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout).toContain('"lines":700000')
-  })
-})
-
-describe('the documentation', () => {
-  const read = (path: string): string => readFileSync(join(root, 'docs', path), 'utf8')
-  const optionsIn = (text: string): string[] => [
-    ...new Set([...text.matchAll(/--[a-z][a-z-]*/g)].map(([name]) => name)),
-  ]
-
-  /** The commands, as the help of each lists them. */
-  function commands(path: readonly string[] = []): string[][] {
-    const listed = fluxgate([...path, '--help']).stdout.split('\nCommands:\n')[1] ?? ''
-    const names = [...listed.matchAll(/^ {2}([a-z]+)/gm)]
-      .map(([, name]) => name as string)
-      .filter((name) => name !== 'help')
-    return names.flatMap((name) => [[...path, name], ...commands([...path, name])])
-  }
-
-  it('has a section for every command, with every option and no other', () => {
-    const reference = read('reference/cli.md')
-    const found = commands()
-    expect(found.length).toBeGreaterThan(3)
-    for (const command of found) {
-      const name = `fluxgate ${command.join(' ')}`
-      const section = reference.split(/^##+ /m).find((text) => text.startsWith(`${name}\n`)) ?? ''
-      expect(section, `a section "${name}"`).not.toBe('')
-      const rows = section.split('\n').filter((line) => line.startsWith('| `-'))
-      const documented = rows.flatMap((row) => optionsIn(row.split(' | ')[0] as string))
-      const help = fluxgate([...command, '--help']).stdout
-      const offered = [...help.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option)
-      expect(documented.sort(), name).toEqual(offered.filter((option) => option !== '--help').sort())
-    }
-    const titles = [...reference.matchAll(/^##+ fluxgate (.+)$/gm)].map(([, title]) => title)
-    expect(titles.sort()).toEqual(found.map((command) => command.join(' ')).sort())
-  })
-
-  it.each(['guide/simulate.md', 'reference/cli.md'])('shows in %s what its commands really print', (path) => {
-    const page = read(path)
-    for (const [, name, text] of page.matchAll(/^```\w+ (\S+)\n([\s\S]*?)^```$/gm))
-      writeFileSync(file(name as string), text as string)
-    const shown = [...page.matchAll(/^```console\n\$ (.+)\n([\s\S]*?)^```$/gm)]
-    expect(shown.length).toBeGreaterThan(1)
-    for (const [, command = '', output = ''] of shown) {
-      const { stdout, stderr } = shell(command)
-      expect(`${stdout}${stderr}`.trimEnd(), command).toBe(output.trimEnd())
-    }
   })
 })
