@@ -61,7 +61,9 @@ export function recordingNotes(file: string, report: RecordingReport, startAtMs:
   const { format, lines, badLines, badLineNumbers, moved } = report
   const name = file === '-' ? 'standard input' : file
   if (format === 'empty') return [`${name} holds no requests`]
-  const notes = [`${name}, ${lines} lines of ${format}, from ${new Date(startAtMs).toISOString()}`]
+  // Times that count from a start of their own have no date.
+  const start = startAtMs < 1e9 ? '' : `, from ${new Date(startAtMs).toISOString()}`
+  const notes = [`${name}, ${lines} lines of ${format}${start}`]
   const named = `${badLineNumbers.join(', ')}${badLines > badLineNumbers.length ? ', …' : ''}`
   if (badLines > 0) notes.push(`${badLines} ${badLines === 1 ? 'line' : 'lines'} could not be read: ${named}`)
   if (moved > 0) notes.push(`${moved} requests were far out of order and have been moved to the one before them`)
