@@ -5,7 +5,8 @@
  * value leaves the exact range. Floating division of integers below 2⁵³ never rounds up to the next whole number, so
  * `Math.floor(x / y)` is exact throughout. The Lua twins use the same steps.
  */
-const exactLimit = 2 ** 53
+/** Whole numbers below this are exact. */
+export const exactLimit = 2 ** 53
 const digit = 128
 
 /** ⌊a·b/m⌋ */

@@ -15,38 +15,42 @@ export const leakyBucket: Algorithm<LevelState> = {
 
   /** A patience shorter than the queue refuses too: the caller would not wait for its turn. */
   step(state, band, permits, now, patience): Step<LevelState> {
-    const room = roomAt(state, band, now)
-    const wait = waitFor(room, band, permits, patience)
+    const { whole, fraction } = roomAt(state, band, now)
+    const wait = waitFor(whole, fraction, band, permits, patience)
     const allowed = permits === 0 || wait === 0
-    const after = allowed && permits > 0 ? { whole: room.whole - permits, fraction: room.fraction } : room
+    const charged = allowed && permits > 0
+    const left = charged ? whole - permits : whole
     const steppedBack = state !== undefined && now < (state[2] as number)
     return {
       allowed,
-      delay: allowed && permits > 0 ? exactTicksUntil(room, band.capacity, band) : 0,
+      delay: charged ? exactTicksUntil(whole, fraction, band.capacity, band) : 0,
       retryAfter: allowed ? 0 : wait,
-      remaining: Math.max(0, after.whole),
-      resetAt: now + ticksUntil(after, band.capacity, band),
-      change: after !== room || steppedBack ? written(after, band, now) : undefined,
+      remaining: left,
+      resetAt: now + ticksUntil(left, fraction, band.capacity, band),
+      change: charged || steppedBack ? written(left, fraction, band, now) : undefined,
     }
   },
 
   /** A place in the middle of the queue stays empty: filling it would bring two releases together. */
   refund(state, band, permits, now, grantedAt) {
-    const room = roomAt(state, band, now)
-    const after = room.whole + permits >= band.capacity ? full(band) : { ...room, whole: room.whole + permits }
-    const lastInLine = now + ticksUntil(after, band.capacity, band)
-    return grantedAt > now && lastInLine > Math.ceil(grantedAt) ? undefined : written(after, band, now)
+    const { whole, fraction } = roomAt(state, band, now)
+    const isFull = whole + permits >= band.capacity
+    const [after, rest] = isFull ? [band.capacity, 0] : [whole + permits, fraction]
+    const lastInLine = now + ticksUntil(after, rest, band.capacity, band)
+    return grantedAt > now && lastInLine > Math.ceil(grantedAt) ? undefined : written(after, rest, band, now)
   },
 
   expiresAt(state, band) {
-    return (state[2] as number) + ticksUntil(stored(state, band), band.capacity, band)
+    const { whole, fraction } = stored(state, band)
+    return (state[2] as number) + ticksUntil(whole, fraction, band.capacity, band)
   },
 }
 
-function waitFor(room: Level, band: Band, permits: number, patience: number): number {
+function waitFor(whole: number, fraction: number, band: Band, permits: number, patience: number): number {
   if (permits > band.capacity) return Number.POSITIVE_INFINITY
-  const untilRoom = ticksUntil(room, permits, band)
-  return patience === 0 ? untilRoom : Math.max(untilRoom, ticksUntil(room, band.capacity, band) - patience)
+  const untilRoom = ticksUntil(whole, fraction, permits, band)
+  if (patience === 0) return untilRoom
+  return Math.max(untilRoom, ticksUntil(whole, fraction, band.capacity, band) - patience)
 }
 
 function roomAt(state: LevelState | undefined, band: Band, now: number): Level {
@@ -63,8 +67,8 @@ function stored(state: LevelState, band: Band): Level {
     : { whole: band.capacity - whole - 1, fraction: carriedFraction(window - fraction, window, band) }
 }
 
-function written(room: Level, band: Band, now: number): LevelState {
-  return room.fraction === 0
-    ? [band.capacity - room.whole, 0, now, band.windowTicks]
-    : [band.capacity - room.whole - 1, band.windowTicks - room.fraction, now, band.windowTicks]
+function written(whole: number, fraction: number, band: Band, now: number): LevelState {
+  return fraction === 0
+    ? [band.capacity - whole, 0, now, band.windowTicks]
+    : [band.capacity - whole - 1, band.windowTicks - fraction, now, band.windowTicks]
 }

@@ -1,5 +1,5 @@
 import type { Band } from '../core/rule.js'
-import { mulDiv, mulMod } from './exact.js'
+import { exactLimit, mulDiv, mulMod } from './exact.js'
 
 /**
  * A level that moves steadily by `refillTokens` per window: permits as a whole number plus `fraction` / windowTicks.
@@ -26,27 +26,31 @@ export function refilled(level: Level, band: Band, elapsed: number): Level {
     fraction -= window
     whole += 1
   }
-  return whole >= band.capacity ? full(band) : { whole, fraction }
+  if (whole >= band.capacity) {
+    whole = band.capacity
+    fraction = 0
+  }
+  return { whole, fraction }
 }
 
 /** Ticks, rounded up, until the level has reached `target` whole permits. */
-export function ticksUntil(level: Level, target: number, band: Band): number {
-  const missing = target - level.whole
+export function ticksUntil(whole: number, fraction: number, target: number, band: Band): number {
+  const missing = target - whole
   if (missing <= 0) return 0
   const product = missing * band.windowTicks
-  if (product < 2 ** 53) return Math.ceil((product - level.fraction) / band.refillTokens)
+  if (product < exactLimit) return Math.ceil((product - fraction) / band.refillTokens)
   const { ticks, rest } = ticksFor(missing, band)
-  return ticks + Math.ceil((rest - level.fraction) / band.refillTokens)
+  return ticks + Math.ceil((rest - fraction) / band.refillTokens)
 }
 
 /** The same without rounding, for delays that must not bunch up. */
-export function exactTicksUntil(level: Level, target: number, band: Band): number {
-  const missing = target - level.whole
+export function exactTicksUntil(whole: number, fraction: number, target: number, band: Band): number {
+  const missing = target - whole
   if (missing <= 0) return 0
   const { ticks, rest } = ticksFor(missing, band)
-  const over = rest - level.fraction
-  const whole = Math.floor(over / band.refillTokens)
-  return ticks + whole + (over - whole * band.refillTokens) / band.refillTokens
+  const over = rest - fraction
+  const turns = Math.floor(over / band.refillTokens)
+  return ticks + turns + (over - turns * band.refillTokens) / band.refillTokens
 }
 
 /** The time `permits` take to refill: whole ticks, and a rest in units of tick / refillTokens. */

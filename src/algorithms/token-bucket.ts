@@ -13,29 +13,31 @@ export const tokenBucket: Algorithm<LevelState> = {
   createBuckets: () => new Cells(4),
 
   step(state, band, permits, now, patience): Step<LevelState> {
-    const level = levelAt(state, band, now)
-    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(level, permits, band)
+    const { whole, fraction } = levelAt(state, band, now)
+    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
     const allowed = permits === 0 || wait <= patience
-    const after = allowed && permits > 0 ? { whole: level.whole - permits, fraction: level.fraction } : level
+    const charged = allowed && permits > 0
+    const left = charged ? whole - permits : whole
     const steppedBack = state !== undefined && now < (state[2] as number)
     return {
       allowed,
-      delay: allowed && permits > 0 ? wait : 0,
+      delay: charged ? wait : 0,
       retryAfter: allowed ? 0 : wait - patience,
-      remaining: Math.max(0, after.whole),
-      resetAt: now + ticksUntil(after, band.capacity, band),
-      change: after !== level || steppedBack ? [after.whole, after.fraction, now, band.windowTicks] : undefined,
+      remaining: Math.max(0, left),
+      resetAt: now + ticksUntil(left, fraction, band.capacity, band),
+      change: charged || steppedBack ? [left, fraction, now, band.windowTicks] : undefined,
     }
   },
 
   refund(state, band, permits, now) {
-    const level = levelAt(state, band, now)
-    const after = level.whole + permits >= band.capacity ? full(band) : { ...level, whole: level.whole + permits }
-    return [after.whole, after.fraction, now, band.windowTicks]
+    const { whole, fraction } = levelAt(state, band, now)
+    const isFull = whole + permits >= band.capacity
+    return [isFull ? band.capacity : whole + permits, isFull ? 0 : fraction, now, band.windowTicks]
   },
 
   expiresAt(state, band) {
-    return (state[2] as number) + ticksUntil(stored(state, band), band.capacity, band)
+    const { whole, fraction } = stored(state, band)
+    return (state[2] as number) + ticksUntil(whole, fraction, band.capacity, band)
   },
 }
 

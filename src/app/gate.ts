@@ -16,7 +16,7 @@ import { resilient } from '../stores/resilient.js'
 import { BucketGenerations } from './bucket-generations.js'
 import { type GateEvents, type GateListener, GateListeners } from './gate-events.js'
 import type { FluxGateOptions } from './gate-options.js'
-import { openStore } from './open-parts.js'
+import { canChange, openStore } from './open-parts.js'
 
 export interface GateHealth {
   /** DEGRADED: decisions are made, but without the store or on rules older than the ones that were offered. */
@@ -75,7 +75,7 @@ export class Gate implements FluxGate {
     this.#store = store.chargeSync === undefined ? resilient(store, { ...options.resilience, clock }) : store
     this.#handler = this.#createHandler()
     book.onReload((result) => this.#reloaded(result))
-    const { strategy = 'AUTO', pollingIntervalMs } = options.reload ?? {}
+    const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
     const reload = chooseReload(strategy, provider, {
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })

@@ -17,6 +17,9 @@ export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
   )
 }
 
+/** Whether rules may change without anybody asking for a reload: objects do not. */
+export const canChange = (rules: FluxGateOptions['rules']): boolean => typeof rules === 'string' || isProvider(rules)
+
 export function openStore(store: FluxGateOptions['store'], clock: Clock): BucketStore {
   if (store === undefined || store === 'memory') return memoryStore({ clock })
   if (typeof store === 'object') return store

@@ -12,16 +12,16 @@ export function composeDecision(
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
-  const bands: BandDecision[] = []
+  const bands: BandDecision[] = new Array(result.bands.length)
   let speaker: BandDecision | undefined
   let speakerDemand: Demand | undefined
   let delay = 0
   let index = 0
   for (const demand of demands) {
     for (let i = 0; i < demand.group.bands.length; i++) {
-      const said = result.bands[index++] as BandResult
+      const said = result.bands[index] as BandResult
       const band = bandDecision(demand, i, said)
-      bands.push(band)
+      bands[index++] = band
       if (demand.shadow) continue
       if (said.delay > delay) delay = said.delay
       if (speaker === undefined || (result.granted ? isTighter(band, speaker) : isLaterAllowed(band, speaker))) {

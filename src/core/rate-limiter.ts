@@ -12,6 +12,8 @@ export interface DecideOptions {
   readonly onLeave?: ((how: Departure) => void) | undefined
 }
 
+const noOptions: DecideOptions = Object.freeze({})
+
 /**
  * Demands in, Decision out: one call to the store, and a place in the waiting room for those who are delayed. Delayed
  * requests hold their permits already; who does not stay until its time gives them back.
@@ -31,7 +33,11 @@ export class RateLimiter {
     return this.#store.chargeSync !== undefined
   }
 
-  async decide(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = {}): Promise<Decision> {
+  async decide(
+    ruleSetId: string | null,
+    demands: readonly Demand[],
+    options: DecideOptions = noOptions,
+  ): Promise<Decision> {
     if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
     options.signal?.throwIfAborted()
     const claims = this.#admissible(demands)
@@ -39,7 +45,7 @@ export class RateLimiter {
     return this.#settle(ruleSetId, claims, result, options)
   }
 
-  decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = {}): Decision {
+  decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
     if (this.#store.chargeSync === undefined)
       throw new FluxGateError(
         'FLUXGATE_SYNC_UNSUPPORTED',

@@ -29,9 +29,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new Memory(maxKeys, clock)
 }
 
+/** Marks an identity without a place of its own yet. */
+const none = -1
+
 class Memory implements MemoryStore {
   readonly #tables: RuleTables
   readonly #clock: Clock
+  /** Where the identity of each demand of the running decision lives; reused, since decisions do not overlap. */
+  readonly #slots: number[] = []
 
   constructor(maxKeys: number, clock: Clock) {
     this.#tables = new RuleTables(maxKeys)
@@ -48,20 +53,26 @@ class Memory implements MemoryStore {
 
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult {
     const now = ticks(this.#clock)
-    const bands: Step<unknown>[] = []
+    const bands: Step<unknown>[] = new Array(bandCount(demands))
     let granted = true
-    for (const demand of demands) if (!this.#stepAll(demand, bands, now) && !demand.shadow) granted = false
-    if (granted && !peek && !this.#reserve(demands, now)) return this.chargeSync(this.#overflow(demands), peek)
-    let first = 0
-    for (const demand of demands) {
-      if (granted && everyAllowed(bands, first, demand)) {
-        if (peek) this.#look(demand, now)
-        else this.#write(demand, bands, first)
-      } else {
-        const untouched = this.#look(demand, now)
-        for (let i = 0; i < untouched.length; i++)
-          if (bands[first + i]?.allowed) bands[first + i] = untouched[i] as Step<unknown>
-      }
+    let strangers = 0
+    let next = 0
+    for (let i = 0; i < demands.length; i++) {
+      const demand = demands[i] as Demand
+      const table = this.#tables.of(demand.group)
+      const slot = table.slotOf(demand.key) ?? none
+      this.#slots[i] = slot
+      if (slot === none && demand.key !== overflowKey) strangers += 1
+      if (!table.step(slot, demand, now, bands, next) && !demand.shadow) granted = false
+      next += demand.group.bands.length
+    }
+    if (granted && !peek && strangers > 0 && !this.#makeRoom(strangers, demands, now))
+      return this.chargeSync(this.#overflow(demands), peek)
+    for (let i = 0, first = 0; i < demands.length; i++) {
+      const demand = demands[i] as Demand
+      const charged = granted && everyAllowed(bands, first, demand)
+      if (charged && !peek) this.#write(demand, this.#slots[i] as number, bands, first)
+      else this.#tables.of(demand.group).look(this.#slots[i] as number, now, bands, first, charged)
       first += demand.group.bands.length
     }
     return { granted, now, bands }
@@ -81,53 +92,29 @@ class Memory implements MemoryStore {
     this.#tables.clear()
   }
 
-  #stepAll(demand: Demand, bands: Step<unknown>[], now: number): boolean {
+  #write(demand: Demand, known: number, bands: readonly Step<unknown>[], first: number): void {
     const table = this.#tables.of(demand.group)
-    const slot = table.slotOf(demand.key)
-    let allowed = true
-    for (let i = 0; i < demand.group.bands.length; i++) {
-      const step = table.step(slot, i, demand.permits, now, demand.patience)
-      bands.push(step)
-      if (!step.allowed) allowed = false
-    }
-    return allowed
-  }
-
-  #write(demand: Demand, bands: readonly Step<unknown>[], first: number): void {
-    const table = this.#tables.of(demand.group)
-    const slot = table.slotOf(demand.key) ?? this.#tables.add(table, demand.key)
+    const slot = known === none ? this.#tables.add(table, demand.key) : known
     for (let i = 0; i < demand.group.bands.length; i++) table.write(slot, i, bands[first + i]?.change)
   }
 
-  /** The bands as they stand. A change without a charge means that time has stepped back: the bucket moves along. */
-  #look(demand: Demand, now: number): Step<unknown>[] {
-    const table = this.#tables.of(demand.group)
-    const slot = table.slotOf(demand.key)
-    return demand.group.bands.map((_, i) => {
-      const step = table.step(slot, i, 0, now, 0)
-      if (slot !== undefined && step.change !== undefined) table.write(slot, i, step.change)
-      return step
-    })
-  }
-
-  /** Makes sure that every identity of the decision has, or can get, a place. */
-  #reserve(demands: readonly Demand[], now: number): boolean {
-    let missing = 0
-    for (const demand of demands) if (!this.#isKnown(demand)) missing += 1
-    if (missing === 0) return true
-    return this.#tables.makeRoom(missing, now, (table, key) =>
+  /** Makes room for new identities, at the expense of none that this decision is about. */
+  #makeRoom(strangers: number, demands: readonly Demand[], now: number): boolean {
+    return this.#tables.makeRoom(strangers, now, (table, key) =>
       demands.some((demand) => demand.key === key && this.#tables.of(demand.group) === table),
     )
   }
 
-  #isKnown({ group, key }: Demand): boolean {
-    return key === overflowKey || this.#tables.of(group).slotOf(key) !== undefined
-  }
-
   /** Every bucket is refusing somebody, so none may go: identities without a place share one per rule. */
   #overflow(demands: readonly Demand[]): Demand[] {
-    return demands.map((demand) => (this.#isKnown(demand) ? demand : { ...demand, key: overflowKey }))
+    return demands.map((demand, i) => (this.#slots[i] === none ? { ...demand, key: overflowKey } : demand))
   }
+}
+
+function bandCount(demands: readonly Demand[]): number {
+  let count = 0
+  for (let i = 0; i < demands.length; i++) count += (demands[i] as Demand).group.bands.length
+  return count
 }
 
 function everyAllowed(bands: readonly Step<unknown>[], first: number, demand: Demand): boolean {

@@ -1,6 +1,6 @@
 import { type AnyAlgorithm, algorithmOf } from '../algorithms/index.js'
 import type { Buckets, Step } from '../core/algorithm.js'
-import type { BucketGroup } from '../core/bucket-store.js'
+import type { BucketGroup, Demand } from '../core/bucket-store.js'
 import type { Band } from '../core/rule.js'
 
 interface Column {
@@ -70,9 +70,31 @@ export class RuleTable {
     return this.#slots.keys()
   }
 
-  step(slot: number | undefined, index: number, permits: number, now: number, patience: number): Step<unknown> {
-    const { algorithm, band, buckets } = this.#columns[index] as Column
-    return algorithm.step(slot === undefined ? undefined : buckets.read(slot), band, permits, now, patience)
+  /** Steps every band and notes what each says; true if all allow. A slot below 0 is an identity without buckets. */
+  step(slot: number, { permits, patience }: Demand, now: number, bands: Step<unknown>[], first: number): boolean {
+    let allowed = true
+    for (let i = 0; i < this.#columns.length; i++) {
+      const { algorithm, band, buckets } = this.#columns[i] as Column
+      const step = algorithm.step(slot < 0 ? undefined : buckets.read(slot), band, permits, now, patience)
+      bands[first + i] = step
+      if (!step.allowed) allowed = false
+    }
+    return allowed
+  }
+
+  /**
+   * Looks without charging. A change then means that time has stepped back, and the bucket moves along. Bands that would
+   * have allowed are reported as they stand, unless `keep` says that their answer is to be kept.
+   */
+  look(slot: number, now: number, bands: Step<unknown>[], first: number, keep: boolean): void {
+    for (let i = 0; i < this.#columns.length; i++) {
+      const { algorithm, band, buckets } = this.#columns[i] as Column
+      const said = bands[first + i] as Step<unknown>
+      if (!said.allowed && said.change === undefined) continue
+      const untouched = algorithm.step(slot < 0 ? undefined : buckets.read(slot), band, 0, now, 0)
+      if (untouched.change !== undefined) buckets.write(slot, untouched.change)
+      if (said.allowed && !keep) bands[first + i] = untouched
+    }
   }
 
   write(slot: number, index: number, change: unknown): void {
@@ -106,8 +128,10 @@ export class RuleTable {
 
   /** Whether a request of this identity would be refused now. */
   isRefusing(key: string, now: number): boolean {
-    const slot = this.#slots.get(key)
+    const slot = this.#slots.get(key) as number
     const permits = this.#group?.permits ?? 1
-    return this.#columns.some((_, index) => !this.step(slot, index, permits, now, 0).allowed)
+    return this.#columns.some(
+      ({ algorithm, band, buckets }) => !algorithm.step(buckets.read(slot), band, permits, now, 0).allowed,
+    )
   }
 }

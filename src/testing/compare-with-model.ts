@@ -42,14 +42,17 @@ export async function compareWithModel(
       const pause = randomPause(random, (demands[0] as Demand).group.bands[0] as Band)
       if (pause >= 0 || (await forgetSpent(store, model, groups, keys))) clock.advance(pause / 1000)
       const kind = random()
-      if (kind < 0.04 && (await forgetSpent(store, model, groups, keys)))
-        groups = groups.map((one) =>
+      if (kind < 0.04 && (await forgetSpent(store, model, groups, keys))) {
+        groups = groups.map(({ ruleId, bands }) =>
           group(
-            one.ruleId,
-            one.bands.map((band) => editedBand(random, band)),
+            ruleId,
+            bands.map((band) => editedBand(random, band)),
           ),
         )
-      else if (kind < 0.06) await both(store, model, (one) => one.reset((demands[0] as Demand).group, 'alice'))
+        granted = []
+        // A store hears of an edit when a rule is next used.
+        await both(store, model, async (one) => void (await one.charge(groups.map(onlyLooking), true)))
+      } else if (kind < 0.06) await both(store, model, (one) => one.reset((demands[0] as Demand).group, 'alice'))
       else if (kind < 0.14) await both(store, model, (one) => one.refund(granted))
       else {
         const peek = kind < 0.24
@@ -70,6 +73,15 @@ const group = (ruleId: string, bands: readonly Band[]): BucketGroup => ({
   generation: '1',
   permits: 1,
   bands,
+})
+
+const onlyLooking = (rule: BucketGroup): Demand => ({
+  group: rule,
+  key: 'nobody',
+  permits: 1,
+  patience: 0,
+  policy: 'REJECT',
+  shadow: false,
 })
 
 async function both(one: BucketStore, other: BucketStore, act: (store: BucketStore) => Promise<void>): Promise<void> {

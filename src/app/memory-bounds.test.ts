@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createLimiter } from '../app/create-limiter.js'
+import { memoryStore } from '../stores/memory.js'
 import { manualClock } from '../testing/manual-clock.js'
-import { memoryStore } from './memory.js'
+import { createLimiter } from './create-limiter.js'
 
 const start = 1_800_000_000_000
 
