@@ -1,7 +1,7 @@
 import { readerOf } from './condition.js'
 import type { RequestContext } from './request-context.js'
 import { type ReadField, textOf } from './request-field.js'
-import type { Rule } from './rule.js'
+import type { Condition } from './rule.js'
 
 /** The items whose conditions are worth checking for a request, in any order; the others cannot hold. */
 export type Narrow<Item> = (context: RequestContext) => readonly Item[]
@@ -11,18 +11,18 @@ export type Narrow<Item> = (context: RequestContext) => readonly Item[]
  * request has, not by asking each. Every item is filed under one of its conditions, that with the most different values.
  * Undefined when asking each is no slower.
  */
-export function indexConditions<Item extends { readonly rule: Rule }>(
+export function indexConditions<Item>(
   items: readonly Item[],
+  whenOf: (item: Item) => readonly Condition[],
 ): Narrow<Item> | undefined {
   if (items.length <= 8) return undefined
-  const variety = countValues(items)
+  const variety = countValues(items.flatMap(whenOf))
   const always: Item[] = []
   const files = new Map<string, File<Item>>()
   for (const item of items) {
-    const fields = item.rule.when.map(({ field }) => field).filter((field) => variety.has(field))
-    const best = fields.sort((a, b) => (variety.get(b)?.size ?? 0) - (variety.get(a)?.size ?? 0))[0]
-    if (best === undefined) always.push(item)
-    else fileUnder(files, best, item)
+    const best = mostVaried(whenOf(item), variety)
+    if (best) fileUnder(files, best, item)
+    else always.push(item)
   }
   if (files.size === 0) return undefined
   return (context) => {
@@ -43,9 +43,9 @@ interface File<Item> {
 }
 
 /** Only what is compared letter by letter and does not depend on the pattern can be looked up. */
-function countValues(items: readonly { readonly rule: Rule }[]): Map<string, Set<string>> {
+function countValues(conditions: readonly Condition[]): Map<string, Set<string>> {
   const variety = new Map<string, Set<string>>()
-  for (const { field, values } of items.flatMap(({ rule }) => rule.when)) {
+  for (const { field, values } of conditions) {
     if (field === 'method' || field.startsWith('path.') || !readerOf(field)) continue
     const known = variety.get(field) ?? new Set()
     for (const value of values) known.add(value)
@@ -54,14 +54,14 @@ function countValues(items: readonly { readonly rule: Rule }[]): Map<string, Set
   return variety
 }
 
-function fileUnder<Item extends { readonly rule: Rule }>(
-  files: Map<string, File<Item>>,
-  field: string,
-  item: Item,
-): void {
+function mostVaried(when: readonly Condition[], variety: Map<string, Set<string>>): Condition | undefined {
+  const count = ({ field }: Condition): number => variety.get(field)?.size ?? 0
+  return when.filter(({ field }) => variety.has(field)).sort((a, b) => count(b) - count(a))[0]
+}
+
+function fileUnder<Item>(files: Map<string, File<Item>>, { field, values }: Condition, item: Item): void {
   const file = files.get(field) ?? { read: readerOf(field) as ReadField, byValue: new Map<string, Item[]>() }
   files.set(field, file)
-  const values = item.rule.when.find((condition) => condition.field === field)?.values ?? []
   for (const value of new Set(values)) {
     const filed = file.byValue.get(value)
     if (filed) filed.push(item)

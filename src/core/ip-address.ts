@@ -134,7 +134,7 @@ function hexDigit(code: number): number {
 /** RFC 5952: the longest run of two or more zero groups, the first of equals, becomes `::`. */
 function format(groups: Groups): string {
   if (isIpv4(groups)) {
-    const [high = 0, low = 0] = groups.subarray(6)
+    const [high, low] = [groups[6] as number, groups[7] as number]
     return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
   }
   let start = 0
@@ -146,7 +146,12 @@ function format(groups: Groups): string {
       start = i + 1 - run
     }
   }
-  const hex = Array.from(groups, (group) => group.toString(16))
-  if (length === 1) return hex.join(':')
-  return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`
+  let text = ''
+  for (let i = 0; i < 8; i++) {
+    if (length > 1 && i === start) {
+      text += '::'
+      i += length - 1
+    } else text += `${text === '' || text.endsWith('::') ? '' : ':'}${(groups[i] as number).toString(16)}`
+  }
+  return text
 }

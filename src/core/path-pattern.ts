@@ -17,14 +17,18 @@ export interface PathPattern {
   readonly segments: readonly PatternSegment[]
   /** The same text for all patterns that match the same way, whatever they capture. */
   readonly shape: string
-  /** Undefined when nothing is captured. */
-  readonly captures: readonly Capture[] | undefined
-  /** No `**` before a capture, so segment n of the pattern is segment n of the path. */
-  readonly fixed: boolean
+  readonly captures: Captures | undefined
+}
+
+/** What a pattern captures; nothing else of it is needed once a path is known to match. */
+export interface Captures {
+  readonly names: readonly Capture[]
+  /** The pattern, if a `**` comes before a name. Otherwise segment n of the pattern is segment n of the path. */
+  readonly behindDeep: readonly PatternSegment[] | undefined
 }
 
 /** Where in the pattern a name is captured, and how much literal text around it is not part of the value. */
-export interface Capture {
+interface Capture {
   readonly name: string
   readonly index: number
   readonly before: number
@@ -33,20 +37,19 @@ export interface Capture {
 
 export function compilePathPattern(text: string): PathPattern {
   const segments: PatternSegment[] = []
-  const captures: Capture[] = []
+  const names: Capture[] = []
   for (const part of partsOf(normaliseSegments(text))) {
     const capture = captureIn(part)
-    if (capture) captures.push({ ...capture, index: segments.length })
+    if (capture) names.push({ ...capture, index: segments.length })
     const segment = segmentOf(part, capture)
     // `**` twice in a row says no more than once.
     if (segment.kind !== 'deep' || segments.at(-1)?.kind !== 'deep') segments.push(segment)
   }
-  const lastCapture = captures.at(-1)?.index ?? -1
+  const shape = `/${segments.map(({ text }) => text).join('/')}`
   return {
     segments,
-    shape: `/${segments.map(({ text }) => text).join('/')}`,
-    captures: captures.length === 0 ? undefined : captures,
-    fixed: !segments.slice(0, lastCapture + 1).some(({ kind }) => kind === 'deep'),
+    shape,
+    captures: names.length === 0 ? undefined : { names, behindDeep: behindDeep(segments, names) },
   }
 }
 
@@ -55,16 +58,13 @@ export function matchesPath(pattern: PathPattern, path: string): boolean {
   return placesOf(pattern.segments, partsOf(path)) !== undefined
 }
 
-/**
- * What the `{name}`s stand for in a normalised path that matches, percent-decoded. Undefined when nothing is captured.
- */
-export function capturedFrom({ segments, captures, fixed }: PathPattern, path: string): PathVariables | undefined {
-  if (!captures) return undefined
-  const places = fixed ? undefined : placesOf(segments, partsOf(path))
+/** What the `{name}`s stand for in a normalised path that matches, percent-decoded. */
+export function capturedFrom({ names, behindDeep }: Captures, path: string): PathVariables {
+  const places = behindDeep && placesOf(behindDeep, partsOf(path))
   const variables: Record<string, string> = {}
   let start = 1
   let reached = 0
-  for (const { name, index, before, after } of captures) {
+  for (const { name, index, before, after } of names) {
     const place = places ? (places[index] as number) : index
     for (; reached < place; reached++) start = path.indexOf('/', start) + 1
     const slash = path.indexOf('/', start)
@@ -91,6 +91,11 @@ export function pathPatternMistake(text: string): string | undefined {
   return undefined
 }
 
+function behindDeep(segments: PatternSegment[], names: readonly Capture[]): PatternSegment[] | undefined {
+  const before = segments.slice(0, names.at(-1)?.index)
+  return before.some(({ kind }) => kind === 'deep') ? segments : undefined
+}
+
 const partsOf = (path: string): string[] => (path === '/' ? [] : path.slice(1).split('/'))
 
 function captureIn(part: string): Omit<Capture, 'index'> | undefined {
@@ -108,7 +113,8 @@ function segmentOf(part: string, capture: Omit<Capture, 'index'> | undefined): P
     ? `${part.slice(0, capture.before)}?*${part.slice(part.length - capture.after)}`
     : part.replace(/\*+/g, '*')
   if (glob === '*' || glob === '?*') return { kind: 'any', text: '*' }
-  return { kind: /[*?]/.test(glob) ? 'glob' : 'literal', text: glob }
+  // A copy, since a slice of the pattern would be slower to compare with and keep the whole of it.
+  return { kind: /[*?]/.test(glob) ? 'glob' : 'literal', text: Buffer.from(glob).toString() }
 }
 
 function decodedText(text: string): string {

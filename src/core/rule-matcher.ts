@@ -1,7 +1,13 @@
 import { compileConditions, type Predicate } from './condition.js'
 import { indexConditions, type Narrow } from './condition-index.js'
 import { normalisePath } from './normalise-path.js'
-import { capturedFrom, compilePathPattern, type PathPattern, type PathVariables } from './path-pattern.js'
+import {
+  type Captures,
+  capturedFrom,
+  compilePathPattern,
+  type PathPattern,
+  type PathVariables,
+} from './path-pattern.js'
 import { createPathTree } from './path-tree.js'
 import type { RequestContext } from './request-context.js'
 import type { Rule, RuleSet } from './rule.js'
@@ -19,16 +25,21 @@ export interface RuleMatcher {
 
 /** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
 export function compileRules(ruleSet: RuleSet): RuleMatcher {
-  const byShape = new Map<string, Candidate[]>()
+  const byShape = new Map<string, { readonly pattern: PathPattern; readonly candidates: Candidate[] }>()
+  const sharedCaptures = new Map<string, Captures>()
   const enabled = ruleSet.rules.filter((rule) => rule.enabled).sort(compareRules)
   for (const [rank, rule] of enabled.entries()) {
-    const candidate = compileRule(rule, rank)
-    const alike = byShape.get(candidate.pattern.shape)
-    if (alike) alike.push(candidate)
-    else byShape.set(candidate.pattern.shape, [candidate])
+    const pattern = compilePathPattern(rule.path)
+    const alike = byShape.get(pattern.shape) ?? { pattern, candidates: [] }
+    byShape.set(pattern.shape, alike)
+    alike.candidates.push({
+      match: Object.freeze({ rule, pathVariables: undefined, rank }),
+      captures: pattern.captures && shared(sharedCaptures, pattern.captures),
+      holds: compileConditions(rule.when),
+    })
   }
   const tree = createPathTree<Leaf>()
-  for (const alike of byShape.values()) tree.set((alike[0] as Candidate).pattern.segments, compileLeaf(alike))
+  for (const { pattern, candidates } of byShape.values()) tree.set(pattern.segments, compileLeaf(candidates))
 
   return {
     match(context) {
@@ -55,17 +66,10 @@ interface RankedMatch extends Match {
 }
 
 interface Candidate {
-  readonly rule: Rule
-  readonly pattern: PathPattern
-  readonly holds: Predicate | undefined
-  /** Shared by all requests when nothing is captured. */
+  /** The answer for every request, unless something is captured. */
   readonly match: RankedMatch
-}
-
-/** The rules of one path, for each method that one of them names and for all other methods. */
-interface Leaf {
-  readonly byMethod: ReadonlyMap<string, Choices> | undefined
-  readonly others: Choices
+  readonly captures: Captures | undefined
+  readonly holds: Predicate | undefined
 }
 
 interface Choices {
@@ -76,52 +80,50 @@ interface Choices {
   readonly narrow: Narrow<Candidate> | undefined
 }
 
-function compileRule(rule: Rule, rank: number): Candidate {
-  return {
-    rule,
-    pattern: compilePathPattern(rule.path),
-    holds: compileConditions(rule.when),
-    match: Object.freeze({ rule, pathVariables: undefined, rank }),
-  }
+/** The rules of one path: for methods that no rule names, and for each that one does. */
+interface Leaf extends Choices {
+  readonly byMethod: ReadonlyMap<string, Choices> | undefined
 }
 
-function compileLeaf(alike: readonly Candidate[]): Leaf {
-  const byMethod = new Map<string, Choices>()
-  for (const method of new Set(alike.flatMap(({ rule }) => rule.methods))) {
-    const allowed = alike.filter(({ rule }) => rule.methods.length === 0 || rule.methods.includes(method))
-    byMethod.set(method, compileChoices(allowed))
-  }
-  return {
-    byMethod: byMethod.size === 0 ? undefined : byMethod,
-    others: compileChoices(alike.filter(({ rule }) => rule.methods.length === 0)),
-  }
+/** Thousands of rules often capture the same name at the same place; what they share is found in the cache. */
+function shared(known: Map<string, Captures>, captures: Captures): Captures {
+  const text = JSON.stringify(captures)
+  const first = known.get(text) ?? captures
+  known.set(text, first)
+  return first
 }
+
+function compileLeaf(candidates: readonly Candidate[]): Leaf {
+  const allowing = (method: string | undefined) =>
+    compileChoices(candidates.filter(({ match: { rule } }) => rule.methods.length === 0 || includes(rule, method)))
+  const methods = new Set(candidates.flatMap(({ match }) => match.rule.methods))
+  const byMethod = new Map([...methods].map((method) => [method, allowing(method)]))
+  return { ...allowing(undefined), byMethod: byMethod.size === 0 ? undefined : byMethod }
+}
+
+const includes = ({ methods }: Rule, method: string | undefined): boolean =>
+  method !== undefined && methods.includes(method)
 
 function compileChoices(candidates: readonly Candidate[]): Choices {
-  const same = candidates.every(({ holds, pattern }) => !holds && !pattern.captures)
+  const same = candidates.every(({ holds, captures }) => !holds && !captures)
   const ready = same ? Object.freeze(candidates.map(({ match }) => match)) : undefined
-  return { ready, candidates, narrow: indexConditions(candidates) }
+  return { ready, candidates, narrow: indexConditions(candidates, ({ match }) => match.rule.when) }
 }
 
-function choicesOf({ byMethod, others }: Leaf, { method }: RequestContext): Choices {
-  if (!byMethod || method === undefined) return others
-  return byMethod.get(method) ?? byMethod.get(method.toUpperCase()) ?? others
+function choicesOf(leaf: Leaf, { method }: RequestContext): Choices {
+  if (!leaf.byMethod || method === undefined) return leaf
+  return leaf.byMethod.get(method) ?? leaf.byMethod.get(method.toUpperCase()) ?? leaf
 }
 
-function collect(
-  { ready, candidates, narrow }: Choices,
-  context: RequestContext,
-  path: string,
-  matches: RankedMatch[],
-): void {
-  if (ready) {
-    for (const match of ready) matches.push(match)
+function collect(choices: Choices, context: RequestContext, path: string, matches: RankedMatch[]): void {
+  if (choices.ready) {
+    for (const match of choices.ready) matches.push(match)
     return
   }
-  for (const { rule, pattern, holds, match } of narrow ? narrow(context) : candidates) {
-    const pathVariables = capturedFrom(pattern, path)
+  for (const { match, captures, holds } of choices.narrow?.(context) ?? choices.candidates) {
+    const pathVariables = captures && capturedFrom(captures, path)
     if (holds && !holds(context, pathVariables)) continue
-    matches.push(pathVariables ? { rule, pathVariables, rank: match.rank } : match)
+    matches.push(pathVariables ? { rule: match.rule, pathVariables, rank: match.rank } : match)
   }
 }
 

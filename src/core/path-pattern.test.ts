@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest'
+import { normalisePath } from './normalise-path.js'
+import { capturedFrom, compilePathPattern, matchesPath, pathPatternMistake } from './path-pattern.js'
+
+const matches = (pattern: string, path: string) => matchesPath(compilePathPattern(pattern), normalisePath(path))
+
+function captured(pattern: string, path: string) {
+  const compiled = compilePathPattern(pattern)
+  if (!matchesPath(compiled, path)) throw new Error(`${pattern} does not match ${path}`)
+  return compiled.captures && capturedFrom(compiled.captures, path)
+}
+
+describe('path patterns', () => {
+  it.each([
+    ['/api/**', ['/api', '/api/', '/api/a', '/api/a/b/c'], ['/', '/apis', '/API/a', '/x/api']],
+    ['/**', ['/', '/a', '/a/b'], []],
+    ['/', ['/', ''], ['/a']],
+    ['/*', ['/a', '/a.b'], ['/', '/a/b']],
+    ['/*/b', ['/a/b'], ['/b', '/a/a/b', '/a/b/c']],
+    ['/**/b', ['/b', '/a/b', '/a/b/b'], ['/', '/b/a', '/ab']],
+    ['/a/**/z', ['/a/z', '/a/b/z', '/a/b/c/z', '/a/z/z'], ['/a', '/z', '/a/z/y']],
+    ['/a/**/**/z', ['/a/z', '/a/b/z'], ['/a']],
+    ['/files/*.json', ['/files/a.json', '/files/.json'], ['/files/a.xml', '/files/a/b.json']],
+    ['/v?/x', ['/v1/x'], ['/v/x', '/v10/x', '/v//x']],
+    ['/a**b', ['/ab', '/a-b'], ['/a/b']],
+    ['/users/{id}', ['/users/7', '/users/{id}'], ['/users', '/users/7/x']],
+    ['/files/{id}.json', ['/files/7.json'], ['/files/.json', '/files/7.xml']],
+    ['/api/', ['/api', '/api/'], ['/api/a']],
+    ['//api/./v1/../%75sers', ['/api/users'], ['/api/v1/users']],
+    ['api', ['/api'], []],
+    ['/café/*', ['/café/1', '/caf%c3%a9/1'], ['/cafe/1']],
+    ['/a%2fb', ['/a%2Fb', '/a%2fb'], ['/a/b']],
+  ])('%s matches %j and not %j', (pattern, same, different) => {
+    for (const path of same) expect(matches(pattern, path), path).toBe(true)
+    for (const path of different) expect(matches(pattern, path), path).toBe(false)
+  })
+
+  it('captures whole segments and parts of segments', () => {
+    expect(captured('/users/{id}', '/users/7')).toEqual({ id: '7' })
+    expect(captured('/t/{tenant}/files/v{name}.json', '/t/acme/files/v12.json')).toEqual({ tenant: 'acme', name: '12' })
+    expect(captured('/users/*', '/users/7')).toBeUndefined()
+  })
+
+  it('captures on either side of any number of segments', () => {
+    expect(captured('/{first}/**/{last}', '/a/b')).toEqual({ first: 'a', last: 'b' })
+    expect(captured('/{first}/**/{last}', '/a/b/c/d')).toEqual({ first: 'a', last: 'd' })
+    expect(captured('/**/users/{id}/**', '/x/users/users/7')).toEqual({ id: 'users' })
+    expect(captured('/**/users/{id}', '/users/1/users/2')).toEqual({ id: '2' })
+  })
+
+  it('gives captured values decoded, or as they are when they cannot be', () => {
+    expect(captured('/n/{name}', '/n/a%20b%2Fc')).toEqual({ name: 'a b/c' })
+    expect(captured('/n/{name}', '/n/100%')).toEqual({ name: '100%' })
+    expect(captured('/n/{name}', '/n/%FF')).toEqual({ name: '%FF' })
+  })
+
+  it('has one shape for patterns that match alike', () => {
+    expect(compilePathPattern('/a/{x}/b/').shape).toBe(compilePathPattern('/a/*/b').shape)
+    expect(compilePathPattern('/{x}.json').shape).not.toBe(compilePathPattern('/*.json').shape)
+  })
+
+  it('says what is wrong with a pattern', () => {
+    for (const fine of ['/', '/**', '/a/{id}', '/a/{id}.json', '/{a-b}/{c_d}', 'api', '/a?b*']) {
+      expect(pathPatternMistake(fine), fine).toBeUndefined()
+    }
+    for (const broken of ['/{', '/a}', '/{}', '/{a}{b}', '/{a}*', '/{id:[0-9]+}', '/{*rest}', '/{__proto__}', '/{é}']) {
+      expect(pathPatternMistake(broken), broken).toContain('takes one {name}')
+    }
+    expect(pathPatternMistake('/{id}/x/{id}')).toBe('"{id}" is captured twice')
+    expect(pathPatternMistake(`/${'a'.repeat(2047)}`)).toBeUndefined()
+    expect(pathPatternMistake(`/${'a'.repeat(2048)}`)).toBe('must have at most 2048 characters')
+  })
+
+  it('finishes on paths of ten thousand segments', () => {
+    const path = '/a'.repeat(10_000)
+    expect(matches('/**/a/**/b/**', path)).toBe(false)
+    expect(matches('/**/a/**/a/**/a/**/b', `${path}/b`)).toBe(true)
+    expect(matches('/**/a/a/a/a/a/b/**', path)).toBe(false)
+  })
+})
