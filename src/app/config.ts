@@ -1,5 +1,74 @@
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Clock } from '../core/clock.js'
+import { noMistakes } from '../rules/mistakes.js'
+import { memoryStore } from '../stores/memory.js'
+import { configInvalid, readConfigFile } from './config-file.js'
+import { type Environment, variable } from './config-placeholders.js'
+import { readSettings } from './config-reader.js'
+import { environmentName, type Settings } from './config-settings.js'
 import type { FluxGateOptions } from './gate-options.js'
 
-export async function readGateOptions(options: FluxGateOptions): Promise<FluxGateOptions> {
-  return options
+export interface Config extends Settings {
+  /** The file it was read from, absolute; `undefined` if there is none. */
+  readonly file: string | undefined
 }
+
+export interface ConfigSource {
+  /** Left out: `fluxgate.yaml` in `cwd`, if there is one. */
+  readonly path?: string | undefined
+  readonly env: Environment
+  readonly cwd: string
+}
+
+/** File and environment → every setting. The environment wins over the file; paths in the file are relative to it. */
+export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Config> {
+  const shown = path ?? 'fluxgate.yaml'
+  const file = resolve(cwd, shown)
+  const hasFile = path !== undefined || existsSync(file)
+  const document = hasFile ? await readConfigFile(file, shown) : undefined
+  const mistakes = noMistakes()
+  const settings = readSettings(document, env, mistakes)
+  if (mistakes.count > 0) throw configInvalid(hasFile ? shown : 'The configuration', mistakes.kept)
+  const isFromEnvironment = variable(env, environmentName('rules.path')) !== undefined
+  const rulesPath = resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, settings.rules.path)
+  return { ...settings, rules: { ...settings.rules, path: rulesPath }, file: hasFile ? file : undefined }
+}
+
+/** What a gate is made of, by configuration. */
+export function gateOptions(config: Config, clock?: Clock): FluxGateOptions {
+  const { store, rules, ratelimit, reload, waitForRefill } = config
+  const { defaultRuleSetId, ...limits } = ratelimit
+  return {
+    rules: rules.path,
+    store: memoryStore({ maxKeys: store.maxKeys, ...(clock && { clock }) }),
+    ...(defaultRuleSetId !== undefined && { defaultRuleSetId }),
+    ...limits,
+    reload: {
+      strategy: reload.strategy,
+      pollingIntervalMs: reload.pollingInterval,
+      resetBucketsOnReload: reload.resetBucketsOnReload,
+    },
+    waitForRefill: {
+      maxWaitMs: waitForRefill.maxWaitTime,
+      maxConcurrentWaits: waitForRefill.maxConcurrentWaits,
+    },
+  }
+}
+
+/** Options with what their configuration file adds; without one, neither files nor the environment are looked at. */
+export async function readGateOptions(options: FluxGateOptions): Promise<FluxGateOptions> {
+  const { config: path, ...given } = options
+  if (path === undefined) return options
+  const configured = gateOptions(await loadConfig({ path, env: process.env, cwd: process.cwd() }), options.clock)
+  return {
+    ...configured,
+    ...withoutUndefined(given),
+    reload: { ...configured.reload, ...withoutUndefined(given.reload ?? {}) },
+    waitForRefill: { ...configured.waitForRefill, ...withoutUndefined(given.waitForRefill ?? {}) },
+  }
+}
+
+/** What is given as undefined is not given. */
+const withoutUndefined = <T extends object>(values: T): T =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T

@@ -1,0 +1,97 @@
+/**
+ * Every setting of fluxgate.yaml: what it may be, and what it is when nobody says. The type of the configuration, the
+ * names of the environment variables and docs/reference/configuration.md follow from this table.
+ */
+import { durationForms, durationText, durationTicks } from '../rules/duration.js'
+import type { Kind } from '../rules/fields.js'
+import { identifier, oneOf, wholeNumber, yesOrNo } from '../rules/kinds.js'
+
+export interface Setting<T> {
+  readonly kind: Kind<T>
+  /** As it would be written in the file; `undefined` if there is none. */
+  readonly standard: string | number | boolean | undefined
+}
+
+const setting = <T>(kind: Kind<T>, standard: string | number | boolean): Setting<T> => ({ kind, standard })
+const optional = <T>(kind: Kind<T>): Setting<T | undefined> => ({ kind, standard: undefined })
+
+const filledText: Kind<string> = {
+  allowed: 'text that is not empty',
+  parse: (value) => (typeof value === 'string' && value.trim() !== '' ? value : undefined),
+}
+
+const share: Kind<number> = {
+  allowed: 'a number above 0, at most 1',
+  parse: (value) => (typeof value === 'number' && value > 0 && value <= 1 ? value : undefined),
+}
+
+/** In milliseconds; the bounds are in ticks. */
+const duration = (min: number, max: number): Kind<number> => ({
+  allowed: `${durationForms}, from ${min === 0 ? '0s' : durationText(min)} to ${durationText(max)}`,
+  parse(value) {
+    const ticks = durationTicks(value)
+    return ticks !== undefined && ticks >= min && ticks <= max ? ticks / 1_000 : undefined
+  },
+})
+
+const only = <T extends string>(value: T): Kind<T> => ({
+  ...oneOf([value]),
+  allowed: `${value}, the only one in this version`,
+})
+
+const behaviors = oneOf(['ALLOW', 'DENY'] as const, [['REJECT', 'DENY']])
+
+const dayTicks = 86_400_000_000
+
+export const settings = {
+  gateway: {
+    host: setting(filledText, '127.0.0.1'),
+    port: setting(wholeNumber(0, 65_535), 8080),
+  },
+  store: {
+    type: setting(only('memory'), 'memory'),
+    maxKeys: setting(wholeNumber(1, 2 ** 24), 1_000_000),
+  },
+  rules: {
+    type: setting(only('file'), 'file'),
+    path: setting(filledText, './rules.yaml'),
+  },
+  ratelimit: {
+    defaultRuleSetId: optional(identifier),
+    missingRuleBehavior: setting(behaviors, 'ALLOW'),
+    ipv6Prefix: setting(wholeNumber(1, 128), 56),
+    onStoreFailure: setting(oneOf(['LOCAL', 'ALLOW', 'DENY'] as const), 'LOCAL'),
+    localShare: setting(share, 1),
+  },
+  reload: {
+    strategy: setting(oneOf(['AUTO', 'WATCH', 'POLLING', 'NONE'] as const), 'AUTO'),
+    pollingInterval: setting(duration(1_000, 12 * dayTicks), '30s'),
+    resetBucketsOnReload: setting(yesOrNo, true),
+  },
+  waitForRefill: {
+    maxWaitTime: setting(duration(0, 366 * dayTicks), '5s'),
+    maxConcurrentWaits: setting(wholeNumber(0, 1_000_000), 100),
+  },
+} as const
+
+type Value<S> = S extends Setting<infer T> ? T : never
+
+/** All settings, filled in. Durations are in milliseconds. */
+export type Settings = {
+  readonly [S in keyof typeof settings]: {
+    readonly [K in keyof (typeof settings)[S]]: Value<(typeof settings)[S][K]>
+  }
+}
+
+/** `waitForRefill.maxWaitTime` → `FLUXGATE_WAIT_FOR_REFILL_MAX_WAIT_TIME` */
+export const environmentName = (path: string): string =>
+  `FLUXGATE_${path.replaceAll('.', '_').replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')}`.toUpperCase()
+
+/** `max-wait-time` → `maxWaitTime`; what is not in kebab-case stays as it is. */
+export const camelCase = (name: string): string =>
+  /^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(name) ? name.replaceAll(/-(.)/g, (_, char: string) => char.toUpperCase()) : name
+
+/** Of sections and of what is in them. */
+export const settingNames: ReadonlySet<string> = new Set(
+  Object.entries(settings).flatMap(([section, members]) => [section, ...Object.keys(members)]),
+)

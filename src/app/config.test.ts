@@ -1,0 +1,261 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { FluxGateError } from '../core/errors.js'
+import { gateOptions, loadConfig, readGateOptions } from './config.js'
+import { unusedVariables } from './config-absent.js'
+import type { Environment } from './config-placeholders.js'
+
+const directory = mkdtempSync(join(tmpdir(), 'fluxgate-config-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+function write(text: string, name = 'fluxgate.yaml'): string {
+  writeFileSync(join(directory, name), text)
+  return name
+}
+
+const load = (text: string, env: Environment = {}) => loadConfig({ path: write(text), env, cwd: directory })
+
+async function failure(promise: Promise<unknown>): Promise<FluxGateError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof FluxGateError) return error
+  throw new Error(`expected a FluxGateError, got ${String(error)}`)
+}
+
+const mistakes = async (text: string, env: Environment = {}) =>
+  (await failure(load(text, env))).errors.map(({ path, message }) => `${path}: ${message}`)
+
+const standard = {
+  gateway: { host: '127.0.0.1', port: 8080 },
+  store: { type: 'memory', maxKeys: 1_000_000 },
+  rules: { type: 'file', path: join(directory, 'rules.yaml') },
+  ratelimit: { missingRuleBehavior: 'ALLOW', ipv6Prefix: 56, onStoreFailure: 'LOCAL', localShare: 1 },
+  reload: { strategy: 'AUTO', pollingInterval: 30_000, resetBucketsOnReload: true },
+  waitForRefill: { maxWaitTime: 5_000, maxConcurrentWaits: 100 },
+}
+
+describe('loadConfig', () => {
+  it('needs no file: every setting has a default', async () => {
+    const cwd = join(directory, 'nowhere')
+    const rules = { type: 'file', path: join(cwd, 'rules.yaml') }
+    expect(await loadConfig({ env: {}, cwd })).toEqual({ ...standard, rules, file: undefined })
+  })
+
+  it.each(['', '# nothing yet', 'gateway:\nrules: {}'])('reads %j as a file that changes nothing', async (text) => {
+    expect(await load(text)).toEqual({ ...standard, file: join(directory, 'fluxgate.yaml') })
+  })
+
+  it('finds fluxgate.yaml in the working directory by itself', async () => {
+    write('gateway: { port: 1234 }')
+    expect((await loadConfig({ env: {}, cwd: directory })).gateway.port).toBe(1234)
+  })
+
+  it('reads every setting', async () => {
+    const text = `
+gateway: { host: 0.0.0.0, port: 0 }
+store: { type: memory, maxKeys: 10 }
+rules: { type: file, path: conf/api.yaml }
+ratelimit: { defaultRuleSetId: api, missingRuleBehavior: REJECT, ipv6Prefix: 64, onStoreFailure: DENY, localShare: 0.25 }
+reload: { strategy: POLLING, pollingInterval: 1.5s, resetBucketsOnReload: false }
+waitForRefill: { maxWaitTime: 250ms, maxConcurrentWaits: 7 }
+`
+    expect(await load(text)).toEqual({
+      file: join(directory, 'fluxgate.yaml'),
+      gateway: { host: '0.0.0.0', port: 0 },
+      store: { type: 'memory', maxKeys: 10 },
+      rules: { type: 'file', path: join(directory, 'conf/api.yaml') },
+      ratelimit: {
+        defaultRuleSetId: 'api',
+        missingRuleBehavior: 'DENY',
+        ipv6Prefix: 64,
+        onStoreFailure: 'DENY',
+        localShare: 0.25,
+      },
+      reload: { strategy: 'POLLING', pollingInterval: 1_500, resetBucketsOnReload: false },
+      waitForRefill: { maxWaitTime: 250, maxConcurrentWaits: 7 },
+    })
+  })
+
+  it('reads kebab-case as it reads camelCase, on every level', async () => {
+    const config = await load('wait-for-refill: { max-wait-time: 1s }\nratelimit: { ipv6-prefix: 48 }')
+    expect([config.waitForRefill.maxWaitTime, config.ratelimit.ipv6Prefix]).toEqual([1_000, 48])
+  })
+
+  it('reads JSON from a file that ends in .json', async () => {
+    const path = write(`{ "gateway": { "port": "\${PORT:81}" } }`, 'fluxgate.json')
+    expect((await loadConfig({ path, env: {}, cwd: directory })).gateway.port).toBe(81)
+  })
+
+  it('resolves the path of the rules from the file that names it', async () => {
+    const config = await loadConfig({ path: join(directory, write('rules: { path: a.yaml }')), env: {}, cwd: '/' })
+    expect(config.rules.path).toBe(join(directory, 'a.yaml'))
+  })
+})
+
+describe('the environment', () => {
+  it('wins over the file', async () => {
+    const env = {
+      FLUXGATE_GATEWAY_PORT: '9090',
+      FLUXGATE_RELOAD_RESET_BUCKETS_ON_RELOAD: 'false',
+      FLUXGATE_RATELIMIT_LOCAL_SHARE: '0.5',
+      FLUXGATE_RATELIMIT_DEFAULT_RULE_SET_ID: '2026',
+      FLUXGATE_WAIT_FOR_REFILL_MAX_WAIT_TIME: '2',
+    }
+    const config = await load('gateway: { port: 1 }\nwait-for-refill: { max-wait-time: 9s }', env)
+    expect(config.gateway.port).toBe(9090)
+    expect(config.reload.resetBucketsOnReload).toBe(false)
+    expect(config.ratelimit).toMatchObject({ localShare: 0.5, defaultRuleSetId: '2026' })
+    expect(config.waitForRefill.maxWaitTime).toBe(2_000)
+  })
+
+  it('names a path relative to the working directory, not to the file', async () => {
+    const path = join(directory, write('rules: { path: a.yaml }'))
+    const config = await loadConfig({ path, env: { FLUXGATE_RULES_PATH: 'b.yaml' }, cwd: '/srv' })
+    expect(config.rules.path).toBe('/srv/b.yaml')
+  })
+
+  it('does not count where a variable is empty or unknown', async () => {
+    const env = { FLUXGATE_GATEWAY_PORT: '', FLUXGATE_SEED: '7', FLUXGATE_TEST_X: 'y' }
+    expect((await load('gateway: { port: 1 }', env)).gateway.port).toBe(1)
+  })
+
+  it('makes mistakes under the name of the variable', async () => {
+    expect(await mistakes('', { FLUXGATE_STORE_TYPE: 'redis', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
+      'FLUXGATE_GATEWAY_PORT: found "http"; allowed: a whole number from 0 to 65535',
+      'FLUXGATE_STORE_TYPE: found "redis"; allowed: memory, the only one in this version',
+    ])
+  })
+
+  it('fills in placeholders, also inside braces, as numbers and booleans where these are asked for', async () => {
+    const text = `
+gateway: { port: \${PORT:8081}, host: \${HOST} }
+ratelimit: { defaultRuleSetId: \${SET:}, localShare: \${SHARE} }
+reload: { resetBucketsOnReload: \${RESET}, pollingInterval: "\${N}m" }
+rules: { path: \${DIR:conf}/rules.yaml }
+`
+    const config = await load(text, { HOST: 'localhost', RESET: 'false', SHARE: '0.5', N: '2' })
+    expect(config.gateway).toEqual({ host: 'localhost', port: 8081 })
+    expect(config.ratelimit).toMatchObject({ defaultRuleSetId: undefined, localShare: 0.5 })
+    expect(config.reload).toMatchObject({ resetBucketsOnReload: false, pollingInterval: 120_000 })
+    expect(config.rules.path).toBe(join(directory, 'conf/rules.yaml'))
+  })
+})
+
+describe('mistakes', () => {
+  it('are reported all at once, with their place, what was found and what is allowed', async () => {
+    const error = await failure(
+      load(`
+gatway: {}
+gateway: { prot: 80, port: 65536, host: '' }
+store: memory
+wait-for-refill: { max-wait-time: soon, maxConcurrentWaits: 1.5, max-concurrent-waits: 2 }
+reload: { strategy: PUBSUB, pollingInterval: \${EVERY} }
+rules: { path: "\${A}\${B}" }
+ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: }
+`),
+    )
+    expect(error.code).toBe('FLUXGATE_CONFIG_INVALID')
+    expect(error.message.split('\n')).toEqual([
+      'fluxgate.yaml: 16 mistakes',
+      '  gatway: unknown key; did you mean gateway?',
+      '  gateway.prot: unknown key; did you mean port?',
+      '  gateway.host: found ""; allowed: text that is not empty',
+      '  gateway.port: found 65536; allowed: a whole number from 0 to 65535',
+      '  store: found "memory"; allowed: an object of type, maxKeys',
+      `  rules.path: the environment variable A is not set; set it, or give a default: \${A:default}`,
+      `  rules.path: the environment variable B is not set; set it, or give a default: \${B:default}`,
+      '  ratelimit.color: unknown key; allowed: defaultRuleSetId, missingRuleBehavior, ipv6Prefix, onStoreFailure, localShare',
+      '  ratelimit.missingRuleBehavior: found "MAYBE"; allowed: ALLOW, DENY',
+      '  ratelimit.ipv6Prefix: found null; allowed: a whole number from 1 to 128',
+      '  ratelimit.localShare: found 0; allowed: a number above 0, at most 1',
+      '  reload.strategy: found "PUBSUB"; allowed: AUTO, WATCH, POLLING, NONE',
+      `  reload.pollingInterval: the environment variable EVERY is not set; set it, or give a default: \${EVERY:default}`,
+      '  wait-for-refill.max-concurrent-waits: found beside maxConcurrentWaits, which means the same; allowed: only one of them',
+      '  wait-for-refill.max-wait-time: found "soon"; allowed: a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d, from 0s to 366d',
+      '  wait-for-refill.maxConcurrentWaits: found 1.5; allowed: a whole number from 0 to 1000000',
+    ])
+  })
+
+  it('are also what this version does not have, with what it has instead', async () => {
+    const text = 'server: { port: 8090 }\nratelimit: { trusted-proxies: [10.0.0.0/8] }\nstore: { type: redis, uri: x }'
+    expect(await mistakes(text)).toEqual([
+      'server: not in this version, where `fluxgate start` has one endpoint: gateway { host, port }',
+      'store.uri: not in this version, where buckets live in the memory of this process: store { type: memory, maxKeys }',
+      'store.type: found "redis"; allowed: memory, the only one in this version',
+      'ratelimit.trusted-proxies: not in this version, where the client address is that of the connection',
+    ])
+  })
+
+  it('of the grammar have a line and a column, also behind placeholders', async () => {
+    expect(await mistakes(`gateway:\n  { host: \${A:b}, port: 1, port: 2 }`)).toEqual([
+      'line 2, column 28: "port" is given twice',
+    ])
+  })
+
+  it.each(['constructor: {}', '__proto__: { port: 1 }', 'gateway: { toString: 1 }', '- 1', 'text'])(
+    '%s is one of them, and harmless',
+    async (text) => expect(await mistakes(text)).toHaveLength(1),
+  )
+
+  it('never show a secret, wherever the file is damaged', async () => {
+    for (const token of ['"s3cr3t-s3cr3t"', 's3cr3t-s3cr3t']) {
+      const text = `server:\n  adminToken: ${token}\n  port: 8090\ngateway: { port: 1 }\n`
+      for (let at = 0; at <= text.length; at++) {
+        for (const damage of ['', '"', "'", '{', '}', '[', ':', '\n', '\t', '*', '&', '!', '|', '>', '%', ' - ']) {
+          const error = await failure(load(text.slice(0, at) + damage + text.slice(at + 1)))
+          expect(error.message).not.toMatch(/s3cr3t-s3cr3t/)
+        }
+      }
+    }
+  })
+
+  it('of a missing or unreadable file say which', async () => {
+    const missing = await failure(loadConfig({ path: 'none.yaml', env: {}, cwd: directory }))
+    expect(missing.code).toBe('FLUXGATE_CONFIG_UNREADABLE')
+    expect(missing.message).toBe('There is no configuration file none.yaml; create it, or correct the path.')
+    const folder = await failure(loadConfig({ path: '.', env: {}, cwd: directory }))
+    expect(folder).toMatchObject({ code: 'FLUXGATE_CONFIG_UNREADABLE' })
+    writeFileSync(join(directory, 'latin.yaml'), Buffer.from([0x23, 0xe9]))
+    const latin = await failure(loadConfig({ path: 'latin.yaml', env: {}, cwd: directory }))
+    expect(latin.message).toBe('latin.yaml is not UTF-8 text; save it as UTF-8.')
+  })
+})
+
+describe('options of a gate', () => {
+  it('are what the configuration says', async () => {
+    const options = gateOptions(await load('ratelimit: { defaultRuleSetId: api }\nreload: { strategy: NONE }'))
+    expect(options).toMatchObject({
+      rules: join(directory, 'rules.yaml'),
+      defaultRuleSetId: 'api',
+      missingRuleBehavior: 'ALLOW',
+      ipv6Prefix: 56,
+      onStoreFailure: 'LOCAL',
+      localShare: 1,
+      reload: { strategy: 'NONE', pollingIntervalMs: 30_000, resetBucketsOnReload: true },
+      waitForRefill: { maxWaitMs: 5_000, maxConcurrentWaits: 100 },
+    })
+  })
+
+  it('given in code win over the file, one by one', async () => {
+    write('reload: { strategy: NONE, pollingInterval: 1m }\nratelimit: { ipv6Prefix: 48, defaultRuleSetId: api }')
+    const config = join(directory, 'fluxgate.yaml')
+    const options = await readGateOptions({ config, reload: { strategy: 'POLLING' }, rules: { id: 'x', rules: [] } })
+    expect(options.reload).toEqual({ strategy: 'POLLING', pollingIntervalMs: 60_000, resetBucketsOnReload: true })
+    expect(options).toMatchObject({ rules: { id: 'x', rules: [] }, ipv6Prefix: 48, defaultRuleSetId: 'api' })
+  })
+
+  it('are left alone where there is no configuration file', async () => {
+    const options = { rules: 'rules.yaml' }
+    expect(await readGateOptions(options)).toBe(options)
+  })
+})
+
+it('names variables that have no effect in this version', () => {
+  expect(unusedVariables({ FLUXGATE_SERVER_PORT: '1', FLUXGATE_REDIS_URI: '', OTHER: 'x' })).toEqual([
+    'FLUXGATE_SERVER_PORT is set but has no effect in this version: `fluxgate start` has one endpoint: gateway { host, port }.',
+  ])
+})
