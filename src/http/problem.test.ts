@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest'
+import { unmeteredDecision } from '../core/compose-decision.js'
+import type { BandDecision, Decision } from '../core/decision.js'
+import { refusalProblem } from './problem.js'
+
+const band = (label: string, more: Partial<BandDecision> = {}): BandDecision => ({
+  ruleId: 'login',
+  label,
+  key: 'user:secret',
+  limit: 5,
+  remaining: 0,
+  resetAt: 60_000,
+  retryAfterMs: 2_300,
+  allowed: false,
+  shadow: false,
+  windowMs: 60_000,
+  ...more,
+})
+
+const refused: Decision = {
+  allowed: false,
+  delayMs: 0,
+  reason: 'LIMITED',
+  ruleSetId: 'default',
+  ruleId: 'login',
+  band: 'sustained',
+  key: 'user:secret',
+  limit: 5,
+  remaining: 0,
+  retryAfterMs: 2_300,
+  resetAt: 60_000,
+  policy: 'REJECT',
+  degraded: false,
+  bands: [band('burst'), band('daily', { allowed: true }), band('tried', { shadow: true }), band('sustained')],
+}
+
+describe('the problem of a refusal', () => {
+  it('is 429 with the limits that were met and when to come back', () => {
+    expect(refusalProblem(refused)).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+      title: 'Request cannot be satisfied as assigned quota has been exceeded',
+      status: 429,
+      detail: 'The limit "login.sustained" of 5 is used up. Try again in 3 s.',
+      'violated-policies': ['login.burst', 'login.sustained'],
+      retryAfterMs: 2_300,
+    })
+  })
+
+  it('is 503 where requests could not be counted', () => {
+    expect(
+      refusalProblem(unmeteredDecision(false, 'STORE_FAILURE', 0, { ruleId: 'login', retryAfterMs: 1_000 })),
+    ).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+      title: 'Request cannot be satisfied due to temporary server capacity constraints',
+      status: 503,
+      detail: 'Requests cannot be counted at the moment, and this one is not let through uncounted. Try again in 1 s.',
+      retryAfterMs: 1_000,
+    })
+  })
+
+  it('does not ask to retry what can never succeed', () => {
+    expect(refusalProblem({ ...refused, reason: 'IMPOSSIBLE', retryAfterMs: null })).toMatchObject({
+      status: 429,
+      detail: 'This request asks for more at once than the 5 that the limit "login.sustained" can ever hold.',
+      retryAfterMs: null,
+    })
+  })
+
+  it('names the deciding limit when there was no place left to wait in', () => {
+    const bands = [band('burst', { allowed: true }), band('sustained', { allowed: true })]
+    expect(refusalProblem({ ...refused, bands })['violated-policies']).toEqual(['login.sustained'])
+  })
+
+  it.each([
+    ['MISSING_KEY', 'The rule "login" needs to know who asks, and this request does not say.'],
+    ['DENY_LISTED', 'Requests of this caller are refused.'],
+    ['NO_RULE', 'No rule allows this request.'],
+    ['NO_RULE_SET', 'No rule allows this request.'],
+  ] as const)('explains %s', (reason, detail) => {
+    const problem = refusalProblem(unmeteredDecision(false, reason, 0, { ruleId: 'login' }))
+    expect(problem).toMatchObject({ status: 429, detail, 'violated-policies': [], retryAfterMs: null })
+  })
+
+  it('never tells whom the limit counts against', () => {
+    expect(JSON.stringify(refusalProblem(refused))).not.toContain('secret')
+  })
+})
