@@ -5,6 +5,7 @@ import { checkCommand } from './check.js'
 import { rulesCommand } from './rules.js'
 import { run } from './run.js'
 import { simulateCommand } from './simulate.js'
+import { startCommand } from './start.js'
 
 const packageFile = new URL('../../package.json', import.meta.url)
 const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
@@ -12,6 +13,7 @@ const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: 
 const program = new Command('fluxgate')
   .description('Exact distributed rate limiting.')
   .version(version)
+  .addCommand(startCommand())
   .addCommand(checkCommand())
   .addCommand(rulesCommand())
   .addCommand(simulateCommand())

@@ -1,0 +1,81 @@
+/** What `start` says while it runs: lines for people, or one JSON document per line. */
+import type { DemoHints } from '../app/demo-hints.js'
+import { paintFor, print, printData } from './output.js'
+
+export interface Started {
+  readonly url: string
+  readonly rules: string
+  readonly ruleCount: number
+  readonly warnings: readonly string[]
+  readonly hints: DemoHints
+}
+
+export interface Reloaded {
+  readonly rules: string
+  readonly ruleCount: number
+  readonly changed: boolean
+  readonly error: { readonly message: string; readonly errors: readonly { path: string; message: string }[] } | null
+}
+
+export interface StartReport {
+  started(started: Started): void
+  reloaded(reloaded: Reloaded): void
+  stopping(): void
+}
+
+export const jsonReport: StartReport = {
+  started: ({ hints: _, ...started }) => printData({ event: 'started', ...started }),
+  reloaded: ({ error, ...reloaded }) => printData({ event: 'reloaded', ...reloaded, error: error?.message ?? null }),
+  stopping: () => printData({ event: 'stopping' }),
+}
+
+export const textReport: StartReport = {
+  started({ url, rules, ruleCount, warnings, hints }) {
+    const paint = paintFor(process.stdout)
+    for (const warning of warnings) complain(`warning: ${warning}`)
+    print(`FluxGate listens on ${paint('bold', url)}`)
+    print(`Rules: ${paint('bold', rules)}, ${counted(ruleCount)}. Edit and save it: the new limits hold at once.`)
+    print('\nTry:')
+    for (const [command, meaning] of tryLines(hints, url)) print(`  ${paint('cyan', command)}\n      ${meaning}`)
+    print('\nCtrl-C stops it.')
+  },
+  reloaded({ rules, ruleCount, changed, error }) {
+    if (error !== null) complain(`${time()} ${rules} is not taken over, the old rules stay: ${oneLine(error)}`)
+    else if (changed) print(`${time()} ${rules} reloaded: ${counted(ruleCount)} in force`)
+    else print(`${time()} ${rules} read again: nothing changed`)
+  },
+  stopping: () => print(`${time()} stopping: what is held is finished; again to stop at once`),
+}
+
+/** `[1-4]` is curl's own way to ask four times. */
+export function tryLines({ allowed = '/', refused, held }: DemoHints, url: string): [string, string][] {
+  const lines: [string, string][] = [[`curl -i ${url}${allowed}`, 'allowed: 200, and headers that say what is left']]
+  if (refused !== undefined)
+    lines.push([
+      String.raw`curl -s -w "%{http_code}\n" "${url}${refused.path}?[1-${refused.calls}]"`,
+      `the last one is refused: 429, and when to come back`,
+    ])
+  if (held !== undefined)
+    lines.push([
+      String.raw`curl -s -w "%{time_total} s\n" "${url}${held}?[1-3]"`,
+      'allowed, but held until their turn: a leaky bucket spaces them',
+    ])
+  return lines
+}
+
+const counted = (rules: number): string => `${rules} ${rules === 1 ? 'rule' : 'rules'}`
+
+const maxShown = 3
+
+function oneLine({ message, errors }: NonNullable<Reloaded['error']>): string {
+  if (errors.length === 0) return message.replaceAll(/\s+/g, ' ')
+  const shown = errors.slice(0, maxShown).map((mistake) => `${mistake.path}: ${mistake.message}`)
+  const more = errors.length > maxShown ? [`and ${errors.length - maxShown} more`] : []
+  return [...shown, ...more].join(' | ')
+}
+
+function complain(text: string): void {
+  process.stderr.write(`${paintFor(process.stderr)('yellow', text)}\n`)
+}
+
+const time = (): string => new Date().toTimeString().slice(0, 8)
