@@ -13,6 +13,7 @@ const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: 
 const program = new Command('fluxgate')
   .description('Exact distributed rate limiting.')
   .version(version)
+  .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
   .addCommand(startCommand())
   .addCommand(checkCommand())
   .addCommand(rulesCommand())

@@ -37,12 +37,15 @@ describe('fluxgate', () => {
     expect(fluxgate(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  it.each(['', 'check', 'rules', 'rules validate', 'simulate'])('explains %s on standard output', (command) => {
-    const { status, stdout, stderr } = fluxgate([...command.split(' ').filter(Boolean), '--help'])
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-    expect(stdout).toMatch(/^Usage: fluxgate/)
-    if (!stdout.includes('\nCommands:\n')) expect(stdout).toMatch(/\nExamples:\n {2}\$ .*fluxgate/)
-  })
+  it.each(['', 'start', 'check', 'rules', 'rules validate', 'simulate'])(
+    'explains %s on standard output',
+    (command) => {
+      const { status, stdout, stderr } = fluxgate([...command.split(' ').filter(Boolean), '--help'])
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+      expect(stdout).toMatch(/^Usage: fluxgate/)
+      if (!stdout.includes('\nCommands:\n')) expect(stdout).toMatch(/\nExamples:\n {2}\$ .*fluxgate/)
+    },
+  )
 
   it.each([
     [[], 'Usage: fluxgate'],
