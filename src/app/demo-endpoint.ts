@@ -10,25 +10,45 @@ import type { FluxGate } from './gate.js'
 
 /** An endpoint to try rules on: it greets on every path, as often as the gate allows. */
 export function demoEndpoint(gate: FluxGate, clock: Clock = systemClock): Server {
-  const server = createServer((request, response) => {
-    // A server that is stopping finishes what it has begun, and keeps no connection for more.
-    if (!server.listening) response.setHeader('Connection', 'close')
-    answer(gate, clock, request, response).catch((error: unknown) => fail(response, error))
+  const server = createServer(async (request, response) => {
+    try {
+      const answer = await answerTo(request, response, gate, clock)
+      // A server that is stopping finishes what it has begun, and keeps no connection for more.
+      if (answer !== undefined) send(response, answer, server.listening)
+    } catch (error) {
+      fail(response, error)
+    }
   })
   return server
 }
 
-async function answer(gate: FluxGate, clock: Clock, request: IncomingMessage, response: ServerResponse): Promise<void> {
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+/** Undefined if nobody waits for it any more. */
+async function answerTo(
+  request: IncomingMessage,
+  response: ServerResponse,
+  gate: FluxGate,
+  clock: Clock,
+): Promise<Answer | undefined> {
   const leaving = new AbortController()
   response.once('close', () => leaving.abort())
   const context = contextOf(request)
   const decision = await gate.check(context, { signal: leaving.signal })
-  if (!(await hold(decision.delayMs, leaving.signal, clock))) return
-  for (const [name, value] of Object.entries(rateLimitHeaders(decision, 'both', clock.now())))
-    response.setHeader(name, value)
-  if (decision.allowed) return send(response, 200, 'application/json', greeting(context, decision))
+  if (!(await hold(decision.delayMs, leaving.signal, clock))) return undefined
+  const headers = rateLimitHeaders(decision, 'both', clock.now())
+  if (decision.allowed)
+    return {
+      status: 200,
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      body: greeting(context, decision),
+    }
   const problem = refusalProblem(decision)
-  send(response, problem.status, problemMediaType, problem)
+  return { status: problem.status, headers: { ...headers, 'Content-Type': problemMediaType }, body: problem }
 }
 
 function contextOf({ socket, headers, method, url = '/' }: IncomingMessage): RequestContext {
@@ -51,15 +71,17 @@ function greeting({ userId, clientIp, path }: RequestContext, { remaining, delay
   return { hello: userId ?? clientIp ?? 'you', path, remaining, ...(delayMs > 0 && { heldMs: delayMs }) }
 }
 
-function send(response: ServerResponse, status: number, type: string, body: unknown): void {
-  response.writeHead(status, { 'Content-Type': type })
-  response.end(`${JSON.stringify(body)}\n`)
+function send(response: ServerResponse, { status, headers, body }: Answer, keepAlive: boolean): void {
+  const text = `${JSON.stringify(body)}\n`
+  const connection = keepAlive ? {} : { Connection: 'close' }
+  response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(text), ...connection })
+  response.end(text)
 }
 
 /** What went wrong is for whoever runs this, not for whoever asks. */
 function fail(response: ServerResponse, error: unknown): void {
   if (response.destroyed || response.headersSent) return
   process.emitWarning(error instanceof Error ? error : String(error))
-  const title = 'The request could not be decided'
-  send(response, 500, problemMediaType, { type: 'about:blank', title, status: 500 })
+  const body = { type: 'about:blank', title: 'The request could not be decided', status: 500 }
+  send(response, { status: 500, headers: { 'Content-Type': problemMediaType }, body }, false)
 }

@@ -74,7 +74,7 @@ async function start(options: StartOptions): Promise<void> {
 /** Resolves with what is wrong, if it cannot listen. */
 function listen(server: Server, port: number, host: string): Promise<string | undefined> {
   return new Promise((resolve) => {
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(listenProblem(error, port, host)))
+    server.on('error', (error: NodeJS.ErrnoException) => resolve(listenProblem(error, port, host)))
     server.listen(port, host, () => resolve(undefined))
   })
 }
@@ -104,7 +104,7 @@ const countRules = (ruleSets: readonly RuleSet[]): number => ruleSets.reduce((su
 
 function shownPath(path: string): string {
   const fromHere = relative(process.cwd(), resolve(path))
-  return fromHere.startsWith('..') ? resolve(path) : fromHere
+  return fromHere === '' || fromHere.startsWith('..') ? resolve(path) : fromHere
 }
 
 const withoutUndefined = <T extends object>(values: T) =>

@@ -84,6 +84,12 @@ describe('headers of an allowed request', () => {
     expect([headers.RateLimit?.split(';').at(-1), headers['X-RateLimit-Reset']]).toEqual([t, reset])
   })
 
+  it('do not make a second of the fraction by which an instant was rounded up', () => {
+    const resetAt = Math.ceil(now + 0.3 + 2_000)
+    expect(rateLimitHeaders({ ...allowed, resetAt }, 'standard', now + 0.3).RateLimit).toMatch(/;t=2$/)
+    expect(rateLimitHeaders({ ...refused, retryAfterMs: 2_000 }, 'standard', now + 0.3).RateLimit).toMatch(/;t=2$/)
+  })
+
   it('round up windows that are not whole seconds', () => {
     const bands = [
       { ...burst, windowMs: 500 },

@@ -13,7 +13,8 @@ export function rateLimitHeaders(decision: Decision, which: HeaderChoice, nowMs:
   const headers: Record<string, string> = {}
   const { allowed, ruleId, band, limit, remaining, retryAfterMs } = decision
   if (which !== false && ruleId !== null && band !== null) {
-    const leftMs = Math.max(0, openAt(decision, nowMs) - nowMs)
+    // Instants of a decision are whole milliseconds, rounded up; so must be what they are compared with.
+    const leftMs = Math.max(0, openAt(decision, nowMs) - Math.ceil(nowMs))
     if (which !== 'legacy') {
       headers['RateLimit-Policy'] = policies(decision)
       headers.RateLimit = `${sfString(policyName(ruleId, band))};r=${Math.max(0, remaining)};t=${secondsUp(leftMs)}`
@@ -31,7 +32,7 @@ export function rateLimitHeaders(decision: Decision, which: HeaderChoice, nowMs:
 
 /** Epoch milliseconds. */
 function openAt({ allowed, retryAfterMs, resetAt }: Decision, nowMs: number): number {
-  return allowed || retryAfterMs === null ? resetAt : nowMs + retryAfterMs
+  return allowed || retryAfterMs === null ? resetAt : Math.ceil(nowMs) + retryAfterMs
 }
 
 function policies({ bands }: Decision): string {

@@ -1,0 +1,339 @@
+/** `fluxgate start` as somebody meets it who has just cloned: the built program, the shipped rules, real HTTP. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+const program = join(root, 'dist', 'cli', 'main.js')
+
+interface Running {
+  readonly url: string
+  readonly process: ChildProcess
+  stdout(): string
+  stderr(): string
+  /** The exit status, or the signal that ended it. */
+  readonly ended: Promise<number | string | null>
+}
+
+let directory: string
+let children: ChildProcess[]
+const file = (name: string): string => join(directory, name)
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'fluxgate-start-'))
+  children = []
+  copyFileSync(join(root, 'rules.yaml'), file('rules.yaml'))
+})
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL')
+  rmSync(directory, { recursive: true, force: true })
+})
+
+function launch(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('FLUXGATE_') && name !== 'NO_COLOR')
+  const options = { cwd: directory, env: { ...Object.fromEntries(inherited), ...env } }
+  const child = spawn(process.execPath, [program, 'start', ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  children.push(child)
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text
+    })
+  return {
+    process: child,
+    get url() {
+      return /http:\/\/[\d.]+:\d+/.exec(output.stdout)?.[0] ?? ''
+    },
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
+    ended: new Promise((resolve) => child.once('close', (status, signal) => resolve(status ?? signal))),
+  }
+}
+
+async function start(args: readonly string[] = ['--port', '0'], env: NodeJS.ProcessEnv = {}): Promise<Running> {
+  const running = launch(args, env)
+  await until(() => running.stdout().includes('Ctrl-C stops it.'), running)
+  return running
+}
+
+/** One passes at once, one more is held until `window` has passed, and a third is refused. */
+function startHolding(window: string): Promise<Running> {
+  const rule = `{ id: slow, algorithm: leaky-bucket, bands: [{ capacity: 2, refillTokens: 1, window: ${window} }] }`
+  writeFileSync(file('rules.yaml'), `id: slow\nrules: [${rule}]\n`)
+  return start()
+}
+
+/** A process is observed from outside: there is nothing to await but what it shows. */
+async function until(condition: () => boolean | Promise<boolean>, { stdout, stderr }: Running): Promise<void> {
+  const deadline = Date.now() + 20_000
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`Waited in vain.\n${stdout()}\n${stderr()}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+const get = (url: string, init?: RequestInit): Promise<Response> => fetch(url, init)
+const statuses = async (url: string, count: number): Promise<number[]> => {
+  const result: number[] = []
+  for (let i = 0; i < count; i++) result.push((await get(url)).status)
+  return result
+}
+
+/** As editors do it: whole, and at once. */
+function edit(change: (text: string) => string): void {
+  writeFileSync(file('rules.next'), change(readFileSync(file('rules.yaml'), 'utf8')))
+  renameSync(file('rules.next'), file('rules.yaml'))
+}
+
+describe('a limited endpoint', () => {
+  it('answers what is allowed, with what is left', async () => {
+    const { url } = await start()
+    const response = await get(`${url}/token?x=1`)
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({ hello: '127.0.0.1', path: '/token', remaining: 4 })
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(response.headers.get('ratelimit-policy')).toBe('"token.5-per-10s";q=5;w=10')
+    expect(response.headers.get('ratelimit')).toBe('"token.5-per-10s";r=4;t=2')
+    expect(response.headers.get('x-ratelimit-limit')).toBe('5')
+    expect(response.headers.get('x-ratelimit-remaining')).toBe('4')
+    expect(response.headers.get('retry-after')).toBeNull()
+  })
+
+  it('refuses with every header and a problem that say when to come back', async () => {
+    const { url } = await start()
+    expect(await statuses(`${url}/sliding-log`, 3)).toEqual([200, 200, 200])
+    const askedAt = Date.now() / 1_000
+    const response = await get(`${url}/sliding-log`)
+    const { retryAfterMs, ...problem } = (await response.json()) as { retryAfterMs: number }
+    const seconds = Math.ceil(retryAfterMs / 1_000)
+    expect(response.status).toBe(429)
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+    expect(problem).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+      title: 'Request cannot be satisfied as assigned quota has been exceeded',
+      status: 429,
+      detail: `The limit "sliding-log.3-per-1m" of 3 is used up. Try again in ${seconds} s.`,
+      'violated-policies': ['sliding-log.3-per-1m'],
+    })
+    expect(retryAfterMs).toBeGreaterThan(30_000)
+    expect(retryAfterMs).toBeLessThanOrEqual(60_000)
+    expect(response.headers.get('retry-after')).toBe(String(seconds))
+    expect(response.headers.get('ratelimit')).toBe(`"sliding-log.3-per-1m";r=0;t=${seconds}`)
+    expect(response.headers.get('ratelimit-policy')).toBe('"sliding-log.3-per-1m";q=3;w=60')
+    expect(response.headers.get('x-ratelimit-limit')).toBe('3')
+    expect(response.headers.get('x-ratelimit-remaining')).toBe('0')
+    expect(Math.abs(Number(response.headers.get('x-ratelimit-reset')) - askedAt - seconds)).toBeLessThan(3)
+  })
+
+  it('holds requests to a leaky bucket until their turn', async () => {
+    const { url } = await start()
+    await get(`${url}/leaky`)
+    const askedAt = performance.now()
+    const response = await get(`${url}/leaky`)
+    const { heldMs } = (await response.json()) as { heldMs: number }
+    expect(response.status).toBe(200)
+    expect(performance.now() - askedAt).toBeGreaterThan(heldMs - 5)
+    expect(heldMs).toBeGreaterThan(0)
+    expect(heldMs).toBeLessThanOrEqual(1_000)
+  })
+
+  it('gives back what a client had that left while it was held', async () => {
+    const running = await startHolding('2s')
+    const startedAt = performance.now()
+    await get(running.url)
+    const leaving = new AbortController()
+    const two = [1, 2].map(() => get(running.url, { signal: leaving.signal }))
+    // One of them is held for two seconds; the other, whichever it is, is refused at once.
+    expect((await Promise.any(two)).status).toBe(429)
+    leaving.abort()
+    await Promise.allSettled(two)
+    const next: Response[] = []
+    await until(async () => {
+      next[0] = await get(running.url)
+      return next[0].status === 200
+    }, running)
+    // Its turn is that of the one who left: the next one would be two seconds later.
+    expect(await next[0]?.json()).toMatchObject({ heldMs: expect.any(Number) })
+    expect(performance.now() - startedAt).toBeLessThan(3_900)
+  })
+
+  it('counts users apart, bands together, and shadows never', async () => {
+    const { url } = await start()
+    const as = (user: string) => get(`${url}/account/x`, { headers: { 'X-User-Id': user } })
+    const seen = [await as('ann'), await as('ann'), await as('ann'), await as('bob')].map(({ status }) => status)
+    expect(seen).toEqual([200, 200, 429, 200])
+    expect(await (await as('bob')).json()).toMatchObject({ hello: 'bob', remaining: 0 })
+    const response = await get(`${url}/api/users`)
+    expect(response.headers.get('ratelimit-policy')).toBe('"api.burst";q=3;w=2, "api.sustained";q=10;w=60')
+    expect(await statuses(`${url}/elsewhere`, 30)).toEqual(Array(30).fill(200))
+  })
+
+  it('takes another spelling of a path for the same path', async () => {
+    const { url } = await start()
+    await statuses(`${url}/sliding-log/`, 3)
+    expect((await get(`${url}//sliding%2Dlog`)).status).toBe(429)
+  })
+})
+
+describe('an edit of the rules', () => {
+  it('holds at once, without a restart', async () => {
+    const running = await start()
+    expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
+    edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: 1, window: 1m }'))
+    await until(() => /rules\.yaml reloaded: 8 rules in force\n/.test(running.stdout()), running)
+    expect(await statuses(`${running.url}/sliding-log`, 2)).toEqual([200, 429])
+  })
+
+  it('that is broken changes nothing, and is reported in one line with its place', async () => {
+    const running = await start()
+    edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: none, window: 1m }'))
+    await until(() => running.stderr().includes('\n'), running)
+    expect(running.stderr()).toMatch(
+      /^\d\d:\d\d:\d\d rules\.yaml is not taken over, the old rules stay: ruleSets\[0\]\.rules\[3\]\.bands\[0\]\.capacity: found "none"; allowed: a whole number from 1 to 1000000000\n$/,
+    )
+    expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
+    edit((text) => text.replace('capacity: none', 'capacity: 3'))
+    await until(() => running.stdout().includes('rules.yaml read again: nothing changed'), running)
+  })
+})
+
+describe('what it prints', () => {
+  const hasCurl = spawnSync('curl', ['--version']).status === 0
+
+  /** The statuses and durations of a printed line, asked by curl, or in its place where there is none. */
+  async function perform(line: string): Promise<{ statuses: number[]; seconds: number[] }> {
+    if (hasCurl) {
+      const report = line
+        .replace(/ -w "[^"]*"/, '')
+        .replace('curl ', String.raw`curl -s -w "\n%{http_code} %{time_total}\n" `)
+      const { stdout } = spawnSync('bash', ['-c', report], { encoding: 'utf8' })
+      const answers = [...stdout.matchAll(/^(\d{3}) ([\d.]+)$/gm)]
+      return { statuses: answers.map((one) => Number(one[1])), seconds: answers.map((one) => Number(one[2])) }
+    }
+    const [, url = '', last = '1'] = /(http:[^\s"?]+)(?:\?\[1-(\d+)\])?/.exec(line) ?? []
+    const result = { statuses: [] as number[], seconds: [] as number[] }
+    for (let i = 0; i < Number(last); i++) {
+      const startedAt = performance.now()
+      result.statuses.push((await get(url)).status)
+      result.seconds.push((performance.now() - startedAt) / 1_000)
+    }
+    return result
+  }
+
+  it('is where it listens, which rules, and lines to try that do what they say', async () => {
+    const running = await start()
+    expect(running.stdout()).toContain(`FluxGate listens on ${running.url}\nRules: rules.yaml, 8 rules.`)
+    const lines = [...running.stdout().matchAll(/^ {2}(curl .*)\n {6}(.*)$/gm)].map((one) => [one[1], one[2]])
+    expect(lines.map(([, meaning]) => meaning)).toEqual([
+      'allowed: 200, and headers that say what is left',
+      'the last one is refused: 429, and when to come back',
+      'allowed, but held until their turn: a leaky bucket spaces them',
+    ])
+    const [allowed, refused, held] = lines.map(([line]) => line) as [string, string, string]
+    expect((await perform(allowed)).statuses).toEqual([200])
+    expect((await perform(refused)).statuses).toEqual([200, 200, 200, 429])
+    const { statuses, seconds } = await perform(held)
+    expect(statuses).toEqual([200, 200, 200])
+    expect(Math.min(...seconds.slice(1))).toBeGreaterThan(0.5)
+  })
+
+  it('is JSON lines for programs', async () => {
+    const running = launch(['--port', '0', '--json'])
+    await until(() => running.stdout().includes('\n'), running)
+    const { url } = JSON.parse(running.stdout()) as { url: string }
+    expect(JSON.parse(running.stdout())).toEqual({
+      event: 'started',
+      url: running.url,
+      rules: 'rules.yaml',
+      ruleCount: 8,
+      warnings: [],
+    })
+    expect((await get(url)).status).toBe(200)
+    edit((text) => text.replace('capacity: 20', 'capacity: 21'))
+    await until(() => running.stdout().split('\n').length > 2, running)
+    expect(JSON.parse(running.stdout().split('\n')[1] ?? '')).toMatchObject({
+      event: 'reloaded',
+      changed: true,
+      error: null,
+    })
+  })
+
+  it('names variables that have no effect yet', async () => {
+    const running = await start(['--port', '0'], { FLUXGATE_REDIS_URI: 'redis://x' })
+    expect(running.stderr()).toMatch(/^warning: FLUXGATE_REDIS_URI is set but has no effect in this version: .*\n$/)
+  })
+})
+
+describe('starting', () => {
+  it('takes the command line first, then the environment, then the file', async () => {
+    writeFileSync(file('other.yaml'), 'id: x\nrules: [{ id: one, path: /one, bands: [{ capacity: 1, window: 1m }] }]\n')
+    writeFileSync(file('fluxgate.yaml'), 'gateway: { port: 1 }\nrules: { path: other.yaml }\n')
+    const fromFile = await start(undefined, { FLUXGATE_GATEWAY_PORT: '1' })
+    expect(fromFile.stdout()).toContain('Rules: other.yaml, 1 rule.')
+    const fromEnvironment = await start([], { FLUXGATE_GATEWAY_PORT: '0', FLUXGATE_RULES_PATH: 'rules.yaml' })
+    expect(fromEnvironment.stdout()).toContain('Rules: rules.yaml, 8 rules.')
+    const fromOption = await start(['--port', '0', '--rules', './other.yaml'], { FLUXGATE_RULES_PATH: 'rules.yaml' })
+    expect(await statuses(`${fromOption.url}/one`, 2)).toEqual([200, 429])
+  })
+
+  it('on a port that is taken says what to do, and exits 1', async () => {
+    const { url } = await start()
+    const port = Number(new URL(url).port)
+    const second = launch(['--port', String(port)])
+    expect(await second.ended).toBe(1)
+    const other = port < 65_535 ? port + 1 : 8080
+    expect(second.stderr()).toBe(
+      `error: Port ${port} of 127.0.0.1 is taken. Stop the program that has it, or choose another: --port ${other}, or FLUXGATE_GATEWAY_PORT=${other}.\n`,
+    )
+    expect(second.stdout()).toBe('')
+  })
+
+  it.each([
+    ['no rules', ['--rules', 'none.yaml'], /^error: There is no rules file none\.yaml/],
+    ['mistaken rules', ['--rules', 'wrong.yaml'], /^error: wrong\.yaml: 1 mistake\n {2}ruleSets: found 7; allowed: /],
+    [
+      'a mistaken configuration',
+      ['--config', 'conf.yaml'],
+      /^error: conf\.yaml: 1 mistake\n {2}gateway\.prot: unknown key/,
+    ],
+    ['no configuration', ['--config', 'none.yaml'], /^error: There is no configuration file none\.yaml/],
+    ['a port that is none', ['--port', 'http'], /must be a whole number from 0 to 65535/],
+  ])('with %s says so, and exits 2', async (_, args, message) => {
+    writeFileSync(file('wrong.yaml'), '7\n')
+    writeFileSync(file('conf.yaml'), 'gateway: { prot: 80 }\n')
+    const running = launch(args)
+    expect(await running.ended).toBe(2)
+    expect(running.stderr()).toMatch(message)
+  })
+})
+
+describe('stopping', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('on %s finishes what is held, takes no more, and exits 0', async (signal) => {
+    const running = await startHolding('2s')
+    await get(running.url)
+    const two = [get(running.url), get(running.url)]
+    expect((await Promise.any(two)).status).toBe(429)
+    running.process.kill(signal)
+    await until(() => running.stdout().includes('stopping'), running)
+    expect((await Promise.all(two)).map(({ status }) => status).sort()).toEqual([200, 429])
+    expect(await running.ended).toBe(0)
+    await expect(get(running.url)).rejects.toThrow()
+  })
+
+  it('is immediate at the second signal', async () => {
+    const running = await startHolding('1h')
+    await get(running.url)
+    const held = [get(running.url), get(running.url)]
+    expect((await Promise.any(held)).status).toBe(429)
+    const left = Promise.allSettled(held)
+    running.process.kill('SIGTERM')
+    await until(() => running.stdout().includes('stopping'), running)
+    const again = setInterval(() => running.process.kill('SIGTERM'), 50)
+    expect(await running.ended).toBe(143)
+    clearInterval(again)
+    expect((await left).some(({ status }) => status === 'rejected')).toBe(true)
+  })
+})
