@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { FluxGateError } from '../core/errors.js'
+import { manualClock } from '../testing/index.js'
 import { gateOptions, loadConfig, readGateOptions } from './config.js'
 import { unusedVariables } from './config-absent.js'
 import type { Environment } from './config-placeholders.js'
+import { createFluxGate } from './create-flux-gate.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'fluxgate-config-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -246,6 +248,19 @@ describe('options of a gate', () => {
     const options = await readGateOptions({ config, reload: { strategy: 'POLLING' }, rules: { id: 'x', rules: [] } })
     expect(options.reload).toEqual({ strategy: 'POLLING', pollingIntervalMs: 60_000, resetBucketsOnReload: true })
     expect(options).toMatchObject({ rules: { id: 'x', rules: [] }, ipv6Prefix: 48, defaultRuleSetId: 'api' })
+  })
+
+  it('make a gate that counts by the clock it was given', async () => {
+    const bands = '[{ capacity: 1, window: 1m }]'
+    write(`ruleSets: [{ id: a, rules: [] }, { id: b, rules: [{ id: one, bands: ${bands} }] }]`, 'rules.yaml')
+    write('ratelimit: { default-rule-set-id: b }\nreload: { strategy: NONE }\nstore: { maxKeys: 10 }')
+    const clock = manualClock(0)
+    const gate = await createFluxGate({ config: join(directory, 'fluxgate.yaml'), clock })
+    const ask = async () => (await gate.check({ clientIp: '192.0.2.1' })).allowed
+    expect([await ask(), await ask()]).toEqual([true, false])
+    clock.advance(60_000)
+    expect(await ask()).toBe(true)
+    await gate.close()
   })
 
   it('are left alone where there is no configuration file', async () => {
