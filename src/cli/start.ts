@@ -26,7 +26,7 @@ const examples = `
 Examples:
   $ fluxgate start
       limits http://127.0.0.1:8080 by ./rules.yaml
-  $ fluxgate start --rules examples/shop.yaml --port 9000
+  $ fluxgate start --rules shop.yaml --port 9000
   $ FLUXGATE_GATEWAY_PORT=9000 fluxgate start --config fluxgate.yaml
 
 Requests are told apart by the address of their connection, X-User-Id and X-API-Key.
