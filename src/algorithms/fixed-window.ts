@@ -6,13 +6,13 @@
  */
 import type { Algorithm, Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { Cells } from './cells.js'
+import { type CellState, Cells } from './cells.js'
 import { aheadOfTime, windowOf } from './window.js'
 
-export const fixedWindow: Algorithm<ArrayLike<number>> = {
-  createBuckets: () => new Cells(3),
+export const fixedWindow: Algorithm<CellState> = {
+  createBuckets: () => new Cells(),
 
-  step(state, band, permits, now, patience): Step<ArrayLike<number>> {
+  step(state, band, permits, now, patience): Step<CellState> {
     const open = windowAt(state, band, now)
     const fits = open.count + permits <= band.capacity
     const start = fits || permits === 0 ? open.start : open.start + band.windowTicks
@@ -27,7 +27,7 @@ export const fixedWindow: Algorithm<ArrayLike<number>> = {
       retryAfter: allowed ? 0 : wait - patience,
       remaining: after.start > now ? 0 : Math.max(0, band.capacity - after.count),
       resetAt: after.start + band.windowTicks,
-      change: charged || steppedBack ? [after.start, after.count, now] : undefined,
+      change: charged || steppedBack ? [after.start, after.count, now, 0] : undefined,
     }
   },
 
@@ -35,7 +35,7 @@ export const fixedWindow: Algorithm<ArrayLike<number>> = {
   refund(state, band, permits, now, grantedAt) {
     const { start, count } = windowAt(state, band, now)
     if (windowOf(grantedAt, band) !== start) return undefined
-    return [start, Math.max(0, count - permits), now]
+    return [start, Math.max(0, count - permits), now, 0]
   },
 
   expiresAt(state, band) {
@@ -43,7 +43,7 @@ export const fixedWindow: Algorithm<ArrayLike<number>> = {
   },
 }
 
-function windowAt(state: ArrayLike<number> | undefined, band: Band, now: number): { start: number; count: number } {
+function windowAt(state: CellState | undefined, band: Band, now: number): { start: number; count: number } {
   const current = windowOf(now, band)
   if (state === undefined) return { start: current, count: 0 }
   const start = aheadOfTime(state[0] as number, state[2] as number, now, band)

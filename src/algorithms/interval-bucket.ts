@@ -6,12 +6,12 @@
  */
 import type { Algorithm, Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { Cells } from './cells.js'
+import { type CellState, Cells } from './cells.js'
 
-export const intervalBucket: Algorithm<ArrayLike<number>> = {
-  createBuckets: () => new Cells(2),
+export const intervalBucket: Algorithm<CellState> = {
+  createBuckets: () => new Cells(),
 
-  step(state, band, permits, now, patience): Step<ArrayLike<number>> {
+  step(state, band, permits, now, patience): Step<CellState> {
     const { whole, start } = levelAt(state, band, now)
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, start, permits, band, now)
     const allowed = permits === 0 || wait <= patience
@@ -23,13 +23,13 @@ export const intervalBucket: Algorithm<ArrayLike<number>> = {
       retryAfter: allowed ? 0 : wait - patience,
       remaining: Math.max(0, after),
       resetAt: now + ticksUntil(after, start, band.capacity, band, now),
-      change: after !== whole || steppedBack ? [after, start] : undefined,
+      change: after !== whole || steppedBack ? [after, start, 0, 0] : undefined,
     }
   },
 
   refund(state, band, permits, now) {
     const { whole, start } = levelAt(state, band, now)
-    return [Math.min(band.capacity, whole + permits), start]
+    return [Math.min(band.capacity, whole + permits), start, 0, 0]
   },
 
   expiresAt(state, band) {
@@ -38,7 +38,7 @@ export const intervalBucket: Algorithm<ArrayLike<number>> = {
   },
 }
 
-function levelAt(state: ArrayLike<number> | undefined, band: Band, now: number): { whole: number; start: number } {
+function levelAt(state: CellState | undefined, band: Band, now: number): { whole: number; start: number } {
   if (state === undefined) return { whole: band.capacity, start: now }
   const start = Math.min(state[1] as number, now)
   const turns = Math.floor((now - start) / band.windowTicks)

@@ -11,7 +11,7 @@ import { Cells } from './cells.js'
 import { carriedFraction, exactTicksUntil, full, type Level, type LevelState, refilled, ticksUntil } from './level.js'
 
 export const leakyBucket: Algorithm<LevelState> = {
-  createBuckets: () => new Cells(4),
+  createBuckets: () => new Cells(),
 
   /** A patience shorter than the queue refuses too: the caller would not wait for its turn. */
   step(state, band, permits, now, patience): Step<LevelState> {

@@ -7,7 +7,7 @@
  */
 import type { Algorithm, Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { Cells } from './cells.js'
+import { type CellState, Cells } from './cells.js'
 import { mulDiv, mulDivUp } from './exact.js'
 import { aheadOfTime, windowOf } from './window.js'
 
@@ -17,10 +17,10 @@ interface Counts {
   readonly current: number
 }
 
-export const slidingWindowCounter: Algorithm<ArrayLike<number>> = {
-  createBuckets: () => new Cells(4),
+export const slidingWindowCounter: Algorithm<CellState> = {
+  createBuckets: () => new Cells(),
 
-  step(state, band, permits, now, patience): Step<ArrayLike<number>> {
+  step(state, band, permits, now, patience): Step<CellState> {
     const counts = countsAt(state, band, now)
     const grant = permits > 0 && permits <= band.capacity ? earliest(counts, band, permits, now) : { at: now, counts }
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : grant.at - now
@@ -73,7 +73,7 @@ const fadeTicks = (count: number, free: number, window: number): number =>
 const used = ({ start, previous, current }: Counts, band: Band, now: number): number =>
   current + mulDivUp(band.windowTicks - (now - start), previous, band.windowTicks)
 
-function countsAt(state: ArrayLike<number> | undefined, band: Band, now: number): Counts {
+function countsAt(state: CellState | undefined, band: Band, now: number): Counts {
   const open = windowOf(now, band)
   if (state === undefined) return { start: open, previous: 0, current: 0 }
   const start = aheadOfTime(state[0] as number, state[3] as number, now, band)

@@ -10,7 +10,7 @@ import { Cells } from './cells.js'
 import { carriedFraction, full, type Level, type LevelState, refilled, ticksUntil } from './level.js'
 
 export const tokenBucket: Algorithm<LevelState> = {
-  createBuckets: () => new Cells(4),
+  createBuckets: () => new Cells(),
 
   step(state, band, permits, now, patience): Step<LevelState> {
     const { whole, fraction } = levelAt(state, band, now)

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+
 /**
  * Time as an argument. Clocks speak milliseconds with a fraction; the engine counts whole microseconds ("ticks"),
  * so that every duration and instant is an exact integer far below 2⁵³.

@@ -12,9 +12,17 @@ export function composeDecision(
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
+  const first = demands[0] as Demand
+  if (result.bands.length === 1) {
+    const said = result.bands[0] as BandResult
+    const band = bandDecision(first, 0, said)
+    return first.shadow
+      ? decisionOf(ruleSetId, result, undefined, first, [band], 0, degraded)
+      : decisionOf(ruleSetId, result, band, first, [band], said.delay, degraded)
+  }
   const bands: BandDecision[] = new Array(result.bands.length)
   let speaker: BandDecision | undefined
-  let speakerDemand: Demand | undefined
+  let speaking = first
   let delay = 0
   let index = 0
   for (const demand of demands) {
@@ -26,23 +34,35 @@ export function composeDecision(
       if (said.delay > delay) delay = said.delay
       if (speaker === undefined || (result.granted ? isTighter(band, speaker) : isLaterAllowed(band, speaker))) {
         speaker = band
-        speakerDemand = demand
+        speaking = demand
       }
     }
   }
+  return decisionOf(ruleSetId, result, speaker, speaking, bands, delay, degraded)
+}
+
+function decisionOf(
+  ruleSetId: string | null,
+  { granted, now }: ChargeResult,
+  speaker: BandDecision | undefined,
+  { policy }: Demand,
+  bands: readonly BandDecision[],
+  delay: number,
+  degraded: boolean,
+): Decision {
   return {
-    allowed: result.granted,
-    delayMs: result.granted ? delay / ticksPerMs : 0,
-    reason: result.granted ? 'ALLOWED' : speaker?.retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
+    allowed: granted,
+    delayMs: granted ? delay / ticksPerMs : 0,
+    reason: granted ? 'ALLOWED' : speaker?.retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
     ruleSetId,
-    ruleId: speaker?.ruleId ?? null,
-    band: speaker?.label ?? null,
-    key: speaker?.key ?? null,
-    limit: speaker?.limit ?? -1,
-    remaining: speaker?.remaining ?? -1,
+    ruleId: speaker === undefined ? null : speaker.ruleId,
+    band: speaker === undefined ? null : speaker.label,
+    key: speaker === undefined ? null : speaker.key,
+    limit: speaker === undefined ? -1 : speaker.limit,
+    remaining: speaker === undefined ? -1 : speaker.remaining,
     retryAfterMs: speaker === undefined ? 0 : speaker.retryAfterMs,
-    resetAt: speaker?.resetAt ?? Math.ceil(result.now / ticksPerMs),
-    policy: speakerDemand?.policy ?? 'REJECT',
+    resetAt: speaker === undefined ? Math.ceil(now / ticksPerMs) : speaker.resetAt,
+    policy,
     degraded,
     bands,
   }

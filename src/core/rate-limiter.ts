@@ -79,7 +79,7 @@ export class RateLimiter {
       return { ...decision, allowed: false, delayMs: 0, reason: 'LIMITED', retryAfterMs: this.#retryAfterMs() }
     }
     if (peek) return decision
-    this.#room.enter(decision.delayMs, signal, (how) => {
+    this.#room.enter(decision.delayMs, lineOf(demands, result), signal, (how) => {
       if (how !== 'RELEASED') this.#giveBack(demands, result)
       onLeave?.(how)
     })
@@ -94,6 +94,16 @@ export class RateLimiter {
   #giveBack(demands: readonly Demand[], result: ChargeResult): void {
     this.#store.refund(refundsOf(demands, result)).catch(() => {})
   }
+}
+
+/** The identity whose band delays the most: those who wait for it are let go in the order of asking. */
+function lineOf(demands: readonly Demand[], { bands }: ChargeResult): string {
+  const owners = demands.flatMap((demand) => demand.group.bands.map(() => demand))
+  const delayOf = (index: number): number => (owners[index]?.shadow ? 0 : (bands[index]?.delay ?? 0))
+  let slowest = 0
+  for (let i = 1; i < bands.length; i++) if (delayOf(i) > delayOf(slowest)) slowest = i
+  const { group, key } = owners[slowest] as Demand
+  return JSON.stringify([group.ruleSetId, group.ruleId, key])
 }
 
 /** What undoes a granted decision. */

@@ -1,6 +1,7 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from './clock.js'
 
 interface Guest {
+  readonly line: string
   /** In ticks, so that a release is due exactly when the clock says so. */
   readonly releaseAt: number
   readonly leave: (how: Departure) => void
@@ -41,8 +42,11 @@ export class WaitingRoom {
     return first === undefined ? 0 : Math.max(0, first.releaseAt - ticks(this.#clock)) / ticksPerMs
   }
 
-  enter(delayMs: number, signal: AbortSignal | undefined, leave: (how: Departure) => void): void {
-    const guest: Guest = { releaseAt: ticks(this.#clock) + ticksUp(delayMs), leave, cancel: () => {} }
+  /** `line` names what is waited for: in one line nobody leaves before somebody who entered earlier. */
+  enter(delayMs: number, line: string, signal: AbortSignal | undefined, leave: (how: Departure) => void): void {
+    const ahead = this.#guests.findLast((guest) => guest.line === line)?.releaseAt ?? 0
+    const releaseAt = Math.max(ahead, ticks(this.#clock) + ticksUp(delayMs))
+    const guest: Guest = { line, releaseAt, leave, cancel: () => {} }
     if (signal !== undefined) {
       const abort = (): void => this.#remove(guest, 'ABORTED')
       signal.addEventListener('abort', abort, { once: true })

@@ -52,6 +52,23 @@ class Memory implements MemoryStore {
   }
 
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult {
+    const first = demands[0] as Demand
+    const isSingle = demands.length === 1 && first.group.bands.length === 1 && !peek
+    return isSingle ? this.#chargeOne(first, demands) : this.#chargeAll(demands, peek)
+  }
+
+  /** What `#chargeAll` does, for the commonest decision: one band, asked for one identity. */
+  #chargeOne(demand: Demand, demands: readonly Demand[]): ChargeResult {
+    const now = ticks(this.#clock)
+    const table = this.#tables.of(demand.group)
+    const slot = table.slotOf(demand.key) ?? none
+    if (slot === none) return this.#chargeAll(demands, false)
+    const step = table.stepBand(0, slot, demand.permits, now, demand.patience)
+    if (step.change !== undefined) table.write(slot, 0, step.change)
+    return { granted: step.allowed || demand.shadow, now, bands: [step] }
+  }
+
+  #chargeAll(demands: readonly Demand[], peek: boolean): ChargeResult {
     const now = ticks(this.#clock)
     const bands: Step<unknown>[] = new Array(bandCount(demands))
     let granted = true
@@ -67,7 +84,7 @@ class Memory implements MemoryStore {
       next += demand.group.bands.length
     }
     if (granted && !peek && strangers > 0 && !this.#makeRoom(strangers, demands, now))
-      return this.chargeSync(this.#overflow(demands), peek)
+      return this.#chargeAll(this.#overflow(demands), peek)
     for (let i = 0, first = 0; i < demands.length; i++) {
       const demand = demands[i] as Demand
       const charged = granted && everyAllowed(bands, first, demand)

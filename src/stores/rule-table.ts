@@ -74,12 +74,16 @@ export class RuleTable {
   step(slot: number, { permits, patience }: Demand, now: number, bands: Step<unknown>[], first: number): boolean {
     let allowed = true
     for (let i = 0; i < this.#columns.length; i++) {
-      const { algorithm, band, buckets } = this.#columns[i] as Column
-      const step = algorithm.step(slot < 0 ? undefined : buckets.read(slot), band, permits, now, patience)
+      const step = this.stepBand(i, slot, permits, now, patience)
       bands[first + i] = step
       if (!step.allowed) allowed = false
     }
     return allowed
+  }
+
+  stepBand(index: number, slot: number, permits: number, now: number, patience: number): Step<unknown> {
+    const { algorithm, band, buckets } = this.#columns[index] as Column
+    return algorithm.step(slot < 0 ? undefined : buckets.read(slot), band, permits, now, patience)
   }
 
   /**
@@ -88,11 +92,10 @@ export class RuleTable {
    */
   look(slot: number, now: number, bands: Step<unknown>[], first: number, keep: boolean): void {
     for (let i = 0; i < this.#columns.length; i++) {
-      const { algorithm, band, buckets } = this.#columns[i] as Column
       const said = bands[first + i] as Step<unknown>
       if (!said.allowed && said.change === undefined) continue
-      const untouched = algorithm.step(slot < 0 ? undefined : buckets.read(slot), band, 0, now, 0)
-      if (untouched.change !== undefined) buckets.write(slot, untouched.change)
+      const untouched = this.stepBand(i, slot, 0, now, 0)
+      if (untouched.change !== undefined) this.write(slot, i, untouched.change)
       if (said.allowed && !keep) bands[first + i] = untouched
     }
   }
@@ -130,8 +133,6 @@ export class RuleTable {
   isRefusing(key: string, now: number): boolean {
     const slot = this.#slots.get(key) as number
     const permits = this.#group?.permits ?? 1
-    return this.#columns.some(
-      ({ algorithm, band, buckets }) => !algorithm.step(buckets.read(slot), band, permits, now, 0).allowed,
-    )
+    return this.#columns.some((_, index) => !this.stepBand(index, slot, permits, now, 0).allowed)
   }
 }

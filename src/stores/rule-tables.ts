@@ -5,6 +5,8 @@ import { RuleTable } from './rule-table.js'
 const searchLimit = 1024
 /** Looked at in passing with every new identity, so that what nobody uses any more is forgotten without a timer. */
 const sweepStep = 2
+/** A bucket that has been full for less than this stays: whoever came a moment ago is likely to come again. */
+const graceTicks = 60_000_000
 
 /** Whom identities count against that find no room; no resolver yields a control character alone. */
 export const overflowKey = '\u0000overflow'
@@ -77,7 +79,7 @@ export class RuleTables {
     for (let i = 0; i < sweepStep; i++) {
       const [table, key] = this.#next() ?? []
       if (table === undefined || key === undefined) return
-      if (table.expiresAt(key) <= now && !spare(table, key)) this.delete(table, key)
+      if (table.expiresAt(key) + graceTicks <= now && !spare(table, key)) this.delete(table, key)
     }
   }
 
