@@ -1,0 +1,10 @@
+// @ts-check
+/** FluxGate as it was built, with the types of its sources. */
+const dist = new URL('../dist/', import.meta.url)
+const load = (/** @type {string} */ file) => import(new URL(file, dist).href)
+
+/** @type {typeof import('../src/index.js')} */
+export const { createLimiter, createFluxGate, parseRuleSets, systemClock } = await load('index.js')
+
+/** @type {typeof import('../src/core/rule-matcher.js')} */
+export const { compileRules } = await load('core/rule-matcher.js')
