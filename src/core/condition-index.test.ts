@@ -1,10 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { indexConditions } from './condition-index.js'
+import { indexConditions, lookUp } from './condition-index.js'
+import type { RequestContext } from './request-context.js'
 import type { Condition } from './rule.js'
 
 const many = (when: (i: number) => readonly Condition[]) =>
   Array.from({ length: 20 }, (_, i) => ({ name: `n${i}`, when: when(i) }))
-const indexOf = (items: ReturnType<typeof many>) => indexConditions(items, ({ when }) => when)
+
+function found(items: ReturnType<typeof many>, context: RequestContext): string[] {
+  const { others, files } = indexConditions(items)
+  const lists = [others]
+  for (const file of files) lookUp(file, context, lists)
+  return lists.flat().map(({ name }) => name)
+}
 
 describe('indexConditions', () => {
   it('leaves only those that the request could satisfy, by the field that tells most apart', () => {
@@ -12,28 +19,42 @@ describe('indexConditions', () => {
       { field: 'attributes.plan', values: ['paid'] },
       { field: 'header.X-Tenant', values: [`t${i}`, 'all'] },
     ])
-    const narrow = indexOf(items)
-    expect(narrow?.({ headers: { 'x-tenant': 't7' } })).toEqual([items[7]])
-    expect(narrow?.({ headers: { 'x-tenant': ['t7', 't3', 't7'] } })).toEqual([items[7], items[3]])
-    expect(narrow?.({ headers: { 'x-tenant': 'all' } })).toHaveLength(20)
-    expect(narrow?.({ attributes: { plan: 'paid' } })).toEqual([])
+    expect(found(items, { headers: { 'x-tenant': 't7' } })).toEqual(['n7'])
+    expect(found(items, { headers: { 'x-tenant': ['t7', 't3'] } })).toEqual(['n7', 'n3'])
+    expect(found(items, { headers: { 'x-tenant': 'all' } })).toHaveLength(20)
+    expect(found(items, { attributes: { plan: 'paid' } })).toEqual([])
+    expect(found(items, { headers: { 'x-tenant': '' } })).toEqual([])
+  })
+
+  it('has the other conditions asked, and not the one it has answered', () => {
+    const plan = { field: 'attributes.plan', values: ['paid'] }
+    const { others, files } = indexConditions(many((i) => [plan, { field: 'userId', values: [`u${i}`] }]))
+    expect(others).toEqual([])
+    expect(files.map(({ byValue }) => byValue.get('u3'))).toEqual([[{ name: 'n3', when: [plan] }]])
   })
 
   it('keeps those that have nothing to look up', () => {
     const items = many((i) => (i < 18 ? [{ field: 'userId', values: [`u${i}`] }] : []))
-    expect(indexOf(items)?.({ userId: 'u1' })).toEqual([items[18], items[19], items[1]])
-    expect(indexOf(items)?.({})).toEqual([items[18], items[19]])
+    expect(found(items, { userId: 'u1' })).toEqual(['n18', 'n19', 'n1'])
+    expect(found(items, {})).toEqual(['n18', 'n19'])
+  })
+
+  it('does not take a missing value for an empty one', () => {
+    const items = many((i) => [{ field: 'userId', values: [i === 0 ? '' : `u${i}`] }])
+    expect(found(items, { userId: '' })).toEqual(['n0'])
+    expect(found(items, {})).toEqual([])
   })
 
   it('stays out of the way of conditions that are not compared letter by letter', () => {
-    expect(indexOf(many((i) => [{ field: 'path.id', values: [`${i}`] }]))).toBeUndefined()
-    expect(indexOf(many(() => [{ field: 'method', values: ['get'] }]))).toBeUndefined()
-    expect(indexOf(many((i) => [{ field: 'clientIp', values: [`10.${i}.0.0/16`] }]))).toBeUndefined()
+    for (const field of ['path.id', 'method', 'clientIp']) {
+      const items = many((i) => [{ field, values: [`10.${i}.0.0/16`] }])
+      expect(indexConditions(items), field).toEqual({ others: items, files: [] })
+    }
   })
 
   it('is not made for a handful', () => {
     const items = many((i) => [{ field: 'userId', values: [`u${i}`] }])
-    expect(indexOf(items.slice(0, 8))).toBeUndefined()
-    expect(indexOf(items.slice(0, 9))?.({ userId: 'u8' })).toEqual([items[8]])
+    expect(indexConditions(items.slice(0, 8)).files).toEqual([])
+    expect(found(items.slice(0, 9), { userId: 'u8' })).toEqual(['n8'])
   })
 })

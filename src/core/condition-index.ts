@@ -3,43 +3,52 @@ import type { RequestContext } from './request-context.js'
 import { type ReadField, textOf } from './request-field.js'
 import type { Condition } from './rule.js'
 
-/** The items whose conditions are worth checking for a request, in any order; the others cannot hold. */
-export type Narrow<Item> = (context: RequestContext) => readonly Item[]
+interface Conditional {
+  readonly when: readonly Condition[]
+}
+
+/** Items by the value that one field of a request must have. */
+export interface ConditionFile<Filed> {
+  readonly read: ReadField
+  readonly byValue: ReadonlyMap<string, Filed>
+}
+
+export interface ConditionIndex<Item> {
+  /** Those that cannot be looked up. */
+  readonly others: readonly Item[]
+  /** Those that can, without the condition that looking them up has already answered. */
+  readonly files: readonly ConditionFile<readonly Item[]>[]
+}
 
 /**
  * One path may carry a rule per tenant or plan, told apart by `when` alone. Such rules are found by the value that the
  * request has, not by asking each. Every item is filed under one of its conditions, that with the most different values.
- * Undefined when asking each is no slower.
  */
-export function indexConditions<Item>(
-  items: readonly Item[],
-  whenOf: (item: Item) => readonly Condition[],
-): Narrow<Item> | undefined {
-  if (items.length <= 8) return undefined
-  const variety = countValues(items.flatMap(whenOf))
-  const always: Item[] = []
-  const files = new Map<string, File<Item>>()
+export function indexConditions<Item extends Conditional>(items: readonly Item[]): ConditionIndex<Item> {
+  // A handful is asked as fast as looked up.
+  if (items.length <= 8) return { others: items, files: [] }
+  const variety = countValues(items.flatMap(({ when }) => when))
+  const others: Item[] = []
+  const byField = new Map<string, Map<string, Item[]>>()
   for (const item of items) {
-    const best = mostVaried(whenOf(item), variety)
-    if (best) fileUnder(files, best, item)
-    else always.push(item)
+    const best = mostVaried(item.when, variety)
+    if (!best) others.push(item)
+    else fileUnder(byField, best, { ...item, when: item.when.filter((condition) => condition !== best) })
   }
-  if (files.size === 0) return undefined
-  return (context) => {
-    const found = new Set(always)
-    for (const { read, byValue } of files.values()) {
-      const value = read(context, undefined)
-      for (const one of Array.isArray(value) ? value : [value]) {
-        for (const item of byValue.get(textOf(one) ?? '') ?? []) found.add(item)
-      }
-    }
-    return [...found]
-  }
+  return { others, files: Array.from(byField, ([field, byValue]) => ({ read: readerOf(field) as ReadField, byValue })) }
 }
 
-interface File<Item> {
-  readonly read: ReadField
-  readonly byValue: Map<string, Item[]>
+/** Adds what is filed under the request's value, or under each of its values if it has a list. */
+export function lookUp<Filed>(file: ConditionFile<Filed>, context: RequestContext, found: Filed[]): void {
+  const value = file.read(context, undefined)
+  if (Array.isArray(value)) for (const one of value) addFiled(file, one, found)
+  else addFiled(file, value, found)
+}
+
+function addFiled<Filed>({ byValue }: ConditionFile<Filed>, value: unknown, found: Filed[]): void {
+  const text = textOf(value)
+  const filed = text === undefined ? undefined : byValue.get(text)
+  if (filed !== undefined) found.push(filed)
 }
 
 /** Only what is compared letter by letter and does not depend on the pattern can be looked up. */
@@ -59,12 +68,12 @@ function mostVaried(when: readonly Condition[], variety: Map<string, Set<string>
   return when.filter(({ field }) => variety.has(field)).sort((a, b) => count(b) - count(a))[0]
 }
 
-function fileUnder<Item>(files: Map<string, File<Item>>, { field, values }: Condition, item: Item): void {
-  const file = files.get(field) ?? { read: readerOf(field) as ReadField, byValue: new Map<string, Item[]>() }
-  files.set(field, file)
+function fileUnder<Item>(byField: Map<string, Map<string, Item[]>>, { field, values }: Condition, item: Item): void {
+  const byValue = byField.get(field) ?? new Map<string, Item[]>()
+  byField.set(field, byValue)
   for (const value of new Set(values)) {
-    const filed = file.byValue.get(value)
+    const filed = byValue.get(value)
     if (filed) filed.push(item)
-    else file.byValue.set(value, [item])
+    else byValue.set(value, [item])
   }
 }

@@ -54,8 +54,32 @@ export function compilePathPattern(text: string): PathPattern {
 }
 
 /** Whether a normalised path matches. */
-export function matchesPath(pattern: PathPattern, path: string): boolean {
-  return placesOf(pattern.segments, partsOf(path)) !== undefined
+export function matchesPath({ segments }: PathPattern, path: string): boolean {
+  return matchesFrom(segments, path, path === '/' ? 2 : 1)
+}
+
+/** The same for the part of a path whose first segment starts at `start`; one past the end, no segment is left. */
+export function matchesFrom(segments: readonly PatternSegment[], path: string, start: number): boolean {
+  let at = start
+  for (let i = 0; i < segments.length; i++) {
+    const segment = segments[i] as PatternSegment
+    if (segment.kind === 'deep') {
+      if (i === segments.length - 1) return true
+      return placesOf(segments.slice(i), at > path.length ? [] : path.slice(at).split('/')) !== undefined
+    }
+    if (at > path.length) return false
+    const end = segmentEnd(path, at)
+    if (segment.kind === 'literal') {
+      if (end - at !== segment.text.length || !path.startsWith(segment.text, at)) return false
+    } else if (segment.kind === 'glob' && !matchesGlob(segment.text, path.slice(at, end))) return false
+    at = end + 1
+  }
+  return at > path.length
+}
+
+export function segmentEnd(path: string, start: number): number {
+  const slash = path.indexOf('/', start)
+  return slash === -1 ? path.length : slash
 }
 
 /** What the `{name}`s stand for in a normalised path that matches, percent-decoded. */
@@ -67,8 +91,7 @@ export function capturedFrom({ names, behindDeep }: Captures, path: string): Pat
   for (const { name, index, before, after } of names) {
     const place = places ? (places[index] as number) : index
     for (; reached < place; reached++) start = path.indexOf('/', start) + 1
-    const slash = path.indexOf('/', start)
-    variables[name] = decodedText(path.slice(start + before, (slash === -1 ? path.length : slash) - after))
+    variables[name] = decodedText(path.slice(start + before, segmentEnd(path, start) - after))
   }
   return variables
 }

@@ -1,87 +1,105 @@
-import type { PatternSegment } from './path-pattern.js'
+import { matchesFrom, type PatternSegment, segmentEnd } from './path-pattern.js'
 import { matchesGlob } from './segment-glob.js'
+
+/** Every leaf whose pattern matches a normalised path, each once. */
+export type FindLeaves<Leaf> = (path: string) => readonly Leaf[]
+
+/** A pattern, different from all others, and what it leads to. */
+export interface Entry<Leaf> {
+  readonly segments: readonly PatternSegment[]
+  readonly leaf: Leaf
+}
 
 /**
  * Many patterns as one tree, so that finding those that match a path costs about as much as reading the path, however
- * many there are. Patterns that match alike share their nodes.
+ * many there are. It branches only where patterns differ: what is left of a single pattern is kept as a tail, and equal
+ * tails are kept once. A request among thousands of rules then touches little memory that no other request does.
  */
-export interface PathTree<Leaf> {
-  /** Puts a leaf where these segments end, instead of one that may be there. */
-  set(segments: readonly PatternSegment[], leaf: Leaf): void
-  /** Every leaf whose pattern matches a normalised path, each once. */
-  find(path: string): readonly Leaf[]
+export function compilePathTree<Leaf>(entries: readonly Entry<Leaf>[]): FindLeaves<Leaf> {
+  const root = branchOf(entries, 0, false, new Map())
+  return (path) => {
+    const walk: Walk<Leaf> = { path, found: [], passed: undefined }
+    visit(walk, root, path === '/' ? 2 : 1)
+    return walk.found
+  }
 }
 
+type Branch<Leaf> = Node<Leaf> | Tail<Leaf>
+
 interface Node<Leaf> {
-  /** Undefined rather than empty: most nodes are the last of their pattern, and small ones stay in the cache. */
-  literals: Map<string, Node<Leaf>> | undefined
-  globs: Map<string, Node<Leaf>> | undefined
-  any: Node<Leaf> | undefined
+  readonly tail: undefined
+  readonly literals: ReadonlyMap<string, Branch<Leaf>>
+  readonly globs: ReadonlyMap<string, Branch<Leaf>>
+  readonly any: Branch<Leaf> | undefined
   /** What follows a `**` here: tried from this segment of the path and from every later one. */
-  deep: Node<Leaf> | undefined
+  readonly deep: Branch<Leaf> | undefined
   /** A pattern that ends here. */
-  leaf: Leaf | undefined
+  readonly leaf: Leaf | undefined
   /** A pattern that ends in a `**` here. */
-  below: Leaf | undefined
+  readonly below: Leaf | undefined
   /** Behind some `**`, so that one path may come by here several times. */
   readonly repeats: boolean
 }
 
-export function createPathTree<Leaf>(): PathTree<Leaf> {
-  const root = createNode<Leaf>(false)
-  return {
-    set(segments, leaf) {
-      let node = root
-      for (const [index, segment] of segments.entries()) {
-        if (segment.kind === 'deep' && index === segments.length - 1) {
-          node.below = leaf
-          return
-        }
-        node = childOf(node, segment)
-      }
-      node.leaf = leaf
-    },
-    find(path) {
-      const walk: Walk<Leaf> = { path, found: [], passed: undefined }
-      visit(walk, root, path === '/' ? 2 : 1)
-      return walk.found
-    },
-  }
+/** All that is left of the only pattern that leads here. */
+interface Tail<Leaf> {
+  readonly tail: readonly PatternSegment[]
+  readonly leaf: Leaf
 }
 
-function createNode<Leaf>(repeats: boolean): Node<Leaf> {
+type SharedTails = Map<string, readonly PatternSegment[]>
+
+function branchOf<Leaf>(
+  entries: readonly Entry<Leaf>[],
+  depth: number,
+  repeats: boolean,
+  tails: SharedTails,
+): Branch<Leaf> {
+  const [only] = entries
+  if (only && entries.length === 1) {
+    const tail = only.segments.slice(depth)
+    // Where a path comes by several times, a `**` is left to the nodes, which know that once is enough.
+    if (!repeats || tail.every(({ kind }) => kind !== 'deep')) return { tail: shared(tails, tail), leaf: only.leaf }
+  }
+  const branchesOf = (kind: PatternSegment['kind']) =>
+    new Map(
+      Array.from(groupByText(entries, depth, kind), ([text, group]) => [
+        text,
+        branchOf(group, depth + 1, repeats || kind === 'deep', tails),
+      ]),
+    )
+  const endsAt = (end: number, kind?: PatternSegment['kind']) =>
+    entries.find(({ segments }) => segments.length === end && segments[depth]?.kind === kind)?.leaf
   return {
-    literals: undefined,
-    globs: undefined,
-    any: undefined,
-    deep: undefined,
-    leaf: undefined,
-    below: undefined,
+    tail: undefined,
+    literals: branchesOf('literal'),
+    globs: branchesOf('glob'),
+    any: branchesOf('any').get('*'),
+    deep: branchesOf('deep').get('**'),
+    leaf: endsAt(depth),
+    below: endsAt(depth + 1, 'deep'),
     repeats,
   }
 }
 
-function childOf<Leaf>(node: Node<Leaf>, { kind, text }: PatternSegment): Node<Leaf> {
-  if (kind === 'any') {
-    node.any ??= createNode(node.repeats)
-    return node.any
-  }
-  if (kind === 'deep') {
-    node.deep ??= createNode(true)
-    return node.deep
-  }
-  if (kind === 'glob') {
-    node.globs ??= new Map()
-    return childIn(node.globs, text, node.repeats)
-  }
-  node.literals ??= new Map()
-  return childIn(node.literals, text, node.repeats)
+function shared(tails: SharedTails, tail: readonly PatternSegment[]): readonly PatternSegment[] {
+  const text = tail.map((segment) => segment.text).join('/')
+  const first = tails.get(text) ?? tail
+  tails.set(text, first)
+  return first
 }
 
-function childIn<Leaf>(children: Map<string, Node<Leaf>>, text: string, repeats: boolean): Node<Leaf> {
-  const child = children.get(text) ?? createNode(repeats)
-  children.set(text, child)
-  return child
+/** The entries that go on with a segment of this kind. A `**` at the very end is a leaf of its node, not a branch. */
+function groupByText<Leaf>(entries: readonly Entry<Leaf>[], depth: number, kind: PatternSegment['kind']) {
+  const groups = new Map<string, Entry<Leaf>[]>()
+  for (const entry of entries) {
+    const segment = entry.segments[depth]
+    if (segment?.kind !== kind || (kind === 'deep' && entry.segments.length === depth + 1)) continue
+    const group = groups.get(segment.text)
+    if (group) group.push(entry)
+    else groups.set(segment.text, [entry])
+  }
+  return groups
 }
 
 interface Walk<Leaf> {
@@ -91,26 +109,29 @@ interface Walk<Leaf> {
 }
 
 /** Follows the path from the segment that starts at `start`; one past its end means that no segment is left. */
-function visit<Leaf>(walk: Walk<Leaf>, from: Node<Leaf>, start: number): void {
+function visit<Leaf>(walk: Walk<Leaf>, from: Branch<Leaf>, start: number): void {
   const { path } = walk
-  let node: Node<Leaf> | undefined = from
+  let branch: Branch<Leaf> | undefined = from
   let at = start
-  while (node) {
-    if (node.below !== undefined || node.deep) descend(walk, node, at)
+  while (branch) {
+    if (branch.tail) {
+      if (matchesFrom(branch.tail, path, at)) walk.found.push(branch.leaf)
+      return
+    }
+    if (branch.below !== undefined || branch.deep) descend(walk, branch, at)
     if (at > path.length) {
-      if (node.leaf !== undefined) walk.found.push(node.leaf)
+      if (branch.leaf !== undefined) walk.found.push(branch.leaf)
       return
     }
     const end = segmentEnd(path, at)
     const segment = path.slice(at, end)
     at = end + 1
-    if (node.globs) {
-      for (const [glob, child] of node.globs) if (matchesGlob(glob, segment)) visit(walk, child, at)
+    if (branch.globs.size > 0) {
+      for (const [glob, child] of branch.globs) if (matchesGlob(glob, segment)) visit(walk, child, at)
     }
-    // The last branch is taken by the loop, so that a long literal pattern is not a deep recursion.
-    const literal: Node<Leaf> | undefined = node.literals?.get(segment)
-    if (literal && node.any) visit(walk, node.any, at)
-    node = literal ?? node.any
+    const literal: Branch<Leaf> | undefined = branch.literals.get(segment)
+    if (literal && branch.any) visit(walk, branch.any, at)
+    branch = literal ?? branch.any
   }
 }
 
@@ -127,9 +148,4 @@ function descend<Leaf>(walk: Walk<Leaf>, node: Node<Leaf>, start: number): void 
   if (node.below !== undefined) walk.found.push(node.below)
   if (!node.deep) return
   for (let at = start; at <= walk.path.length; at = segmentEnd(walk.path, at) + 1) visit(walk, node.deep, at)
-}
-
-function segmentEnd(path: string, start: number): number {
-  const slash = path.indexOf('/', start)
-  return slash === -1 ? path.length : slash
 }

@@ -1,16 +1,17 @@
-import { compileConditions, type Predicate } from './condition.js'
-import { indexConditions, type Narrow } from './condition-index.js'
 import { normalisePath } from './normalise-path.js'
-import {
-  type Captures,
-  capturedFrom,
-  compilePathPattern,
-  type PathPattern,
-  type PathVariables,
-} from './path-pattern.js'
-import { createPathTree } from './path-tree.js'
+import { type Captures, compilePathPattern, type PathPattern, type PathVariables } from './path-pattern.js'
+import { compilePathTree } from './path-tree.js'
 import type { RequestContext } from './request-context.js'
 import type { Rule, RuleSet } from './rule.js'
+import {
+  type Answer,
+  addAnswers,
+  addMatches,
+  compileLeaf,
+  type Draft,
+  type Leaf,
+  type RankedMatch,
+} from './rule-leaf.js'
 
 /** A rule that applies to a request, and what its `{name}` segments stand for there. */
 export interface Match {
@@ -25,31 +26,17 @@ export interface RuleMatcher {
 
 /** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
 export function compileRules(ruleSet: RuleSet): RuleMatcher {
-  const byShape = new Map<string, { readonly pattern: PathPattern; readonly candidates: Candidate[] }>()
-  const sharedCaptures = new Map<string, Captures>()
-  const enabled = ruleSet.rules.filter((rule) => rule.enabled).sort(compareRules)
-  for (const [rank, rule] of enabled.entries()) {
-    const pattern = compilePathPattern(rule.path)
-    const alike = byShape.get(pattern.shape) ?? { pattern, candidates: [] }
-    byShape.set(pattern.shape, alike)
-    alike.candidates.push({
-      match: Object.freeze({ rule, pathVariables: undefined, rank }),
-      captures: pattern.captures && shared(sharedCaptures, pattern.captures),
-      holds: compileConditions(rule.when),
-    })
-  }
-  const tree = createPathTree<Leaf>()
-  for (const { pattern, candidates } of byShape.values()) tree.set(pattern.segments, compileLeaf(candidates))
-
+  const find = compilePathTree(compileLeaves(ruleSet.rules.filter((rule) => rule.enabled).sort(compareRules)))
   return {
     match(context) {
       const path = normalisePath(context.path)
-      const leaves = tree.find(path)
-      const only = leaves.length === 1 ? choicesOf(leaves[0] as Leaf, context).ready : undefined
-      if (only) return only
+      const answers: Answer[] = []
+      for (const leaf of find(path)) addAnswers(leaf, context, answers)
+      const [first] = answers
+      if (first?.ready && answers.length === 1) return first.ready
       const matches: RankedMatch[] = []
-      for (const leaf of leaves) collect(choicesOf(leaf, context), context, path, matches)
-      return sortByRank(matches)
+      for (const answer of answers) addMatches(answer, context, path, matches)
+      return inOrder(matches)
     },
   }
 }
@@ -60,76 +47,47 @@ export function compareRules(a: Rule, b: Rule): number {
   return a.id < b.id ? -1 : Number(a.id > b.id)
 }
 
-/** Its rank is the rule's place in the order of all enabled rules. */
-interface RankedMatch extends Match {
-  readonly rank: number
+/** The rules of one path, by the methods they are for. */
+interface Alike {
+  readonly segments: PathPattern['segments']
+  readonly byMethods: Map<string, Draft[]>
 }
 
-interface Candidate {
-  /** The answer for every request, unless something is captured. */
-  readonly match: RankedMatch
-  readonly captures: Captures | undefined
-  readonly holds: Predicate | undefined
-}
-
-interface Choices {
-  /** The whole answer, when it is the same for every request. */
-  readonly ready: readonly RankedMatch[] | undefined
-  readonly candidates: readonly Candidate[]
-  /** Narrows the candidates down, where there are so many that it pays. */
-  readonly narrow: Narrow<Candidate> | undefined
-}
-
-/** The rules of one path: for methods that no rule names, and for each that one does. */
-interface Leaf extends Choices {
-  readonly byMethod: ReadonlyMap<string, Choices> | undefined
-}
-
-/** Thousands of rules often capture the same name at the same place; what they share is found in the cache. */
-function shared(known: Map<string, Captures>, captures: Captures): Captures {
-  const text = JSON.stringify(captures)
-  const first = known.get(text) ?? captures
-  known.set(text, first)
-  return first
-}
-
-function compileLeaf(candidates: readonly Candidate[]): Leaf {
-  const allowing = (method: string | undefined) =>
-    compileChoices(candidates.filter(({ match: { rule } }) => rule.methods.length === 0 || includes(rule, method)))
-  const methods = new Set(candidates.flatMap(({ match }) => match.rule.methods))
-  const byMethod = new Map([...methods].map((method) => [method, allowing(method)]))
-  return { ...allowing(undefined), byMethod: byMethod.size === 0 ? undefined : byMethod }
-}
-
-const includes = ({ methods }: Rule, method: string | undefined): boolean =>
-  method !== undefined && methods.includes(method)
-
-function compileChoices(candidates: readonly Candidate[]): Choices {
-  const same = candidates.every(({ holds, captures }) => !holds && !captures)
-  const ready = same ? Object.freeze(candidates.map(({ match }) => match)) : undefined
-  return { ready, candidates, narrow: indexConditions(candidates, ({ match }) => match.rule.when) }
-}
-
-function choicesOf(leaf: Leaf, { method }: RequestContext): Choices {
-  if (!leaf.byMethod || method === undefined) return leaf
-  return leaf.byMethod.get(method) ?? leaf.byMethod.get(method.toUpperCase()) ?? leaf
-}
-
-function collect(choices: Choices, context: RequestContext, path: string, matches: RankedMatch[]): void {
-  if (choices.ready) {
-    for (const match of choices.ready) matches.push(match)
-    return
+function compileLeaves(rules: readonly Rule[]) {
+  const byShape = new Map<string, Alike>()
+  // Thousands of rules often have the same methods and captures. What they share is in the cache when it is needed.
+  const methodSets = new Map<string, ReadonlySet<string> | undefined>([['', undefined]])
+  const captureLists = new Map<string, Captures>()
+  for (const [rank, rule] of rules.entries()) {
+    const { shape, segments, captures } = compilePathPattern(rule.path)
+    const { byMethods } = getOrSet(byShape, shape, (): Alike => ({ segments, byMethods: new Map() }))
+    const methods = rule.methods.join(' ')
+    getOrSet(methodSets, methods, () => new Set(rule.methods))
+    getOrSet(byMethods, methods, (): Draft[] => []).push({
+      match: Object.freeze({ rule, pathVariables: undefined, rank }),
+      captures: captures && getOrSet(captureLists, JSON.stringify(captures), () => captures),
+      when: rule.when,
+    })
   }
-  for (const { match, captures, holds } of choices.narrow?.(context) ?? choices.candidates) {
-    const pathVariables = captures && capturedFrom(captures, path)
-    if (holds && !holds(context, pathVariables)) continue
-    matches.push(pathVariables ? { rule: match.rule, pathVariables, rank: match.rank } : match)
-  }
+  return Array.from(byShape.values(), ({ segments, byMethods }) => {
+    let leaf: Leaf | undefined
+    for (const [methods, drafts] of byMethods) leaf = compileLeaf(drafts, methodSets.get(methods), leaf)
+    return { segments, leaf: leaf as Leaf }
+  })
 }
 
-/** Requests match a few rules, and a few are sorted faster by insertion. */
-function sortByRank(matches: RankedMatch[]): readonly Match[] {
-  if (matches.length > 16) return matches.sort((a, b) => a.rank - b.rank)
+function getOrSet<Value>(map: Map<string, Value>, key: string, create: () => Value): Value {
+  if (!map.has(key)) map.set(key, create())
+  return map.get(key) as Value
+}
+
+/**
+ * Sorted by rank, each once: a request with a list of values may have found a rule under several of them. Requests
+ * match a few rules, and a few are sorted fastest by insertion.
+ */
+function inOrder(matches: RankedMatch[]): readonly Match[] {
+  if (matches.length > 16) matches.sort((a, b) => a.rank - b.rank)
+  let repeated = false
   for (let i = 1; i < matches.length; i++) {
     const match = matches[i] as RankedMatch
     let place = i
@@ -137,6 +95,7 @@ function sortByRank(matches: RankedMatch[]): readonly Match[] {
       matches[place] = matches[place - 1] as RankedMatch
     }
     matches[place] = match
+    if (place > 0 && (matches[place - 1] as RankedMatch).rank === match.rank) repeated = true
   }
-  return matches
+  return repeated ? matches.filter((match, i) => match.rank !== matches[i - 1]?.rank) : matches
 }

@@ -1,0 +1,93 @@
+import { compileConditions, type Predicate } from './condition.js'
+import { type ConditionFile, indexConditions, lookUp } from './condition-index.js'
+import { type Captures, capturedFrom } from './path-pattern.js'
+import type { RequestContext } from './request-context.js'
+import type { Condition } from './rule.js'
+import type { Match } from './rule-matcher.js'
+
+/** A match that knows its place in the order of all rules. */
+export interface RankedMatch extends Match {
+  readonly rank: number
+}
+
+/** A rule on its way into a leaf, with the conditions that are still to be asked. */
+export interface Draft {
+  /** What the rule answers, unless it captures something. */
+  readonly match: RankedMatch
+  readonly captures: Captures | undefined
+  readonly when: readonly Condition[]
+}
+
+interface Candidate {
+  readonly match: RankedMatch
+  readonly captures: Captures | undefined
+  readonly holds: Predicate | undefined
+}
+
+/** Rules that a request has reached. */
+export interface Answer {
+  /** The matches, when they are the same for every request. */
+  readonly ready: readonly RankedMatch[] | undefined
+  readonly candidates: readonly Candidate[]
+}
+
+/** The rules of one path and one list of methods, in order. */
+export interface Leaf extends Answer {
+  /** Undefined for any method. */
+  readonly methods: ReadonlySet<string> | undefined
+  readonly files: readonly ConditionFile<Answer>[] | undefined
+  /** The same path with other methods. */
+  readonly next: Leaf | undefined
+}
+
+export function compileLeaf(
+  drafts: readonly Draft[],
+  methods: ReadonlySet<string> | undefined,
+  next: Leaf | undefined,
+): Leaf {
+  const { others, files } = indexConditions(drafts)
+  const filed = files.map(({ read, byValue }) => ({
+    read,
+    byValue: new Map(Array.from(byValue, ([value, found]) => [value, compileAnswer(found)])),
+  }))
+  const { ready, candidates } = compileAnswer(others)
+  // Spelt out: objects made by spreading may each get a hidden class of their own, which makes reading them slow.
+  return { ready, candidates, methods, files: filed.length === 0 ? undefined : filed, next }
+}
+
+const none: readonly never[] = Object.freeze([])
+
+function compileAnswer(drafts: readonly Draft[]): Answer {
+  if (drafts.length === 0) return { ready: none, candidates: none }
+  if (drafts.every(({ captures, when }) => !captures && when.length === 0)) {
+    return { ready: Object.freeze(drafts.map(({ match }) => match)), candidates: none }
+  }
+  const compile = ({ match, captures, when }: Draft) => ({ match, captures, holds: compileConditions(when) })
+  return { ready: undefined, candidates: drafts.map(compile) }
+}
+
+/** Adds what this leaf has to say about a request. */
+export function addAnswers(leaf: Leaf, context: RequestContext, answers: Answer[]): void {
+  for (let one: Leaf | undefined = leaf; one; one = one.next) {
+    if (one.methods && !allows(one.methods, context.method)) continue
+    if (one.ready !== none) answers.push(one)
+    if (one.files) for (const file of one.files) lookUp(file, context, answers)
+  }
+}
+
+function allows(methods: ReadonlySet<string>, method: string | undefined): boolean {
+  return method !== undefined && (methods.has(method) || methods.has(method.toUpperCase()))
+}
+
+/** Adds those matches of an answer that hold. */
+export function addMatches(answer: Answer, context: RequestContext, path: string, matches: RankedMatch[]): void {
+  if (answer.ready) {
+    for (const match of answer.ready) matches.push(match)
+    return
+  }
+  for (const { match, captures, holds } of answer.candidates) {
+    const pathVariables = captures && capturedFrom(captures, path)
+    if (holds && !holds(context, pathVariables)) continue
+    matches.push(pathVariables ? { rule: match.rule, pathVariables, rank: match.rank } : match)
+  }
+}
