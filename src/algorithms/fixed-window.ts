@@ -4,48 +4,45 @@
  * State: [windowStart, count, at]. Callers that wait are counted in the window they will be let into, so windowStart may
  * lie ahead; windows before it are closed, which keeps first come, first served.
  */
-import type { Algorithm, Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { type CellState, Cells } from './cells.js'
-import { aheadOfTime, windowOf } from './window.js'
+import { type CellAlgorithm, put } from './cells.js'
+import { windowAt, windowOf } from './window.js'
 
-export const fixedWindow: Algorithm<CellState> = {
-  createBuckets: () => new Cells(),
-
-  step(state, band, permits, now, patience): Step<CellState> {
-    const open = windowAt(state, band, now)
-    const fits = open.count + permits <= band.capacity
-    const start = fits || permits === 0 ? open.start : open.start + band.windowTicks
-    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : Math.max(0, start - now)
+export const fixedWindow: CellAlgorithm = {
+  step(cells, start, band, permits, now, patience, out) {
+    const open = start < 0 ? windowOf(now, band) : windowAt(cells, start, 2, now, band)
+    const count = countIn(cells, start, open, now, band)
+    const fits = count + permits <= band.capacity
+    const granted = fits || permits === 0 ? open : open + band.windowTicks
+    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : Math.max(0, granted - now)
     const allowed = permits === 0 || wait <= patience
     const charged = allowed && permits > 0
-    const after = charged ? { start, count: (fits ? open.count : 0) + permits } : open
-    const steppedBack = state !== undefined && now < (state[2] as number)
-    return {
-      allowed,
-      delay: charged ? wait : 0,
-      retryAfter: allowed ? 0 : wait - patience,
-      remaining: after.start > now ? 0 : Math.max(0, band.capacity - after.count),
-      resetAt: after.start + band.windowTicks,
-      change: charged || steppedBack ? [after.start, after.count, now, 0] : undefined,
-    }
+    const window = charged ? granted : open
+    const after = charged ? (fits ? count : 0) + permits : count
+    out.allowed = allowed
+    out.delay = charged ? wait : 0
+    out.retryAfter = allowed ? 0 : wait - patience
+    out.remaining = window > now ? 0 : Math.max(0, band.capacity - after)
+    out.resetAt = window + band.windowTicks
+    out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
+    put(out.next, window, after, now, 0)
   },
 
   /** Permits of a window that is over are gone; giving them to another window would let too many into that one. */
-  refund(state, band, permits, now, grantedAt) {
-    const { start, count } = windowAt(state, band, now)
-    if (windowOf(grantedAt, band) !== start) return undefined
-    return [start, Math.max(0, count - permits), now, 0]
+  refund(cells, start, band, permits, now, grantedAt, next) {
+    const open = windowAt(cells, start, 2, now, band)
+    put(next, open, Math.max(0, countIn(cells, start, open, now, band) - permits), now, 0)
+    return windowOf(grantedAt, band) === open
   },
 
-  expiresAt(state, band) {
-    return windowOf(state[0] as number, band) + band.windowTicks
+  expiresAt(cells, start, band) {
+    return windowOf(cells[start] as number, band) + band.windowTicks
   },
 }
 
-function windowAt(state: CellState | undefined, band: Band, now: number): { start: number; count: number } {
-  const current = windowOf(now, band)
-  if (state === undefined) return { start: current, count: 0 }
-  const start = aheadOfTime(state[0] as number, state[2] as number, now, band)
-  return start < current ? { start: current, count: 0 } : { start, count: state[1] as number }
+/** What was counted in the open window: nothing, if the state is about one that is over. */
+function countIn(cells: Float64Array, start: number, open: number, now: number, band: Band): number {
+  if (start < 0) return 0
+  const steppedBack = now < (cells[start + 2] as number)
+  return steppedBack || windowOf(cells[start] as number, band) >= open ? (cells[start + 1] as number) : 0
 }

@@ -1,24 +1,22 @@
-import type { Algorithm } from '../core/algorithm.js'
+import type { Buckets } from '../core/algorithm.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
+import { Cells } from './cells.js'
 import { fixedWindow } from './fixed-window.js'
 import { intervalBucket } from './interval-bucket.js'
 import { leakyBucket } from './leaky-bucket.js'
 import { slidingWindowCounter } from './sliding-window-counter.js'
-import { slidingWindowLog } from './sliding-window-log.js'
+import { Logs } from './sliding-window-log.js'
 import { tokenBucket } from './token-bucket.js'
 
-/** An algorithm whose state and changes only its own buckets understand. */
-export type AnyAlgorithm = Algorithm<unknown, unknown>
+const algorithms: Readonly<Record<AlgorithmName, () => Buckets>> = {
+  TOKEN_BUCKET: () => new Cells(tokenBucket),
+  LEAKY_BUCKET: () => new Cells(leakyBucket),
+  FIXED_WINDOW: () => new Cells(fixedWindow),
+  SLIDING_WINDOW_LOG: () => new Logs(),
+  SLIDING_WINDOW_COUNTER: () => new Cells(slidingWindowCounter),
+}
 
-const algorithms = {
-  TOKEN_BUCKET: tokenBucket,
-  LEAKY_BUCKET: leakyBucket,
-  FIXED_WINDOW: fixedWindow,
-  SLIDING_WINDOW_LOG: slidingWindowLog,
-  SLIDING_WINDOW_COUNTER: slidingWindowCounter,
-} satisfies Record<AlgorithmName, object>
-
-export function algorithmOf(band: Band): AnyAlgorithm {
-  const algorithm = band.refill === 'INTERVAL' ? intervalBucket : algorithms[band.algorithm]
-  return algorithm as unknown as AnyAlgorithm
+/** Room for the buckets of a band, and the algorithm that counts in them. */
+export function createBuckets(band: Band): Buckets {
+  return band.refill === 'INTERVAL' ? new Cells(intervalBucket) : algorithms[band.algorithm]()
 }

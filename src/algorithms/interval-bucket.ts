@@ -4,51 +4,48 @@
  *
  * State: [whole, intervalStart].
  */
-import type { Algorithm, Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { type CellState, Cells } from './cells.js'
+import { type CellAlgorithm, put } from './cells.js'
 
-export const intervalBucket: Algorithm<CellState> = {
-  createBuckets: () => new Cells(),
-
-  step(state, band, permits, now, patience): Step<CellState> {
-    const { whole, start } = levelAt(state, band, now)
-    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, start, permits, band, now)
+export const intervalBucket: CellAlgorithm = {
+  step(cells, start, band, permits, now, patience, out) {
+    const { whole, since } = levelAt(cells, start, band, now)
+    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, since, permits, band, now)
     const allowed = permits === 0 || wait <= patience
-    const after = allowed ? whole - permits : whole
-    const steppedBack = state !== undefined && now < (state[1] as number)
-    return {
-      allowed,
-      delay: allowed && permits > 0 ? wait : 0,
-      retryAfter: allowed ? 0 : wait - patience,
-      remaining: Math.max(0, after),
-      resetAt: now + ticksUntil(after, start, band.capacity, band, now),
-      change: after !== whole || steppedBack ? [after, start, 0, 0] : undefined,
-    }
+    const charged = allowed && permits > 0
+    const left = charged ? whole - permits : whole
+    out.allowed = allowed
+    out.delay = charged ? wait : 0
+    out.retryAfter = allowed ? 0 : wait - patience
+    out.remaining = left > 0 ? left : 0
+    out.resetAt = now + ticksUntil(left, since, band.capacity, band, now)
+    out.changes = charged || (start >= 0 && now < (cells[start + 1] as number))
+    put(out.next, left, since, 0, 0)
   },
 
-  refund(state, band, permits, now) {
-    const { whole, start } = levelAt(state, band, now)
-    return [Math.min(band.capacity, whole + permits), start, 0, 0]
+  refund(cells, start, band, permits, now, _grantedAt, next) {
+    const { whole, since } = levelAt(cells, start, band, now)
+    put(next, Math.min(band.capacity, whole + permits), since, 0, 0)
+    return true
   },
 
-  expiresAt(state, band) {
-    const start = state[1] as number
-    return start + ticksUntil(state[0] as number, start, band.capacity, band, start)
+  expiresAt(cells, start, band) {
+    const since = cells[start + 1] as number
+    return since + ticksUntil(cells[start] as number, since, band.capacity, band, since)
   },
 }
 
-function levelAt(state: CellState | undefined, band: Band, now: number): { whole: number; start: number } {
-  if (state === undefined) return { whole: band.capacity, start: now }
-  const start = Math.min(state[1] as number, now)
-  const turns = Math.floor((now - start) / band.windowTicks)
-  const whole = (state[0] as number) + turns * band.refillTokens
+function levelAt(cells: Float64Array, start: number, band: Band, now: number): { whole: number; since: number } {
+  if (start < 0) return { whole: band.capacity, since: now }
+  const since = Math.min(cells[start + 1] as number, now)
+  const turns = Math.floor((now - since) / band.windowTicks)
+  const whole = (cells[start] as number) + turns * band.refillTokens
   return whole >= band.capacity
-    ? { whole: band.capacity, start: now }
-    : { whole, start: start + turns * band.windowTicks }
+    ? { whole: band.capacity, since: now }
+    : { whole, since: since + turns * band.windowTicks }
 }
 
-function ticksUntil(whole: number, start: number, target: number, band: Band, now: number): number {
+function ticksUntil(whole: number, since: number, target: number, band: Band, now: number): number {
   if (target <= whole) return 0
-  return start + Math.ceil((target - whole) / band.refillTokens) * band.windowTicks - now
+  return since + Math.ceil((target - whole) / band.refillTokens) * band.windowTicks - now
 }

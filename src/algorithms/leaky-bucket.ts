@@ -5,44 +5,40 @@
  * State: [whole, fraction, at, windowTicks], the water. The free room above it behaves as a token bucket's level does,
  * so the same arithmetic serves both.
  */
-import type { Algorithm, Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { Cells } from './cells.js'
-import { carriedFraction, exactTicksUntil, full, type Level, type LevelState, refilled, ticksUntil } from './level.js'
+import { type CellAlgorithm, put } from './cells.js'
+import { carriedFraction, exactTicksUntil, type Level, refilled, ticksUntil } from './level.js'
 
-export const leakyBucket: Algorithm<LevelState> = {
-  createBuckets: () => new Cells(),
-
+export const leakyBucket: CellAlgorithm = {
   /** A patience shorter than the queue refuses too: the caller would not wait for its turn. */
-  step(state, band, permits, now, patience): Step<LevelState> {
-    const { whole, fraction } = roomAt(state, band, now)
+  step(cells, start, band, permits, now, patience, out) {
+    const { whole, fraction } = roomAt(cells, start, band, now)
     const wait = waitFor(whole, fraction, band, permits, patience)
     const allowed = permits === 0 || wait === 0
     const charged = allowed && permits > 0
     const left = charged ? whole - permits : whole
-    const steppedBack = state !== undefined && now < (state[2] as number)
-    return {
-      allowed,
-      delay: charged ? exactTicksUntil(whole, fraction, band.capacity, band) : 0,
-      retryAfter: allowed ? 0 : wait,
-      remaining: left,
-      resetAt: now + ticksUntil(left, fraction, band.capacity, band),
-      change: charged || steppedBack ? written(left, fraction, band, now) : undefined,
-    }
+    out.allowed = allowed
+    out.delay = charged ? exactTicksUntil(whole, fraction, band.capacity, band) : 0
+    out.retryAfter = allowed ? 0 : wait
+    out.remaining = left
+    out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+    out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
+    putWater(out.next, left, fraction, band, now)
   },
 
   /** A place in the middle of the queue stays empty: filling it would bring two releases together. */
-  refund(state, band, permits, now, grantedAt) {
-    const { whole, fraction } = roomAt(state, band, now)
+  refund(cells, start, band, permits, now, grantedAt, next) {
+    const { whole, fraction } = roomAt(cells, start, band, now)
     const isFull = whole + permits >= band.capacity
     const [after, rest] = isFull ? [band.capacity, 0] : [whole + permits, fraction]
     const lastInLine = now + ticksUntil(after, rest, band.capacity, band)
-    return grantedAt > now && lastInLine > Math.ceil(grantedAt) ? undefined : written(after, rest, band, now)
+    putWater(next, after, rest, band, now)
+    return grantedAt <= now || lastInLine <= Math.ceil(grantedAt)
   },
 
-  expiresAt(state, band) {
-    const { whole, fraction } = stored(state, band)
-    return (state[2] as number) + ticksUntil(whole, fraction, band.capacity, band)
+  expiresAt(cells, start, band) {
+    const { whole, fraction } = writtenRoom(cells, start, band)
+    return (cells[start + 2] as number) + ticksUntil(whole, fraction, band.capacity, band)
   },
 }
 
@@ -53,22 +49,24 @@ function waitFor(whole: number, fraction: number, band: Band, permits: number, p
   return Math.max(untilRoom, ticksUntil(whole, fraction, band.capacity, band) - patience)
 }
 
-function roomAt(state: LevelState | undefined, band: Band, now: number): Level {
-  if (state === undefined) return full(band)
-  return refilled(stored(state, band), band, Math.max(0, now - (state[2] as number)))
+function roomAt(cells: Float64Array, start: number, band: Band, now: number): Level {
+  if (start < 0) return { whole: band.capacity, fraction: 0 }
+  const { whole, fraction } = writtenRoom(cells, start, band)
+  return refilled(whole, fraction, band, Math.max(0, now - (cells[start + 2] as number)))
 }
 
 /** The room above the water as written, under a band that may have changed since; rounded against the caller. */
-function stored(state: LevelState, band: Band): Level {
-  const [whole, fraction, window] = [state[0] as number, state[1] as number, state[3] as number]
-  if (whole >= band.capacity) return { whole: 0, fraction: 0 }
+function writtenRoom(cells: Float64Array, start: number, band: Band): Level {
+  const water = cells[start] as number
+  const fraction = cells[start + 1] as number
+  const window = cells[start + 3] as number
+  if (water >= band.capacity) return { whole: 0, fraction: 0 }
   return fraction === 0
-    ? { whole: band.capacity - whole, fraction: 0 }
-    : { whole: band.capacity - whole - 1, fraction: carriedFraction(window - fraction, window, band) }
+    ? { whole: band.capacity - water, fraction: 0 }
+    : { whole: band.capacity - water - 1, fraction: carriedFraction(window - fraction, window, band) }
 }
 
-function written(whole: number, fraction: number, band: Band, now: number): LevelState {
-  return fraction === 0
-    ? [band.capacity - whole, 0, now, band.windowTicks]
-    : [band.capacity - whole - 1, band.windowTicks - fraction, now, band.windowTicks]
+function putWater(next: Float64Array, whole: number, fraction: number, band: Band, now: number): void {
+  if (fraction === 0) put(next, band.capacity - whole, 0, now, band.windowTicks)
+  else put(next, band.capacity - whole - 1, band.windowTicks - fraction, now, band.windowTicks)
 }

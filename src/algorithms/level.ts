@@ -1,5 +1,4 @@
 import type { Band } from '../core/rule.js'
-import type { CellState } from './cells.js'
 import { exactLimit, mulDiv, mulMod } from './exact.js'
 
 /**
@@ -11,18 +10,13 @@ export interface Level {
   readonly fraction: number
 }
 
-/** How a level is kept: [whole, fraction, at, windowTicks]. The window says what the fraction is a fraction of. */
-export type LevelState = CellState
-
-export const full = (band: Band): Level => ({ whole: band.capacity, fraction: 0 })
-
 /** The level after `elapsed` ticks of refill, never above capacity. */
-export function refilled(level: Level, band: Band, elapsed: number): Level {
+export function refilled(before: number, part: number, band: Band, elapsed: number): Level {
   const window = band.windowTicks
   const turns = elapsed < window ? 0 : Math.floor(elapsed / window)
   const rest = elapsed - turns * window
-  let fraction = level.fraction + mulMod(rest, band.refillTokens, window)
-  let whole = level.whole + turns * band.refillTokens + mulDiv(rest, band.refillTokens, window)
+  let fraction = part + mulMod(rest, band.refillTokens, window)
+  let whole = before + turns * band.refillTokens + mulDiv(rest, band.refillTokens, window)
   if (fraction >= window) {
     fraction -= window
     whole += 1

@@ -1,5 +1,3 @@
-import type { Buckets } from '../core/algorithm.js'
-
 /** The grants of one bucket as a step may see them. Times never decrease from the oldest to the newest. */
 export interface RequestLog {
   /** When the log was last written to. */
@@ -26,7 +24,7 @@ export interface LogChange {
  * A growing ring of (instant, running total) pairs. Totals make both questions a binary search; permits of one instant
  * share an entry, so a thousand requests at once are one pair that counts a thousand.
  */
-class RingLog implements RequestLog {
+export class RingLog implements RequestLog {
   #ring = new Float64Array(8)
   #head = 0
   #size = 0
@@ -128,23 +126,5 @@ class RingLog implements RequestLog {
     larger.set(this.#ring.subarray(0, this.#head * 2), front.length)
     this.#ring = larger
     this.#head = 0
-  }
-}
-
-/** Many logs by slot. */
-export class Logs implements Buckets<RequestLog, LogChange> {
-  readonly #logs: (RingLog | undefined)[] = []
-
-  read(slot: number): RequestLog | undefined {
-    return this.#logs[slot]
-  }
-
-  write(slot: number, change: LogChange): void {
-    this.#logs[slot] ??= new RingLog()
-    this.#logs[slot].apply(change)
-  }
-
-  clear(slot: number): void {
-    this.#logs[slot] = undefined
   }
 }

@@ -5,80 +5,80 @@
  * whole number, so comparing with the rounded value decides exactly as the real one would. A caller that waits is counted
  * in the window it will be let into, which may lie ahead.
  */
-import type { Algorithm, Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { type CellState, Cells } from './cells.js'
+import { type CellAlgorithm, put } from './cells.js'
 import { mulDiv, mulDivUp } from './exact.js'
-import { aheadOfTime, windowOf } from './window.js'
+import { windowAt, windowOf } from './window.js'
 
 interface Counts {
-  readonly start: number
+  readonly window: number
   readonly previous: number
   readonly current: number
 }
 
-export const slidingWindowCounter: Algorithm<CellState> = {
-  createBuckets: () => new Cells(),
-
-  step(state, band, permits, now, patience): Step<CellState> {
-    const counts = countsAt(state, band, now)
-    const grant = permits > 0 && permits <= band.capacity ? earliest(counts, band, permits, now) : { at: now, counts }
-    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : grant.at - now
+export const slidingWindowCounter: CellAlgorithm = {
+  step(cells, start, band, permits, now, patience, out) {
+    const counts = countsAt(cells, start, band, now)
+    const possible = permits > 0 && permits <= band.capacity
+    const at = possible ? earliest(counts, band, permits, now) : now
+    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : at - now
     const allowed = permits === 0 || wait <= patience
-    const after = allowed ? grant.counts : counts
-    const steppedBack = state !== undefined && now < (state[3] as number)
-    return {
-      allowed,
-      delay: allowed ? wait : 0,
-      retryAfter: allowed ? 0 : wait - patience,
-      remaining: after.start > now ? 0 : Math.max(0, band.capacity - used(after, band, now)),
-      resetAt: after.start + band.windowTicks,
-      change: after !== counts || steppedBack ? written(after, now) : undefined,
-    }
+    const charged = allowed && permits > 0
+    const { window, previous, current } = charged ? charge(counts, band, permits, at) : counts
+    out.allowed = allowed
+    out.delay = allowed ? wait : 0
+    out.retryAfter = allowed ? 0 : wait - patience
+    out.remaining = window > now ? 0 : Math.max(0, band.capacity - current - weight(window, previous, band, now))
+    out.resetAt = window + band.windowTicks
+    out.changes = charged || (start >= 0 && now < (cells[start + 3] as number))
+    put(out.next, window, previous, current, now)
   },
 
-  refund(state, band, permits, now, grantedAt) {
-    const { start, previous, current } = countsAt(state, band, now)
-    const window = windowOf(grantedAt, band)
-    if (window === start) return written({ start, previous, current: Math.max(0, current - permits) }, now)
-    if (window !== start - band.windowTicks) return undefined
-    return written({ start, previous: Math.max(0, previous - permits), current }, now)
+  refund(cells, start, band, permits, now, grantedAt, next) {
+    const { window, previous, current } = countsAt(cells, start, band, now)
+    const granted = windowOf(grantedAt, band)
+    const inPrevious = granted === window - band.windowTicks
+    if (inPrevious) put(next, window, Math.max(0, previous - permits), current, now)
+    else put(next, window, previous, Math.max(0, current - permits), now)
+    return inPrevious || granted === window
   },
 
-  expiresAt(state, band) {
-    const windows = (state[2] as number) > 0 ? 2 : (state[1] as number) > 0 ? 1 : 0
-    return windowOf(state[0] as number, band) + windows * band.windowTicks
+  expiresAt(cells, start, band) {
+    const windows = (cells[start + 2] as number) > 0 ? 2 : (cells[start + 1] as number) > 0 ? 1 : 0
+    return windowOf(cells[start] as number, band) + windows * band.windowTicks
   },
 }
 
-/** The first instant at which the permits fit, and the counts once they are taken. */
-function earliest(counts: Counts, band: Band, permits: number, now: number): { at: number; counts: Counts } {
-  const window = band.windowTicks
-  const { start, previous, current } = counts
+/** The first instant at which the permits fit. */
+function earliest({ window, previous, current }: Counts, band: Band, permits: number, now: number): number {
   const free = band.capacity - current - permits
   if (free >= 0) {
-    const at = Math.max(now, start, start + fadeTicks(previous, free, window))
-    if (at < start + window) return { at, counts: { start, previous, current: current + permits } }
+    const at = Math.max(now, window, window + fadeTicks(previous, free, band.windowTicks))
+    if (at < window + band.windowTicks) return at
   }
-  const fade = fadeTicks(current, band.capacity - permits, window)
-  const next = start + window
-  if (fade < window) return { at: next + fade, counts: { start: next, previous: current, current: permits } }
-  return { at: next + window, counts: { start: next + window, previous: 0, current: permits } }
+  return window + band.windowTicks + fadeTicks(current, band.capacity - permits, band.windowTicks)
+}
+
+/** The counts once the permits are taken for the instant `at`, at most two windows ahead. */
+function charge({ window, previous, current }: Counts, band: Band, permits: number, at: number): Counts {
+  const next = window + band.windowTicks
+  if (at < next) return { window, previous, current: current + permits }
+  if (at < next + band.windowTicks) return { window: next, previous: current, current: permits }
+  return { window: next + band.windowTicks, previous: 0, current: permits }
 }
 
 /** How far into a window the one before it, holding `count`, weighs no more than `free`. */
 const fadeTicks = (count: number, free: number, window: number): number =>
   count <= free ? 0 : window - mulDiv(free, window, count)
 
-const used = ({ start, previous, current }: Counts, band: Band, now: number): number =>
-  current + mulDivUp(band.windowTicks - (now - start), previous, band.windowTicks)
+const weight = (window: number, previous: number, band: Band, now: number): number =>
+  previous === 0 ? 0 : mulDivUp(band.windowTicks - (now - window), previous, band.windowTicks)
 
-function countsAt(state: CellState | undefined, band: Band, now: number): Counts {
-  const open = windowOf(now, band)
-  if (state === undefined) return { start: open, previous: 0, current: 0 }
-  const start = aheadOfTime(state[0] as number, state[3] as number, now, band)
-  if (start >= open) return { start, previous: state[1] as number, current: state[2] as number }
-  return { start: open, previous: start === open - band.windowTicks ? (state[2] as number) : 0, current: 0 }
+function countsAt(cells: Float64Array, start: number, band: Band, now: number): Counts {
+  if (start < 0) return { window: windowOf(now, band), previous: 0, current: 0 }
+  const window = windowAt(cells, start, 3, now, band)
+  const steppedBack = now < (cells[start + 3] as number)
+  const written = steppedBack ? window : windowOf(cells[start] as number, band)
+  if (written === window) return { window, previous: cells[start + 1] as number, current: cells[start + 2] as number }
+  return { window, previous: written === window - band.windowTicks ? (cells[start + 2] as number) : 0, current: 0 }
 }
-
-const written = ({ start, previous, current }: Counts, now: number): number[] => [start, previous, current, now]

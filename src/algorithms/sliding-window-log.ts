@@ -4,63 +4,85 @@
  * A caller that waits is logged at the instant it will be let in; nobody is let in before the newest entry, which keeps
  * first come, first served.
  */
-import type { Algorithm, Step } from '../core/algorithm.js'
+import { type Buckets, newStep, type Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { type LogChange, Logs, type RequestLog } from './request-log.js'
+import { type RequestLog, RingLog } from './request-log.js'
 
-export const slidingWindowLog: Algorithm<RequestLog, LogChange> = {
-  createBuckets: () => new Logs(),
-
-  step(log, band, permits, now, patience): Step<LogChange> {
-    const shift = shiftOf(log, now)
-    const newestAt = log?.newestAt === undefined ? undefined : log.newestAt + shift
-    const free = band.capacity - countedAt(log, band, now, shift)
-    const at = permits > 0 && permits <= band.capacity ? earliest(log, band, permits, now, shift) : now
-    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : at - now
-    const allowed = permits === 0 || wait <= patience
-    const charged = allowed && permits > 0
-    const left = charged && wait === 0 ? free - permits : free
-    const closed = (newestAt !== undefined && newestAt > now) || (charged && wait > 0)
-    return {
-      allowed,
-      delay: allowed ? wait : 0,
-      retryAfter: allowed ? 0 : wait - patience,
-      remaining: closed ? 0 : Math.max(0, left),
-      resetAt: charged
-        ? at + band.windowTicks
-        : Math.max(now, newestAt === undefined ? now : newestAt + band.windowTicks),
-      change: charged || shift !== 0 ? change(band, now, shift, at, charged ? permits : 0) : undefined,
-    }
-  },
-
-  refund(log, band, permits, now, grantedAt) {
-    return change(band, now, shiftOf(log, now), grantedAt, -permits)
-  },
-
-  expiresAt(log, band) {
-    return log.newestAt === undefined ? 0 : log.newestAt + band.windowTicks
-  },
+/** What one step says: a pure function of (log, band, permits, now). */
+export function stepLog(
+  log: RequestLog | undefined,
+  band: Band,
+  permits: number,
+  now: number,
+  patience: number,
+  out: Step,
+): void {
+  const shift = log === undefined ? 0 : shiftOf(log, now)
+  const newestAt = log?.newestAt === undefined ? undefined : log.newestAt + shift
+  const counted = log === undefined ? 0 : log.grantedAfter(now - shift - band.windowTicks)
+  const possible = permits > 0 && permits <= band.capacity
+  const at = possible && log !== undefined ? earliest(log, band, permits, now, shift) : now
+  const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : at - now
+  const allowed = permits === 0 || wait <= patience
+  const charged = allowed && permits > 0
+  const newest = charged ? at : newestAt
+  out.allowed = allowed
+  out.delay = allowed ? wait : 0
+  out.retryAfter = allowed ? 0 : wait - patience
+  out.remaining =
+    newest !== undefined && newest > now ? 0 : Math.max(0, band.capacity - counted - (charged ? permits : 0))
+  out.resetAt = newest === undefined ? now : Math.max(now, newest + band.windowTicks)
+  out.changes = charged || shift !== 0
+  putChange(out.next, band, now, shift, at, charged ? permits : 0)
 }
 
 /** If time has stepped back since the last write, all entries step back with it. */
-const shiftOf = (log: RequestLog | undefined, now: number): number =>
-  log === undefined ? 0 : Math.min(0, now - log.seenAt)
+const shiftOf = (log: RequestLog, now: number): number => Math.min(0, now - log.seenAt)
 
-const countedAt = (log: RequestLog | undefined, band: Band, now: number, shift: number): number =>
-  log === undefined ? 0 : log.grantedAfter(now - shift - band.windowTicks)
-
-function earliest(log: RequestLog | undefined, band: Band, permits: number, now: number, shift: number): number {
-  if (log?.newestAt === undefined) return now
+function earliest(log: RequestLog, band: Band, permits: number, now: number, shift: number): number {
+  if (log.newestAt === undefined) return now
   const from = Math.max(now, log.newestAt + shift)
   const horizon = from - shift - band.windowTicks
   const excess = log.grantedAfter(horizon) + permits - band.capacity
   return excess <= 0 ? from : log.nthAfter(horizon, excess) + shift + band.windowTicks
 }
 
-const change = (band: Band, now: number, shift: number, at: number, permits: number): LogChange => ({
-  seenAt: now,
-  shift,
-  forgetUntil: now - band.windowTicks,
-  at,
-  permits,
-})
+function putChange(next: Float64Array, band: Band, now: number, shift: number, at: number, permits: number): void {
+  next[0] = now
+  next[1] = shift
+  next[2] = now - band.windowTicks
+  next[3] = at
+  next[4] = permits
+}
+
+/** Logs by slot. */
+export class Logs implements Buckets {
+  readonly #logs: (RingLog | undefined)[] = []
+  readonly #next = newStep().next
+
+  step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void {
+    stepLog(this.#logs[slot], band, permits, now, patience, out)
+  }
+
+  write(slot: number, next: Float64Array): void {
+    this.#logs[slot] ??= new RingLog()
+    const [seenAt = 0, shift = 0, forgetUntil = 0, at = 0, permits = 0] = next
+    this.#logs[slot].apply({ seenAt, shift, forgetUntil, at, permits })
+  }
+
+  refund(slot: number, band: Band, permits: number, now: number, grantedAt: number): void {
+    const log = this.#logs[slot]
+    if (log === undefined) return
+    putChange(this.#next, band, now, shiftOf(log, now), grantedAt, -permits)
+    this.write(slot, this.#next)
+  }
+
+  expiresAt(slot: number, band: Band): number {
+    const newestAt = this.#logs[slot]?.newestAt
+    return newestAt === undefined ? 0 : newestAt + band.windowTicks
+  }
+
+  clear(slot: number): void {
+    this.#logs[slot] = undefined
+  }
+}

@@ -1,46 +1,56 @@
 import type { Band } from './rule.js'
 
 /**
- * One way of counting, as pure functions of (state, band, permits, now). An algorithm never touches a store and a
- * store never knows an algorithm by name. All times are ticks: whole microseconds.
- *
- * `undefined` as a state means a bucket nobody has used. `Change` is what a step wants written; for most algorithms
- * it is simply the next state.
+ * What a band says to a request. Times are ticks: whole microseconds. A step is filled in by whoever is asked and reused
+ * by whoever asks, so that a decision makes no garbage; copy what must last.
  */
-export interface Algorithm<State, Change = State> {
-  /** Where many buckets of this algorithm live compactly in memory. */
-  createBuckets(): Buckets<State, Change>
-  /**
-   * What happens to a request for `permits` at `now`. 0 permits looks without asking. `patience` is how many ticks the
-   * caller is willing to be delayed for a refill; 0 refuses instead.
-   */
-  step(state: State | undefined, band: Band, permits: number, now: number, patience: number): Step<Change>
-  /** Takes back permits that were granted for the instant `grantedAt`; never above capacity. */
-  refund(state: State, band: Band, permits: number, now: number, grantedAt: number): Change | undefined
-  /** The instant from which this state means the same as no state. */
-  expiresAt(state: State, band: Band): number
-}
-
-export interface Step<Change> {
-  readonly allowed: boolean
+export interface Step {
+  allowed: boolean
   /** Ticks until a granted request may go on; may have a fraction. 0 at once, and 0 when refused. */
-  readonly delay: number
+  delay: number
   /** Ticks until the same request would be granted; Infinity for never, 0 when granted. */
-  readonly retryAfter: number
+  retryAfter: number
   /** Whole permits left; after the charge when granted. */
-  readonly remaining: number
+  remaining: number
   /** The tick at which the bucket is full, or its window ends; after the charge when granted. */
-  readonly resetAt: number
+  resetAt: number
   /**
-   * To be written when the whole decision is granted. A refused step asks for a write only if time has stepped back:
-   * the bucket is then moved, unchanged, to the new time, so that it blocks no longer than its own window.
+   * Whether `next` is to be written when the whole decision is granted. A refused step asks for a write only if time has
+   * stepped back: the bucket is then moved, unchanged, to the new time, so that it blocks no longer than its own window.
    */
-  readonly change: Change | undefined
+  changes: boolean
+  /** What would be written; only the algorithm knows what it means. */
+  readonly next: Float64Array
 }
 
-/** Numbered places for many buckets. */
-export interface Buckets<State, Change> {
-  read(slot: number): State | undefined
-  write(slot: number, change: Change): void
+/** The most numbers that an algorithm writes at once. */
+const mostNumbers = 5
+
+export const newStep = (): Step => ({
+  allowed: false,
+  delay: 0,
+  retryAfter: 0,
+  remaining: 0,
+  resetAt: 0,
+  changes: false,
+  next: new Float64Array(mostNumbers),
+})
+
+/**
+ * The buckets of one band, each in a numbered slot, and the algorithm that counts in them. A slot below 0, or one that was
+ * never written, is a bucket that nobody has used. An algorithm never touches a store, and a store never knows one by name.
+ */
+export interface Buckets {
+  /**
+   * What happens to a request for `permits` at `now`; writes nothing but `out`. 0 permits looks without asking. `patience`
+   * is how many ticks the caller is willing to be delayed for a refill; 0 refuses instead.
+   */
+  step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void
+  /** Makes what a step proposed the bucket's state. */
+  write(slot: number, next: Float64Array): void
+  /** Takes back permits that were granted for the instant `grantedAt`; never above capacity. */
+  refund(slot: number, band: Band, permits: number, now: number, grantedAt: number): void
+  /** The instant from which the bucket means the same as an unused one. */
+  expiresAt(slot: number, band: Band): number
   clear(slot: number): void
 }

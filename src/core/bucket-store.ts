@@ -28,14 +28,14 @@ export interface Demand {
 }
 
 /** What one band said, after the decision: charged if all was granted, as it was if not. */
-export type BandResult = Omit<Step<unknown>, 'change'>
+export type BandResult = Readonly<Pick<Step, 'allowed' | 'delay' | 'retryAfter' | 'remaining' | 'resetAt'>>
 
 export interface ChargeResult {
   /** Every band of every demand that is not a shadow grants, so all of them are charged. */
   readonly granted: boolean
   /** The store's time, in ticks. */
   readonly now: number
-  /** One per band of the first demand, then of the second, and so on. */
+  /** One per band of the first demand, then of the second, and so on; there may be unused ones behind them. */
   readonly bands: readonly BandResult[]
 }
 
@@ -55,7 +55,7 @@ export interface Refund {
 export interface BucketStore {
   /** Charges every demand, or none of them; `peek` charges nothing but answers as if it would. */
   charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult>
-  /** Present only if the store can answer at once. */
+  /** Present only if the store can answer at once. The result is valid until the next call. */
   chargeSync?(demands: readonly Demand[], peek: boolean): ChargeResult
   refund(refunds: readonly Refund[]): Promise<void>
   /** Forgets one identity of a rule. */

@@ -13,23 +13,23 @@ export function composeDecision(
   degraded: boolean,
 ): Decision {
   const first = demands[0] as Demand
-  if (result.bands.length === 1) {
+  if (demands.length === 1 && first.group.bands.length === 1) {
     const said = result.bands[0] as BandResult
     const band = bandDecision(first, 0, said)
     return first.shadow
       ? decisionOf(ruleSetId, result, undefined, first, [band], 0, degraded)
       : decisionOf(ruleSetId, result, band, first, [band], said.delay, degraded)
   }
-  const bands: BandDecision[] = new Array(result.bands.length)
+  const bands: BandDecision[] = []
   let speaker: BandDecision | undefined
   let speaking = first
   let delay = 0
   let index = 0
   for (const demand of demands) {
     for (let i = 0; i < demand.group.bands.length; i++) {
-      const said = result.bands[index] as BandResult
+      const said = result.bands[index++] as BandResult
       const band = bandDecision(demand, i, said)
-      bands[index++] = band
+      bands.push(band)
       if (demand.shadow) continue
       if (said.delay > delay) delay = said.delay
       if (speaker === undefined || (result.granted ? isTighter(band, speaker) : isLaterAllowed(band, speaker))) {

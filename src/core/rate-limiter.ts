@@ -74,13 +74,15 @@ export class RateLimiter {
   ): Decision {
     const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
     if (decision.delayMs === 0) return decision
+    // Taken from the result now: a store may reuse it for the next decision.
+    const undo = refundsOf(demands, result)
     if (this.#room.isFull) {
-      if (!peek) this.#giveBack(demands, result)
+      if (!peek) this.#giveBack(undo)
       return { ...decision, allowed: false, delayMs: 0, reason: 'LIMITED', retryAfterMs: this.#retryAfterMs() }
     }
     if (peek) return decision
     this.#room.enter(decision.delayMs, lineOf(demands, result), signal, (how) => {
-      if (how !== 'RELEASED') this.#giveBack(demands, result)
+      if (how !== 'RELEASED') this.#giveBack(undo)
       onLeave?.(how)
     })
     return decision
@@ -91,8 +93,8 @@ export class RateLimiter {
   }
 
   /** Best effort: what a store that has failed meanwhile does not take back comes back with the next refill. */
-  #giveBack(demands: readonly Demand[], result: ChargeResult): void {
-    this.#store.refund(refundsOf(demands, result)).catch(() => {})
+  #giveBack(refunds: readonly Refund[]): void {
+    this.#store.refund(refunds).catch(() => {})
   }
 }
 
@@ -101,7 +103,7 @@ function lineOf(demands: readonly Demand[], { bands }: ChargeResult): string {
   const owners = demands.flatMap((demand) => demand.group.bands.map(() => demand))
   const delayOf = (index: number): number => (owners[index]?.shadow ? 0 : (bands[index]?.delay ?? 0))
   let slowest = 0
-  for (let i = 1; i < bands.length; i++) if (delayOf(i) > delayOf(slowest)) slowest = i
+  for (let i = 1; i < owners.length; i++) if (delayOf(i) > delayOf(slowest)) slowest = i
   const { group, key } = owners[slowest] as Demand
   return JSON.stringify([group.ruleSetId, group.ruleId, key])
 }

@@ -2,7 +2,8 @@
  * Several limits over the same arrivals, each on its own. Time is the arrivals': a day of traffic takes as long as its
  * decisions take.
  */
-import { algorithmOf } from '../algorithms/index.js'
+import { createBuckets } from '../algorithms/index.js'
+import { newStep } from '../core/algorithm.js'
 import { ticksPerMs } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
 import type { Arrivals } from './arrival.js'
@@ -86,14 +87,14 @@ function createMeters(bands: readonly Band[], startAt: number, window: number) {
 
 /** One bucket under one band; everything counts against it. */
 function createLimiter(band: Band, meter: Meter): Limiter {
-  const algorithm = algorithmOf(band)
-  const buckets = algorithm.createBuckets()
+  const buckets = createBuckets(band)
+  const step = newStep()
   return {
     band,
     meter,
     arrive(at) {
-      const step = algorithm.step(buckets.read(0), band, 1, at, 0)
-      if (step.change !== undefined) buckets.write(0, step.change)
+      buckets.step(0, band, 1, at, 0, step)
+      if (step.changes) buckets.write(0, step.next)
       if (step.allowed) meter.admitted(at, step.delay)
       else meter.refused(at)
     },

@@ -1,7 +1,8 @@
-import type { Step } from '../core/algorithm.js'
+import { newStep, type Step } from '../core/algorithm.js'
 import type { BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
+import type { RuleTable } from './rule-table.js'
 import { overflowKey, RuleTables } from './rule-tables.js'
 
 export interface MemoryStoreOptions {
@@ -35,8 +36,11 @@ const none = -1
 class Memory implements MemoryStore {
   readonly #tables: RuleTables
   readonly #clock: Clock
-  /** Where the identity of each demand of the running decision lives; reused, since decisions do not overlap. */
+  /** What the running decision needs, reused by the next: where each identity lives, what each band says, the result. */
   readonly #slots: number[] = []
+  readonly #steps: Step[] = [newStep()]
+  readonly #look = newStep()
+  readonly #result = { granted: false, now: 0, bands: this.#steps }
 
   constructor(maxKeys: number, clock: Clock) {
     this.#tables = new RuleTables(maxKeys)
@@ -48,51 +52,37 @@ class Memory implements MemoryStore {
   }
 
   async charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
-    return this.chargeSync(demands, peek)
+    const { granted, now, bands } = this.chargeSync(demands, peek)
+    return { granted, now, bands: bands.slice(0, bandCount(demands)).map((said) => ({ ...said })) }
   }
 
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult {
-    const first = demands[0] as Demand
-    const isSingle = demands.length === 1 && first.group.bands.length === 1 && !peek
-    return isSingle ? this.#chargeOne(first, demands) : this.#chargeAll(demands, peek)
-  }
-
-  /** What `#chargeAll` does, for the commonest decision: one band, asked for one identity. */
-  #chargeOne(demand: Demand, demands: readonly Demand[]): ChargeResult {
     const now = ticks(this.#clock)
-    const table = this.#tables.of(demand.group)
-    const slot = table.slotOf(demand.key) ?? none
-    if (slot === none) return this.#chargeAll(demands, false)
-    const step = table.stepBand(0, slot, demand.permits, now, demand.patience)
-    if (step.change !== undefined) table.write(slot, 0, step.change)
-    return { granted: step.allowed || demand.shadow, now, bands: [step] }
-  }
-
-  #chargeAll(demands: readonly Demand[], peek: boolean): ChargeResult {
-    const now = ticks(this.#clock)
-    const bands: Step<unknown>[] = new Array(bandCount(demands))
     let granted = true
     let strangers = 0
-    let next = 0
+    let first = 0
     for (let i = 0; i < demands.length; i++) {
       const demand = demands[i] as Demand
       const table = this.#tables.of(demand.group)
       const slot = table.slotOf(demand.key) ?? none
       this.#slots[i] = slot
       if (slot === none && demand.key !== overflowKey) strangers += 1
-      if (!table.step(slot, demand, now, bands, next) && !demand.shadow) granted = false
-      next += demand.group.bands.length
-    }
-    if (granted && !peek && strangers > 0 && !this.#makeRoom(strangers, demands, now))
-      return this.#chargeAll(this.#overflow(demands), peek)
-    for (let i = 0, first = 0; i < demands.length; i++) {
-      const demand = demands[i] as Demand
-      const charged = granted && everyAllowed(bands, first, demand)
-      if (charged && !peek) this.#write(demand, this.#slots[i] as number, bands, first)
-      else this.#tables.of(demand.group).look(this.#slots[i] as number, now, bands, first, charged)
+      if (!this.#step(table, slot, demand, first, now) && !demand.shadow) granted = false
       first += demand.group.bands.length
     }
-    return { granted, now, bands }
+    if (strangers > 0 && granted && !peek && !this.#makeRoom(strangers, demands, now))
+      return this.chargeSync(this.#overflow(demands), peek)
+    first = 0
+    for (let i = 0; i < demands.length; i++) {
+      const demand = demands[i] as Demand
+      const slot = this.#slots[i] as number
+      if (granted && !peek && this.#allAllow(first, demand)) this.#write(demand, slot, first)
+      else this.#leave(demand, slot, first, now, granted && this.#allAllow(first, demand))
+      first += demand.group.bands.length
+    }
+    this.#result.granted = granted
+    this.#result.now = now
+    return this.#result
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
@@ -109,10 +99,45 @@ class Memory implements MemoryStore {
     this.#tables.clear()
   }
 
-  #write(demand: Demand, known: number, bands: readonly Step<unknown>[], first: number): void {
+  /** Asks every band of a demand; true if all allow. */
+  #step(table: RuleTable, slot: number, demand: Demand, first: number, now: number): boolean {
+    let allowed = true
+    for (let i = 0; i < demand.group.bands.length; i++) {
+      if (first + i === this.#steps.length) this.#steps.push(newStep())
+      const step = this.#steps[first + i] as Step
+      table.step(i, slot, demand.permits, now, demand.patience, step)
+      if (!step.allowed) allowed = false
+    }
+    return allowed
+  }
+
+  #allAllow(first: number, demand: Demand): boolean {
+    for (let i = 0; i < demand.group.bands.length; i++) if (!this.#steps[first + i]?.allowed) return false
+    return true
+  }
+
+  #write(demand: Demand, known: number, first: number): void {
     const table = this.#tables.of(demand.group)
     const slot = known === none ? this.#tables.add(table, demand.key) : known
-    for (let i = 0; i < demand.group.bands.length; i++) table.write(slot, i, bands[first + i]?.change)
+    for (let i = 0; i < demand.group.bands.length; i++) table.write(i, slot, this.#steps[first + i] as Step)
+  }
+
+  /**
+   * Charges nothing. A band that would have allowed is reported as it stands, unless its answer is to be kept for a peek;
+   * and if time has stepped back, the bucket moves along.
+   */
+  #leave(demand: Demand, slot: number, first: number, now: number, keep: boolean): void {
+    const table = this.#tables.of(demand.group)
+    for (let i = 0; i < demand.group.bands.length; i++) {
+      const step = this.#steps[first + i] as Step
+      if (!step.allowed && !step.changes) continue
+      table.step(i, slot, 0, now, 0, this.#look)
+      if (this.#look.changes) table.write(i, slot, this.#look)
+      if (!step.allowed || keep) continue
+      step.delay = 0
+      step.remaining = this.#look.remaining
+      step.resetAt = this.#look.resetAt
+    }
   }
 
   /** Makes room for new identities, at the expense of none that this decision is about. */
@@ -129,12 +154,5 @@ class Memory implements MemoryStore {
 }
 
 function bandCount(demands: readonly Demand[]): number {
-  let count = 0
-  for (let i = 0; i < demands.length; i++) count += (demands[i] as Demand).group.bands.length
-  return count
-}
-
-function everyAllowed(bands: readonly Step<unknown>[], first: number, demand: Demand): boolean {
-  for (let i = 0; i < demand.group.bands.length; i++) if (!bands[first + i]?.allowed) return false
-  return true
+  return demands.reduce((count, { group }) => count + group.bands.length, 0)
 }

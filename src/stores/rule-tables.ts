@@ -1,3 +1,4 @@
+import { newStep } from '../core/algorithm.js'
 import type { BucketGroup } from '../core/bucket-store.js'
 import { RuleTable } from './rule-table.js'
 
@@ -23,6 +24,7 @@ export class RuleTables {
   readonly #byGroup = new WeakMap<BucketGroup, RuleTable>()
   #latestGroup: BucketGroup | undefined
   #latest = new RuleTable('')
+  readonly #scratch = newStep()
   #size = 0
   #hand: Iterator<[RuleTable, string]> | undefined
 
@@ -91,7 +93,7 @@ export class RuleTables {
       if (next === undefined) break
       const expiry = next[0].expiresAt(next[1])
       if (expiry >= bestExpiry || spare(...next)) continue
-      if (expiry > now && (next[1] === overflowKey || next[0].isRefusing(next[1], now))) continue
+      if (expiry > now && (next[1] === overflowKey || next[0].isRefusing(next[1], now, this.#scratch))) continue
       best = next
       bestExpiry = expiry
       if (expiry <= now) break
