@@ -1,5 +1,6 @@
 import { type Buckets, newStep, type Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
+import type { Rows } from './rows.js'
 
 /**
  * An algorithm whose state is at most four numbers, as pure functions of (state, band, permits, now). The state is at
@@ -20,29 +21,28 @@ export interface CellAlgorithm {
   expiresAt(cells: Float64Array, start: number, band: Band): number
 }
 
-const width = 4
-
-/**
- * Buckets of such an algorithm, all in one flat array: 32 bytes each, nothing for the garbage collector to trace, half a
- * cache line to touch. An unused slot has NaN in its first cell.
- */
+/** The buckets of such an algorithm: one column of the rule's rows. */
 export class Cells implements Buckets {
   readonly #algorithm: CellAlgorithm
+  readonly #rows: Rows
+  readonly #offset: number
   readonly #scratch = newStep()
-  #cells = new Float64Array(16 * width).fill(Number.NaN)
 
-  constructor(algorithm: CellAlgorithm) {
+  constructor(algorithm: CellAlgorithm, rows: Rows) {
     this.#algorithm = algorithm
+    this.#rows = rows
+    this.#offset = rows.addColumn()
   }
 
   step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void {
-    this.#algorithm.step(this.#cells, this.#startOf(slot), band, permits, now, patience, out)
+    this.#algorithm.step(this.#rows.cells, this.#startOf(slot), band, permits, now, patience, out)
   }
 
   write(slot: number, next: Float64Array): void {
-    const start = slot * width
-    if (start >= this.#cells.length) this.#grow(start + width)
-    const cells = this.#cells
+    const rows = this.#rows
+    const start = slot * rows.stride + this.#offset
+    if (start >= rows.cells.length) rows.grow(slot)
+    const cells = rows.cells
     cells[start] = next[0] as number
     cells[start + 1] = next[1] as number
     cells[start + 2] = next[2] as number
@@ -53,7 +53,7 @@ export class Cells implements Buckets {
     const start = this.#startOf(slot)
     if (start < 0) return
     const out = this.#scratch
-    const changes = this.#algorithm.refund(this.#cells, start, band, permits, now, grantedAt, out.next)
+    const changes = this.#algorithm.refund(this.#rows.cells, start, band, permits, now, grantedAt, out.next)
     // Nothing to take back: if time has stepped back, the bucket moves along all the same.
     if (!changes) this.step(slot, band, 0, now, 0, out)
     if (changes || out.changes) this.write(slot, out.next)
@@ -61,24 +61,19 @@ export class Cells implements Buckets {
 
   expiresAt(slot: number, band: Band): number {
     const start = this.#startOf(slot)
-    return start < 0 ? 0 : this.#algorithm.expiresAt(this.#cells, start, band)
+    return start < 0 ? 0 : this.#algorithm.expiresAt(this.#rows.cells, start, band)
   }
 
   clear(slot: number): void {
-    if (slot * width < this.#cells.length) this.#cells[slot * width] = Number.NaN
+    const start = this.#startOf(slot)
+    if (start >= 0) this.#rows.cells[start] = Number.NaN
   }
 
+  /** Where the state of a slot is; negative if it has none. */
   #startOf(slot: number): number {
-    const start = slot * width
-    const cells = this.#cells
+    const { cells, stride } = this.#rows
+    const start = slot * stride + this.#offset
     return slot < 0 || start >= cells.length || Number.isNaN(cells[start] as number) ? -1 : start
-  }
-
-  #grow(needed: number): void {
-    const larger = new Float64Array(Math.max(needed, Math.ceil((this.#cells.length * 1.5) / width) * width))
-    larger.set(this.#cells)
-    larger.fill(Number.NaN, this.#cells.length)
-    this.#cells = larger
   }
 }
 

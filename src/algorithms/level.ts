@@ -15,8 +15,10 @@ export function refilled(before: number, part: number, band: Band, elapsed: numb
   const window = band.windowTicks
   const turns = elapsed < window ? 0 : Math.floor(elapsed / window)
   const rest = elapsed - turns * window
-  let fraction = part + mulMod(rest, band.refillTokens, window)
-  let whole = before + turns * band.refillTokens + mulDiv(rest, band.refillTokens, window)
+  const product = rest * band.refillTokens
+  const gained = product < exactLimit ? Math.floor(product / window) : mulDiv(rest, band.refillTokens, window)
+  let whole = before + turns * band.refillTokens + gained
+  let fraction = part + (product < exactLimit ? product - gained * window : mulMod(rest, band.refillTokens, window))
   if (fraction >= window) {
     fraction -= window
     whole += 1

@@ -65,11 +65,20 @@ export function createLimiter(options: LimiterOptions): Limiter {
     if (closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')
     return demandOf(rule, checkKey(key), checkPermits(permits))
   }
+  // Decisions without waiting do not overlap, so they share one demand.
+  const only = { ...demandOf(rule, 'any', 1) }
+  const onlyDemand: readonly Demand[] = [only]
+  const consumeSync = (key: string, permits: number): Decision => {
+    if (closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')
+    only.key = checkKey(key)
+    only.permits = checkPermits(permits) * rule.rule.permits
+    return limiter.decideSync(ruleSetId, onlyDemand)
+  }
 
   return {
-    consumeSync: (key, permits = 1) => limiter.decideSync(ruleSetId, [demand(key, permits)]),
+    consumeSync: (key, permits = 1) => consumeSync(key, permits),
     async consume(key, permits = 1) {
-      return limiter.decide(ruleSetId, [demand(key, permits)])
+      return limiter.isSync ? consumeSync(key, permits) : limiter.decide(ruleSetId, [demand(key, permits)])
     },
     async peek(key, permits = 1) {
       return limiter.decide(ruleSetId, [demand(key, permits)], { peek: true })

@@ -87,13 +87,9 @@ export class Gate implements FluxGate {
     return this.#book.current
   }
 
-  async check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
-    this.#assertOpen()
-    if (!this.#listeners.has('decision')) return this.#handler.check(context, options)
-    const startedAt = performance.now()
-    const decision = await this.#handler.check(context, options)
-    this.#listeners.emit('decision', { decision, context, durationMs: performance.now() - startedAt })
-    return decision
+  check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
+    if (this.#closed || this.#listeners.has('decision')) return this.#checkAloud(context, options)
+    return this.#handler.check(context, options)
   }
 
   async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
@@ -151,6 +147,14 @@ export class Gate implements FluxGate {
     this.#stopReloading()
     this.#room.close()
     if (this.#ownsStore) await this.#store.close()
+  }
+
+  async #checkAloud(context: RequestContext, options?: CheckOptions): Promise<Decision> {
+    this.#assertOpen()
+    const startedAt = performance.now()
+    const decision = await this.#handler.check(context, options)
+    this.#listeners.emit('decision', { decision, context, durationMs: performance.now() - startedAt })
+    return decision
   }
 
   #createHandler(): StandaloneHandler {

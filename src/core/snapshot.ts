@@ -21,8 +21,8 @@ export type Snapshot = ReadonlyMap<string, CompiledRuleSet>
 export interface CompiledRuleSet {
   readonly ruleSet: RuleSet
   readonly rules: ReadonlyMap<string, CompiledRule>
-  /** What a request is to be charged for. */
-  demands(context: RequestContext, permits: number): Demands
+  /** What a request is to be charged for; or why it cannot be charged at all. */
+  demands(context: RequestContext, permits: number): readonly Demand[] | MissingKey
 }
 
 export interface CompiledRule {
@@ -32,10 +32,13 @@ export interface CompiledRule {
   readonly patience: number
 }
 
-export interface Demands {
-  readonly demands: readonly Demand[]
-  /** The first rule that refuses requests without its identity, if this is one. */
-  readonly missingKey: Rule | undefined
+/** A rule that refuses requests without its identity, for a request that is one. */
+export class MissingKey {
+  readonly rule: Rule
+
+  constructor(rule: Rule) {
+    this.rule = rule
+  }
 }
 
 /** Who shares a bucket when there is nobody to name. */
@@ -58,12 +61,12 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
         const compiled = rules.get(match.rule.id) as CompiledRule
         const key = compiled.keyOf(matchedContext(context, match)) ?? missingKey(match.rule)
         if (key === undefined) continue
-        if (key === denied) return { demands: [], missingKey: match.rule }
+        if (key === denied) return new MissingKey(match.rule)
         demands.push(demandOf(compiled, key, permits))
         // A shadow only watches, so the rule after it is still the first that counts.
         if (onlyFirst && match.rule.mode === 'ENFORCE') break
       }
-      return { demands, missingKey: undefined }
+      return demands
     },
   }
 }

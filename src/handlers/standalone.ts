@@ -7,7 +7,7 @@ import { checkPermits } from '../core/permits.js'
 import { RateLimiter } from '../core/rate-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { Band, OnStoreFailure } from '../core/rule.js'
-import type { CompiledRuleSet, Snapshot } from '../core/snapshot.js'
+import { type CompiledRuleSet, MissingKey, type Snapshot } from '../core/snapshot.js'
 import type { WaitingRoom } from '../core/waiting-room.js'
 
 export interface StandaloneOptions {
@@ -29,6 +29,8 @@ export interface StandaloneOptions {
   readonly onStoreAnswer?: () => void
 }
 
+const noOptions: CheckOptions = Object.freeze({})
+
 /** How soon to come back when the store is down and the rule refuses without it. */
 const retryAfterFailureMs = 1_000
 
@@ -45,14 +47,14 @@ export class StandaloneHandler implements Handler {
     this.#local = new RateLimiter(options.localStore, options.room, { degraded: true })
   }
 
-  async check(context: RequestContext, options: CheckOptions = {}): Promise<Decision> {
+  async check(context: RequestContext, options: CheckOptions = noOptions): Promise<Decision> {
     const permits = checkPermits(options.permits ?? 1)
     const ruleSet = this.#ruleSet(options.ruleSetId)
     if (ruleSet === undefined) return this.#uncovered('NO_RULE_SET', options.ruleSetId ?? null)
     const { id } = ruleSet.ruleSet
-    const { demands, missingKey } = ruleSet.demands(context, permits)
-    if (missingKey !== undefined)
-      return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId: id, ruleId: missingKey.id })
+    const demands = ruleSet.demands(context, permits)
+    if (demands instanceof MissingKey)
+      return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId: id, ruleId: demands.rule.id })
     if (demands.length === 0) return this.#uncovered('NO_RULE', id)
     if (this.#limiter.isSync) return this.#limiter.decideSync(id, demands, options)
     options.signal?.throwIfAborted()
@@ -68,7 +70,8 @@ export class StandaloneHandler implements Handler {
 
   async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {
     const permits = checkPermits(options.permits ?? 1)
-    const demands = this.#ruleSet(options.ruleSetId)?.demands(context, permits).demands ?? []
+    const demands = this.#ruleSet(options.ruleSetId)?.demands(context, permits) ?? []
+    if (demands instanceof MissingKey) return
     await this.#limiter.refund(demands.map(({ group, key, permits }) => ({ group, key, permits })))
   }
 

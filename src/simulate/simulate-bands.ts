@@ -2,7 +2,7 @@
  * Several limits over the same arrivals, each on its own. Time is the arrivals': a day of traffic takes as long as its
  * decisions take.
  */
-import { createBuckets } from '../algorithms/index.js'
+import { createBuckets, Rows } from '../algorithms/index.js'
 import { newStep } from '../core/algorithm.js'
 import { ticksPerMs } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
@@ -87,7 +87,7 @@ function createMeters(bands: readonly Band[], startAt: number, window: number) {
 
 /** One bucket under one band; everything counts against it. */
 function createLimiter(band: Band, meter: Meter): Limiter {
-  const buckets = createBuckets(band)
+  const buckets = createBuckets(band, new Rows())
   const step = newStep()
   return {
     band,

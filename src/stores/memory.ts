@@ -37,6 +37,7 @@ class Memory implements MemoryStore {
   readonly #tables: RuleTables
   readonly #clock: Clock
   /** What the running decision needs, reused by the next: where each identity lives, what each band says, the result. */
+  readonly #tableOf: RuleTable[] = []
   readonly #slots: number[] = []
   readonly #steps: Step[] = [newStep()]
   readonly #look = newStep()
@@ -65,6 +66,7 @@ class Memory implements MemoryStore {
       const demand = demands[i] as Demand
       const table = this.#tables.of(demand.group)
       const slot = table.slotOf(demand.key) ?? none
+      this.#tableOf[i] = table
       this.#slots[i] = slot
       if (slot === none && demand.key !== overflowKey) strangers += 1
       if (!this.#step(table, slot, demand, first, now) && !demand.shadow) granted = false
@@ -75,9 +77,9 @@ class Memory implements MemoryStore {
     first = 0
     for (let i = 0; i < demands.length; i++) {
       const demand = demands[i] as Demand
-      const slot = this.#slots[i] as number
-      if (granted && !peek && this.#allAllow(first, demand)) this.#write(demand, slot, first)
-      else this.#leave(demand, slot, first, now, granted && this.#allAllow(first, demand))
+      const charged = granted && (!demand.shadow || this.#allAllow(first, demand))
+      if (charged && !peek) this.#write(demand, i, first)
+      else this.#leave(demand, i, first, now, charged)
       first += demand.group.bands.length
     }
     this.#result.granted = granted
@@ -116,9 +118,14 @@ class Memory implements MemoryStore {
     return true
   }
 
-  #write(demand: Demand, known: number, first: number): void {
-    const table = this.#tables.of(demand.group)
-    const slot = known === none ? this.#tables.add(table, demand.key) : known
+  #write(demand: Demand, index: number, first: number): void {
+    let table = this.#tableOf[index] as RuleTable
+    let slot = this.#slots[index] as number
+    if (slot === none) {
+      // Making room may have let go of a table that had become empty.
+      table = this.#tables.of(demand.group)
+      slot = this.#tables.add(table, demand.key)
+    }
     for (let i = 0; i < demand.group.bands.length; i++) table.write(i, slot, this.#steps[first + i] as Step)
   }
 
@@ -126,8 +133,9 @@ class Memory implements MemoryStore {
    * Charges nothing. A band that would have allowed is reported as it stands, unless its answer is to be kept for a peek;
    * and if time has stepped back, the bucket moves along.
    */
-  #leave(demand: Demand, slot: number, first: number, now: number, keep: boolean): void {
-    const table = this.#tables.of(demand.group)
+  #leave(demand: Demand, index: number, first: number, now: number, keep: boolean): void {
+    const table = this.#tableOf[index] as RuleTable
+    const slot = this.#slots[index] as number
     for (let i = 0; i < demand.group.bands.length; i++) {
       const step = this.#steps[first + i] as Step
       if (!step.allowed && !step.changes) continue

@@ -1,4 +1,4 @@
-import { createBuckets } from '../algorithms/index.js'
+import { createBuckets, Rows } from '../algorithms/index.js'
 import type { Buckets, Step } from '../core/algorithm.js'
 import type { BucketGroup } from '../core/bucket-store.js'
 import type { Band } from '../core/rule.js'
@@ -12,6 +12,7 @@ export class RuleTable {
   /** Set when the table was empty and has been let go; whoever still holds it must look again. */
   dropped = false
   readonly #slots = new Map<string, number>()
+  readonly #rows = new Rows()
   readonly #freed: number[] = []
   /** By label and algorithm, so that an edited rule finds the levels of the bands it kept. */
   readonly #kept = new Map<string, Buckets>()
@@ -34,7 +35,7 @@ export class RuleTable {
     this.#bands = group.bands
     this.#buckets = group.bands.map((band) => {
       const name = JSON.stringify([band.label, band.algorithm, band.refill])
-      const buckets = this.#kept.get(name) ?? createBuckets(band)
+      const buckets = this.#kept.get(name) ?? createBuckets(band, this.#rows)
       this.#kept.set(name, buckets)
       return buckets
     })
