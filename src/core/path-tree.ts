@@ -4,8 +4,14 @@ import { matchesGlob } from './segment-glob.js'
 /** Every leaf whose pattern matches a normalised path, each once. */
 export type FindLeaves<Leaf> = (path: string) => readonly Leaf[]
 
-/** A pattern, different from all others, and what it leads to. */
-export interface Entry<Leaf> {
+/** What a pattern leads to. A leaf is the tail itself, since one object is found faster than two. */
+export interface TreeLeaf {
+  /** What is left of the only pattern that leads here; set by the tree, if the pattern shares its end with no other. */
+  tail: readonly PatternSegment[] | undefined
+}
+
+/** A pattern, different from all others, and its leaf. */
+export interface Entry<Leaf extends TreeLeaf> {
   readonly segments: readonly PatternSegment[]
   readonly leaf: Leaf
 }
@@ -15,7 +21,7 @@ export interface Entry<Leaf> {
  * many there are. It branches only where patterns differ: what is left of a single pattern is kept as a tail, and equal
  * tails are kept once. A request among thousands of rules then touches little memory that no other request does.
  */
-export function compilePathTree<Leaf>(entries: readonly Entry<Leaf>[]): FindLeaves<Leaf> {
+export function compilePathTree<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[]): FindLeaves<Leaf> {
   const root = branchOf(entries, 0, false, new Map())
   return (path) => {
     const walk: Walk<Leaf> = { path, found: [], passed: undefined }
@@ -24,9 +30,10 @@ export function compilePathTree<Leaf>(entries: readonly Entry<Leaf>[]): FindLeav
   }
 }
 
-type Branch<Leaf> = Node<Leaf> | Tail<Leaf>
+/** A leaf is a branch by itself if it has a tail. */
+type Branch<Leaf extends TreeLeaf> = Node<Leaf> | Leaf
 
-interface Node<Leaf> {
+interface Node<Leaf extends TreeLeaf> {
   readonly tail: undefined
   readonly literals: ReadonlyMap<string, Branch<Leaf>>
   readonly globs: ReadonlyMap<string, Branch<Leaf>>
@@ -41,15 +48,9 @@ interface Node<Leaf> {
   readonly repeats: boolean
 }
 
-/** All that is left of the only pattern that leads here. */
-interface Tail<Leaf> {
-  readonly tail: readonly PatternSegment[]
-  readonly leaf: Leaf
-}
-
 type SharedTails = Map<string, readonly PatternSegment[]>
 
-function branchOf<Leaf>(
+function branchOf<Leaf extends TreeLeaf>(
   entries: readonly Entry<Leaf>[],
   depth: number,
   repeats: boolean,
@@ -59,7 +60,10 @@ function branchOf<Leaf>(
   if (only && entries.length === 1) {
     const tail = only.segments.slice(depth)
     // Where a path comes by several times, a `**` is left to the nodes, which know that once is enough.
-    if (!repeats || tail.every(({ kind }) => kind !== 'deep')) return { tail: shared(tails, tail), leaf: only.leaf }
+    if (!repeats || tail.every(({ kind }) => kind !== 'deep')) {
+      only.leaf.tail = shared(tails, tail)
+      return only.leaf
+    }
   }
   const branchesOf = (kind: PatternSegment['kind']) =>
     new Map(
@@ -90,7 +94,11 @@ function shared(tails: SharedTails, tail: readonly PatternSegment[]): readonly P
 }
 
 /** The entries that go on with a segment of this kind. A `**` at the very end is a leaf of its node, not a branch. */
-function groupByText<Leaf>(entries: readonly Entry<Leaf>[], depth: number, kind: PatternSegment['kind']) {
+function groupByText<Leaf extends TreeLeaf>(
+  entries: readonly Entry<Leaf>[],
+  depth: number,
+  kind: PatternSegment['kind'],
+) {
   const groups = new Map<string, Entry<Leaf>[]>()
   for (const entry of entries) {
     const segment = entry.segments[depth]
@@ -102,36 +110,37 @@ function groupByText<Leaf>(entries: readonly Entry<Leaf>[], depth: number, kind:
   return groups
 }
 
-interface Walk<Leaf> {
+interface Walk<Leaf extends TreeLeaf> {
   readonly path: string
   readonly found: Leaf[]
   passed: Set<Node<Leaf>> | undefined
 }
 
 /** Follows the path from the segment that starts at `start`; one past its end means that no segment is left. */
-function visit<Leaf>(walk: Walk<Leaf>, from: Branch<Leaf>, start: number): void {
+function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, start: number): void {
   const { path } = walk
   let branch: Branch<Leaf> | undefined = from
   let at = start
   while (branch) {
     if (branch.tail) {
-      if (matchesFrom(branch.tail, path, at)) walk.found.push(branch.leaf)
+      if (matchesFrom(branch.tail, path, at)) walk.found.push(branch as Leaf)
       return
     }
-    if (branch.below !== undefined || branch.deep) descend(walk, branch, at)
+    const node = branch as Node<Leaf>
+    if (node.below !== undefined || node.deep) descend(walk, node, at)
     if (at > path.length) {
-      if (branch.leaf !== undefined) walk.found.push(branch.leaf)
+      if (node.leaf !== undefined) walk.found.push(node.leaf)
       return
     }
     const end = segmentEnd(path, at)
     const segment = path.slice(at, end)
     at = end + 1
-    if (branch.globs.size > 0) {
-      for (const [glob, child] of branch.globs) if (matchesGlob(glob, segment)) visit(walk, child, at)
+    if (node.globs.size > 0) {
+      for (const [glob, child] of node.globs) if (matchesGlob(glob, segment)) visit(walk, child, at)
     }
-    const literal: Branch<Leaf> | undefined = branch.literals.get(segment)
-    if (literal && branch.any) visit(walk, branch.any, at)
-    branch = literal ?? branch.any
+    const literal = node.literals.get(segment)
+    if (literal && node.any) visit(walk, node.any, at)
+    branch = literal ?? node.any
   }
 }
 
@@ -139,7 +148,7 @@ function visit<Leaf>(walk: Walk<Leaf>, from: Branch<Leaf>, start: number): void 
  * Once per node is enough, even if the path comes by again: the first time is the earliest, and `**` reaches from there
  * to the end. This keeps any number of `**` at (nodes × segments) steps.
  */
-function descend<Leaf>(walk: Walk<Leaf>, node: Node<Leaf>, start: number): void {
+function descend<Leaf extends TreeLeaf>(walk: Walk<Leaf>, node: Node<Leaf>, start: number): void {
   if (node.repeats) {
     walk.passed ??= new Set()
     if (walk.passed.has(node)) return

@@ -1,6 +1,7 @@
 import { compileConditions, type Predicate } from './condition.js'
 import { type ConditionFile, indexConditions, lookUp } from './condition-index.js'
 import { type Captures, capturedFrom } from './path-pattern.js'
+import type { TreeLeaf } from './path-tree.js'
 import type { RequestContext } from './request-context.js'
 import type { Condition } from './rule.js'
 import type { Match } from './rule-matcher.js'
@@ -32,7 +33,7 @@ export interface Answer {
 }
 
 /** The rules of one path and one list of methods, in order. */
-export interface Leaf extends Answer {
+export interface Leaf extends Answer, TreeLeaf {
   /** Undefined for any method. */
   readonly methods: ReadonlySet<string> | undefined
   readonly files: readonly ConditionFile<Answer>[] | undefined
@@ -52,7 +53,7 @@ export function compileLeaf(
   }))
   const { ready, candidates } = compileAnswer(others)
   // Spelt out: objects made by spreading may each get a hidden class of their own, which makes reading them slow.
-  return { ready, candidates, methods, files: filed.length === 0 ? undefined : filed, next }
+  return { tail: undefined, methods, ready, files: filed.length === 0 ? undefined : filed, next, candidates }
 }
 
 const none: readonly never[] = Object.freeze([])
