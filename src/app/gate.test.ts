@@ -1,0 +1,325 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { RuleInput, RuleSetInput } from '../rules/input.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { createFluxGate } from './create-flux-gate.js'
+import type { GateEvents } from './gate-events.js'
+import type { FluxGateOptions } from './gate-options.js'
+
+const start = 1_800_000_000_000
+
+const rule = (id: string, capacity: number, given: Partial<RuleInput> = {}): RuleInput => ({
+  id,
+  bands: [{ capacity, window: '1m' }],
+  ...given,
+})
+
+const gateOf = (rules: readonly RuleInput[], given: Partial<RuleSetInput> & Partial<FluxGateOptions> = {}) => {
+  const { strategy, ...options } = given
+  const set: RuleSetInput = { id: 'api', rules, ...(strategy && { strategy }) }
+  return createFluxGate({ rules: set, clock: manualClock(start), ...options })
+}
+
+describe('which rules apply', () => {
+  it('all that match, together: the tightest speaks', async () => {
+    const gate = await gateOf([rule('wide', 100), rule('narrow', 3)])
+    expect(await gate.check({ clientIp: '10.0.0.1' })).toMatchObject({
+      allowed: true,
+      ruleSetId: 'api',
+      ruleId: 'narrow',
+      remaining: 2,
+      bands: [{ ruleId: 'narrow' }, { ruleId: 'wide', remaining: 99 }],
+    })
+  })
+
+  it('of a refusal the band that must wait longest speaks, and nothing is charged', async () => {
+    const gate = await gateOf([rule('minute', 2), rule('hour', 2, { bands: [{ capacity: 2, window: '1h' }] })])
+    const context = { clientIp: '10.0.0.1' }
+    for (let i = 0; i < 2; i++) await gate.check(context)
+    expect(await gate.check(context)).toMatchObject({ allowed: false, ruleId: 'hour', retryAfterMs: 1_800_000 })
+    expect((await gate.check({ clientIp: '10.0.0.2' })).allowed).toBe(true)
+  })
+
+  it('with strategy first only the one with the highest priority', async () => {
+    const gate = await gateOf(
+      [rule('plan', 1), rule('premium', 100, { priority: 10, when: { 'attributes.tier': 'premium' } })],
+      { strategy: 'first' },
+    )
+    const decide = (tier: string) => gate.check({ clientIp: '10.0.0.1', attributes: { tier } })
+    expect((await decide('premium')).bands.map(({ ruleId }) => ruleId)).toEqual(['premium'])
+    expect((await decide('free')).bands.map(({ ruleId }) => ruleId)).toEqual(['plan'])
+  })
+
+  it('with strategy first a shadow, or a rule skipped for want of a key, does not stand in for the next', async () => {
+    const gate = await gateOf(
+      [
+        rule('trial', 1, { priority: 3, mode: 'SHADOW' }),
+        rule('user', 5, { priority: 2, limitScope: 'USER_ID', onMissingKey: 'SKIP' }),
+        rule('rest', 2, { priority: 1 }),
+      ],
+      { strategy: 'first' },
+    )
+    const { bands, ruleId } = await gate.check({ clientIp: '10.0.0.1' })
+    expect(bands.map((band) => band.ruleId)).toEqual(['trial', 'rest'])
+    expect(ruleId).toBe('rest')
+  })
+
+  it.each(['/api/users', '/api//users', '/api/./users', '/api/users/', '/api/%75sers'])(
+    '%s is no way around a limit',
+    async (path) => {
+      const gate = await gateOf([rule('users', 1, { path: '/api/users' })])
+      await gate.check({ clientIp: '10.0.0.1', path: '/api/users' })
+      expect((await gate.check({ clientIp: '10.0.0.1', path })).allowed).toBe(false)
+    },
+  )
+
+  it('says so when no rule, or no rule set, covers a request', async () => {
+    const gate = await gateOf([rule('api', 1, { path: '/api/**' })])
+    expect(await gate.check({ path: '/' })).toMatchObject({
+      allowed: true,
+      reason: 'NO_RULE',
+      remaining: -1,
+      ruleId: null,
+    })
+    expect(await gate.check({}, { ruleSetId: 'nope' })).toMatchObject({
+      allowed: true,
+      reason: 'NO_RULE_SET',
+      ruleSetId: 'nope',
+    })
+    const strict = await gateOf([rule('api', 1, { path: '/api/**' })], { missingRuleBehavior: 'DENY' })
+    expect(await strict.check({ path: '/' })).toMatchObject({ allowed: false, reason: 'NO_RULE', retryAfterMs: null })
+    expect(await strict.check({}, { ruleSetId: 'nope' })).toMatchObject({ allowed: false, reason: 'NO_RULE_SET' })
+  })
+})
+
+describe('whom a request counts against', () => {
+  it.each([
+    ['GLOBAL', {}, {}, false],
+    ['IP', { clientIp: '10.0.0.1' }, { clientIp: '10.0.0.2' }, true],
+    ['IP', { clientIp: '2001:db8:0:1::1' }, { clientIp: '2001:db8:0:ff::2' }, false],
+    ['IP', { clientIp: '::ffff:1.2.3.4' }, { clientIp: '1.2.3.4' }, false],
+    ['USER_ID', { userId: 'a' }, { userId: 'b' }, true],
+    ['API_KEY', { apiKey: 'a' }, { apiKey: 'b' }, true],
+  ] as const)('%s: %o and %o', async (limitScope, first, second, apart) => {
+    const gate = await gateOf([rule('rule', 1, { limitScope })])
+    await gate.check(first)
+    expect((await gate.check(second)).allowed).toBe(apart)
+  })
+
+  it('composite fields without collisions, custom fields, and resolvers by name', async () => {
+    const gate = await gateOf(
+      [
+        rule('pair', 1, { path: '/pair', limitScope: 'COMPOSITE', compositeKeyFields: ['USER_ID', 'attributes.org'] }),
+        rule('field', 1, { path: '/field/{id}', limitScope: 'CUSTOM', keyField: 'path.id' }),
+        rule('named', 1, { path: '/named', limitScope: 'CUSTOM', keyResolver: 'tenant' }),
+      ],
+      { keyResolvers: { tenant: (_rule, { headers }) => headers?.['x-tenant']?.toString() } },
+    )
+    const decide = async (context: object): Promise<boolean> => (await gate.check(context)).allowed
+    expect(await decide({ path: '/pair', userId: 'a:b', attributes: { org: 'c' } })).toBe(true)
+    expect(await decide({ path: '/pair', userId: 'a', attributes: { org: 'b:c' } })).toBe(true)
+    expect(await decide({ path: '/field/7' })).toBe(true)
+    expect(await decide({ path: '/field/8' })).toBe(true)
+    expect(await decide({ path: '/field/7' })).toBe(false)
+    expect(await decide({ path: '/named', headers: { 'x-tenant': 'one' } })).toBe(true)
+    expect(await decide({ path: '/named', headers: { 'x-tenant': 'one' } })).toBe(false)
+  })
+
+  it('a resolver nobody registered is a mistake in the rules', async () => {
+    const gate = gateOf([rule('named', 1, { limitScope: 'CUSTOM', keyResolver: 'tenant' })])
+    await expect(gate).rejects.toMatchObject({
+      code: 'FLUXGATE_RULES_INVALID',
+      errors: [{ path: 'ruleSets[0].rules[0].keyResolver' }],
+    })
+  })
+
+  it('without an identity: shared, skipped or refused', async () => {
+    const decide = async (onMissingKey: 'ANONYMOUS' | 'SKIP' | 'DENY') => {
+      const gate = await gateOf([rule('user', 1, { limitScope: 'USER_ID', onMissingKey })])
+      await gate.check({})
+      return gate.check({})
+    }
+    expect(await decide('ANONYMOUS')).toMatchObject({ allowed: false, reason: 'LIMITED', key: 'anonymous' })
+    expect(await decide('SKIP')).toMatchObject({ allowed: true, reason: 'NO_RULE' })
+    expect(await decide('DENY')).toMatchObject({
+      allowed: false,
+      reason: 'MISSING_KEY',
+      ruleId: 'user',
+      retryAfterMs: null,
+    })
+  })
+})
+
+describe('shadow rules', () => {
+  it('are counted and reported, and never refuse', async () => {
+    const gate = await gateOf([rule('trial', 1, { mode: 'SHADOW' })])
+    expect(await gate.check({})).toMatchObject({ allowed: true, reason: 'ALLOWED', remaining: -1, ruleId: null })
+    expect((await gate.check({})).bands).toMatchObject([
+      { ruleId: 'trial', shadow: true, allowed: false, retryAfterMs: 60_000 },
+    ])
+    expect((await gate.check({})).allowed).toBe(true)
+  })
+})
+
+describe('permits, peek, refund and reset', () => {
+  it('work by context as they do by key', async () => {
+    const gate = await gateOf([rule('rule', 10, { permits: 2 })])
+    const context = { clientIp: '10.0.0.1' }
+    expect((await gate.check(context, { permits: 3 })).remaining).toBe(4)
+    expect((await gate.check(context, { peek: true })).remaining).toBe(2)
+    await gate.refund(context, { permits: 2 })
+    expect((await gate.check(context, { peek: true })).remaining).toBe(6)
+    await gate.reset({ ruleSetId: 'api', ruleId: 'rule', key: '10.0.0.1' })
+    expect((await gate.check(context, { peek: true })).remaining).toBe(8)
+    await expect(gate.check(context, { permits: 0 })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+  })
+
+  it('a reset of a rule leaves others alone', async () => {
+    const gate = await gateOf([rule('one', 1, { path: '/one' }), rule('two', 1, { path: '/two' })])
+    for (const path of ['/one', '/two']) await gate.check({ path })
+    await gate.reset({ ruleSetId: 'api', ruleId: 'one' })
+    expect((await gate.check({ path: '/one' })).allowed).toBe(true)
+    expect((await gate.check({ path: '/two' })).allowed).toBe(false)
+    await gate.reset({ ruleSetId: 'api' })
+    expect((await gate.check({ path: '/two' })).allowed).toBe(true)
+    await expect(gate.reset({ ruleSetId: 'api', ruleId: 'three' })).rejects.toThrow(/no rule "three"/)
+  })
+})
+
+describe('waiting', () => {
+  it('answers with a delay; an abort before it is over gives the permits back', async () => {
+    const clock = manualClock(start)
+    const gate = await gateOf([rule('rule', 1, { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 60_000 })], { clock })
+    await gate.check({})
+    const controller = new AbortController()
+    expect(await gate.check({}, { signal: controller.signal })).toMatchObject({ allowed: true, delayMs: 60_000 })
+    expect((await gate.health()).waiting).toBe(1)
+    expect((await gate.check({})).allowed).toBe(false)
+    controller.abort()
+    expect((await gate.health()).waiting).toBe(0)
+    expect(await gate.check({})).toMatchObject({ allowed: true, delayMs: 60_000 })
+    clock.advance(60_000)
+    expect((await gate.health()).waiting).toBe(0)
+  })
+
+  it('refuses the one that maxConcurrentWaits has no place for', async () => {
+    const gate = await gateOf([rule('rule', 1, { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 600_000 })], {
+      waitForRefill: { maxConcurrentWaits: 2 },
+    })
+    const decisions = []
+    for (let i = 0; i < 4; i++) decisions.push((await gate.check({})).allowed)
+    expect(decisions).toEqual([true, true, true, false])
+    await gate.close()
+  })
+
+  it('refuses a leaky request that has no place to be held, and charges nothing', async () => {
+    const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET' })
+    const gate = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 1 } })
+    const decisions = []
+    for (let i = 0; i < 3; i++) decisions.push(await gate.check({}))
+    expect(decisions.map(({ allowed, delayMs }) => [allowed, delayMs])).toEqual([
+      [true, 0],
+      [true, 600],
+      [false, 0],
+    ])
+    expect(decisions[2]?.retryAfterMs).toBe(600)
+    await gate.close()
+  })
+})
+
+describe('rules in a file', () => {
+  const text = (capacity: number | string): string =>
+    `id: api\nrules:\n  - id: rule\n    bands: [{ capacity: ${capacity}, window: 1h }]\n`
+
+  it('take effect when the file is edited; a broken edit keeps the old ones and says so', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'fluxgate-'))
+    const path = join(folder, 'rules.yaml')
+    await writeFile(path, text(1))
+    const gate = await createFluxGate({ rules: path })
+    try {
+      const reloads: GateEvents['reload'][] = []
+      let heard = (): void => {}
+      gate.on('reload', (event) => {
+        reloads.push(event)
+        heard()
+      })
+      const edit = async (content: string): Promise<GateEvents['reload'] | undefined> => {
+        const next = new Promise<void>((resolve) => {
+          heard = resolve
+        })
+        await writeFile(`${path}.new`, content)
+        await rename(`${path}.new`, path)
+        await next
+        return reloads.at(-1)
+      }
+      await gate.check({})
+      expect((await gate.check({})).allowed).toBe(false)
+      expect(await edit(text(5))).toEqual({ changed: true, error: null })
+      expect(await gate.check({})).toMatchObject({ allowed: true, limit: 5, remaining: 4 })
+      expect(await edit(text('lots'))).toMatchObject({ changed: false, error: { code: 'FLUXGATE_RULES_INVALID' } })
+      expect(await gate.check({})).toMatchObject({ allowed: true, limit: 5, remaining: 3 })
+      expect(await gate.health()).toMatchObject({
+        status: 'DEGRADED',
+        rules: { status: 'STALE', reload: 'WATCH', error: expect.stringContaining('capacity') },
+      })
+      await expect(gate.reload()).rejects.toMatchObject({ code: 'FLUXGATE_RULES_INVALID' })
+      expect(await edit(text(5))).toEqual({ changed: false, error: null })
+      expect((await gate.health()).status).toBe('UP')
+      expect(await gate.check({})).toMatchObject({ limit: 5, remaining: 2 })
+    } finally {
+      await gate.close()
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('keep the levels of an edited rule when resetBucketsOnReload is off, clamped to the new capacity', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'fluxgate-'))
+    const path = join(folder, 'rules.yaml')
+    const clock = manualClock(start)
+    const labelled = (capacity: number): string => text(capacity).replace('{ ', '{ label: hour, ')
+    const leftAfter = async (resetBucketsOnReload: boolean): Promise<number> => {
+      await writeFile(path, labelled(10))
+      const gate = await createFluxGate({ rules: path, clock, reload: { strategy: 'NONE', resetBucketsOnReload } })
+      await gate.check({}, { permits: 8 })
+      await writeFile(path, labelled(5))
+      await gate.reload()
+      const { remaining } = await gate.check({}, { peek: true })
+      await gate.close()
+      return remaining
+    }
+    expect(await leftAfter(true)).toBe(4)
+    expect(await leftAfter(false)).toBe(1)
+    await rm(folder, { recursive: true })
+  })
+
+  it('that are missing are an error that says what to do', async () => {
+    await expect(createFluxGate({ rules: '/nowhere/rules.yaml' })).rejects.toMatchObject({
+      code: 'FLUXGATE_RULES_UNREADABLE',
+      message: expect.stringContaining('/nowhere/rules.yaml'),
+    })
+    await expect(createFluxGate({})).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
+    await expect(createFluxGate({ rules: [], store: 'disk' })).rejects.toThrow(/allowed: "memory"/)
+  })
+})
+
+describe('events and close', () => {
+  it('tells of each decision until the listener is taken away', async () => {
+    const gate = await gateOf([rule('rule', 1)])
+    const heard: boolean[] = []
+    const stop = gate.on('decision', ({ decision }) => heard.push(decision.allowed))
+    await gate.check({})
+    await gate.check({})
+    stop()
+    await gate.check({})
+    expect(heard).toEqual([true, false])
+  })
+
+  it('refuses to be used after close, which may be called twice', async () => {
+    const gate = await gateOf([rule('rule', 1)])
+    await gate.close()
+    await gate.close()
+    await expect(gate.check({})).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+  })
+})
