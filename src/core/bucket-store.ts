@@ -27,6 +27,13 @@ export interface Demand {
   readonly shadow: boolean
 }
 
+/** How many bands a decision is about. */
+export function bandCount(demands: readonly Demand[]): number {
+  let count = 0
+  for (let i = 0; i < demands.length; i++) count += (demands[i] as Demand).group.bands.length
+  return count
+}
+
 /** What one band said, after the decision: charged if all was granted, as it was if not. */
 export type BandResult = Readonly<Pick<Step, 'allowed' | 'delay' | 'retryAfter' | 'remaining' | 'resetAt'>>
 

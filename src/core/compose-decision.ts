@@ -1,4 +1,4 @@
-import type { BandResult, ChargeResult, Demand } from './bucket-store.js'
+import { type BandResult, bandCount, type ChargeResult, type Demand } from './bucket-store.js'
 import { ticksPerMs } from './clock.js'
 import type { BandDecision, Decision, Reason } from './decision.js'
 
@@ -20,16 +20,16 @@ export function composeDecision(
       ? decisionOf(ruleSetId, result, undefined, first, [band], 0, degraded)
       : decisionOf(ruleSetId, result, band, first, [band], said.delay, degraded)
   }
-  const bands: BandDecision[] = []
+  const bands: BandDecision[] = new Array(bandCount(demands))
   let speaker: BandDecision | undefined
   let speaking = first
   let delay = 0
   let index = 0
   for (const demand of demands) {
     for (let i = 0; i < demand.group.bands.length; i++) {
-      const said = result.bands[index++] as BandResult
+      const said = result.bands[index] as BandResult
       const band = bandDecision(demand, i, said)
-      bands.push(band)
+      bands[index++] = band
       if (demand.shadow) continue
       if (said.delay > delay) delay = said.delay
       if (speaker === undefined || (result.granted ? isTighter(band, speaker) : isLaterAllowed(band, speaker))) {

@@ -6,21 +6,16 @@ import type { RequestContext } from './request-context.js'
 import type { Condition } from './rule.js'
 import type { Match } from './rule-matcher.js'
 
-/** A match that knows its place in the order of all rules. */
-export interface RankedMatch extends Match {
-  readonly rank: number
-}
-
 /** A rule on its way into a leaf, with the conditions that are still to be asked. */
 export interface Draft {
   /** What the rule answers, unless it captures something. */
-  readonly match: RankedMatch
+  readonly match: Match
   readonly captures: Captures | undefined
   readonly when: readonly Condition[]
 }
 
 interface Candidate {
-  readonly match: RankedMatch
+  readonly match: Match
   readonly captures: Captures | undefined
   readonly holds: Predicate | undefined
 }
@@ -28,7 +23,7 @@ interface Candidate {
 /** Rules that a request has reached. */
 export interface Answer {
   /** The matches, when they are the same for every request. */
-  readonly ready: readonly RankedMatch[] | undefined
+  readonly ready: readonly Match[] | undefined
   readonly candidates: readonly Candidate[]
 }
 
@@ -76,12 +71,21 @@ export function addAnswers(leaf: Leaf, context: RequestContext, answers: Answer[
   }
 }
 
+/** The whole answer of a leaf that says the same to every request it lets through; undefined if it takes more. */
+export function readyAnswer(
+  { methods, ready, files, next }: Leaf,
+  { method }: RequestContext,
+): readonly Match[] | undefined {
+  if (next !== undefined || files !== undefined) return undefined
+  return methods === undefined || allows(methods, method) ? ready : none
+}
+
 function allows(methods: ReadonlySet<string>, method: string | undefined): boolean {
   return method !== undefined && (methods.has(method) || methods.has(method.toUpperCase()))
 }
 
 /** Adds those matches of an answer that hold. */
-export function addMatches(answer: Answer, context: RequestContext, path: string, matches: RankedMatch[]): void {
+export function addMatches(answer: Answer, context: RequestContext, path: string, matches: Match[]): void {
   if (answer.ready) {
     for (const match of answer.ready) matches.push(match)
     return
@@ -89,6 +93,6 @@ export function addMatches(answer: Answer, context: RequestContext, path: string
   for (const { match, captures, holds } of answer.candidates) {
     const pathVariables = captures && capturedFrom(captures, path)
     if (holds && !holds(context, pathVariables)) continue
-    matches.push(pathVariables ? { rule: match.rule, pathVariables, rank: match.rank } : match)
+    matches.push(pathVariables ? { rule: match.rule, rank: match.rank, pathVariables } : match)
   }
 }

@@ -3,19 +3,13 @@ import { type Captures, compilePathPattern, type PathPattern, type PathVariables
 import { compilePathTree } from './path-tree.js'
 import type { RequestContext } from './request-context.js'
 import type { Rule, RuleSet } from './rule.js'
-import {
-  type Answer,
-  addAnswers,
-  addMatches,
-  compileLeaf,
-  type Draft,
-  type Leaf,
-  type RankedMatch,
-} from './rule-leaf.js'
+import { type Answer, addAnswers, addMatches, compileLeaf, type Draft, type Leaf, readyAnswer } from './rule-leaf.js'
 
 /** A rule that applies to a request, and what its `{name}` segments stand for there. */
 export interface Match {
   readonly rule: Rule
+  /** Its place among the enabled rules of the set, in the order of `compareRules`. */
+  readonly rank: number
   readonly pathVariables: PathVariables | undefined
 }
 
@@ -26,20 +20,27 @@ export interface RuleMatcher {
 
 /** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
 export function compileRules(ruleSet: RuleSet): RuleMatcher {
-  const find = compilePathTree(compileLeaves(ruleSet.rules.filter((rule) => rule.enabled).sort(compareRules)))
+  const find = compilePathTree(compileLeaves(rankedRules(ruleSet)))
   return {
     match(context) {
       const path = normalisePath(context.path)
+      const leaves = find(path)
+      const only = leaves.length === 1 ? readyAnswer(leaves[0] as Leaf, context) : undefined
+      if (only !== undefined) return only
       const answers: Answer[] = []
-      for (const leaf of find(path)) addAnswers(leaf, context, answers)
+      for (const leaf of leaves) addAnswers(leaf, context, answers)
       const [first] = answers
       if (first?.ready && answers.length === 1) return first.ready
-      const matches: RankedMatch[] = []
+      const matches: Match[] = []
       for (const answer of answers) addMatches(answer, context, path, matches)
       return inOrder(matches)
     },
   }
 }
+
+/** The rules that can match, by rank. */
+export const rankedRules = ({ rules }: RuleSet): readonly Rule[] =>
+  rules.filter((rule) => rule.enabled).sort(compareRules)
 
 /** Plain comparison of ids: the order must not depend on the machine's language. */
 export function compareRules(a: Rule, b: Rule): number {
@@ -64,7 +65,7 @@ function compileLeaves(rules: readonly Rule[]) {
     const methods = rule.methods.join(' ')
     getOrSet(methodSets, methods, () => new Set(rule.methods))
     getOrSet(byMethods, methods, (): Draft[] => []).push({
-      match: Object.freeze({ rule, pathVariables: undefined, rank }),
+      match: Object.freeze({ rule, rank, pathVariables: undefined }),
       captures: captures && getOrSet(captureLists, JSON.stringify(captures), () => captures),
       when: rule.when,
     })
@@ -85,17 +86,17 @@ function getOrSet<Value>(map: Map<string, Value>, key: string, create: () => Val
  * Sorted by rank, each once: a request with a list of values may have found a rule under several of them. Requests
  * match a few rules, and a few are sorted fastest by insertion.
  */
-function inOrder(matches: RankedMatch[]): readonly Match[] {
+function inOrder(matches: Match[]): readonly Match[] {
   if (matches.length > 16) matches.sort((a, b) => a.rank - b.rank)
   let repeated = false
   for (let i = 1; i < matches.length; i++) {
-    const match = matches[i] as RankedMatch
+    const match = matches[i] as Match
     let place = i
-    for (; place > 0 && (matches[place - 1] as RankedMatch).rank > match.rank; place--) {
-      matches[place] = matches[place - 1] as RankedMatch
+    for (; place > 0 && (matches[place - 1] as Match).rank > match.rank; place--) {
+      matches[place] = matches[place - 1] as Match
     }
     matches[place] = match
-    if (place > 0 && (matches[place - 1] as RankedMatch).rank === match.rank) repeated = true
+    if (place > 0 && (matches[place - 1] as Match).rank === match.rank) repeated = true
   }
   return repeated ? matches.filter((match, i) => match.rank !== matches[i - 1]?.rank) : matches
 }

@@ -1,5 +1,12 @@
 import { newStep, type Step } from '../core/algorithm.js'
-import type { BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
+import {
+  type BucketGroup,
+  type BucketStore,
+  bandCount,
+  type ChargeResult,
+  type Demand,
+  type Refund,
+} from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleTable } from './rule-table.js'
@@ -159,8 +166,4 @@ class Memory implements MemoryStore {
   #overflow(demands: readonly Demand[]): Demand[] {
     return demands.map((demand, i) => (this.#slots[i] === none ? { ...demand, key: overflowKey } : demand))
   }
-}
-
-function bandCount(demands: readonly Demand[]): number {
-  return demands.reduce((count, { group }) => count + group.bands.length, 0)
 }
