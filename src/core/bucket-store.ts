@@ -10,7 +10,17 @@ export interface BucketGroup {
   /** What one request costs; a bucket with less than this is refusing. */
   readonly permits: number
   readonly bands: readonly Band[]
+  /** Where a store may note what it has found out about this group. */
+  readonly memo: GroupMemo
 }
+
+/** One note, and whose it is: a group may be asked of several stores. */
+export interface GroupMemo {
+  owner: unknown
+  note: unknown
+}
+
+export const newMemo = (): GroupMemo => ({ owner: undefined, note: undefined })
 
 /** One rule's claim within a decision. */
 export interface Demand {

@@ -36,6 +36,9 @@ type Branch<Leaf extends TreeLeaf> = Node<Leaf> | Leaf
 interface Node<Leaf extends TreeLeaf> {
   readonly tail: undefined
   readonly literals: ReadonlyMap<string, Branch<Leaf>>
+  /** The text of the only literal, if there is just one: compared in place, it needs no copy of the segment. */
+  readonly onlyText: string | undefined
+  readonly onlyBranch: Branch<Leaf> | undefined
   readonly globs: ReadonlyMap<string, Branch<Leaf>>
   readonly any: Branch<Leaf> | undefined
   /** What follows a `**` here: tried from this segment of the path and from every later one. */
@@ -74,9 +77,13 @@ function branchOf<Leaf extends TreeLeaf>(
     )
   const endsAt = (end: number, kind?: PatternSegment['kind']) =>
     entries.find(({ segments }) => segments.length === end && segments[depth]?.kind === kind)?.leaf
+  const literals = branchesOf('literal')
+  const [onlyText, onlyBranch] = literals.size === 1 ? ([...literals][0] ?? []) : []
   return {
     tail: undefined,
-    literals: branchesOf('literal'),
+    literals,
+    onlyText,
+    onlyBranch,
     globs: branchesOf('glob'),
     any: branchesOf('any').get('*'),
     deep: branchesOf('deep').get('**'),
@@ -133,15 +140,22 @@ function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, star
       return
     }
     const end = segmentEnd(path, at)
-    const segment = path.slice(at, end)
+    const literal = literalAt(node, path, at, end)
+    const segmentStart = at
     at = end + 1
     if (node.globs.size > 0) {
+      const segment = path.slice(segmentStart, end)
       for (const [glob, child] of node.globs) if (matchesGlob(glob, segment)) visit(walk, child, at)
     }
-    const literal = node.literals.get(segment)
     if (literal && node.any) visit(walk, node.any, at)
     branch = literal ?? node.any
   }
+}
+
+function literalAt<Leaf extends TreeLeaf>(node: Node<Leaf>, path: string, start: number, end: number) {
+  const { onlyText } = node
+  if (onlyText === undefined) return node.literals.get(path.slice(start, end))
+  return end - start === onlyText.length && path.startsWith(onlyText, start) ? node.onlyBranch : undefined
 }
 
 /**

@@ -71,13 +71,16 @@ export function addAnswers(leaf: Leaf, context: RequestContext, answers: Answer[
   }
 }
 
-/** The whole answer of a leaf that says the same to every request it lets through; undefined if it takes more. */
-export function readyAnswer(
-  { methods, ready, files, next }: Leaf,
-  { method }: RequestContext,
-): readonly Match[] | undefined {
-  if (next !== undefined || files !== undefined) return undefined
-  return methods === undefined || allows(methods, method) ? ready : none
+/** The whole answer of a leaf, if it is one that is the same for every request; undefined if it takes more to tell. */
+export function readyAnswer(leaf: Leaf, { method }: RequestContext): readonly Match[] | undefined {
+  let answer: readonly Match[] = none
+  for (let one: Leaf | undefined = leaf; one; one = one.next) {
+    if (one.files) return undefined
+    if (one.methods && !allows(one.methods, method)) continue
+    if (one.ready === undefined || answer !== none) return undefined
+    answer = one.ready
+  }
+  return answer
 }
 
 function allows(methods: ReadonlySet<string>, method: string | undefined): boolean {

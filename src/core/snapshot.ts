@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { BucketGroup, Demand } from './bucket-store.js'
+import { type BucketGroup, type Demand, newMemo } from './bucket-store.js'
 import { ticksPerMs } from './clock.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
 import type { Rule, RuleSet } from './rule.js'
@@ -81,7 +81,7 @@ export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOpti
   const waitMs = rule.policy === 'WAIT_FOR_REFILL' ? (rule.maxWaitMs ?? options.maxWaitMs) : 0
   return {
     rule,
-    group: { ruleSetId, ruleId: rule.id, generation, permits: rule.permits, bands: rule.bands },
+    group: { ruleSetId, ruleId: rule.id, generation, permits: rule.permits, bands: rule.bands, memo: newMemo() },
     keyOf: compileKey(rule, options),
     patience: Math.floor(waitMs * ticksPerMs),
   }

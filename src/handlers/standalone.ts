@@ -1,4 +1,4 @@
-import type { BucketGroup, BucketStore, Demand } from '../core/bucket-store.js'
+import { type BucketGroup, type BucketStore, type Demand, newMemo } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { unmeteredDecision } from '../core/compose-decision.js'
 import type { Decision, Reason } from '../core/decision.js'
@@ -110,7 +110,7 @@ export class StandaloneHandler implements Handler {
     if (share === 1) return group
     let scaled = this.#shares.get(group)
     if (scaled === undefined) {
-      scaled = { ...group, bands: group.bands.map((band) => scaledBand(band, share)) }
+      scaled = { ...group, bands: group.bands.map((band) => scaledBand(band, share)), memo: newMemo() }
       this.#shares.set(group, scaled)
     }
     return scaled

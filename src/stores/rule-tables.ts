@@ -21,9 +21,6 @@ type Spare = (table: RuleTable, key: string) => boolean
 export class RuleTables {
   readonly #maxKeys: number
   readonly #byName = new Map<string, RuleTable>()
-  readonly #byGroup = new WeakMap<BucketGroup, RuleTable>()
-  #latestGroup: BucketGroup | undefined
-  #latest = new RuleTable('')
   readonly #scratch = newStep()
   #size = 0
   #hand: Iterator<[RuleTable, string]> | undefined
@@ -37,16 +34,13 @@ export class RuleTables {
   }
 
   of(group: BucketGroup): RuleTable {
-    if (group === this.#latestGroup && !this.#latest.dropped) return this.#latest
-    let table = this.#byGroup.get(group)
-    if (table === undefined || table.dropped) {
-      const name = JSON.stringify([group.ruleSetId, group.ruleId, group.generation])
-      table = this.#byName.get(name) ?? new RuleTable(name)
-      this.#byName.set(name, table)
-      this.#byGroup.set(group, table)
-    }
-    this.#latestGroup = group
-    this.#latest = table
+    const { memo } = group
+    if (memo.owner === this && !(memo.note as RuleTable).dropped) return (memo.note as RuleTable).bind(group)
+    const name = JSON.stringify([group.ruleSetId, group.ruleId, group.generation])
+    const table = this.#byName.get(name) ?? new RuleTable(name)
+    this.#byName.set(name, table)
+    memo.owner = this
+    memo.note = table
     return table.bind(group)
   }
 
