@@ -7,12 +7,15 @@
  */
 import type { Band } from '../core/rule.js'
 import { type CellAlgorithm, put } from './cells.js'
-import { carriedFraction, exactTicksUntil, type Level, refilled, ticksUntil } from './level.js'
+import { carriedFraction, exactTicksUntil, refill, ticksUntil } from './level.js'
 
 export const leakyBucket: CellAlgorithm = {
   /** A patience shorter than the queue refuses too: the caller would not wait for its turn. */
   step(cells, start, band, permits, now, patience, out) {
-    const { whole, fraction } = roomAt(cells, start, band, now)
+    const { next } = out
+    putRoom(next, cells, start, band, now)
+    const whole = next[0] as number
+    const fraction = next[1] as number
     const wait = waitFor(whole, fraction, band, permits, patience)
     const allowed = permits === 0 || wait === 0
     const charged = allowed && permits > 0
@@ -23,22 +26,23 @@ export const leakyBucket: CellAlgorithm = {
     out.remaining = left
     out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
     out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
-    putWater(out.next, left, fraction, band, now)
+    putWater(next, left, fraction, band, now)
   },
 
   /** A place in the middle of the queue stays empty: filling it would bring two releases together. */
   refund(cells, start, band, permits, now, grantedAt, next) {
-    const { whole, fraction } = roomAt(cells, start, band, now)
-    const isFull = whole + permits >= band.capacity
-    const [after, rest] = isFull ? [band.capacity, 0] : [whole + permits, fraction]
-    const lastInLine = now + ticksUntil(after, rest, band.capacity, band)
-    putWater(next, after, rest, band, now)
+    putRoom(next, cells, start, band, now)
+    const isFull = (next[0] as number) + permits >= band.capacity
+    const whole = isFull ? band.capacity : (next[0] as number) + permits
+    const fraction = isFull ? 0 : (next[1] as number)
+    const lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
+    putWater(next, whole, fraction, band, now)
     return grantedAt <= now || lastInLine <= Math.ceil(grantedAt)
   },
 
   expiresAt(cells, start, band) {
-    const { whole, fraction } = writtenRoom(cells, start, band)
-    return (cells[start + 2] as number) + ticksUntil(whole, fraction, band.capacity, band)
+    const whole = wholeRoom(cells, start, band)
+    return (cells[start + 2] as number) + ticksUntil(whole, roomFraction(cells, start, band), band.capacity, band)
   },
 }
 
@@ -49,21 +53,29 @@ function waitFor(whole: number, fraction: number, band: Band, permits: number, p
   return Math.max(untilRoom, ticksUntil(whole, fraction, band.capacity, band) - patience)
 }
 
-function roomAt(cells: Float64Array, start: number, band: Band, now: number): Level {
-  if (start < 0) return { whole: band.capacity, fraction: 0 }
-  const { whole, fraction } = writtenRoom(cells, start, band)
-  return refilled(whole, fraction, band, Math.max(0, now - (cells[start + 2] as number)))
+function putRoom(next: Float64Array, cells: Float64Array, start: number, band: Band, now: number): void {
+  if (start < 0) {
+    next[0] = band.capacity
+    next[1] = 0
+    return
+  }
+  const elapsed = Math.max(0, now - (cells[start + 2] as number))
+  refill(next, wholeRoom(cells, start, band), roomFraction(cells, start, band), band, elapsed)
 }
 
 /** The room above the water as written, under a band that may have changed since; rounded against the caller. */
-function writtenRoom(cells: Float64Array, start: number, band: Band): Level {
+function wholeRoom(cells: Float64Array, start: number, band: Band): number {
   const water = cells[start] as number
+  if (water >= band.capacity) return 0
+  return band.capacity - water - ((cells[start + 1] as number) > 0 ? 1 : 0)
+}
+
+function roomFraction(cells: Float64Array, start: number, band: Band): number {
   const fraction = cells[start + 1] as number
   const window = cells[start + 3] as number
-  if (water >= band.capacity) return { whole: 0, fraction: 0 }
-  return fraction === 0
-    ? { whole: band.capacity - water, fraction: 0 }
-    : { whole: band.capacity - water - 1, fraction: carriedFraction(window - fraction, window, band) }
+  return fraction === 0 || (cells[start] as number) >= band.capacity
+    ? 0
+    : carriedFraction(window - fraction, window, band)
 }
 
 function putWater(next: Float64Array, whole: number, fraction: number, band: Band, now: number): void {

@@ -4,14 +4,10 @@ import { exactLimit, mulDiv, mulMod } from './exact.js'
 /**
  * A level that moves steadily by `refillTokens` per window: permits as a whole number plus `fraction` / windowTicks.
  * Two numbers instead of one, because one permit × one tick of a large band would not fit below 2⁵³.
+ *
+ * Puts the level after `elapsed` ticks of refill, never above capacity, into the first two numbers of `next`.
  */
-export interface Level {
-  readonly whole: number
-  readonly fraction: number
-}
-
-/** The level after `elapsed` ticks of refill, never above capacity. */
-export function refilled(before: number, part: number, band: Band, elapsed: number): Level {
+export function refill(next: Float64Array, before: number, part: number, band: Band, elapsed: number): void {
   const window = band.windowTicks
   const turns = elapsed < window ? 0 : Math.floor(elapsed / window)
   const rest = elapsed - turns * window
@@ -23,11 +19,9 @@ export function refilled(before: number, part: number, band: Band, elapsed: numb
     fraction -= window
     whole += 1
   }
-  if (whole >= band.capacity) {
-    whole = band.capacity
-    fraction = 0
-  }
-  return { whole, fraction }
+  const isFull = whole >= band.capacity
+  next[0] = isFull ? band.capacity : whole
+  next[1] = isFull ? 0 : fraction
 }
 
 /** Ticks, rounded up, until the level has reached `target` whole permits. */

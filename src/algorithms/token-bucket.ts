@@ -7,11 +7,14 @@
  */
 import type { Band } from '../core/rule.js'
 import { type CellAlgorithm, put } from './cells.js'
-import { carriedFraction, type Level, refilled, ticksUntil } from './level.js'
+import { carriedFraction, refill, ticksUntil } from './level.js'
 
 export const tokenBucket: CellAlgorithm = {
   step(cells, start, band, permits, now, patience, out) {
-    const { whole, fraction } = levelAt(cells, start, band, now)
+    const { next } = out
+    putLevel(next, cells, start, band, now)
+    const whole = next[0] as number
+    const fraction = next[1] as number
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
     const allowed = permits === 0 || wait <= patience
     const charged = allowed && permits > 0
@@ -22,13 +25,14 @@ export const tokenBucket: CellAlgorithm = {
     out.remaining = left > 0 ? left : 0
     out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
     out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
-    put(out.next, left, fraction, now, band.windowTicks)
+    put(next, left, fraction, now, band.windowTicks)
   },
 
   refund(cells, start, band, permits, now, _grantedAt, next) {
-    const { whole, fraction } = levelAt(cells, start, band, now)
-    const isFull = whole + permits >= band.capacity
-    put(next, isFull ? band.capacity : whole + permits, isFull ? 0 : fraction, now, band.windowTicks)
+    putLevel(next, cells, start, band, now)
+    const whole = (next[0] as number) + permits
+    const isFull = whole >= band.capacity
+    put(next, isFull ? band.capacity : whole, isFull ? 0 : (next[1] as number), now, band.windowTicks)
     return true
   },
 
@@ -39,14 +43,13 @@ export const tokenBucket: CellAlgorithm = {
 }
 
 /** The level now, under a band that may have changed since it was written. */
-function levelAt(cells: Float64Array, start: number, band: Band, now: number): Level {
-  let whole = band.capacity
-  let fraction = 0
-  let elapsed = 0
-  if (start >= 0) {
-    whole = cells[start] as number
-    fraction = carriedFraction(cells[start + 1] as number, cells[start + 3] as number, band)
-    elapsed = now - (cells[start + 2] as number)
+function putLevel(next: Float64Array, cells: Float64Array, start: number, band: Band, now: number): void {
+  if (start < 0) {
+    next[0] = band.capacity
+    next[1] = 0
+    return
   }
-  return refilled(whole, fraction, band, elapsed > 0 ? elapsed : 0)
+  const fraction = carriedFraction(cells[start + 1] as number, cells[start + 3] as number, band)
+  const elapsed = now - (cells[start + 2] as number)
+  refill(next, cells[start] as number, fraction, band, elapsed > 0 ? elapsed : 0)
 }

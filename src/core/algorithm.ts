@@ -26,12 +26,15 @@ export interface Step {
 /** The most numbers that an algorithm writes at once. */
 const mostNumbers = 5
 
+/** Not-a-number makes the engine keep these fields as plain numbers, which are then changed in place. */
+const unset = Number.NaN
+
 export const newStep = (): Step => ({
   allowed: false,
-  delay: 0,
-  retryAfter: 0,
-  remaining: 0,
-  resetAt: 0,
+  delay: unset,
+  retryAfter: unset,
+  remaining: unset,
+  resetAt: unset,
   changes: false,
   next: new Float64Array(mostNumbers),
 })

@@ -1,8 +1,12 @@
 import { matchesFrom, type PatternSegment, segmentEnd } from './path-pattern.js'
 import { matchesGlob } from './segment-glob.js'
 
-/** Every leaf whose pattern matches a normalised path, each once. */
-export type FindLeaves<Leaf> = (path: string) => readonly Leaf[]
+/** Finds every leaf whose pattern matches a normalised path, each once. */
+export interface PathTree<Leaf> {
+  /** How many there are; they are the first so many of `found`, until the next search. */
+  find(path: string): number
+  readonly found: readonly Leaf[]
+}
 
 /** What a pattern leads to. A leaf is the tail itself, since one object is found faster than two. */
 export interface TreeLeaf {
@@ -21,12 +25,19 @@ export interface Entry<Leaf extends TreeLeaf> {
  * many there are. It branches only where patterns differ: what is left of a single pattern is kept as a tail, and equal
  * tails are kept once. A request among thousands of rules then touches little memory that no other request does.
  */
-export function compilePathTree<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[]): FindLeaves<Leaf> {
+export function compilePathTree<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[]): PathTree<Leaf> {
   const root = branchOf(entries, 0, false, new Map())
-  return (path) => {
-    const walk: Walk<Leaf> = { path, found: [], passed: undefined }
-    visit(walk, root, path === '/' ? 2 : 1)
-    return walk.found
+  // Searches do not overlap, so one walk serves them all.
+  const walk: Walk<Leaf> = { path: '', found: [], count: 0, passed: undefined }
+  return {
+    found: walk.found,
+    find(path) {
+      walk.path = path
+      walk.count = 0
+      walk.passed = undefined
+      visit(walk, root, path === '/' ? 2 : 1)
+      return walk.count
+    },
   }
 }
 
@@ -118,8 +129,9 @@ function groupByText<Leaf extends TreeLeaf>(
 }
 
 interface Walk<Leaf extends TreeLeaf> {
-  readonly path: string
+  path: string
   readonly found: Leaf[]
+  count: number
   passed: Set<Node<Leaf>> | undefined
 }
 
@@ -130,13 +142,13 @@ function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, star
   let at = start
   while (branch) {
     if (branch.tail) {
-      if (matchesFrom(branch.tail, path, at)) walk.found.push(branch as Leaf)
+      if (matchesFrom(branch.tail, path, at)) walk.found[walk.count++] = branch as Leaf
       return
     }
     const node = branch as Node<Leaf>
     if (node.below !== undefined || node.deep) descend(walk, node, at)
     if (at > path.length) {
-      if (node.leaf !== undefined) walk.found.push(node.leaf)
+      if (node.leaf !== undefined) walk.found[walk.count++] = node.leaf
       return
     }
     const end = segmentEnd(path, at)
@@ -168,7 +180,7 @@ function descend<Leaf extends TreeLeaf>(walk: Walk<Leaf>, node: Node<Leaf>, star
     if (walk.passed.has(node)) return
     walk.passed.add(node)
   }
-  if (node.below !== undefined) walk.found.push(node.below)
+  if (node.below !== undefined) walk.found[walk.count++] = node.below
   if (!node.deep) return
   for (let at = start; at <= walk.path.length; at = segmentEnd(walk.path, at) + 1) visit(walk, node.deep, at)
 }

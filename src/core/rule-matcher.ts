@@ -20,15 +20,15 @@ export interface RuleMatcher {
 
 /** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
 export function compileRules(ruleSet: RuleSet): RuleMatcher {
-  const find = compilePathTree(compileLeaves(rankedRules(ruleSet)))
+  const tree = compilePathTree(compileLeaves(rankedRules(ruleSet)))
   return {
     match(context) {
       const path = normalisePath(context.path)
-      const leaves = find(path)
-      const only = leaves.length === 1 ? readyAnswer(leaves[0] as Leaf, context) : undefined
+      const count = tree.find(path)
+      const only = count === 1 ? readyAnswer(tree.found[0] as Leaf, context) : undefined
       if (only !== undefined) return only
       const answers: Answer[] = []
-      for (const leaf of leaves) addAnswers(leaf, context, answers)
+      for (let i = 0; i < count; i++) addAnswers(tree.found[i] as Leaf, context, answers)
       const [first] = answers
       if (first?.ready && answers.length === 1) return first.ready
       const matches: Match[] = []

@@ -48,7 +48,7 @@ class Memory implements MemoryStore {
   readonly #slots: number[] = []
   readonly #steps: Step[] = [newStep()]
   readonly #look = newStep()
-  readonly #result = { granted: false, now: 0, bands: this.#steps }
+  readonly #result = { granted: false, now: Number.NaN, bands: this.#steps }
 
   constructor(maxKeys: number, clock: Clock) {
     this.#tables = new RuleTables(maxKeys)
