@@ -16,7 +16,7 @@ export class BucketGenerations {
   /** A rule that is gone and comes back is a new one. */
   forgetRemoved(before: Snapshot, after: readonly RuleSet[]): void {
     const kept = new Set(after.flatMap(({ id, rules }) => rules.map((rule) => nameOf(id, rule.id))))
-    for (const [ruleSetId, { rules }] of before)
+    for (const [ruleSetId, { rules }] of before.ruleSets)
       for (const ruleId of rules.keys()) if (!kept.has(nameOf(ruleSetId, ruleId))) this.startAfresh(ruleSetId, ruleId)
   }
 }

@@ -99,7 +99,7 @@ export class Gate implements FluxGate {
 
   async reset({ ruleSetId, ruleId, key }: { ruleSetId: string; ruleId?: string; key?: string }): Promise<void> {
     this.#assertOpen()
-    const rules = this.#snapshot.get(ruleSetId)?.rules ?? new Map()
+    const rules = this.#snapshot.ruleSets.get(ruleSetId)?.rules ?? new Map()
     const chosen = ruleId === undefined ? [...rules.values()] : [rules.get(ruleId)].filter((rule) => rule !== undefined)
     if (chosen.length === 0)
       throw new FluxGateError(
@@ -158,14 +158,13 @@ export class Gate implements FluxGate {
   }
 
   #createHandler(): StandaloneHandler {
-    const { defaultRuleSetId, missingRuleBehavior = 'ALLOW', onStoreFailure = 'LOCAL', localShare = 1 } = this.#options
+    const { missingRuleBehavior = 'ALLOW', onStoreFailure = 'LOCAL', localShare = 1 } = this.#options
     return new StandaloneHandler({
       snapshot: () => this.#snapshot,
       store: this.#store,
       localStore: memoryStore({ clock: this.#clock }),
       room: this.#room,
       clock: this.#clock,
-      defaultRuleSetId,
       missingRuleBehavior,
       onStoreFailure,
       localShare,
@@ -175,8 +174,9 @@ export class Gate implements FluxGate {
   }
 
   #compile(ruleSets: readonly RuleSet[]): Snapshot {
-    const { keyResolvers, ipv6Prefix, reload, waitForRefill } = this.#options
+    const { defaultRuleSetId, keyResolvers, ipv6Prefix, reload, waitForRefill } = this.#options
     return compileSnapshot(ruleSets, {
+      defaultRuleSetId,
       resolvers: keyResolvers,
       ipv6Prefix,
       maxWaitMs: waitForRefill?.maxWaitMs ?? 5_000,

@@ -7,6 +7,7 @@ import { compileRules, type Match, type RuleMatcher, rankedRules } from './rule-
 import { compileKey, type KeyOf, type ScopeKeyOptions } from './scope-key-resolver.js'
 
 export interface SnapshotOptions extends ScopeKeyOptions {
+  readonly defaultRuleSetId?: string | undefined
   /** How long WAIT_FOR_REFILL waits where a rule does not say. */
   readonly maxWaitMs: number
   /** Whether a rule whose bands changed starts with fresh buckets. */
@@ -16,7 +17,11 @@ export interface SnapshotOptions extends ScopeKeyOptions {
 }
 
 /** All rule sets, compiled. Immutable: a decision uses one snapshot from beginning to end. */
-export type Snapshot = ReadonlyMap<string, CompiledRuleSet>
+export interface Snapshot {
+  readonly ruleSets: ReadonlyMap<string, CompiledRuleSet>
+  /** For requests that name none: the configured one; else the only one there is; else the one called `default`. */
+  readonly fallback: CompiledRuleSet | undefined
+}
 
 export interface CompiledRuleSet {
   readonly ruleSet: RuleSet
@@ -45,7 +50,9 @@ export class MissingKey {
 const anonymous = 'anonymous'
 
 export function compileSnapshot(ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot {
-  return new Map(ruleSets.map((ruleSet) => [ruleSet.id, compileRuleSet(ruleSet, options)]))
+  const compiled = new Map(ruleSets.map((ruleSet) => [ruleSet.id, compileRuleSet(ruleSet, options)]))
+  const only = ruleSets.length === 1 ? ruleSets[0]?.id : 'default'
+  return { ruleSets: compiled, fallback: compiled.get(options.defaultRuleSetId ?? only ?? '') }
 }
 
 function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRuleSet {

@@ -18,7 +18,6 @@ export interface StandaloneOptions {
   readonly localStore: BucketStore
   readonly room: WaitingRoom
   readonly clock: Clock
-  readonly defaultRuleSetId?: string | undefined
   /** What becomes of a request that no rule covers. */
   readonly missingRuleBehavior: 'ALLOW' | 'DENY'
   /** For rules that do not say. */
@@ -75,12 +74,9 @@ export class StandaloneHandler implements Handler {
     await this.#limiter.refund(demands.map(({ group, key, permits }) => ({ group, key, permits })))
   }
 
-  /** The one asked for; else the default; else the only one there is. */
   #ruleSet(asked: string | undefined): CompiledRuleSet | undefined {
     const snapshot = this.#options.snapshot()
-    const id = asked ?? this.#options.defaultRuleSetId
-    if (id !== undefined) return snapshot.get(id)
-    return snapshot.size === 1 ? snapshot.values().next().value : snapshot.get('default')
+    return asked === undefined ? snapshot.fallback : snapshot.ruleSets.get(asked)
   }
 
   #uncovered(reason: Reason, ruleSetId: string | null): Decision {
