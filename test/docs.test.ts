@@ -1,0 +1,260 @@
+/**
+ * The pages say what is so. In README.md and docs, a block of `js` is run against dist, and a block of `text` right behind
+ * it is what it prints; a block of `ts` is compiled. A block with a file name is that file: an example of this repository
+ * that is shown, or one that the blocks of the page find in their directory.
+ */
+import { execFile } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const project = mkdtempSync(join(tmpdir(), 'fluxgate-docs-'))
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+const manifest = JSON.parse(read('package.json'))
+
+const pages = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .map((path) => path.replaceAll('\\', '/'))
+  .filter((path) => path.endsWith('.md') && !/^(node_modules|dist|coverage|\..*)\/|\/node_modules\//.test(path))
+  .sort()
+
+interface Block {
+  readonly page: string
+  readonly name: string
+  readonly language: string
+  readonly file: string
+  readonly text: string
+  /** What it prints, if the page says so. */
+  readonly output: string | undefined
+}
+
+function blocksOf(page: string): Block[] {
+  const fence = /^```(\w*)(?: (\S+))?\n([\s\S]*?)^```$(?:\n+```text\n([\s\S]*?)^```$)?/gm
+  return [...read(page).matchAll(fence)].map(([, language = '', file = '', text = '', output], index) => ({
+    page,
+    name: `${page.replaceAll(/\W/g, '-')}-${index}`,
+    language,
+    file,
+    text,
+    output,
+  }))
+}
+
+const blocks = pages.filter((page) => page === 'README.md' || page.startsWith('docs/')).flatMap(blocksOf)
+const programs = blocks.filter(({ language, file }) => language === 'js' && file === '')
+const snippets = blocks.filter(({ language, file }) => language === 'ts' && file === '')
+const shown = blocks.filter(({ language, file }) => language === 'js' && file !== '')
+
+beforeAll(() => {
+  mkdirSync(join(project, 'node_modules'))
+  symlinkSync(root, join(project, 'node_modules/fluxgate'))
+  for (const name of ['@types', 'vitest'])
+    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
+  for (const page of new Set(programs.map((program) => program.page))) mkdirSync(directoryOf(page), { recursive: true })
+  for (const { page, language, file, text } of blocks)
+    if (language === 'yaml' && existsSync(directoryOf(page)) && file.includes('.'))
+      writeFileSync(join(directoryOf(page), file), text)
+})
+afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+/** Each page has its own, so that files of the same name do not meet. */
+const directoryOf = (page: string): string => join(project, page.replaceAll(/\W/g, '-'))
+
+function run(args: readonly string[], cwd: string): Promise<{ status: number; stdout: string; stderr: string }> {
+  const env = { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined, NODE_TEST_CONTEXT: undefined }
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { cwd, env, timeout: 20_000 }, (error, stdout, stderr) =>
+      resolve({ status: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
+    )
+  })
+}
+
+describe('examples in the pages', () => {
+  it.each(programs)('$name runs, and prints what the page says', async ({ page, name, text, output }) => {
+    const file = join(directoryOf(page), `${name}.mjs`)
+    writeFileSync(file, text)
+    const { status, stdout, stderr } = await run([file], directoryOf(page))
+    expect({ status, stderr }, stdout).toEqual({ status: 0, stderr: '' })
+    if (output !== undefined) expect(stdout).toBe(output)
+  })
+
+  it('there are some', () => {
+    expect(programs.length).toBeGreaterThan(8)
+    expect(shown.length).toBeGreaterThan(0)
+  })
+
+  it('compile where they have types', async () => {
+    const names = snippets.map(({ name }) => `${name}.mts`)
+    for (const { name, text } of snippets) writeFileSync(join(project, `${name}.mts`), text)
+    const compilerOptions = {
+      strict: true,
+      module: 'nodenext',
+      target: 'es2023',
+      types: ['node'],
+      noEmit: true,
+      skipLibCheck: true,
+    }
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: names }))
+    const { status, stdout } = await run([join(root, 'node_modules/typescript/bin/tsc'), '-p', '.'], project)
+    expect(status, stdout).toBe(0)
+  })
+
+  it.each(shown)('$file is shown as it is', ({ file, text }) => {
+    expect(text).toBe(read(file))
+  })
+})
+
+describe('links', () => {
+  /** As GitHub names them. */
+  const anchorOf = (title: string): string =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-')
+  const proseOf = (page: string): string => read(page).replaceAll(/^```[\s\S]*?^```$/gm, '')
+  const anchorsIn = (page: string): string[] =>
+    [...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => anchorOf(title))
+
+  it.each(pages)('of %s lead somewhere', (page) => {
+    const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+    const broken = targets
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path = '', anchor] = target.split('#')
+        const file = path === '' ? page : join(dirname(page), path)
+        if (!existsSync(join(root, file))) return true
+        return anchor !== undefined && !anchorsIn(file).includes(anchor)
+      })
+    expect(broken).toEqual([])
+  })
+
+  it('reach every page of docs from README.md', () => {
+    const linked = [...read('README.md').matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target)
+    expect(pages.filter((page) => page.startsWith('docs/') && !linked.includes(page))).toEqual([])
+  })
+})
+
+describe('every page', () => {
+  it.each(pages)('%s names only npm scripts that exist', (page) => {
+    const names = [...read(page).matchAll(/\bnpm (?:run ([\w:-]+)|(start|test)\b)/g)].map(
+      ([, script, short]) => script ?? short,
+    )
+    expect(names.filter((name = '') => !(name in manifest.scripts))).toEqual([])
+  })
+
+  it.each(pages)('%s names no directory of the machine it was written on', (page) => {
+    const places = /(?:^|[\s"'`(=])(?:\/(?:home|root|Users|work|workspace|tmp|mnt|opt|var)\/|[A-Z]:\\)[^\s]*/gm
+    expect(read(page).match(places) ?? []).toEqual([])
+  })
+
+  it('tells of every command of package.json that a contributor needs', () => {
+    const inner = /^(pre|post)|^build$/
+    for (const name of Object.keys(manifest.scripts).filter((script) => !inner.test(script)))
+      expect(read('CONTRIBUTING.md')).toMatch(new RegExp(`\`npm (run )?${name}\``))
+  })
+})
+
+describe('the reference of errors', () => {
+  const codes = [...read('src/core/errors.ts').matchAll(/^ {2}(FLUXGATE_\w+):/gm)].map(([, code = '']) => code)
+
+  it('lists every code, and no other', () => {
+    const rows = [...read('docs/reference/errors.md').matchAll(/^\| `(FLUXGATE_\w+)` \| .+ \| .+ \|$/gm)]
+    expect(codes.length).toBeGreaterThan(5)
+    expect(rows.map(([, code]) => code)).toEqual(codes)
+  })
+
+  it.each(codes)('%s is thrown somewhere', (code) => {
+    const users = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.endsWith('errors.ts'))
+      .filter((file) => read(join('src', file)).includes(`'${code}'`))
+    expect(users).not.toEqual([])
+  })
+})
+
+describe('the reference of the library', () => {
+  const reference = read('docs/reference/library.md')
+  const section = (title: string): string =>
+    reference.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? ''
+  const firstColumn = (table: string): string[] =>
+    [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`([\w.]+)`/g)].map(([, name = '']) => name),
+    )
+  const entries = Object.entries<{ default?: string }>(manifest.exports).flatMap(([subpath, { default: file }]) =>
+    file === undefined ? [] : [{ entry: subpath.replace(/^\./, 'fluxgate'), file }],
+  )
+
+  it('has a section for every entry, and for no other', () => {
+    const titles = [...reference.matchAll(/^## (fluxgate\S*)$/gm)].map(([, title]) => title)
+    expect(titles).toEqual(entries.map(({ entry }) => entry))
+  })
+
+  it.each(entries)('explains every value that $entry exports, and no other', async ({ entry, file }) => {
+    const titles = [...section(entry).matchAll(/^### (\w+)$/gm)].map(([, title]) => title)
+    expect(titles.sort()).toEqual(Object.keys(await import(join(root, file))).sort())
+  })
+
+  it.each(entries)('names every type that $entry exports, and no other', ({ entry, file }) => {
+    const declarations = read(file.replace(/\.js$/, '.d.ts'))
+    const exported = [...declarations.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, isType, names = '']) =>
+      names
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== '' && (isType || name.startsWith('type ')))
+        .map((name) => name.replace(/^type /, '')),
+    )
+    const [, table = ''] = section(entry).split(`### Types of ${entry}\n`)
+    const [types = ''] = table.split(/\n\n(?!\|)/).filter((part) => part.includes('|'))
+    expect(firstColumn(types).sort()).toEqual(exported.sort())
+  })
+
+  it('explains every field of a decision, every reason, and no other', () => {
+    const source = read('src/core/decision.ts')
+    const fieldsOf = (name: string): string[] =>
+      [...(source.split(`interface ${name} {`)[1]?.split('\n}')[0] ?? '').matchAll(/^ {2}readonly (\w+)/gm)].map(
+        ([, field = '']) => field,
+      )
+    const [decision = '', reasons = '', band = ''] = section('Decisions')
+      .split(/\n\n/)
+      .filter((part) => part.startsWith('| '))
+    expect(firstColumn(decision).sort()).toEqual(fieldsOf('Decision').sort())
+    expect(firstColumn(reasons.slice(reasons.indexOf('|---'))).sort()).toEqual(
+      [...source.matchAll(/^ {2}\| '(\w+)'/gm)].map(([, reason]) => reason).sort(),
+    )
+    expect(firstColumn(band).sort()).toEqual(fieldsOf('BandDecision').sort())
+  })
+
+  it.each([
+    ['src/app/gate-options.ts', 'FluxGateOptions'],
+    ['src/app/create-limiter.ts', 'LimiterOptions'],
+    ['src/app/create-limiter.ts', 'WaitOptions'],
+    ['src/app/gate.ts', 'GateHealth'],
+    ['src/app/gate-events.ts', 'GateEvents'],
+    ['src/core/handler.ts', 'CheckOptions'],
+    ['src/core/request-context.ts', 'RequestContext'],
+    ['src/core/bucket-store.ts', 'Demand'],
+    ['src/stores/memory.ts', 'MemoryStoreOptions'],
+    ['src/stores/resilient.ts', 'ResilientOptions'],
+    ['src/stores/circuit-breaker.ts', 'BreakerOptions'],
+    ['src/testing/compare-with-model.ts', 'Comparison'],
+    ['src/testing/bucket-store-contract.ts', 'ContractOptions'],
+  ])('of %s mentions every member of %s', (file, name) => {
+    const [, body = ''] = read(file).split(new RegExp(`interface ${name}\\b[^{]*\\{`))
+    const members = [...(body.split('\n}')[0] ?? '').matchAll(/(?:^ {2}|readonly )(\w+)\??: /gm)].map(
+      ([, member = '']) => member,
+    )
+    expect(members).not.toEqual([])
+    expect(members.filter((member) => !new RegExp(`[\`.{ ]${member}[\`.,(} ]`).test(reference))).toEqual([])
+  })
+})

@@ -1,0 +1,72 @@
+/** The examples, each started as a program of its own and asked as its README says. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, expect, it } from 'vitest'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const folders = readdirSync(join(root, 'examples'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+const running = new Set<ChildProcess>()
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL')
+  running.clear()
+})
+
+function start(name: string, env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, [join('examples', name, 'index.mjs')], {
+    cwd: root,
+    env: { ...process.env, NODE_OPTIONS: '', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  running.add(child)
+  return { child, lines: createInterface(child.stdout), ended: once(child, 'exit') }
+}
+
+describe('the examples', () => {
+  it('are the ones that are tried here, each with a README that says how to start it', () => {
+    expect(folders.sort()).toEqual(['limit-a-function', 'limit-node-http'])
+    for (const name of folders)
+      expect(readFileSync(join(root, 'examples', name, 'README.md'), 'utf8')).toContain(
+        `npm run build\nnode examples/${name}/index.mjs\n`,
+      )
+  })
+
+  it('limit-a-function: three at once, then one every 100 ms, in the order of asking', async () => {
+    const { lines, ended } = start('limit-a-function')
+    const printed: string[] = []
+    for await (const line of lines) printed.push(line)
+    expect((await ended)[0]).toBe(0)
+    expect(printed.map((line) => line.replace(/^\d+ ms: /, ''))).toEqual([
+      'pen costs 3',
+      'book costs 4',
+      'lamp costs 4',
+      'chair costs 5',
+      'table costs 5',
+    ])
+    const [, , , fourth = 0, fifth = 0] = printed.map((line) => Number.parseInt(line, 10))
+    expect(fourth).toBeGreaterThanOrEqual(99)
+    expect(fifth).toBeGreaterThanOrEqual(199)
+  })
+
+  it('limit-node-http: the fourth login in a minute is refused, and counts against nothing else', async () => {
+    const { child, lines, ended } = start('limit-node-http', { PORT: '0' })
+    const [url] = (await once(lines, 'line')) as [string]
+    const answers: Response[] = []
+    for (let i = 0; i < 4; i++) answers.push(await fetch(`${url}/login`, { method: 'POST' }))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+    const retryAfter = Number(answers[3]?.headers.get('retry-after'))
+    expect(retryAfter).toBeGreaterThan(15)
+    expect(retryAfter).toBeLessThanOrEqual(20)
+    expect(await answers[3]?.text()).toBe('Too many requests\n')
+    const other = await fetch(url)
+    // Sixty a minute less three logins and this request; a slow machine may have got one back.
+    expect(await other.text()).toMatch(/^Hello\. 5[67] left\.\n$/)
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+  })
+})
