@@ -1,7 +1,7 @@
 /**
  * a·b/m on whole numbers whose product may pass 2⁵³: the one place where plain arithmetic would round.
  *
- * Legal bands keep a ≤ m < 2⁴⁶, so b can be taken seven bits at a time, as in long division, and no intermediate
+ * Legal bands keep a ≤ m < 2⁴⁵, so b can be taken seven bits at a time, as in long division, and no intermediate
  * value leaves the exact range. Floating division of integers below 2⁵³ never rounds up to the next whole number, so
  * `Math.floor(x / y)` is exact throughout. The Lua twins use the same steps.
  */

@@ -1,10 +1,11 @@
 import type { BucketStore, Demand } from '../core/bucket-store.js'
-import { type Clock, systemClock, ticksUp } from '../core/clock.js'
+import { type Clock, systemClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import { checkPermits } from '../core/permits.js'
+import { checkRange, longestWaitMs } from '../core/range.js'
 import { RateLimiter } from '../core/rate-limiter.js'
-import { compileRule, demandOf } from '../core/snapshot.js'
+import { compileRule, demandOf, patienceOf } from '../core/snapshot.js'
 import { type Departure, WaitingRoom } from '../core/waiting-room.js'
 import type { LoneRuleInput } from '../rules/input.js'
 import { parseRule } from '../rules/schema.js'
@@ -45,6 +46,8 @@ export interface Limiter {
   close(): Promise<void>
 }
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
 const defaultMaxWaitMs = 5_000
 const ruleSetId = 'limiter'
 
@@ -52,7 +55,7 @@ const ruleSetId = 'limiter'
 export function createLimiter(options: LimiterOptions): Limiter {
   const { store: given, clock = systemClock, maxConcurrentWaits = 100, ...document } = options
   const store = given ?? memoryStore({ clock })
-  const room = new WaitingRoom(maxConcurrentWaits, clock)
+  const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), clock)
   const limiter = new RateLimiter(store, room)
   const rule = compileRule(ruleSetId, parseRule(document), {
     maxWaitMs: defaultMaxWaitMs,
@@ -66,7 +69,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return demandOf(rule, checkKey(key), checkPermits(permits))
   }
   // Decisions without waiting do not overlap, so they share one demand.
-  const only = { ...demandOf(rule, 'any', 1) }
+  const only: Mutable<Demand> = demandOf(rule, 'any', 1)
   const onlyDemand: readonly Demand[] = [only]
   const consumeSync = (key: string, permits: number): Decision => {
     if (closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')
@@ -91,7 +94,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       await store.reset(demand(key, 1).group, key)
     },
     async wait(key, { permits = 1, maxWaitMs, signal } = {}) {
-      const patience = ticksUp(maxWaitMs ?? rule.rule.maxWaitMs ?? defaultMaxWaitMs)
+      const longest = maxWaitMs ?? rule.rule.maxWaitMs ?? defaultMaxWaitMs
+      const patience = patienceOf(checkRange('maxWaitMs', longest, 0, longestWaitMs))
       const claim: Demand = { ...demand(key, permits), patience, policy: 'WAIT_FOR_REFILL' }
       let leave = (_how: Departure): void => {}
       const left = new Promise<Departure>((resolve) => {

@@ -224,7 +224,9 @@ describe('waiting', () => {
       [true, 600],
       [false, 0],
     ])
-    expect(decisions[2]?.retryAfterMs).toBe(600)
+    expect(decisions[2]).toMatchObject({ reason: 'LIMITED', retryAfterMs: 600, remaining: 98 })
+    expect(decisions[2]?.bands).toMatchObject([{ allowed: false, retryAfterMs: 600, remaining: 98 }])
+    expect(await gate.check({}, { peek: true })).toEqual(decisions[2])
     await gate.close()
   })
 })

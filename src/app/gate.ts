@@ -77,6 +77,7 @@ export class Gate implements FluxGate {
     book.onReload((result) => this.#reloaded(result))
     const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
     const reload = chooseReload(strategy, provider, {
+      clock,
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })
     this.#reloadName = reload.name

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { type MemoryStore, memoryStore } from '../stores/memory.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { createLimiter, type Limiter } from './create-limiter.js'
 
@@ -17,6 +18,15 @@ function line(limiter: Limiter, clock: { now(): number }, names: readonly string
     })
   return { admitted, refused }
 }
+
+/** The methods of a store as plain functions. */
+const wrapped = (store: MemoryStore) => ({
+  charge: store.charge.bind(store),
+  chargeSync: store.chargeSync.bind(store),
+  refund: store.refund.bind(store),
+  reset: store.reset.bind(store),
+  close: store.close.bind(store),
+})
 
 describe('wait', () => {
   it('lets 10 of 100 in at once, then one every 100 ms in order, and refuses the rest immediately', async () => {
@@ -124,6 +134,30 @@ describe('wait', () => {
       ['d', 1000],
       ['e', 2000],
     ])
+  })
+
+  it('refuses at once where a leaky bucket would hold a caller that will not wait', async () => {
+    const limiter = createLimiter({ algorithm: 'LEAKY_BUCKET', capacity: 10, window: '1s', clock: manualClock(start) })
+    expect(await limiter.wait('a', { maxWaitMs: 0 })).toMatchObject({ allowed: true, delayMs: 0 })
+    expect(await limiter.wait('a', { maxWaitMs: 0 })).toMatchObject({ allowed: false, retryAfterMs: 100 })
+  })
+
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, '5s' as never])('refuses maxWaitMs %s', async (maxWaitMs) => {
+    const limiter = createLimiter({ capacity: 1, window: '1s' })
+    await expect(limiter.wait('a', { maxWaitMs })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+  })
+
+  it('gives the permits back if the caller aborts while a store over a network is being asked', async () => {
+    const clock = manualClock(start)
+    const { chargeSync: _, ...remote } = wrapped(memoryStore({ clock }))
+    const limiter = createLimiter({ capacity: 1, window: '1s', store: remote, clock })
+    await limiter.wait('a')
+    const controller = new AbortController()
+    const waiting = limiter.wait('a', { signal: controller.signal })
+    controller.abort(new Error('too late'))
+    await expect(waiting).rejects.toThrow('too late')
+    expect(await limiter.wait('b')).toMatchObject({ allowed: true })
+    expect((await limiter.consume('a')).retryAfterMs).toBe(1000)
   })
 
   it('sends those who wait away when the limiter closes', async () => {

@@ -27,7 +27,7 @@ export interface Demand {
   readonly group: BucketGroup
   /** Whom it counts against. */
   readonly key: string
-  /** Of each band; at least 1. */
+  /** Of each band; 0 only in a peek, to see buckets as they stand. */
   readonly permits: number
   /** Ticks the caller would wait for a refill; 0 to be refused instead. */
   readonly patience: number
@@ -54,6 +54,18 @@ export interface ChargeResult {
   readonly now: number
   /** One per band of the first demand, then of the second, and so on; there may be unused ones behind them. */
   readonly bands: readonly BandResult[]
+}
+
+/** A result that outlives the next decision of a store that reuses its own. */
+export function copyResult(demands: readonly Demand[], { granted, now, bands }: ChargeResult): ChargeResult {
+  const copies = bands.slice(0, bandCount(demands)).map(({ allowed, delay, retryAfter, remaining, resetAt }) => ({
+    allowed,
+    delay,
+    retryAfter,
+    remaining,
+    resetAt,
+  }))
+  return { granted, now, bands: copies }
 }
 
 /** Permits to take back from every band of a rule. */

@@ -10,7 +10,7 @@ export interface CheckOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Who answers: this process (`standaloneHandler`), or a server that is asked over HTTP. */
+/** Who answers: this process (`StandaloneHandler`), or a server that is asked over HTTP. */
 export interface Handler {
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /** Gives back what a check with the same arguments took. */

@@ -1,4 +1,13 @@
-import type { BandResult, BucketStore, ChargeResult, Demand, Refund } from './bucket-store.js'
+import {
+  type BandResult,
+  type BucketStore,
+  bandCount,
+  type ChargeResult,
+  copyResult,
+  type Demand,
+  type Refund,
+} from './bucket-store.js'
+import { ticksPerMs, ticksUp } from './clock.js'
 import { composeDecision } from './compose-decision.js'
 import type { Decision } from './decision.js'
 import { FluxGateError } from './errors.js'
@@ -40,30 +49,38 @@ export class RateLimiter {
   ): Promise<Decision> {
     if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
     options.signal?.throwIfAborted()
-    const claims = this.#admissible(demands)
-    const result = await this.#store.charge(claims, options.peek === true)
-    return this.#settle(ruleSetId, claims, result, options)
+    if (!this.#room.isFull) {
+      return this.#settle(ruleSetId, demands, await this.#store.charge(demands, options.peek === true), options)
+    }
+    const claims = demands.map(impatient)
+    const look = await this.#store.charge(claims, true)
+    if (!isDelayed(claims, look)) {
+      return this.#settle(ruleSetId, claims, await this.#store.charge(claims, options.peek === true), options)
+    }
+    return this.#noPlace(ruleSetId, claims, look, await this.#store.charge(claims.map(asIs), true))
   }
 
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
-    if (this.#store.chargeSync === undefined)
+    const store = this.#store
+    if (store.chargeSync === undefined)
       throw new FluxGateError(
         'FLUXGATE_SYNC_UNSUPPORTED',
         'This store answers over a network, so there is no answer without waiting. Use consume() instead of consumeSync().',
       )
     options.signal?.throwIfAborted()
-    const claims = this.#admissible(demands)
-    return this.#settle(ruleSetId, claims, this.#store.chargeSync(claims, options.peek === true), options)
+    if (!this.#room.isFull) {
+      return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
+    }
+    const claims = demands.map(impatient)
+    const look = copyResult(claims, store.chargeSync(claims, true))
+    if (!isDelayed(claims, look)) {
+      return this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
+    }
+    return this.#noPlace(ruleSetId, claims, look, store.chargeSync(claims.map(asIs), true))
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
     return this.#store.refund(refunds)
-  }
-
-  /** With no place to wait in, nobody is asked to wait. */
-  #admissible(demands: readonly Demand[]): readonly Demand[] {
-    if (!this.#room.isFull) return demands
-    return demands.map((demand) => (demand.patience > 0 ? { ...demand, patience: 0 } : demand))
   }
 
   #settle(
@@ -73,14 +90,9 @@ export class RateLimiter {
     { peek, signal, onLeave }: DecideOptions,
   ): Decision {
     const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
-    if (decision.delayMs === 0) return decision
+    if (decision.delayMs === 0 || peek) return decision
     // Taken from the result now: a store may reuse it for the next decision.
     const undo = refundsOf(demands, result)
-    if (this.#room.isFull) {
-      if (!peek) this.#giveBack(undo)
-      return { ...decision, allowed: false, delayMs: 0, reason: 'LIMITED', retryAfterMs: this.#retryAfterMs() }
-    }
-    if (peek) return decision
     this.#room.enter(decision.delayMs, lineOf(demands, result), signal, (how) => {
       if (how !== 'RELEASED') this.#giveBack(undo)
       onLeave?.(how)
@@ -88,14 +100,34 @@ export class RateLimiter {
     return decision
   }
 
-  #retryAfterMs(): number {
-    return Math.max(1, Math.ceil(this.#room.nextFreeMs))
+  /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */
+  #noPlace(ruleSetId: string | null, demands: readonly Demand[], look: ChargeResult, standing: ChargeResult): Decision {
+    const free = Math.max(ticksPerMs, ticksUp(this.#room.nextFreeMs))
+    const bands = Array.from({ length: bandCount(demands) }, (_, i) => {
+      const { remaining, resetAt } = standing.bands[i] as BandResult
+      const isDelayed = (look.bands[i]?.delay ?? 0) > 0
+      return { allowed: !isDelayed, delay: 0, retryAfter: isDelayed ? free : 0, remaining, resetAt }
+    })
+    return composeDecision(ruleSetId, demands, { granted: false, now: look.now, bands }, this.#degraded)
   }
 
   /** Best effort: what a store that has failed meanwhile does not take back comes back with the next refill. */
   #giveBack(refunds: readonly Refund[]): void {
     this.#store.refund(refunds).catch(() => {})
   }
+}
+
+/** With no place to wait in, nobody is asked to wait. */
+const impatient = (demand: Demand): Demand => (demand.patience === 0 ? demand : { ...demand, patience: 0 })
+
+/** Asks for nothing, to see a bucket as it stands. */
+const asIs = (demand: Demand): Demand => ({ ...demand, permits: 0 })
+
+function isDelayed(demands: readonly Demand[], { granted, bands }: ChargeResult): boolean {
+  let index = 0
+  return (
+    granted && demands.some(({ group, shadow }) => group.bands.some(() => (bands[index++]?.delay ?? 0) > 0 && !shadow))
+  )
 }
 
 /** The identity whose band delays the most: those who wait for it are let go in the order of asking. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type BucketGroup, type Demand, newMemo } from './bucket-store.js'
-import { ticksPerMs } from './clock.js'
+import { ticksUp } from './clock.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
 import type { Rule, RuleSet } from './rule.js'
 import { compileRules, type Match, type RuleMatcher, rankedRules } from './rule-matcher.js'
@@ -65,19 +65,19 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
     rules,
     demands(context, permits) {
       const matches = matcher.match(context)
-      const demands: Demand[] = new Array(matches.length)
-      let count = 0
+      const demands: Demand[] = []
       for (let i = 0; i < matches.length; i++) {
         const match = matches[i] as Match
         const compiled = byRank[match.rank] as CompiledRule
         const key = compiled.keyOf(matchedContext(context, match)) ?? missingKey(match.rule)
         if (key === undefined) continue
         if (key === denied) return new MissingKey(match.rule)
-        demands[count++] = demandOf(compiled, key, permits)
+        const demand = demandOf(compiled, key, permits)
+        if (matches.length === 1) return [demand]
+        demands.push(demand)
         // A shadow only watches, so the rule after it is still the first that counts.
         if (onlyFirst && match.rule.mode === 'ENFORCE') break
       }
-      if (count < demands.length) demands.length = count
       return demands
     },
   }
@@ -85,14 +85,16 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
 
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
-  const waitMs = rule.policy === 'WAIT_FOR_REFILL' ? (rule.maxWaitMs ?? options.maxWaitMs) : 0
   return {
     rule,
     group: { ruleSetId, ruleId: rule.id, generation, permits: rule.permits, bands: rule.bands, memo: newMemo() },
     keyOf: compileKey(rule, options),
-    patience: Math.floor(waitMs * ticksPerMs),
+    patience: rule.policy === 'WAIT_FOR_REFILL' ? patienceOf(rule.maxWaitMs ?? options.maxWaitMs) : 0,
   }
 }
+
+/** A caller that would wait has some patience, if only for one tick: none at all means that nobody asked to wait. */
+export const patienceOf = (maxWaitMs: number): number => Math.max(1, ticksUp(maxWaitMs))
 
 export function demandOf({ rule, group, patience }: CompiledRule, key: string, permits: number): Demand {
   return {

@@ -44,6 +44,10 @@ export class WaitingRoom {
 
   /** `line` names what is waited for: in one line nobody leaves before somebody who entered earlier. */
   enter(delayMs: number, line: string, signal: AbortSignal | undefined, leave: (how: Departure) => void): void {
+    if (signal?.aborted) {
+      leave('ABORTED')
+      return
+    }
     const ahead = this.#guests.findLast((guest) => guest.line === line)?.releaseAt ?? 0
     const releaseAt = Math.max(ahead, ticks(this.#clock) + ticksUp(delayMs))
     const guest: Guest = { line, releaseAt, leave, cancel: () => {} }

@@ -2,8 +2,8 @@ import { newStep, type Step } from '../core/algorithm.js'
 import {
   type BucketGroup,
   type BucketStore,
-  bandCount,
   type ChargeResult,
+  copyResult,
   type Demand,
   type Refund,
 } from '../core/bucket-store.js'
@@ -60,8 +60,7 @@ class Memory implements MemoryStore {
   }
 
   async charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
-    const { granted, now, bands } = this.chargeSync(demands, peek)
-    return { granted, now, bands: bands.slice(0, bandCount(demands)).map((said) => ({ ...said })) }
+    return copyResult(demands, this.chargeSync(demands, peek))
   }
 
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult {
