@@ -28,7 +28,7 @@ testing/      published contract suites, manual clock, vectors                  
 `.trim()
 
 /** Packages that any part may use. Clients of servers and web frameworks are not among them: only app/ knows those. */
-const sharedPackages = ['commander', 'yaml', 'zod']
+const sharedPackages = ['commander', 'yaml']
 const testPackages = ['vitest', 'fast-check']
 
 interface Layer {
