@@ -46,24 +46,19 @@ export class StandaloneHandler implements Handler {
     this.#local = new RateLimiter(options.localStore, options.room, { degraded: true })
   }
 
-  async check(context: RequestContext, options: CheckOptions = noOptions): Promise<Decision> {
-    const permits = checkPermits(options.permits ?? 1)
-    const ruleSet = this.#ruleSet(options.ruleSetId)
-    if (ruleSet === undefined) return this.#uncovered('NO_RULE_SET', options.ruleSetId ?? null)
-    const { id } = ruleSet.ruleSet
-    const demands = ruleSet.demands(context, permits)
-    if (demands instanceof MissingKey)
-      return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId: id, ruleId: demands.rule.id })
-    if (demands.length === 0) return this.#uncovered('NO_RULE', id)
-    if (this.#limiter.isSync) return this.#limiter.decideSync(id, demands, options)
-    options.signal?.throwIfAborted()
+  /** Not an async function: with a store in this process the answer is there already, and needs a promise but no waiting. */
+  check(context: RequestContext, options: CheckOptions = noOptions): Promise<Decision> {
     try {
-      const decision = await this.#limiter.decide(id, demands, options)
-      this.#options.onStoreAnswer?.()
-      return decision
+      const ruleSet = this.#ruleSet(options.ruleSetId)
+      if (ruleSet === undefined) return Promise.resolve(this.#uncovered('NO_RULE_SET', options.ruleSetId ?? null))
+      const demands = ruleSet.demands(context, checkPermits(options.permits ?? 1))
+      if (demands instanceof MissingKey) return Promise.resolve(this.#unidentified(ruleSet, demands))
+      if (demands.length === 0) return Promise.resolve(this.#uncovered('NO_RULE', ruleSet.ruleSet.id))
+      return this.#limiter.isSync
+        ? Promise.resolve(this.#limiter.decideSync(ruleSet.ruleSet.id, demands, options))
+        : this.#ask(ruleSet, demands, options)
     } catch (error) {
-      this.#options.onStoreError?.(error)
-      return this.#decideWithoutStore(ruleSet, demands, options)
+      return Promise.reject(error)
     }
   }
 
@@ -74,9 +69,25 @@ export class StandaloneHandler implements Handler {
     await this.#limiter.refund(demands.map(({ group, key, permits }) => ({ group, key, permits })))
   }
 
+  async #ask(ruleSet: CompiledRuleSet, demands: readonly Demand[], options: CheckOptions): Promise<Decision> {
+    options.signal?.throwIfAborted()
+    try {
+      const decision = await this.#limiter.decide(ruleSet.ruleSet.id, demands, options)
+      this.#options.onStoreAnswer?.()
+      return decision
+    } catch (error) {
+      this.#options.onStoreError?.(error)
+      return this.#decideWithoutStore(ruleSet, demands, options)
+    }
+  }
+
   #ruleSet(asked: string | undefined): CompiledRuleSet | undefined {
     const snapshot = this.#options.snapshot()
     return asked === undefined ? snapshot.fallback : snapshot.ruleSets.get(asked)
+  }
+
+  #unidentified({ ruleSet }: CompiledRuleSet, { rule }: MissingKey): Decision {
+    return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId: ruleSet.id, ruleId: rule.id })
   }
 
   #uncovered(reason: Reason, ruleSetId: string | null): Decision {
