@@ -5,6 +5,7 @@
  * lie ahead; windows before it are closed, which keeps first come, first served.
  */
 import type { Band } from '../core/rule.js'
+import { answer } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 import { windowAt, windowOf } from './window.js'
 
@@ -15,13 +16,9 @@ export const fixedWindow: CellAlgorithm = {
     const fits = count + permits <= band.capacity
     const granted = fits || permits === 0 ? open : open + band.windowTicks
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : Math.max(0, granted - now)
-    const allowed = permits === 0 || wait <= patience
-    const charged = allowed && permits > 0
+    const charged = answer(out, wait, permits, patience)
     const window = charged ? granted : open
     const after = charged ? (fits ? count : 0) + permits : count
-    out.allowed = allowed
-    out.delay = charged ? wait : 0
-    out.retryAfter = allowed ? 0 : wait - patience
     out.remaining = window > now ? 0 : Math.max(0, band.capacity - after)
     out.resetAt = window + band.windowTicks
     out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))

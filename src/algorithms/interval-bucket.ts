@@ -5,18 +5,15 @@
  * State: [whole, intervalStart].
  */
 import type { Band } from '../core/rule.js'
+import { answer } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 
 export const intervalBucket: CellAlgorithm = {
   step(cells, start, band, permits, now, patience, out) {
     const { whole, since } = levelAt(cells, start, band, now)
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, since, permits, band, now)
-    const allowed = permits === 0 || wait <= patience
-    const charged = allowed && permits > 0
+    const charged = answer(out, wait, permits, patience)
     const left = charged ? whole - permits : whole
-    out.allowed = allowed
-    out.delay = charged ? wait : 0
-    out.retryAfter = allowed ? 0 : wait - patience
     out.remaining = left > 0 ? left : 0
     out.resetAt = now + ticksUntil(left, since, band.capacity, band, now)
     out.changes = charged || (start >= 0 && now < (cells[start + 1] as number))

@@ -6,6 +6,7 @@
  * in the window it will be let into, which may lie ahead.
  */
 import type { Band } from '../core/rule.js'
+import { answer } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 import { mulDiv, mulDivUp } from './exact.js'
 import { windowAt, windowOf } from './window.js'
@@ -22,12 +23,8 @@ export const slidingWindowCounter: CellAlgorithm = {
     const possible = permits > 0 && permits <= band.capacity
     const at = possible ? earliest(counts, band, permits, now) : now
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : at - now
-    const allowed = permits === 0 || wait <= patience
-    const charged = allowed && permits > 0
+    const charged = answer(out, wait, permits, patience)
     const { window, previous, current } = charged ? charge(counts, band, permits, at) : counts
-    out.allowed = allowed
-    out.delay = allowed ? wait : 0
-    out.retryAfter = allowed ? 0 : wait - patience
     out.remaining = window > now ? 0 : Math.max(0, band.capacity - current - weight(window, previous, band, now))
     out.resetAt = window + band.windowTicks
     out.changes = charged || (start >= 0 && now < (cells[start + 3] as number))

@@ -6,6 +6,7 @@
  */
 import { type Buckets, newStep, type Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
+import { answer } from './answer.js'
 import { type RequestLog, RingLog } from './request-log.js'
 
 /** What one step says: a pure function of (log, band, permits, now). */
@@ -23,12 +24,8 @@ export function stepLog(
   const possible = permits > 0 && permits <= band.capacity
   const at = possible && log !== undefined ? earliest(log, band, permits, now, shift) : now
   const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : at - now
-  const allowed = permits === 0 || wait <= patience
-  const charged = allowed && permits > 0
+  const charged = answer(out, wait, permits, patience)
   const newest = charged ? at : newestAt
-  out.allowed = allowed
-  out.delay = allowed ? wait : 0
-  out.retryAfter = allowed ? 0 : wait - patience
   out.remaining =
     newest !== undefined && newest > now ? 0 : Math.max(0, band.capacity - counted - (charged ? permits : 0))
   out.resetAt = newest === undefined ? now : Math.max(now, newest + band.windowTicks)

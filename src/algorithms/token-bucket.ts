@@ -6,6 +6,7 @@
  * already: the level is then below zero.
  */
 import type { Band } from '../core/rule.js'
+import { answer } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 import { carriedFraction, refill, ticksUntil } from './level.js'
 
@@ -16,12 +17,8 @@ export const tokenBucket: CellAlgorithm = {
     const whole = next[0] as number
     const fraction = next[1] as number
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
-    const allowed = permits === 0 || wait <= patience
-    const charged = allowed && permits > 0
+    const charged = answer(out, wait, permits, patience)
     const left = charged ? whole - permits : whole
-    out.allowed = allowed
-    out.delay = charged ? wait : 0
-    out.retryAfter = allowed ? 0 : wait - patience
     out.remaining = left > 0 ? left : 0
     out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
     out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
