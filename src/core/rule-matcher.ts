@@ -24,11 +24,12 @@ export function compileRules(ruleSet: RuleSet): RuleMatcher {
   return {
     match(context) {
       const path = normalisePath(context.path)
+      const method = upperCase(context.method)
       const count = tree.find(path)
-      const only = count === 1 ? readyAnswer(tree.found[0] as Leaf, context) : undefined
+      const only = count === 1 ? readyAnswer(tree.found[0] as Leaf, method) : undefined
       if (only !== undefined) return only
       const answers: Answer[] = []
-      for (let i = 0; i < count; i++) addAnswers(tree.found[i] as Leaf, context, answers)
+      for (let i = 0; i < count; i++) addAnswers(tree.found[i] as Leaf, method, context, answers)
       const [first] = answers
       if (first?.ready && answers.length === 1) return first.ready
       const matches: Match[] = []
@@ -37,6 +38,15 @@ export function compileRules(ruleSet: RuleSet): RuleMatcher {
     },
   }
 }
+
+/** Nearly all requests spell their method in capitals already; looking is cheaper than converting. */
+function upperCase(method: string | undefined): string | undefined {
+  if (method === undefined) return undefined
+  for (let i = 0; i < method.length; i++) if (method.charCodeAt(i) > lastCapital) return method.toUpperCase()
+  return method
+}
+
+const lastCapital = 0x5a
 
 /** The rules that can match, by rank. */
 export const rankedRules = ({ rules }: RuleSet): readonly Rule[] =>
@@ -57,13 +67,13 @@ interface Alike {
 function compileLeaves(rules: readonly Rule[]) {
   const byShape = new Map<string, Alike>()
   // Thousands of rules often have the same methods and captures. What they share is in the cache when it is needed.
-  const methodSets = new Map<string, ReadonlySet<string> | undefined>([['', undefined]])
+  const methodLists = new Map<string, readonly string[] | undefined>([['', undefined]])
   const captureLists = new Map<string, Captures>()
   for (const [rank, rule] of rules.entries()) {
     const { shape, segments, captures } = compilePathPattern(rule.path)
     const { byMethods } = getOrSet(byShape, shape, (): Alike => ({ segments, byMethods: new Map() }))
     const methods = rule.methods.join(' ')
-    getOrSet(methodSets, methods, () => new Set(rule.methods))
+    getOrSet(methodLists, methods, () => rule.methods)
     getOrSet(byMethods, methods, (): Draft[] => []).push({
       match: Object.freeze({ rule, rank, pathVariables: undefined }),
       captures: captures && getOrSet(captureLists, JSON.stringify(captures), () => captures),
@@ -72,7 +82,7 @@ function compileLeaves(rules: readonly Rule[]) {
   }
   return Array.from(byShape.values(), ({ segments, byMethods }) => {
     let leaf: Leaf | undefined
-    for (const [methods, drafts] of byMethods) leaf = compileLeaf(drafts, methodSets.get(methods), leaf)
+    for (const [methods, drafts] of byMethods) leaf = compileLeaf(drafts, methodLists.get(methods), leaf)
     return { segments, leaf: leaf as Leaf }
   })
 }
