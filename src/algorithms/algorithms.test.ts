@@ -1,7 +1,7 @@
 /** Histories that fast-check makes up, and makes small when they find a difference between engine and model. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type BucketGroup, type Demand, newMemo, type Refund } from '../core/bucket-store.js'
+import type { BucketGroup, Demand, Refund } from '../core/bucket-store.js'
 import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
 import { memoryStore } from '../stores/memory.js'
 import { manualClock } from '../testing/manual-clock.js'
@@ -49,7 +49,6 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
           generation: '1',
           permits: 1,
           bands: [first],
-          memo: newMemo(),
         }
         let last: Refund[] = []
         for (const { kind, pause, permits: part } of history) {
@@ -63,7 +62,7 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
             // A full bucket may be forgotten or not; after an edit that would differ.
             if (model.spent(rule, 'a')[0]) for (const one of [store, model]) await one.reset(rule, 'a')
             const capacity = Math.max(1, Math.min(Math.ceil(part * 2 * band.capacity), 1e5))
-            rule = { ...rule, memo: newMemo(), bands: [{ ...band, capacity, refillTokens: capacity }] }
+            rule = { ...rule, bands: [{ ...band, capacity, refillTokens: capacity }] }
           } else {
             const [actual, expected] = [
               await store.charge([demand], kind === 'peek'),
@@ -94,7 +93,6 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
             generation: '1',
             permits: 1,
             bands: [band],
-            memo: newMemo(),
           }
           for (const { pause, permits: part } of history) {
             clock.advance((pause.ticks + Math.floor(pause.part * band.windowTicks)) / 1000)

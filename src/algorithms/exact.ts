@@ -3,7 +3,7 @@
  *
  * Legal bands keep a ≤ m < 2⁴⁵, so b can be taken seven bits at a time, as in long division, and no intermediate
  * value leaves the exact range. Floating division of integers below 2⁵³ never rounds up to the next whole number, so
- * `Math.floor(x / y)` is exact throughout. The Lua twins use the same steps.
+ * `Math.floor(x / y)` is exact throughout.
  */
 /** Whole numbers below this are exact. */
 export const exactLimit = 2 ** 53

@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Clock } from '../core/clock.js'
 import { noMistakes } from '../rules/mistakes.js'
-import { memoryStore } from '../stores/memory.js'
 import { configInvalid, readConfigFile } from './config-file.js'
 import { type Environment, variable } from './config-placeholders.js'
 import { readSettings } from './config-reader.js'
@@ -36,12 +34,13 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
 }
 
 /** What a gate is made of, by configuration. */
-export function gateOptions(config: Config, clock?: Clock): FluxGateOptions {
+export function gateOptions(config: Config): FluxGateOptions {
   const { store, rules, ratelimit, reload, waitForRefill } = config
   const { defaultRuleSetId, ...limits } = ratelimit
   return {
     rules: rules.path,
-    store: memoryStore({ maxKeys: store.maxKeys, ...(clock && { clock }) }),
+    store: store.type,
+    maxKeys: store.maxKeys,
     ...(defaultRuleSetId !== undefined && { defaultRuleSetId }),
     ...limits,
     reload: {
@@ -60,7 +59,7 @@ export function gateOptions(config: Config, clock?: Clock): FluxGateOptions {
 export async function readGateOptions(options: FluxGateOptions): Promise<FluxGateOptions> {
   const { config: path, ...given } = options
   if (path === undefined) return options
-  const configured = gateOptions(await loadConfig({ path, env: process.env, cwd: process.cwd() }), options.clock)
+  const configured = gateOptions(await loadConfig({ path, env: process.env, cwd: process.cwd() }))
   return {
     ...configured,
     ...withoutUndefined(given),

@@ -1,9 +1,9 @@
 import { systemClock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
-import { checkRange, longestWaitMs } from '../core/range.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { type NamedResolvers, unknownResolvers } from '../core/scope-key-resolver.js'
 import { RuleBook } from '../rules/rule-book.js'
+import { checkOptions } from './check-options.js'
 import { readGateOptions } from './config.js'
 import { type FluxGate, Gate } from './gate.js'
 import type { FluxGateOptions } from './gate-options.js'
@@ -11,21 +11,13 @@ import { openRules } from './open-parts.js'
 
 /** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
 export async function createFluxGate(given: FluxGateOptions | string): Promise<FluxGate> {
-  const options = await readGateOptions(typeof given === 'string' ? { config: given } : given)
-  checkRanges(options)
+  const asked = typeof given === 'string' ? { config: given } : given
+  checkOptions(asked)
+  const options = await readGateOptions(asked)
   const clock = options.clock ?? systemClock
   const provider = checkingResolvers(openRules(options.rules), options.keyResolvers)
   const book = await RuleBook.open(provider, { clock })
   return new Gate(options, clock, provider, book)
-}
-
-/** What is given in code is checked as what a file says is. */
-function checkRanges({ ipv6Prefix, localShare, waitForRefill }: FluxGateOptions): void {
-  if (ipv6Prefix !== undefined) checkRange('ipv6Prefix', ipv6Prefix, 1, 128)
-  if (localShare !== undefined) checkRange('localShare', localShare, 0, 1)
-  const { maxWaitMs, maxConcurrentWaits } = waitForRefill ?? {}
-  if (maxWaitMs !== undefined) checkRange('waitForRefill.maxWaitMs', maxWaitMs, 0, longestWaitMs)
-  if (maxConcurrentWaits !== undefined) checkRange('waitForRefill.maxConcurrentWaits', maxConcurrentWaits, 0)
 }
 
 /** A rule that names a resolver nobody registered is a mistake in the rules, found when they are loaded. */

@@ -10,6 +10,7 @@ import { type Departure, WaitingRoom } from '../core/waiting-room.js'
 import type { LoneRuleInput } from '../rules/input.js'
 import { parseRule } from '../rules/schema.js'
 import { memoryStore } from '../stores/memory.js'
+import { isStore } from './open-parts.js'
 
 export interface LimiterOptions extends LoneRuleInput {
   /** Where buckets live; in this process unless said otherwise. */
@@ -53,7 +54,9 @@ const ruleSetId = 'limiter'
 
 /** One rule, asked by key: rate limiting in three lines. */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const { store: given, clock = systemClock, maxConcurrentWaits = 100, ...document } = options
+  const { store: given, clock = systemClock, maxConcurrentWaits = 100, ...document } = options ?? {}
+  if (given !== undefined && !isStore(given))
+    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', 'store must be an object that implements BucketStore.')
   const store = given ?? memoryStore({ clock })
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), clock)
   const limiter = new RateLimiter(store, room)
@@ -64,15 +67,18 @@ export function createLimiter(options: LimiterOptions): Limiter {
   })
   let closed = false
 
-  const demand = (key: string, permits: number): Demand => {
+  const assertOpen = (): void => {
     if (closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')
+  }
+  const demand = (key: string, permits: number): Demand => {
+    assertOpen()
     return demandOf(rule, checkKey(key), checkPermits(permits))
   }
   // Decisions without waiting do not overlap, so they share one demand.
   const only: Mutable<Demand> = demandOf(rule, 'any', 1)
   const onlyDemand: readonly Demand[] = [only]
   const consumeSync = (key: string, permits: number): Decision => {
-    if (closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')
+    assertOpen()
     only.key = checkKey(key)
     only.permits = checkPermits(permits) * rule.rule.permits
     return limiter.decideSync(ruleSetId, onlyDemand)

@@ -1,5 +1,5 @@
 import type { Decision } from '../core/decision.js'
-import type { FluxGateError } from '../core/errors.js'
+import { FluxGateError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 
 /** What a gate tells, by event name. */
@@ -25,6 +25,11 @@ export class GateListeners {
   }
 
   add<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void {
+    if (!Object.hasOwn(this.#byEvent, name))
+      throw new FluxGateError(
+        'FLUXGATE_ARGUMENT_INVALID',
+        `There is no event "${String(name)}"; there is ${Object.keys(this.#byEvent).join(', ')}.`,
+      )
     this.#byEvent[name].add(listener)
     return () => this.#byEvent[name].delete(listener)
   }

@@ -12,6 +12,8 @@ export interface FluxGateOptions {
   readonly rules?: string | RuleSetInput | readonly RuleSetInput[] | RuleSetProvider
   /** Where buckets live: `memory` unless said otherwise, or a store. */
   readonly store?: string | BucketStore
+  /** How many identities the memory store made here remembers at most; default 1 000 000. */
+  readonly maxKeys?: number
   /** For rules of scope CUSTOM, by the name that they use in `keyResolver`. */
   readonly keyResolvers?: NamedResolvers
   readonly defaultRuleSetId?: string

@@ -214,6 +214,24 @@ describe('waiting', () => {
     await gate.close()
   })
 
+  it('says when a request that finds no place could be held, or would not have to be', async () => {
+    const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET' })
+    const none = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 0 } })
+    await none.check({})
+    expect(await none.check({})).toMatchObject({ allowed: false, retryAfterMs: 600 })
+    const clock = manualClock(start)
+    const one = await gateOf([leaky], { clock, waitForRefill: { maxConcurrentWaits: 1 } })
+    for (let i = 0; i < 2; i++) await one.check({ clientIp: '10.0.0.1' })
+    clock.advance(400)
+    await one.check({ clientIp: '10.0.0.2' })
+    expect(await one.check({ clientIp: '10.0.0.2' })).toMatchObject({ allowed: false, retryAfterMs: 200 })
+    clock.advance(199)
+    expect((await one.check({ clientIp: '10.0.0.2' })).allowed).toBe(false)
+    clock.advance(1)
+    expect(await one.check({ clientIp: '10.0.0.2' })).toMatchObject({ allowed: true, delayMs: 400 })
+    for (const gate of [none, one]) await gate.close()
+  })
+
   it('refuses a leaky request that has no place to be held, and charges nothing', async () => {
     const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET' })
     const gate = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 1 } })
@@ -303,6 +321,30 @@ describe('rules in a file', () => {
     })
     await expect(createFluxGate({})).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
     await expect(createFluxGate({ rules: [], store: 'disk' })).rejects.toThrow(/allowed: "memory"/)
+  })
+})
+
+describe('options given in code', () => {
+  it.each([
+    [{ onStoreFailure: 'deny' }, 'onStoreFailure'],
+    [{ missingRuleBehaviour: 'DENY' }, 'missingRuleBehaviour'],
+    [{ localShare: 0 }, 'localShare'],
+    [{ ipv6Prefix: 56.5 }, 'ipv6Prefix'],
+    [{ reload: { strategy: 'watch' } }, 'reload.strategy'],
+    [{ waitForRefill: { maxConcurrentWaits: 0.5 } }, 'waitForRefill.maxConcurrentWaits'],
+    [{ waitForRefill: { maxWaitMs: Number.POSITIVE_INFINITY } }, 'waitForRefill.maxWaitMs'],
+  ])('%o is refused as it would be in a file', async (options, path) => {
+    await expect(gateOf([rule('rule', 1)], options as never)).rejects.toMatchObject({
+      code: 'FLUXGATE_CONFIG_INVALID',
+      errors: [{ path }],
+    })
+  })
+
+  it('nothing at all, a store that is none, and an event that does not exist are said clearly', async () => {
+    await expect(createFluxGate(undefined as never)).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
+    await expect(gateOf([], { store: {} as never })).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
+    const gate = await gateOf([])
+    expect(() => gate.on('nope' as never, () => {})).toThrow(/no event "nope"/)
   })
 })
 

@@ -1,7 +1,7 @@
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
-import { FluxGateError } from '../core/errors.js'
+import { FluxGateError, messageOf } from '../core/errors.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
@@ -71,13 +71,14 @@ export class Gate implements FluxGate {
     this.#storeState = { down: false, sinceAt: clock.now(), error: null }
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? 100, clock)
     this.#ownsStore = typeof options.store !== 'object'
-    const store = openStore(options.store, clock)
+    const store = openStore(options, clock)
     this.#store = store.chargeSync === undefined ? resilient(store, { ...options.resilience, clock }) : store
     this.#handler = this.#createHandler()
     book.onReload((result) => this.#reloaded(result))
     const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
     const reload = chooseReload(strategy, provider, {
       clock,
+      onError: (error) => this.#listeners.emit('reload', { changed: false, error: asReloadError(error) }),
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })
     this.#reloadName = reload.name
@@ -215,4 +216,7 @@ export class Gate implements FluxGate {
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const asReloadError = (error: unknown): FluxGateError =>
+  error instanceof FluxGateError
+    ? error
+    : new FluxGateError('FLUXGATE_RULES_UNREADABLE', messageOf(error), { cause: error })

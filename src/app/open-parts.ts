@@ -20,14 +20,19 @@ export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
 /** Whether rules may change without anybody asking for a reload: objects do not. */
 export const canChange = (rules: FluxGateOptions['rules']): boolean => typeof rules === 'string' || isProvider(rules)
 
-export function openStore(store: FluxGateOptions['store'], clock: Clock): BucketStore {
-  if (store === undefined || store === 'memory') return memoryStore({ clock })
-  if (typeof store === 'object') return store
+export function openStore({ store, maxKeys }: FluxGateOptions, clock: Clock): BucketStore {
+  if (store === undefined || store === 'memory')
+    return memoryStore({ clock, ...(maxKeys !== undefined && { maxKeys }) })
+  if (isStore(store)) return store
   throw new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    `store: found "${store}"; allowed: "memory", or an object that implements BucketStore.`,
+    `store: found ${typeof store === 'string' ? `"${store}"` : typeof store}; allowed: "memory", or an object that implements BucketStore.`,
   )
 }
+
+/** Whether this is a store, as far as can be seen. */
+export const isStore = (store: unknown): store is BucketStore =>
+  typeof store === 'object' && store !== null && 'charge' in store && typeof store.charge === 'function'
 
 const isProvider = (rules: FluxGateOptions['rules']): rules is RuleSetProvider =>
   typeof rules === 'object' && 'load' in rules && typeof rules.load === 'function'

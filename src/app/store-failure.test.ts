@@ -65,6 +65,20 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect(decisions).toEqual([true, true, false])
   })
 
+  it('LOCAL with a share of a slow refill: the rate is shared too, not only the burst', async () => {
+    const clock = manualClock(start)
+    const { store, line } = remoteStore(clock)
+    const slow: RuleInput = { id: 'slow', bands: [{ capacity: 10, refillTokens: 1, window: '1s' }] }
+    const gate = await createFluxGate({ rules: { id: 'api', rules: [slow] }, store, clock, localShare: 0.1 })
+    line.state = 'FAILING'
+    let admitted = 0
+    for (let second = 0; second < 100; second++) {
+      if ((await gate.check({})).allowed) admitted += 1
+      clock.advance(1000)
+    }
+    expect(admitted).toBe(10)
+  })
+
   it('ALLOW and DENY: as the rule says, or else the configuration', async () => {
     for (const [policy, options] of [
       ['ALLOW', {}],

@@ -10,8 +10,8 @@ export interface BucketGroup {
   /** What one request costs; a bucket with less than this is refusing. */
   readonly permits: number
   readonly bands: readonly Band[]
-  /** Where a store may note what it has found out about this group. */
-  readonly memo: GroupMemo
+  /** Where a store may note what it has found out about this group, if it is asked for again and again. */
+  readonly memo?: GroupMemo
 }
 
 /** One note, and whose it is: a group may be asked of several stores. */

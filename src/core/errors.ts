@@ -23,6 +23,9 @@ export interface Mistake {
   readonly message: string
 }
 
+/** What an error of any origin says. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
 export class FluxGateError extends Error {
   override readonly name = 'FluxGateError'
   readonly code: ErrorCode

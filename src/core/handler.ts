@@ -2,7 +2,7 @@ import type { Decision } from './decision.js'
 import type { RequestContext } from './request-context.js'
 
 export interface CheckOptions {
-  /** Left out: the configuration's `defaultRuleSetId`. */
+  /** Left out: the configured default; else the only rule set there is; else the one called `default`. */
   readonly ruleSetId?: string | undefined
   readonly permits?: number | undefined
   readonly peek?: boolean | undefined

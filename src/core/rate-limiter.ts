@@ -1,13 +1,12 @@
 import {
   type BandResult,
   type BucketStore,
-  bandCount,
   type ChargeResult,
   copyResult,
   type Demand,
   type Refund,
 } from './bucket-store.js'
-import { ticksPerMs, ticksUp } from './clock.js'
+import { ticksUp } from './clock.js'
 import { composeDecision } from './compose-decision.js'
 import type { Decision } from './decision.js'
 import { FluxGateError } from './errors.js'
@@ -102,12 +101,16 @@ export class RateLimiter {
 
   /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */
   #noPlace(ruleSetId: string | null, demands: readonly Demand[], look: ChargeResult, standing: ChargeResult): Decision {
-    const free = Math.max(ticksPerMs, ticksUp(this.#room.nextFreeMs))
-    const bands = Array.from({ length: bandCount(demands) }, (_, i) => {
-      const { remaining, resetAt } = standing.bands[i] as BandResult
-      const isDelayed = (look.bands[i]?.delay ?? 0) > 0
-      return { allowed: !isDelayed, delay: 0, retryAfter: isDelayed ? free : 0, remaining, resetAt }
-    })
+    const untilPlace = ticksUp(this.#room.nextFreeMs)
+    const bands = demands
+      .flatMap(({ group, shadow }) => group.bands.map(() => shadow))
+      .map((shadow, i) => {
+        const { remaining, resetAt } = standing.bands[i] as BandResult
+        const { allowed, retryAfter, delay } = look.bands[i] as BandResult
+        // Allowed as soon as there is a place to be held in, or no need to be held.
+        if (shadow || delay === 0) return { allowed, delay: 0, retryAfter, remaining, resetAt }
+        return { allowed: false, delay: 0, retryAfter: Math.min(untilPlace, Math.ceil(delay)), remaining, resetAt }
+      })
     return composeDecision(ruleSetId, demands, { granted: false, now: look.now, bands }, this.#degraded)
   }
 

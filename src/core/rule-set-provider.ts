@@ -1,6 +1,6 @@
 import type { RuleSet } from './rule.js'
 
-/** Where rules are kept: a file, Redis, MongoDB, or objects in memory. */
+/** Where rules are kept: a file, objects in memory, or whatever an implementer chooses. */
 export interface RuleSetProvider {
   /** All rule sets, parsed. Rejects with a FluxGateError when they cannot be read or have mistakes. */
   load(): Promise<readonly RuleSet[]>

@@ -80,7 +80,7 @@ export interface RuleSet {
 
 /** Capacities and refills are whole numbers from 1 to this. */
 export const maxCapacity = 1_000_000_000
-/** A sliding log keeps an entry per request, so its capacity has a lower bound of its own. */
+/** A sliding log keeps an entry per request, so its capacity has a smaller maximum. */
 export const maxLogCapacity = 100_000
 export const minWindowTicks = 1_000
 export const maxWindowTicks = 366 * 24 * 3600 * 1_000_000

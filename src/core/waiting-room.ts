@@ -36,10 +36,13 @@ export class WaitingRoom {
     return this.#guests.length >= this.#most
   }
 
-  /** Milliseconds until a place becomes free. */
+  /** Milliseconds until a place becomes free; Infinity if there are none at all. */
   get nextFreeMs(): number {
+    if (!this.isFull) return 0
     const first = this.#guests[0]
-    return first === undefined ? 0 : Math.max(0, first.releaseAt - ticks(this.#clock)) / ticksPerMs
+    return first === undefined
+      ? Number.POSITIVE_INFINITY
+      : Math.max(1, first.releaseAt - ticks(this.#clock)) / ticksPerMs
   }
 
   /** `line` names what is waited for: in one line nobody leaves before somebody who entered earlier. */

@@ -6,7 +6,7 @@ import type { CheckOptions, Handler } from '../core/handler.js'
 import { checkPermits } from '../core/permits.js'
 import { RateLimiter } from '../core/rate-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { Band, OnStoreFailure } from '../core/rule.js'
+import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
 import { type CompiledRuleSet, MissingKey, type Snapshot } from '../core/snapshot.js'
 import type { WaitingRoom } from '../core/waiting-room.js'
 
@@ -128,8 +128,12 @@ export class StandaloneHandler implements Handler {
   }
 }
 
-const scaledBand = (band: Band, share: number): Band => ({
-  ...band,
-  capacity: Math.max(1, Math.floor(band.capacity * share)),
-  refillTokens: Math.max(1, Math.floor(band.refillTokens * share)),
-})
+/** A part of a limit, rounded down; where less than one token would come per window, one comes per longer window. */
+function scaledBand(band: Band, share: number): Band {
+  const capacity = Math.max(1, Math.floor(band.capacity * share))
+  const refillTokens = band.refillTokens * share
+  if (refillTokens >= 1) return { ...band, capacity, refillTokens: Math.floor(refillTokens) }
+  const refills = band.algorithm === 'TOKEN_BUCKET' || band.algorithm === 'LEAKY_BUCKET'
+  const windowTicks = refills ? Math.min(maxWindowTicks, Math.ceil(band.windowTicks / refillTokens)) : band.windowTicks
+  return { ...band, capacity, refillTokens: 1, windowTicks }
+}

@@ -66,11 +66,6 @@ describe('the problem of a refusal', () => {
     })
   })
 
-  it('names the deciding limit when there was no place left to wait in', () => {
-    const bands = [band('burst', { allowed: true }), band('sustained', { allowed: true })]
-    expect(refusalProblem({ ...refused, bands })['violated-policies']).toEqual(['login.sustained'])
-  })
-
   it.each([
     ['MISSING_KEY', 'The rule "login" needs to know who asks, and this request does not say.'],
     ['DENY_LISTED', 'Requests of this caller are refused.'],

@@ -62,9 +62,8 @@ function withRetry(sentence: string, { retryAfterMs }: Decision): string {
   return retryAfterMs === null ? sentence : `${sentence} Try again in ${Math.max(1, secondsUp(retryAfterMs))} s.`
 }
 
-/** A request that was refused for want of a place to wait in has no refusing band; then the one that decided is meant. */
-function violatedPolicies({ bands, ruleId, band }: Decision): readonly string[] {
-  const refusing = bands.filter(({ shadow, allowed }) => !shadow && !allowed)
-  if (refusing.length > 0) return refusing.map((one) => policyName(one.ruleId, one.label))
-  return ruleId === null || band === null ? [] : [policyName(ruleId, band)]
+function violatedPolicies({ bands }: Decision): readonly string[] {
+  return bands
+    .filter(({ shadow, allowed }) => !shadow && !allowed)
+    .map(({ ruleId, label }) => policyName(ruleId, label))
 }

@@ -1,6 +1,6 @@
 import type { BucketStore } from '../core/bucket-store.js'
 import { type Clock, schedule, systemClock } from '../core/clock.js'
-import { FluxGateError } from '../core/errors.js'
+import { FluxGateError, messageOf } from '../core/errors.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from './circuit-breaker.js'
 
 export interface ResilientOptions extends BreakerOptions {
@@ -58,5 +58,3 @@ function withDeadline<T>(call: () => Promise<T>, what: string, timeoutMs: number
     Promise.resolve().then(call).then(resolve, reject).finally(cancel)
   })
 }
-
-const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -9,7 +9,7 @@ const sweepStep = 2
 /** A bucket that has been full for less than this stays: whoever came a moment ago is likely to come again. */
 const graceTicks = 60_000_000
 
-/** Whom identities count against that find no room; no resolver yields a control character alone. */
+/** Whom identities count against that find no room. One that is really called this shares with them. */
 export const overflowKey = '\u0000overflow'
 
 type Spare = (table: RuleTable, key: string) => boolean
@@ -35,12 +35,14 @@ export class RuleTables {
 
   of(group: BucketGroup): RuleTable {
     const { memo } = group
-    if (memo.owner === this && !(memo.note as RuleTable).dropped) return (memo.note as RuleTable).bind(group)
+    if (memo?.owner === this && !(memo.note as RuleTable).dropped) return (memo.note as RuleTable).bind(group)
     const name = JSON.stringify([group.ruleSetId, group.ruleId, group.generation])
     const table = this.#byName.get(name) ?? new RuleTable(name)
     this.#byName.set(name, table)
-    memo.owner = this
-    memo.note = table
+    if (memo !== undefined) {
+      memo.owner = this
+      memo.note = table
+    }
     return table.bind(group)
   }
 

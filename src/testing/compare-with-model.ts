@@ -1,12 +1,5 @@
 import assert from 'node:assert/strict'
-import {
-  type BucketGroup,
-  type BucketStore,
-  type ChargeResult,
-  type Demand,
-  newMemo,
-  type Refund,
-} from '../core/bucket-store.js'
+import type { BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
 import { type BandChoice, editedBand, randomBand, randomDemands, randomPause, seededRandom } from './history.js'
@@ -80,7 +73,6 @@ const group = (ruleId: string, bands: readonly Band[]): BucketGroup => ({
   generation: '1',
   permits: 1,
   bands,
-  memo: newMemo(),
 })
 
 const onlyLooking = (rule: BucketGroup): Demand => ({

@@ -1,0 +1,50 @@
+import { longestWaitMs } from '../core/range.js'
+import { type Kind, openFields } from '../rules/fields.js'
+import { identifier, oneOf, wholeNumber, yesOrNo } from '../rules/kinds.js'
+import { noMistakes } from '../rules/mistakes.js'
+import { configInvalid } from './config-file.js'
+import { settings } from './config-settings.js'
+import type { FluxGateOptions } from './gate-options.js'
+
+const milliseconds: Kind<number> = {
+  allowed: `a number of milliseconds from 0 to ${longestWaitMs}`,
+  parse: (value) => (typeof value === 'number' && value >= 0 && value <= longestWaitMs ? value : undefined),
+}
+
+const { ratelimit, reload, waitForRefill, store } = settings
+
+/** What each option that is a plain value may be, by the place where it stands. */
+const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> = {
+  '': {
+    defaultRuleSetId: identifier,
+    missingRuleBehavior: oneOf(['ALLOW', 'DENY'] as const),
+    ipv6Prefix: ratelimit.ipv6Prefix.kind,
+    onStoreFailure: ratelimit.onStoreFailure.kind,
+    localShare: ratelimit.localShare.kind,
+    maxKeys: store.maxKeys.kind,
+  },
+  reload: {
+    strategy: reload.strategy.kind,
+    pollingIntervalMs: milliseconds,
+    resetBucketsOnReload: yesOrNo,
+  },
+  waitForRefill: { maxWaitMs: milliseconds, maxConcurrentWaits: waitForRefill.maxConcurrentWaits.kind },
+  resilience: { timeoutMs: milliseconds, failures: wholeNumber(1, 1_000_000), openMs: milliseconds },
+}
+
+/** Options that are checked by whoever takes them. */
+const others = ['rules', 'store', 'keyResolvers', 'config', 'clock']
+
+/** What is given in code is checked as what a file says is: a misspelt option must not silently do nothing. */
+export function checkOptions(options: FluxGateOptions): void {
+  const mistakes = noMistakes()
+  const groups = Object.keys(kinds).filter((group) => group !== '')
+  for (const [place, members] of Object.entries(kinds)) {
+    const value = place === '' ? options : options?.[place as 'reload' | 'waitForRefill' | 'resilience']
+    if (value === undefined && place !== '') continue
+    const names = place === '' ? [...Object.keys(members), ...groups, ...others] : Object.keys(members)
+    const fields = openFields(value, place, names, 'an object of options', mistakes)
+    for (const [name, kind] of Object.entries(members)) fields?.read(name, kind)
+  }
+  if (mistakes.count > 0) throw configInvalid('The options of createFluxGate', mistakes.kept)
+}
