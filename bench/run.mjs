@@ -102,7 +102,7 @@ garbage collection counts and other programs do not; the middle half says how fa
 A ratio is the median of the ratios of each round, because both sides of a round saw the same machine; it may differ a little from
 the quotient of two medians. On a busy machine the figures move, the ratios much less.
 
-With 100,000 keys in random order most of the time goes into memory that is not in the cache, the same for all; with one key it
+With many keys in random order most of the time goes into memory that is not in the cache, the same for all; with one key it
 is the work itself that is seen.
 
 Keys are made beforehand and are the same strings, asked for in the same random order, for all. Answers that come as a promise

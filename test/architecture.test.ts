@@ -14,8 +14,8 @@ algorithms/   one pure step each                                                
 redis/        what Redis is good for besides buckets                                      core
 stores/       where buckets live, and decorators around them                              core algorithms redis
 rules/        documents to rules: schema, rule stores, reload                             core redis
-handlers/     who answers: standalone, or a server that is asked                          core
-http/         the edge without a framework: guard, client address, headers                core
+handlers/     who answers: standalone, in this process                                    core
+http/         the edge without a framework: headers, problems, holding a request          core
 middleware/   one small file per framework; nothing is decided here                       core http
 gateway/      the reverse proxy                                                           core http
 simulate/     traffic in, decisions over time out                                         core algorithms
@@ -24,7 +24,7 @@ server/       REST, events, console files, health                               
 app/          composition root: configuration to running parts                            everything above
 index.ts      what an embedder needs first                                                core stores rules handlers app
 cli/          one file per command                                                        core rules simulate app server gateway
-testing/      published contract suites, manual clock, vectors                            core algorithms stores/memory
+testing/      published contract suites, manual clock, reference models                   core algorithms stores/memory
 `.trim()
 
 /** Packages that any part may use. Clients of servers and web frameworks are not among them: only app/ knows those. */

@@ -11,7 +11,7 @@ const packageFile = new URL('../../package.json', import.meta.url)
 const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
 
 const program = new Command('fluxgate')
-  .description('Exact distributed rate limiting.')
+  .description('Rate limiting that is exact to the permit.')
   .version(version)
   .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
   .addCommand(startCommand())

@@ -107,7 +107,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     assert.equal((await store.charge([one], false)).bands[0]?.remaining, 6)
   })
 
-  withStore('a refund gives back up to capacity and creates nothing', async (store) => {
+  withStore('a refund gives back up to capacity, and nothing to a key that has taken nothing', async (store) => {
     const rule = group('rule', [band({ capacity: 10 })])
     await store.refund([{ group: rule, key: 'a', permits: 5 }])
     await store.charge([demand(rule, 'a', 4)], false)
@@ -148,7 +148,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
       'x'.repeat(300),
       `${'x'.repeat(299)}y`,
     ]
-    const bands = [band({ capacity: 1 })]
+    const bands = ['a', 'a:b', 'b:a'].map((label) => band({ capacity: 1, label }))
     for (const ruleSetId of names.slice(0, 6))
       for (const ruleId of names.slice(0, 6))
         for (const key of names) {
