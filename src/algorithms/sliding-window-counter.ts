@@ -74,8 +74,13 @@ const weight = (window: number, previous: number, band: Band, now: number): numb
 function countsAt(cells: Float64Array, start: number, band: Band, now: number): Counts {
   if (start < 0) return { window: windowOf(now, band), previous: 0, current: 0 }
   const window = windowAt(cells, start, 3, now, band)
-  const steppedBack = now < (cells[start + 3] as number)
-  const written = steppedBack ? window : windowOf(cells[start] as number, band)
+  const written = windowOf(cells[start] as number, band)
+  const writtenAt = cells[start + 3] as number
+  if (now < writtenAt) {
+    // At an earlier time the previous window would weigh otherwise; it keeps the weight that it had.
+    const kept = weight(written, cells[start + 1] as number, band, Math.max(written, writtenAt))
+    return { window, previous: 0, current: (cells[start + 2] as number) + kept }
+  }
   if (written === window) return { window, previous: cells[start + 1] as number, current: cells[start + 2] as number }
   return { window, previous: written === window - band.windowTicks ? (cells[start + 2] as number) : 0, current: 0 }
 }

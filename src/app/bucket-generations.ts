@@ -13,11 +13,20 @@ export class BucketGenerations {
     this.#counts.set(nameOf(ruleSetId, ruleId), this.of(ruleSetId, ruleId) + 1)
   }
 
-  /** A rule that is gone and comes back is a new one. */
-  forgetRemoved(before: Snapshot, after: readonly RuleSet[]): void {
-    const kept = new Set(after.flatMap(({ id, rules }) => rules.map((rule) => nameOf(id, rule.id))))
+  /**
+   * A rule that is gone and comes back is a new one; so is one whose bands mean something else, if `resetChanged` says so,
+   * even when they change back later.
+   */
+  compare(before: Snapshot, after: readonly RuleSet[], resetChanged: boolean): void {
+    const bandsAfter = new Map(
+      after.flatMap(({ id, rules }) => rules.map((rule) => [nameOf(id, rule.id), JSON.stringify(rule.bands)])),
+    )
     for (const [ruleSetId, { rules }] of before.ruleSets)
-      for (const ruleId of rules.keys()) if (!kept.has(nameOf(ruleSetId, ruleId))) this.startAfresh(ruleSetId, ruleId)
+      for (const [ruleId, { rule }] of rules) {
+        const bands = bandsAfter.get(nameOf(ruleSetId, ruleId))
+        if (bands === undefined || (resetChanged && bands !== JSON.stringify(rule.bands)))
+          this.startAfresh(ruleSetId, ruleId)
+      }
   }
 }
 

@@ -296,6 +296,16 @@ describe('time that steps back', () => {
     expect(admitted).toBeGreaterThanOrEqual(algorithm === 'SLIDING_WINDOW_COUNTER' ? 9 : 10)
     expect(admitted).toBeLessThanOrEqual(20)
   })
+
+  it('SLIDING_WINDOW_COUNTER: the previous window keeps its weight', () => {
+    const clock = manualClock(start + 3_599_000)
+    const limiter = createLimiter({ algorithm: 'SLIDING_WINDOW_COUNTER', capacity: 1000, window: '1h', clock })
+    limiter.consumeSync('a', 1000)
+    clock.advance(5000)
+    while (limiter.consumeSync('a').allowed);
+    clock.advance(-4500)
+    expect(limiter.consumeSync('a').allowed).toBe(false)
+  })
 })
 
 describe('bad input gets a clear error and charges nothing', () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { RuleInput, RuleSetInput } from '../rules/input.js'
+import { memoryStore } from '../stores/memory.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { createFluxGate } from './create-flux-gate.js'
 import type { GateEvents } from './gate-events.js'
@@ -216,27 +217,30 @@ describe('waiting', () => {
 
   it('says when a request that finds no place could be held, or would not have to be', async () => {
     const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET' })
+    const { signal } = new AbortController()
     const none = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 0 } })
-    await none.check({})
-    expect(await none.check({})).toMatchObject({ allowed: false, retryAfterMs: 600 })
+    await none.check({}, { signal })
+    expect(await none.check({}, { signal })).toMatchObject({ allowed: false, retryAfterMs: 600 })
     const clock = manualClock(start)
     const one = await gateOf([leaky], { clock, waitForRefill: { maxConcurrentWaits: 1 } })
-    for (let i = 0; i < 2; i++) await one.check({ clientIp: '10.0.0.1' })
+    const decide = (clientIp: string) => one.check({ clientIp }, { signal })
+    for (let i = 0; i < 2; i++) await decide('10.0.0.1')
     clock.advance(400)
-    await one.check({ clientIp: '10.0.0.2' })
-    expect(await one.check({ clientIp: '10.0.0.2' })).toMatchObject({ allowed: false, retryAfterMs: 200 })
+    await decide('10.0.0.2')
+    expect(await decide('10.0.0.2')).toMatchObject({ allowed: false, retryAfterMs: 200 })
     clock.advance(199)
-    expect((await one.check({ clientIp: '10.0.0.2' })).allowed).toBe(false)
+    expect((await decide('10.0.0.2')).allowed).toBe(false)
     clock.advance(1)
-    expect(await one.check({ clientIp: '10.0.0.2' })).toMatchObject({ allowed: true, delayMs: 400 })
+    expect(await decide('10.0.0.2')).toMatchObject({ allowed: true, delayMs: 400 })
     for (const gate of [none, one]) await gate.close()
   })
 
   it('refuses a leaky request that has no place to be held, and charges nothing', async () => {
     const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET' })
+    const { signal } = new AbortController()
     const gate = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 1 } })
     const decisions = []
-    for (let i = 0; i < 3; i++) decisions.push(await gate.check({}))
+    for (let i = 0; i < 3; i++) decisions.push(await gate.check({}, { signal }))
     expect(decisions.map(({ allowed, delayMs }) => [allowed, delayMs])).toEqual([
       [true, 0],
       [true, 600],
@@ -244,8 +248,67 @@ describe('waiting', () => {
     ])
     expect(decisions[2]).toMatchObject({ reason: 'LIMITED', retryAfterMs: 600, remaining: 98 })
     expect(decisions[2]?.bands).toMatchObject([{ allowed: false, retryAfterMs: 600, remaining: 98 }])
-    expect(await gate.check({}, { peek: true })).toEqual(decisions[2])
+    expect(await gate.check({}, { signal, peek: true })).toEqual(decisions[2])
     await gate.close()
+  })
+
+  it('leaves a leaky delay to callers that hold their requests themselves, up to capacity', async () => {
+    const gate = await gateOf([rule('leaky', 500, { algorithm: 'LEAKY_BUCKET' })])
+    const decisions = []
+    for (let i = 0; i < 501; i++) decisions.push((await gate.check({})).allowed)
+    expect(decisions.filter(Boolean)).toHaveLength(500)
+    expect((await gate.health()).waiting).toBe(0)
+  })
+})
+
+describe('buckets that nobody will ask for again', () => {
+  it('make room at once when a rule is reset, edited or removed, even if they were refusing', async () => {
+    const clock = manualClock(start)
+    const store = memoryStore({ maxKeys: 3, clock })
+    const document: { id: string; rules: RuleInput[] } = {
+      id: 'api',
+      rules: [rule('user', 1, { limitScope: 'USER_ID' })],
+    }
+    const gate = await createFluxGate({ rules: document, store, clock })
+    const all = async (users: string) => {
+      const allowed = []
+      for (const userId of users) allowed.push((await gate.check({ userId })).allowed)
+      return allowed
+    }
+    expect(await all('abc')).toEqual([true, true, true])
+    await gate.reset({ ruleSetId: 'api' })
+    expect(await all('def')).toEqual([true, true, true])
+    document.rules = [rule('other', 1, { limitScope: 'USER_ID' })]
+    await gate.reload()
+    expect(await all('abc')).toEqual([true, true, true])
+    expect(store.size).toBe(3)
+  })
+
+  it('do not come back when an edit is undone', async () => {
+    const document: { id: string; rules: RuleInput[] } = { id: 'api', rules: [rule('rule', 1)] }
+    const gate = await createFluxGate({ rules: document, clock: manualClock(start) })
+    const edited = async (capacity: number): Promise<boolean> => {
+      document.rules = [rule('rule', capacity)]
+      await gate.reload()
+      return (await gate.check({})).allowed
+    }
+    expect([await edited(1), await edited(2), await edited(1)]).toEqual([true, true, true])
+  })
+})
+
+describe('contexts that cannot be', () => {
+  it.each([[undefined], [null], ['/'], [{ path: 5 }], [{ method: {} }], [{ clientIp: 7 }]])(
+    '%o is refused clearly',
+    async (context) => {
+      const gate = await gateOf([rule('rule', 1, { when: { clientIp: '10.0.0.0/8' } })])
+      await expect(gate.check(context as never)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+    },
+  )
+
+  it('null counts as left out', async () => {
+    const gate = await gateOf([rule('rule', 1)])
+    const context = { path: null, method: null, clientIp: null, userId: null, headers: null, attributes: null }
+    expect(await gate.check(context as never)).toMatchObject({ allowed: true, key: 'anonymous' })
   })
 })
 

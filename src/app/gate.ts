@@ -113,7 +113,7 @@ export class Gate implements FluxGate {
       return
     }
     for (const { rule } of chosen) this.#generations.startAfresh(ruleSetId, rule.id)
-    this.#snapshot = this.#compile(this.#book.current)
+    this.#replaceSnapshot(this.#book.current)
   }
 
   async reload(): Promise<void> {
@@ -187,14 +187,26 @@ export class Gate implements FluxGate {
     })
   }
 
+  /** Publishes new rules, and tells the store which buckets nobody will ask for again. */
+  #replaceSnapshot(ruleSets: readonly RuleSet[]): void {
+    const before = this.#snapshot
+    this.#snapshot = this.#compile(ruleSets)
+    for (const [ruleSetId, { rules }] of before.ruleSets)
+      for (const [ruleId, { group }] of rules) {
+        const now = this.#snapshot.ruleSets.get(ruleSetId)?.rules.get(ruleId)
+        if (now?.group.generation !== group.generation) this.#store.retire?.(group)
+      }
+  }
+
   #reloaded(result: ReloadResult): void {
     if ('error' in result) {
       this.#listeners.emit('reload', { changed: false, error: result.error })
       return
     }
     if (result.changed) {
-      this.#generations.forgetRemoved(this.#snapshot, result.ruleSets)
-      this.#snapshot = this.#compile(result.ruleSets)
+      const resetChanged = this.#options.reload?.resetBucketsOnReload ?? true
+      this.#generations.compare(this.#snapshot, result.ruleSets, resetChanged)
+      this.#replaceSnapshot(result.ruleSets)
     }
     this.#listeners.emit('reload', { changed: result.changed, error: null })
   }

@@ -160,6 +160,38 @@ describe('wait', () => {
     expect((await limiter.consume('a')).retryAfterMs).toBe(1000)
   })
 
+  it('lets a caller go whose clock stepped back, after its wait and not after the step', async () => {
+    let offset = 0
+    const limiter = createLimiter({ capacity: 1, window: '30ms', clock: { now: () => Date.now() + offset } })
+    limiter.consumeSync('a')
+    const waiting = limiter.wait('a')
+    await settled()
+    offset = -3_600_000
+    expect((await waiting).allowed).toBe(true)
+  })
+
+  it('holds no more than maxConcurrentWaits of those who ask a store over a network together', async () => {
+    const clock = manualClock(start)
+    const { chargeSync: _, ...remote } = wrapped(memoryStore({ clock }))
+    const limiter = createLimiter({ capacity: 1, window: '1s', store: remote, maxConcurrentWaits: 2, clock })
+    const { admitted, refused } = line(limiter, clock, ['now', 'a', 'b', 'c', 'd'], 60_000)
+    for (let i = 0; i < 5; i++) {
+      await settled()
+      clock.advance(1000)
+    }
+    expect([admitted.length, refused.length]).toEqual([3, 2])
+  })
+
+  it('sends away a caller whose store answers only after the limiter was closed', async () => {
+    const clock = manualClock(start)
+    const { chargeSync: _, ...remote } = wrapped(memoryStore({ clock }))
+    const limiter = createLimiter({ capacity: 1, window: '1s', store: remote, clock })
+    await limiter.consume('a')
+    const waiting = limiter.wait('a')
+    await limiter.close()
+    await expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+  })
+
   it('sends those who wait away when the limiter closes', async () => {
     const limiter = createLimiter({ capacity: 1, window: '1h', clock: manualClock(start) })
     await limiter.wait('a')

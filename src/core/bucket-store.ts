@@ -89,5 +89,7 @@ export interface BucketStore {
   refund(refunds: readonly Refund[]): Promise<void>
   /** Forgets one identity of a rule. */
   reset(group: BucketGroup, key: string): Promise<void>
+  /** Told that the rule is gone or has started afresh, so that this group will not be asked for again. Optional. */
+  retire?(group: BucketGroup): void
   close(): Promise<void>
 }

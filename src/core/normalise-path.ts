@@ -5,8 +5,8 @@
  * `%2F` stays an escape, because decoded it would be a separator that the sender did not write. Characters beyond
  * ASCII become the escapes that browsers send for them, so a rule may spell them either way.
  */
-export function normalisePath(path: string | undefined): string {
-  if (path === undefined) return '/'
+export function normalisePath(path: string | null | undefined): string {
+  if (path === undefined || path === null) return '/'
   // Most requests are spelt normally: they pay for one scan and no copy.
   return isNormal(path) ? path : normaliseSegments(path.slice(0, pathEnd(path)))
 }

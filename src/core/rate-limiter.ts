@@ -48,15 +48,12 @@ export class RateLimiter {
   ): Promise<Decision> {
     if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
     options.signal?.throwIfAborted()
-    if (!this.#room.isFull) {
-      return this.#settle(ruleSetId, demands, await this.#store.charge(demands, options.peek === true), options)
-    }
-    const claims = demands.map(impatient)
-    const look = await this.#store.charge(claims, true)
-    if (!isDelayed(claims, look)) {
-      return this.#settle(ruleSetId, claims, await this.#store.charge(claims, options.peek === true), options)
-    }
-    return this.#noPlace(ruleSetId, claims, look, await this.#store.charge(claims.map(asIs), true))
+    const claims = this.#admissible(demands, options)
+    const result = await this.#store.charge(claims, options.peek === true)
+    // Others may have taken the last place while the store was asked.
+    if (!this.#lacksPlace(claims, result, options)) return this.#settle(ruleSetId, claims, result, options)
+    if (!options.peek) this.#giveBack(refundsOf(claims, result))
+    return this.#noPlace(ruleSetId, claims, result, await this.#store.charge(claims.map(asIs), true))
   }
 
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
@@ -67,29 +64,37 @@ export class RateLimiter {
         'This store answers over a network, so there is no answer without waiting. Use consume() instead of consumeSync().',
       )
     options.signal?.throwIfAborted()
-    if (!this.#room.isFull) {
-      return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
+    const claims = this.#admissible(demands, options)
+    if (claims !== demands || (this.#room.isFull && isHeld(demands, options))) {
+      const look = copyResult(claims, store.chargeSync(claims, true))
+      if (this.#lacksPlace(claims, look, options))
+        return this.#noPlace(ruleSetId, claims, look, store.chargeSync(claims.map(asIs), true))
     }
-    const claims = demands.map(impatient)
-    const look = copyResult(claims, store.chargeSync(claims, true))
-    if (!isDelayed(claims, look)) {
-      return this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
-    }
-    return this.#noPlace(ruleSetId, claims, look, store.chargeSync(claims.map(asIs), true))
+    return this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
     return this.#store.refund(refunds)
   }
 
+  /** With no place to wait in, nobody is asked to wait. */
+  #admissible(demands: readonly Demand[], options: DecideOptions): readonly Demand[] {
+    return this.#room.isFull && isHeld(demands, options) ? demands.map(impatient) : demands
+  }
+
+  #lacksPlace(demands: readonly Demand[], result: ChargeResult, options: DecideOptions): boolean {
+    return this.#room.isFull && isHeld(demands, options) && isDelayed(demands, result)
+  }
+
   #settle(
     ruleSetId: string | null,
     demands: readonly Demand[],
     result: ChargeResult,
-    { peek, signal, onLeave }: DecideOptions,
+    options: DecideOptions,
   ): Decision {
     const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
-    if (decision.delayMs === 0 || peek) return decision
+    const { peek, signal, onLeave } = options
+    if (decision.delayMs === 0 || peek || !isHeld(demands, options)) return decision
     // Taken from the result now: a store may reuse it for the next decision.
     const undo = refundsOf(demands, result)
     this.#room.enter(decision.delayMs, lineOf(demands, result), signal, (how) => {
@@ -116,11 +121,19 @@ export class RateLimiter {
 
   /** Best effort: what a store that has failed meanwhile does not take back comes back with the next refill. */
   #giveBack(refunds: readonly Refund[]): void {
-    this.#store.refund(refunds).catch(() => {})
+    Promise.resolve()
+      .then(() => this.#store.refund(refunds))
+      .catch(() => {})
   }
 }
 
-/** With no place to wait in, nobody is asked to wait. */
+/**
+ * Whether a delay is waited for here: by a caller that asked to wait, or one that may still leave. A delay that a leaky
+ * bucket gives to anybody else is the caller's own business.
+ */
+const isHeld = (demands: readonly Demand[], { signal, onLeave }: DecideOptions): boolean =>
+  signal !== undefined || onLeave !== undefined || demands.some(({ patience }) => patience > 0)
+
 const impatient = (demand: Demand): Demand => (demand.patience === 0 ? demand : { ...demand, patience: 0 })
 
 /** Asks for nothing, to see a bucket as it stands. */

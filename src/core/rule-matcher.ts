@@ -40,8 +40,8 @@ export function compileRules(ruleSet: RuleSet): RuleMatcher {
 }
 
 /** Nearly all requests spell their method in capitals already; looking is cheaper than converting. */
-function upperCase(method: string | undefined): string | undefined {
-  if (method === undefined) return undefined
+function upperCase(method: string | null | undefined): string | undefined {
+  if (method === undefined || method === null) return undefined
   for (let i = 0; i < method.length; i++) if (method.charCodeAt(i) > lastCapital) return method.toUpperCase()
   return method
 }

@@ -3,7 +3,7 @@ import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from './clock.js'
 interface Guest {
   readonly line: string
   /** In ticks, so that a release is due exactly when the clock says so. */
-  readonly releaseAt: number
+  releaseAt: number
   readonly leave: (how: Departure) => void
   cancel: () => void
 }
@@ -22,6 +22,8 @@ export class WaitingRoom {
   readonly #guests: Guest[] = []
   #cancelTimer: (() => void) | undefined
   #timerAt = Number.POSITIVE_INFINITY
+  #armedAt = 0
+  #closed = false
 
   constructor(most: number, clock: Clock) {
     this.#most = most
@@ -47,11 +49,11 @@ export class WaitingRoom {
 
   /** `line` names what is waited for: in one line nobody leaves before somebody who entered earlier. */
   enter(delayMs: number, line: string, signal: AbortSignal | undefined, leave: (how: Departure) => void): void {
-    if (signal?.aborted) {
-      leave('ABORTED')
+    if (signal?.aborted || this.#closed) {
+      leave(this.#closed ? 'CLOSED' : 'ABORTED')
       return
     }
-    const ahead = this.#guests.findLast((guest) => guest.line === line)?.releaseAt ?? 0
+    const ahead = this.#guests.findLast((guest) => guest.line === line)?.releaseAt ?? Number.NEGATIVE_INFINITY
     const releaseAt = Math.max(ahead, ticks(this.#clock) + ticksUp(delayMs))
     const guest: Guest = { line, releaseAt, leave, cancel: () => {} }
     if (signal !== undefined) {
@@ -64,6 +66,7 @@ export class WaitingRoom {
   }
 
   close(): void {
+    this.#closed = true
     for (const guest of [...this.#guests]) this.#remove(guest, 'CLOSED')
   }
 
@@ -75,8 +78,10 @@ export class WaitingRoom {
   }
 
   #release(): void {
-    this.#timerAt = Number.POSITIVE_INFINITY
     const now = ticks(this.#clock)
+    // If the clock has stepped back, the timer knows better how long it was: everybody moves to the new time.
+    if (now < this.#armedAt) for (const guest of this.#guests) guest.releaseAt += now - this.#timerAt
+    this.#timerAt = Number.POSITIVE_INFINITY
     for (let first = this.#guests[0]; first !== undefined && first.releaseAt <= now; first = this.#guests[0]) {
       this.#guests.shift()
       first.cancel()
@@ -93,7 +98,8 @@ export class WaitingRoom {
     this.#cancelTimer = undefined
     this.#timerAt = next
     if (next === Number.POSITIVE_INFINITY) return
-    const left = Math.max(0, next - ticks(this.#clock)) / ticksPerMs
+    this.#armedAt = ticks(this.#clock)
+    const left = Math.max(0, next - this.#armedAt) / ticksPerMs
     this.#cancelTimer = schedule(this.#clock, left, () => this.#release())
   }
 

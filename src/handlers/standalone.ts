@@ -1,4 +1,5 @@
 import { type BucketGroup, type BucketStore, type Demand, newMemo } from '../core/bucket-store.js'
+import { checkContext } from '../core/check-context.js'
 import type { Clock } from '../core/clock.js'
 import { unmeteredDecision } from '../core/compose-decision.js'
 import type { Decision, Reason } from '../core/decision.js'
@@ -51,7 +52,7 @@ export class StandaloneHandler implements Handler {
     try {
       const ruleSet = this.#ruleSet(options.ruleSetId)
       if (ruleSet === undefined) return Promise.resolve(this.#uncovered('NO_RULE_SET', options.ruleSetId ?? null))
-      const demands = ruleSet.demands(context, checkPermits(options.permits ?? 1))
+      const demands = ruleSet.demands(checkContext(context), checkPermits(options.permits ?? 1))
       if (demands instanceof MissingKey) return Promise.resolve(this.#unidentified(ruleSet, demands))
       if (demands.length === 0) return Promise.resolve(this.#uncovered('NO_RULE', ruleSet.ruleSet.id))
       return this.#limiter.isSync
@@ -64,7 +65,7 @@ export class StandaloneHandler implements Handler {
 
   async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {
     const permits = checkPermits(options.permits ?? 1)
-    const demands = this.#ruleSet(options.ruleSetId)?.demands(context, permits) ?? []
+    const demands = this.#ruleSet(options.ruleSetId)?.demands(checkContext(context), permits) ?? []
     if (demands instanceof MissingKey) return
     await this.#limiter.refund(demands.map(({ group, key, permits }) => ({ group, key, permits })))
   }

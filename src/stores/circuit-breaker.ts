@@ -29,7 +29,9 @@ export class CircuitBreaker {
 
   get state(): BreakerState {
     if (this.#openedAt === undefined) return 'CLOSED'
-    return this.#clock.now() - this.#openedAt >= this.#openMs ? 'HALF_OPEN' : 'OPEN'
+    const openForMs = this.#clock.now() - this.#openedAt
+    // A clock that has stepped back does not say for how long; then one call may try.
+    return openForMs >= this.#openMs || openForMs < 0 ? 'HALF_OPEN' : 'OPEN'
   }
 
   /** Whether a call may go through now. In half-open, only the first one that asks. */

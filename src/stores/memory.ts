@@ -103,6 +103,10 @@ class Memory implements MemoryStore {
     this.#tables.delete(this.#tables.of(group), key)
   }
 
+  retire(group: BucketGroup): void {
+    this.#tables.drop(this.#tables.of(group))
+  }
+
   async close(): Promise<void> {
     this.#tables.clear()
   }

@@ -41,6 +41,7 @@ export function resilient(store: BucketStore, options: ResilientOptions = {}): B
     charge: (demands, peek) => guarded('decide', () => store.charge(demands, peek)),
     refund: (refunds) => guarded('take permits back', () => store.refund(refunds)),
     reset: (group, key) => guarded('reset a bucket', () => store.reset(group, key)),
+    retire: (group) => store.retire?.(group),
     close: () => store.close(),
   }
 }

@@ -61,7 +61,12 @@ export class RuleTables {
   delete(table: RuleTable, key: string): void {
     if (!table.delete(key)) return
     this.#size -= 1
-    if (table.size > 0) return
+    if (table.size === 0) this.drop(table)
+  }
+
+  /** Forgets all identities of a rule at once. */
+  drop(table: RuleTable): void {
+    this.#size -= table.size
     table.dropped = true
     this.#byName.delete(table.name)
   }
@@ -111,5 +116,9 @@ export class RuleTables {
 }
 
 function* everyKey(tables: ReadonlyMap<string, RuleTable>): Generator<[RuleTable, string]> {
-  for (const table of tables.values()) for (const key of table.keys()) yield [table, key]
+  for (const table of tables.values())
+    for (const key of table.keys()) {
+      if (table.dropped) break
+      yield [table, key]
+    }
 }

@@ -10,8 +10,8 @@ interface Grant {
 interface Lookback {
   /** The first instant, from `now` on, at which the permits fit. */
   earliest(history: History, band: Band, permits: bigint, now: bigint): bigint
-  /** How far grants move when time steps back from one instant to another. */
-  shift(band: Band, from: bigint, to: bigint): bigint
+  /** The grants after time has stepped back from one instant to another. */
+  moved(history: History, band: Band, from: bigint, to: bigint): Grant[]
   /** Which grants count as made for `grantedAt`; undefined when it is too late to take any of them back. */
   refundable(history: History, band: Band, now: bigint, grantedAt: bigint): ((grant: Grant) => boolean) | undefined
   remaining(history: History, band: Band, now: bigint): bigint
@@ -35,9 +35,8 @@ function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: Histo
   return {
     touch(band, now) {
       if (history.writtenAt === undefined || now >= history.writtenAt) return
-      const shift = lookback.shift(band, history.writtenAt, now)
-      history.grants = history.grants.map(({ at, permits }) => ({ at: at + shift, permits }))
-      if (history.newest !== undefined) history.newest += shift
+      history.grants = lookback.moved(history, band, history.writtenAt, now)
+      history.newest = history.grants.at(-1)?.at
       history.writtenAt = now
     },
     ask(band, permits, now, patience) {
@@ -86,8 +85,12 @@ const inWindow = (history: History, start: bigint, band: Band): bigint =>
 const openWindow = (history: History, band: Band, now: bigint): bigint =>
   larger(startOf(now, band), startOf(history.newest ?? now, band))
 
+const shifted = (grants: readonly Grant[], by: bigint): Grant[] =>
+  grants.map(({ at, permits }) => ({ at: at + by, permits }))
+
 const aligned = {
-  shift: (band: Band, from: bigint, to: bigint) => startOf(to, band) - startOf(from, band),
+  moved: (history: History, band: Band, from: bigint, to: bigint) =>
+    shifted(history.grants, startOf(to, band) - startOf(from, band)),
   resetAt: (history: History, band: Band, now: bigint) => openWindow(history, band, now) + BigInt(band.windowTicks),
 }
 
@@ -124,6 +127,16 @@ export const slidingCounterModel = (): Model =>
   lookbackModel(
     {
       ...aligned,
+      /** The previous window keeps the weight that it had, as if that much had been granted in the open one. */
+      moved(history, band, from, to) {
+        const { window } = sizes(band)
+        const open = openWindow(history, band, from)
+        const by = startOf(to, band) - startOf(from, band)
+        const part = window - (larger(from, open) - open)
+        const kept = divideUp(inWindow(history, open - window, band) * part, window)
+        const current = history.grants.filter(({ at }) => startOf(at, band) === open)
+        return shifted([...(kept > 0n ? [{ at: open, permits: kept }] : []), ...current], by)
+      },
       /** Asks the definition itself, window after window, by bisection within each. */
       earliest(history, band, permits, now) {
         const { capacity, window } = sizes(band)
@@ -164,7 +177,7 @@ export const slidingLogModel = (): Model =>
         const leaving = history.grants.map(({ at }) => at + window).filter((at) => at > from)
         return [from, ...leaving].find((at) => count(history, at - window, at) + permits <= capacity) as bigint
       },
-      shift: (_band, from, to) => to - from,
+      moved: (history, _band, from, to) => shifted(history.grants, to - from),
       refundable:
         (_history, _band, _now, grantedAt) =>
         ({ at }) =>
