@@ -1,5 +1,5 @@
 import type { BucketStore, Demand } from '../core/bucket-store.js'
-import { type Clock, systemClock } from '../core/clock.js'
+import { type Clock, systemClock, ticks, ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import { checkPermits } from '../core/permits.js'
@@ -103,16 +103,23 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const longest = maxWaitMs ?? rule.rule.maxWaitMs ?? defaultMaxWaitMs
       const patience = patienceOf(checkRange('maxWaitMs', longest, 0, longestWaitMs))
       const claim: Demand = { ...demand(key, permits), patience, policy: 'WAIT_FOR_REFILL' }
-      let leave = (_how: Departure): void => {}
-      const left = new Promise<Departure>((resolve) => {
-        leave = resolve
+      const askedAt = ticks(clock)
+      let leave: ((how: Departure) => void) | undefined
+      let left: Promise<Departure> | undefined
+      const decision = await limiter.decide(ruleSetId, [claim], {
+        signal,
+        onLeave: (how) => leave?.(how),
+        onEnter: () => {
+          left = new Promise((resolve) => {
+            leave = resolve
+          })
+        },
       })
-      const decision = await limiter.decide(ruleSetId, [claim], { signal, onLeave: (how) => leave(how) })
-      if (decision.delayMs === 0) return decision
+      if (left === undefined) return decision
       const how = await left
       if (how === 'ABORTED') throw signal?.reason
       if (how === 'CLOSED') throw new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while a caller waited.')
-      return decision
+      return { ...decision, delayMs: (ticks(clock) - askedAt) / ticksPerMs }
     },
     async close() {
       closed = true

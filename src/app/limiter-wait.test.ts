@@ -84,6 +84,61 @@ describe('wait', () => {
     expect((await second).delayMs).toBe(1000)
   })
 
+  it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'SLIDING_WINDOW_LOG'])(
+    '%s: those behind one that leaves move up, and the last place is free again',
+    async (algorithm) => {
+      const clock = manualClock(start)
+      const capacity = algorithm === 'LEAKY_BUCKET' ? 10 : 1
+      const limiter = createLimiter({ algorithm, capacity, refillTokens: capacity, window: `${capacity}s`, clock })
+      const controller = new AbortController()
+      const maxWaitMs = 60_000
+      const released: [string, number][] = []
+      const ask = (name: string, signal?: AbortSignal): void =>
+        void limiter.wait('queue', { maxWaitMs, ...(signal && { signal }) }).then(
+          () => released.push([name, clock.now() - start]),
+          () => {},
+        )
+      ask('now')
+      ask('leaves', controller.signal)
+      for (const name of ['a', 'b']) ask(name)
+      await settled()
+      controller.abort()
+      await settled()
+      ask('c')
+      for (let i = 0; i < 5; i++) {
+        await settled()
+        clock.advance(1000)
+      }
+      await settled()
+      expect(released).toEqual([
+        ['now', 0],
+        ['a', 1000],
+        ['b', 2000],
+        ['c', 3000],
+      ])
+    },
+  )
+
+  it('lets nobody overtake when permits are given back: those who wait go first', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 1, window: '1s', clock })
+    limiter.consumeSync('queue')
+    const { admitted } = line(limiter, clock, ['a', 'b'], 10_000)
+    await settled()
+    await limiter.refund('queue', 3)
+    const late = line(limiter, clock, ['c'], 10_000)
+    for (let i = 0; i < 3; i++) {
+      await settled()
+      clock.advance(1000)
+    }
+    await settled()
+    expect([...admitted, ...late.admitted]).toEqual([
+      ['a', 0],
+      ['b', 1000],
+      ['c', 2000],
+    ])
+  })
+
   it('charges nothing for a signal that was aborted before', async () => {
     const limiter = createLimiter({ capacity: 1, window: '1s', clock: manualClock(start) })
     await expect(limiter.wait('a', { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)

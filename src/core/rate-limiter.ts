@@ -16,7 +16,9 @@ export interface DecideOptions {
   readonly peek?: boolean | undefined
   /** If it aborts before a delayed request's time has come, the permits are given back. */
   readonly signal?: AbortSignal | undefined
-  /** Called when a delayed request leaves the waiting room, by whichever way. */
+  /** Called when the request enters the waiting room, before `decide` answers. */
+  readonly onEnter?: (() => void) | undefined
+  /** Called when it leaves the waiting room, by whichever way. Who gives it waits to be told, and keeps its place in line. */
   readonly onLeave?: ((how: Departure) => void) | undefined
 }
 
@@ -94,12 +96,24 @@ export class RateLimiter {
   ): Decision {
     const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
     const { peek, signal, onLeave } = options
-    if (decision.delayMs === 0 || peek || !isHeld(demands, options)) return decision
+    if (decision.delayMs === 0 && onLeave === undefined) return decision
+    if (peek || !decision.allowed || !isHeld(demands, options)) return decision
+    const line = lineOf(demands, result)
+    // Who has no delay passes, unless others wait in the same line already.
+    if (decision.delayMs === 0 && !this.#room.hasLine(line)) return decision
     // Taken from the result now: a store may reuse it for the next decision.
     const undo = refundsOf(demands, result)
-    this.#room.enter(decision.delayMs, lineOf(demands, result), signal, (how) => {
-      if (how !== 'RELEASED') this.#giveBack(undo)
-      onLeave?.(how)
+    options.onEnter?.()
+    this.#room.enter({
+      delayMs: decision.delayMs,
+      line,
+      permits: (demands[0] as Demand).permits,
+      isHeld: onLeave !== undefined,
+      signal,
+      leave: (how, movedBy) => {
+        if (how !== 'RELEASED') this.#giveBack(undo, movedBy)
+        onLeave?.(how)
+      },
     })
     return decision
   }
@@ -120,9 +134,15 @@ export class RateLimiter {
   }
 
   /** Best effort: what a store that has failed meanwhile does not take back comes back with the next refill. */
-  #giveBack(refunds: readonly Refund[]): void {
+  #giveBack(refunds: readonly Refund[], movedBy = 0): void {
+    const places = refunds.map(({ group, key, permits, grantedAt }) => ({
+      group,
+      key,
+      permits,
+      grantedAt: grantedAt?.map((at) => at + movedBy),
+    }))
     Promise.resolve()
-      .then(() => this.#store.refund(refunds))
+      .then(() => this.#store.refund(places))
       .catch(() => {})
   }
 }

@@ -1,24 +1,35 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from './clock.js'
 
-interface Guest {
-  readonly line: string
-  /** In ticks, so that a release is due exactly when the clock says so. */
-  releaseAt: number
-  readonly leave: (how: Departure) => void
-  cancel: () => void
-}
-
 /** Let go on, given up by its caller, or sent away because the limiter closes. */
 export type Departure = 'RELEASED' | 'ABORTED' | 'CLOSED'
 
+export interface Arrival {
+  readonly delayMs: number
+  /** What is waited for: in one line nobody leaves before somebody who entered earlier. */
+  readonly line: string
+  readonly permits: number
+  /** Whether it leaves when it is told to, and not by a time that it was told before. */
+  readonly isHeld: boolean
+  readonly signal?: AbortSignal | undefined
+  /** `movedBy`: how many ticks later than its own place the one is that its leaving has made free. */
+  readonly leave: (how: Departure, movedBy: number) => void
+}
+
+interface Guest extends Arrival {
+  /** In ticks, so that a release is due exactly when the clock says so. */
+  releaseAt: number
+  readonly forget: () => void
+}
+
 /**
  * Requests that have their permits but must wait for their time. One timer serves all of them, so they leave in the order
- * of their release, and of asking among equals; nothing polls.
+ * of their release, and of asking among equals; nothing polls. Places in a line are handed out in the order of asking: when
+ * one becomes free, those behind it move up.
  */
 export class WaitingRoom {
   readonly #most: number
   readonly #clock: Clock
-  /** Ordered by release. */
+  /** In the order of asking. */
   readonly #guests: Guest[] = []
   #cancelTimer: (() => void) | undefined
   #timerAt = Number.POSITIVE_INFINITY
@@ -41,28 +52,31 @@ export class WaitingRoom {
   /** Milliseconds until a place becomes free; Infinity if there are none at all. */
   get nextFreeMs(): number {
     if (!this.isFull) return 0
-    const first = this.#guests[0]
-    return first === undefined
-      ? Number.POSITIVE_INFINITY
-      : Math.max(1, first.releaseAt - ticks(this.#clock)) / ticksPerMs
+    return this.#most === 0 ? Number.POSITIVE_INFINITY : Math.max(1, this.#next() - ticks(this.#clock)) / ticksPerMs
   }
 
-  /** `line` names what is waited for: in one line nobody leaves before somebody who entered earlier. */
-  enter(delayMs: number, line: string, signal: AbortSignal | undefined, leave: (how: Departure) => void): void {
+  hasLine(line: string): boolean {
+    return this.#guests.some((guest) => guest.line === line)
+  }
+
+  enter(arrival: Arrival): void {
+    const { signal, leave } = arrival
     if (signal?.aborted || this.#closed) {
-      leave(this.#closed ? 'CLOSED' : 'ABORTED')
+      leave(this.#closed ? 'CLOSED' : 'ABORTED', 0)
       return
     }
-    const ahead = this.#guests.findLast((guest) => guest.line === line)?.releaseAt ?? Number.NEGATIVE_INFINITY
-    const releaseAt = Math.max(ahead, ticks(this.#clock) + ticksUp(delayMs))
-    const guest: Guest = { line, releaseAt, leave, cancel: () => {} }
-    if (signal !== undefined) {
-      const abort = (): void => this.#remove(guest, 'ABORTED')
-      signal.addEventListener('abort', abort, { once: true })
-      guest.cancel = () => signal.removeEventListener('abort', abort)
+    const abort = (): void => this.#remove(guest, 'ABORTED')
+    const guest: Guest = {
+      ...arrival,
+      releaseAt: ticks(this.#clock) + ticksUp(arrival.delayMs),
+      forget: () => signal?.removeEventListener('abort', abort),
     }
-    this.#guests.splice(this.#placeOf(guest.releaseAt), 0, guest)
-    this.#arm()
+    signal?.addEventListener('abort', abort, { once: true })
+    this.#guests.push(guest)
+    this.#handOut(this.#peersOf(guest))
+    // A place that is free at once goes to whoever has waited longest.
+    if (this.#next() <= ticks(this.#clock)) this.#release()
+    else this.#arm()
   }
 
   close(): void {
@@ -71,10 +85,31 @@ export class WaitingRoom {
   }
 
   #remove(guest: Guest, how: Departure): void {
+    const peers = this.#peersOf(guest)
+    const own = guest.releaseAt
+    const last = Math.max(own, ...peers.map(({ releaseAt }) => releaseAt))
+    // Those behind move up, so that what becomes free is the last place.
+    guest.releaseAt = Number.POSITIVE_INFINITY
+    this.#handOut(
+      peers.filter((peer) => peer !== guest),
+      own,
+    )
     this.#guests.splice(this.#guests.indexOf(guest), 1)
-    guest.cancel()
-    guest.leave(how)
+    guest.forget()
+    guest.leave(how, last - own)
     this.#arm()
+  }
+
+  /** Those who can change places with a guest: of the same line, for as many permits, and held until they are told. */
+  #peersOf({ line, permits, isHeld }: Guest): Guest[] {
+    if (!isHeld) return []
+    return this.#guests.filter((guest) => guest.isHeld && guest.line === line && guest.permits === permits)
+  }
+
+  /** Gives the earliest of their places, and of one that has become free, to those who asked first. */
+  #handOut(peers: readonly Guest[], freed: number = Number.POSITIVE_INFINITY): void {
+    const places = [...peers.map(({ releaseAt }) => releaseAt), freed].sort((a, b) => a - b)
+    for (const [index, peer] of peers.entries()) peer.releaseAt = places[index] as number
   }
 
   #release(): void {
@@ -82,17 +117,23 @@ export class WaitingRoom {
     // If the clock has stepped back, the timer knows better how long it was: everybody moves to the new time.
     if (now < this.#armedAt) for (const guest of this.#guests) guest.releaseAt += now - this.#timerAt
     this.#timerAt = Number.POSITIVE_INFINITY
-    for (let first = this.#guests[0]; first !== undefined && first.releaseAt <= now; first = this.#guests[0]) {
-      this.#guests.shift()
-      first.cancel()
-      first.leave('RELEASED')
+    const due = this.#guests.filter(({ releaseAt }) => releaseAt <= now).sort((a, b) => a.releaseAt - b.releaseAt)
+    for (const guest of due) {
+      this.#guests.splice(this.#guests.indexOf(guest), 1)
+      guest.forget()
+      guest.leave('RELEASED', 0)
     }
     this.#arm()
   }
 
+  /** When the first of them leaves. */
+  #next(): number {
+    return this.#guests.reduce((first, { releaseAt }) => Math.min(first, releaseAt), Number.POSITIVE_INFINITY)
+  }
+
   /** Sets the timer for whoever leaves first, unless it is set already. */
   #arm(): void {
-    const next = this.#guests[0]?.releaseAt ?? Number.POSITIVE_INFINITY
+    const next = this.#next()
     if (next === this.#timerAt) return
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
@@ -101,17 +142,5 @@ export class WaitingRoom {
     this.#armedAt = ticks(this.#clock)
     const left = Math.max(0, next - this.#armedAt) / ticksPerMs
     this.#cancelTimer = schedule(this.#clock, left, () => this.#release())
-  }
-
-  /** After everybody who leaves no later. */
-  #placeOf(releaseAt: number): number {
-    let low = 0
-    let high = this.#guests.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((this.#guests[middle] as Guest).releaseAt <= releaseAt) low = middle + 1
-      else high = middle
-    }
-    return low
   }
 }
