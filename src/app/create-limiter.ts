@@ -131,5 +131,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
 function checkKey(key: string): string {
   if (typeof key === 'string' && key !== '') return key
-  throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `key must be a string that is not empty, found ${typeof key}.`)
+  throw new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    `key must be a string that is not empty, found ${key === '' ? 'an empty one' : typeof key}.`,
+  )
 }

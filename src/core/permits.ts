@@ -6,6 +6,6 @@ export function checkPermits(permits: number): number {
   if (Number.isInteger(permits) && permits >= 1 && permits <= maxCapacity) return permits
   throw new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    `permits must be a whole number from 1 to ${maxCapacity}, found ${String(permits)}.`,
+    `permits must be a whole number from 1 to ${maxCapacity}, found ${typeof permits === 'number' ? permits : typeof permits}.`,
   )
 }
