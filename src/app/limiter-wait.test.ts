@@ -215,6 +215,21 @@ describe('wait', () => {
     expect((await limiter.consume('a')).retryAfterMs).toBe(1000)
   })
 
+  it('waits for longer than the 24.8 days that one timer can take', async () => {
+    const limiter = createLimiter({ capacity: 1, window: '30d' })
+    await limiter.wait('a')
+    let released = false
+    const waiting = limiter.wait('a', { maxWaitMs: 31 * 86_400_000 }).finally(() => {
+      released = true
+    })
+    await limiter.wait('another')
+    // A timer that overflows fires at once: before this shorter one.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(released).toBe(false)
+    await limiter.close()
+    await expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+  })
+
   it('lets a caller go whose clock stepped back, after its wait and not after the step', async () => {
     let offset = 0
     const limiter = createLimiter({ capacity: 1, window: '30ms', clock: { now: () => Date.now() + offset } })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compileConditions, isConditionField } from './condition.js'
+import { compileConditions } from './condition.js'
 import type { MatchedContext } from './request-context.js'
 
 function holds(field: string, values: readonly string[], context: MatchedContext): boolean {
@@ -86,11 +86,7 @@ describe('conditions', () => {
   })
 
   it('refuse a field that no request has', () => {
-    for (const field of ['clientIp', 'userId', 'apiKey', 'method', 'attributes.a', 'header.a', 'path.a']) {
-      expect(isConditionField(field), field).toBe(true)
-    }
     for (const field of ['', 'ip', 'attributes', 'attributes.', 'query.a', '.a', 'constructor', 'toString']) {
-      expect(isConditionField(field), field).toBe(false)
       expect(() => compileConditions([{ field, values: ['x'] }])).toThrow(`A condition asks about "${field}"`)
     }
   })

@@ -14,11 +14,6 @@ export function compileConditions(when: readonly Condition[]): Predicate | undef
   return (context, variables) => first(context, variables) && others.every((holds) => holds(context, variables))
 }
 
-/** Whether a rule's `when` may ask about this field. */
-export function isConditionField(field: string): boolean {
-  return field === 'clientIp' || readerOf(field) !== undefined
-}
-
 /** What a condition compares as text, or undefined if the field is unknown or is not compared as text. */
 export function readerOf(field: string): ReadField | undefined {
   return Object.hasOwn(plainFields, field) ? plainFields[field] : compileNamedField(field)

@@ -22,21 +22,7 @@ export interface ScopeKeyOptions {
 /** Whom a request counts against under one rule. Undefined, never empty, when the request has no such identity. */
 export type KeyOf = (context: MatchedContext) => string | undefined
 
-/** The key resolver that rules get by default: their scope decides. Work that depends on the rule alone is done once. */
-export function createScopeKeyResolver(options: ScopeKeyOptions = {}): KeyResolver {
-  const compiled = new WeakMap<Rule, KeyOf>()
-  return {
-    resolve(rule, context) {
-      let keyOf = compiled.get(rule)
-      if (!keyOf) {
-        keyOf = compileKey(rule, options)
-        compiled.set(rule, keyOf)
-      }
-      return keyOf(context)
-    },
-  }
-}
-
+/** Whom a rule counts, as its scope says. Work that depends on the rule alone is done once. */
 export function compileKey(rule: Rule, options: ScopeKeyOptions = {}): KeyOf {
   switch (rule.limitScope) {
     case 'GLOBAL':
@@ -50,11 +36,6 @@ export function compileKey(rule: Rule, options: ScopeKeyOptions = {}): KeyOf {
     default:
       return compileField(rule, rule.limitScope, options)
   }
-}
-
-/** Whether `compositeKeyFields` and `keyField` may name this. */
-export function isKeyField(field: string): boolean {
-  return keyField(field, undefined) !== undefined
 }
 
 /** Every rule that names a resolver nobody registered, so that loading can refuse it. */

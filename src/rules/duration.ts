@@ -1,6 +1,3 @@
-import { FluxGateError } from '../core/errors.js'
-import { wrongValue } from './fields.js'
-
 const unitTicks = new Map([
   ['d', 86_400_000_000n],
   ['h', 3_600_000_000n],
@@ -11,15 +8,8 @@ const unitTicks = new Map([
 
 export const durationForms = 'a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d'
 
-/** Ticks (whole microseconds) of `"1m"`, `"500ms"` or a number of seconds; throws on anything else. */
-export function parseDuration(value: unknown): number {
-  const ticks = durationTicks(value)
-  if (ticks !== undefined) return ticks
-  throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `Not a duration: ${wrongValue(value, durationForms)}.`)
-}
-
 /**
- * As `parseDuration`, but `undefined` on anything that is not a duration. The decimal digits are read as they are
+ * Ticks (whole microseconds) of `"1m"`, `"500ms"` or a number of seconds; `undefined` on anything else. The decimal digits are read as they are
  * written, so 0.1 s is exactly 100 000 ticks and a fraction of a tick is noticed rather than rounded away.
  */
 export function durationTicks(value: unknown): number | undefined {
