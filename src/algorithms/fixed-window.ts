@@ -1,8 +1,9 @@
 /**
  * Fixed window: at most `capacity` in each window; windows are multiples of windowTicks since the epoch.
  *
- * State: [windowStart, count, at]. Callers that wait are counted in the window they will be let into, so windowStart may
- * lie ahead; windows before it are closed, which keeps first come, first served.
+ * State: [windowStart, count, at, before]. Callers that wait are counted in the window they will be let into, so
+ * windowStart may lie ahead; windows before it are closed, which keeps first come, first served. `before` is what was
+ * counted in the one that was closed last, and opens again if all who wait for the next one leave; -1 if not known.
  */
 import type { Band } from '../core/rule.js'
 import { answer } from './answer.js'
@@ -19,16 +20,21 @@ export const fixedWindow: CellAlgorithm = {
     const charged = answer(out, wait, permits, patience)
     const window = charged ? granted : open
     const after = charged ? (fits ? count : 0) + permits : count
+    const before = window > open ? count : beforeOf(cells, start, open, now, band)
     out.remaining = window > now ? 0 : Math.max(0, band.capacity - after)
     out.resetAt = window + band.windowTicks
     out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
-    put(out.next, window, after, now, 0)
+    put(out.next, window, after, now, before)
   },
 
   /** Permits of a window that is over are gone; giving them to another window would let too many into that one. */
   refund(cells, start, band, permits, now, grantedAt, next) {
     const open = windowAt(cells, start, 2, now, band)
-    put(next, open, Math.max(0, countIn(cells, start, open, now, band) - permits), now, 0)
+    const count = Math.max(0, countIn(cells, start, open, now, band) - permits)
+    const before = beforeOf(cells, start, open, now, band)
+    const reopens = count === 0 && before >= 0 && open > windowOf(now, band)
+    if (reopens) put(next, open - band.windowTicks, before, now, unknown)
+    else put(next, open, count, now, before)
     return windowOf(grantedAt, band) === open
   },
 
@@ -37,9 +43,17 @@ export const fixedWindow: CellAlgorithm = {
   },
 }
 
+const unknown = -1
+
+/** What was counted in the window before the open one, if the state is still about the open one. */
+function beforeOf(cells: Float64Array, start: number, open: number, now: number, band: Band): number {
+  return start >= 0 && isAbout(cells, start, open, now, band) ? (cells[start + 3] as number) : unknown
+}
+
 /** What was counted in the open window: nothing, if the state is about one that is over. */
 function countIn(cells: Float64Array, start: number, open: number, now: number, band: Band): number {
-  if (start < 0) return 0
-  const steppedBack = now < (cells[start + 2] as number)
-  return steppedBack || windowOf(cells[start] as number, band) >= open ? (cells[start + 1] as number) : 0
+  return start >= 0 && isAbout(cells, start, open, now, band) ? (cells[start + 1] as number) : 0
 }
+
+const isAbout = (cells: Float64Array, start: number, open: number, now: number, band: Band): boolean =>
+  now < (cells[start + 2] as number) || windowOf(cells[start] as number, band) >= open

@@ -262,6 +262,20 @@ describe('wait', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
   })
 
+  it('opens a fixed window again when the caller that waited for the next one leaves', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity: 10, window: '1h', clock })
+    limiter.consumeSync('a', 8)
+    const controller = new AbortController()
+    const waiting = limiter.wait('a', { permits: 5, maxWaitMs: 3_600_000, signal: controller.signal })
+    await settled()
+    expect(limiter.consumeSync('a')).toMatchObject({ allowed: false, retryAfterMs: 3_600_000 })
+    controller.abort()
+    await expect(waiting).rejects.toThrow(/abort/i)
+    expect(limiter.consumeSync('a', 2)).toMatchObject({ allowed: true, remaining: 0 })
+    expect(limiter.consumeSync('a')).toMatchObject({ allowed: false, retryAfterMs: 3_600_000 })
+  })
+
   it('sends those who wait away when the limiter closes', async () => {
     const limiter = createLimiter({ capacity: 1, window: '1h', clock: manualClock(start) })
     await limiter.wait('a')

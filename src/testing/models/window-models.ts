@@ -14,6 +14,8 @@ interface Lookback {
   moved(history: History, band: Band, from: bigint, to: bigint): Grant[]
   /** Which grants count as made for `grantedAt`; undefined when it is too late to take any of them back. */
   refundable(history: History, band: Band, now: bigint, grantedAt: bigint): ((grant: Grant) => boolean) | undefined
+  /** Opens the window before again, if nobody waits for the one ahead any more. */
+  reopen?(history: History, band: Band, now: bigint): void
   remaining(history: History, band: Band, now: bigint): bigint
   resetAt(history: History, band: Band, now: bigint): bigint
   isSpent(history: History, band: Band, now: bigint): boolean
@@ -24,6 +26,8 @@ interface History {
   /** Nobody is let in before somebody who asked earlier. */
   newest: bigint | undefined
   writtenAt: bigint | undefined
+  /** Whether the window before the one that callers wait for can open again. */
+  reopens: boolean
 }
 
 function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: History): Model {
@@ -31,6 +35,7 @@ function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: Histo
     grants: from?.grants.map((grant) => ({ ...grant })) ?? [],
     newest: from?.newest,
     writtenAt: from?.writtenAt,
+    reopens: from?.reopens ?? false,
   }
   return {
     touch(band, now) {
@@ -43,7 +48,10 @@ function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: Histo
       if (permits > sizes(band).capacity) return answerAt(undefined, now, patience)
       return answerAt(lookback.earliest(history, band, permits, now), now, patience)
     },
-    charge(_band, permits, now, grantedAt) {
+    charge(band, permits, now, grantedAt) {
+      const window = startOf(grantedAt, band)
+      if (window > openWindow(history, band, now)) history.reopens = true
+      else if (history.newest === undefined || startOf(history.newest, band) !== window) history.reopens = false
       history.grants.push({ at: grantedAt, permits })
       history.newest = grantedAt
       history.writtenAt = now
@@ -59,6 +67,7 @@ function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: Histo
       }
       history.grants = history.grants.filter((grant) => grant.permits > 0n)
       if (forgetsEmptied) history.newest = history.grants.at(-1)?.at
+      else lookback.reopen?.(history, band, now)
       history.writtenAt = now
     },
     remaining: (band, now) => lookback.remaining(history, band, now),
@@ -106,6 +115,12 @@ export const fixedWindowModel = (): Model =>
       refundable(history, band, now, grantedAt) {
         const window = startOf(grantedAt, band)
         return window === openWindow(history, band, now) ? ({ at }) => startOf(at, band) === window : undefined
+      },
+      reopen(history, band, now) {
+        const open = openWindow(history, band, now)
+        if (!history.reopens || open <= now || inWindow(history, open, band) > 0n) return
+        history.newest = open - 1n
+        history.reopens = false
       },
       remaining(history, band, now) {
         const open = openWindow(history, band, now)
