@@ -10,8 +10,10 @@ interface Grant {
 interface Lookback {
   /** The first instant, from `now` on, at which the permits fit. */
   earliest(history: History, band: Band, permits: bigint, now: bigint): bigint
-  /** The grants after time has stepped back from one instant to another. */
-  moved(history: History, band: Band, from: bigint, to: bigint): Grant[]
+  /** How far grants move when time steps back from one instant to another. */
+  shift(band: Band, from: bigint, to: bigint): bigint
+  /** The grants that count from then on, before they move; left out: all of them. */
+  kept?(history: History, band: Band, from: bigint): Grant[]
   /** Which grants count as made for `grantedAt`; undefined when it is too late to take any of them back. */
   refundable(history: History, band: Band, now: bigint, grantedAt: bigint): ((grant: Grant) => boolean) | undefined
   /** Opens the window before again, if nobody waits for the one ahead any more. */
@@ -40,8 +42,10 @@ function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: Histo
   return {
     touch(band, now) {
       if (history.writtenAt === undefined || now >= history.writtenAt) return
-      history.grants = lookback.moved(history, band, history.writtenAt, now)
-      history.newest = history.grants.at(-1)?.at
+      const by = lookback.shift(band, history.writtenAt, now)
+      const kept = lookback.kept?.(history, band, history.writtenAt) ?? history.grants
+      history.grants = kept.map(({ at, permits }) => ({ at: at + by, permits }))
+      if (history.newest !== undefined) history.newest += by
       history.writtenAt = now
     },
     ask(band, permits, now, patience) {
@@ -94,12 +98,8 @@ const inWindow = (history: History, start: bigint, band: Band): bigint =>
 const openWindow = (history: History, band: Band, now: bigint): bigint =>
   larger(startOf(now, band), startOf(history.newest ?? now, band))
 
-const shifted = (grants: readonly Grant[], by: bigint): Grant[] =>
-  grants.map(({ at, permits }) => ({ at: at + by, permits }))
-
 const aligned = {
-  moved: (history: History, band: Band, from: bigint, to: bigint) =>
-    shifted(history.grants, startOf(to, band) - startOf(from, band)),
+  shift: (band: Band, from: bigint, to: bigint) => startOf(to, band) - startOf(from, band),
   resetAt: (history: History, band: Band, now: bigint) => openWindow(history, band, now) + BigInt(band.windowTicks),
 }
 
@@ -143,14 +143,13 @@ export const slidingCounterModel = (): Model =>
     {
       ...aligned,
       /** The previous window keeps the weight that it had, as if that much had been granted in the open one. */
-      moved(history, band, from, to) {
+      kept(history, band, from) {
         const { window } = sizes(band)
         const open = openWindow(history, band, from)
-        const by = startOf(to, band) - startOf(from, band)
         const part = window - (larger(from, open) - open)
         const kept = divideUp(inWindow(history, open - window, band) * part, window)
         const current = history.grants.filter(({ at }) => startOf(at, band) === open)
-        return shifted([...(kept > 0n ? [{ at: open, permits: kept }] : []), ...current], by)
+        return [...(kept > 0n ? [{ at: open, permits: kept }] : []), ...current]
       },
       /** Asks the definition itself, window after window, by bisection within each. */
       earliest(history, band, permits, now) {
@@ -192,7 +191,7 @@ export const slidingLogModel = (): Model =>
         const leaving = history.grants.map(({ at }) => at + window).filter((at) => at > from)
         return [from, ...leaving].find((at) => count(history, at - window, at) + permits <= capacity) as bigint
       },
-      moved: (history, _band, from, to) => shifted(history.grants, to - from),
+      shift: (_band, from, to) => to - from,
       refundable:
         (_history, _band, _now, grantedAt) =>
         ({ at }) =>
