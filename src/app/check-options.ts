@@ -26,9 +26,14 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
   reload: {
     strategy: reload.strategy.kind,
     pollingIntervalMs: milliseconds,
+    pollingInterval: reload.pollingInterval.kind,
     resetBucketsOnReload: yesOrNo,
   },
-  waitForRefill: { maxWaitMs: milliseconds, maxConcurrentWaits: waitForRefill.maxConcurrentWaits.kind },
+  waitForRefill: {
+    maxWaitMs: milliseconds,
+    maxWaitTime: waitForRefill.maxWaitTime.kind,
+    maxConcurrentWaits: waitForRefill.maxConcurrentWaits.kind,
+  },
   resilience: { timeoutMs: milliseconds, failures: wholeNumber(1, 1_000_000), openMs: milliseconds },
 }
 
@@ -36,7 +41,7 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
 const others = ['rules', 'store', 'keyResolvers', 'config', 'clock']
 
 /** What is given in code is checked as what a file says is: a misspelt option must not silently do nothing. */
-export function checkOptions(options: FluxGateOptions): void {
+export function checkOptions(options: FluxGateOptions): FluxGateOptions {
   const mistakes = noMistakes()
   const groups = Object.keys(kinds).filter((group) => group !== '')
   for (const [place, members] of Object.entries(kinds)) {
@@ -47,4 +52,16 @@ export function checkOptions(options: FluxGateOptions): void {
     for (const [name, kind] of Object.entries(members)) fields?.read(name, kind)
   }
   if (mistakes.count > 0) throw configInvalid('The options of createFluxGate', mistakes.kept)
+  return inMilliseconds(options)
+}
+
+/** Durations that are spelt as in a file, in the spelling of code. */
+function inMilliseconds(options: FluxGateOptions): FluxGateOptions {
+  const intervalMs = reload.pollingInterval.kind.parse(options.reload?.pollingInterval)
+  const maxWaitMs = waitForRefill.maxWaitTime.kind.parse(options.waitForRefill?.maxWaitTime)
+  return {
+    ...options,
+    ...(intervalMs !== undefined && { reload: { pollingIntervalMs: intervalMs, ...options.reload } }),
+    ...(maxWaitMs !== undefined && { waitForRefill: { maxWaitMs, ...options.waitForRefill } }),
+  }
 }

@@ -11,9 +11,7 @@ import { openRules } from './open-parts.js'
 
 /** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
 export async function createFluxGate(given: FluxGateOptions | string): Promise<FluxGate> {
-  const asked = typeof given === 'string' ? { config: given } : given
-  checkOptions(asked)
-  const options = await readGateOptions(asked)
+  const options = await readGateOptions(checkOptions(typeof given === 'string' ? { config: given } : given))
   const clock = options.clock ?? systemClock
   const provider = checkingResolvers(openRules(options.rules), options.keyResolvers)
   const book = await RuleBook.open(provider, { clock })

@@ -23,10 +23,17 @@ export interface FluxGateOptions {
   readonly reload?: {
     readonly strategy?: ReloadChoice
     readonly pollingIntervalMs?: number
+    /** The same as a file spells it: `'30s'`, or a number of seconds. */
+    readonly pollingInterval?: string | number
     /** Whether a rule whose bands changed starts with fresh buckets; default true. */
     readonly resetBucketsOnReload?: boolean
   }
-  readonly waitForRefill?: { readonly maxWaitMs?: number; readonly maxConcurrentWaits?: number }
+  readonly waitForRefill?: {
+    readonly maxWaitMs?: number
+    /** The same as a file spells it: `'5s'`, or a number of seconds. */
+    readonly maxWaitTime?: string | number
+    readonly maxConcurrentWaits?: number
+  }
   /** What rules do that do not say it themselves, while the store fails; default LOCAL. */
   readonly onStoreFailure?: OnStoreFailure
   /** The part of each limit that this process takes over under LOCAL; default 1. */

@@ -324,6 +324,13 @@ describe('options given in code', () => {
     })
   })
 
+  it('durations may be spelt as in a file', async () => {
+    const waiting = rule('rule', 1, { onLimitExceed: 'WAIT_FOR_REFILL' })
+    const gate = await gateOf([waiting], { waitForRefill: { maxWaitTime: '59s' }, reload: { pollingInterval: '1m' } })
+    await gate.check({})
+    expect(await gate.check({})).toMatchObject({ allowed: false, retryAfterMs: 1000 })
+  })
+
   it('nothing at all, a store that is none, and an event that does not exist are said clearly', async () => {
     await expect(createFluxGate(undefined as never)).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
     await expect(gateOf([], { store: {} as never })).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
