@@ -3,7 +3,7 @@
  * One flat array: 32 bytes a bucket, nothing for the garbage collector to trace, and the bands of one identity side by
  * side, so that two of them share a cache line. An unused bucket has NaN in its first cell.
  */
-export const cellsPerBand = 4
+const cellsPerBand = 4
 
 export class Rows {
   cells = new Float64Array(0)

@@ -10,7 +10,7 @@ import { answer } from './answer.js'
 import { type RequestLog, RingLog } from './request-log.js'
 
 /** What one step says: a pure function of (log, band, permits, now). */
-export function stepLog(
+function stepLog(
   log: RequestLog | undefined,
   band: Band,
   permits: number,

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { given } from '../core/given.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { configInvalid, readConfigFile } from './config-file.js'
 import { type Environment, variable } from './config-placeholders.js'
@@ -57,17 +58,13 @@ export function gateOptions(config: Config): FluxGateOptions {
 
 /** Options with what their configuration file adds; without one, neither files nor the environment are looked at. */
 export async function readGateOptions(options: FluxGateOptions): Promise<FluxGateOptions> {
-  const { config: path, ...given } = options
+  const { config: path, ...asked } = options
   if (path === undefined) return options
   const configured = gateOptions(await loadConfig({ path, env: process.env, cwd: process.cwd() }))
   return {
     ...configured,
-    ...withoutUndefined(given),
-    reload: { ...configured.reload, ...withoutUndefined(given.reload ?? {}) },
-    waitForRefill: { ...configured.waitForRefill, ...withoutUndefined(given.waitForRefill ?? {}) },
+    ...given(asked),
+    reload: { ...configured.reload, ...given(asked.reload ?? {}) },
+    waitForRefill: { ...configured.waitForRefill, ...given(asked.waitForRefill ?? {}) },
   }
 }
-
-/** What is given as undefined is not given. */
-const withoutUndefined = <T extends object>(values: T): T =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T

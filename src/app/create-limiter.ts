@@ -6,7 +6,7 @@ import { checkPermits } from '../core/permits.js'
 import { checkRange, longestWaitMs } from '../core/range.js'
 import { RateLimiter } from '../core/rate-limiter.js'
 import { compileRule, demandOf, patienceOf } from '../core/snapshot.js'
-import { type Departure, WaitingRoom } from '../core/waiting-room.js'
+import { type Departure, defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
 import type { LoneRuleInput } from '../rules/input.js'
 import { parseRule } from '../rules/schema.js'
 import { memoryStore } from '../stores/memory.js'
@@ -49,12 +49,16 @@ export interface Limiter {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-const defaultMaxWaitMs = 5_000
 const ruleSetId = 'limiter'
 
 /** One rule, asked by key: rate limiting in three lines. */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const { store: given, clock = systemClock, maxConcurrentWaits = 100, ...document } = options ?? {}
+  const {
+    store: given,
+    clock = systemClock,
+    maxConcurrentWaits = defaultMaxConcurrentWaits,
+    ...document
+  } = options ?? {}
   if (given !== undefined && !isStore(given))
     throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', 'store must be an object that implements BucketStore.')
   const store = given ?? memoryStore({ clock })

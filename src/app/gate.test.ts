@@ -248,6 +248,15 @@ describe('waiting', () => {
     await gate.close()
   })
 
+  it('bounds leaky rules under WAIT_FOR_REFILL too', async () => {
+    const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET', onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 60_000 })
+    const gate = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 1 } })
+    const allowed = []
+    for (let i = 0; i < 4; i++) allowed.push((await gate.check({})).allowed)
+    expect(allowed).toEqual([true, true, false, false])
+    await gate.close()
+  })
+
   it('leaves a leaky delay to callers that hold their requests themselves, up to capacity', async () => {
     const gate = await gateOf([rule('leaky', 500, { algorithm: 'LEAKY_BUCKET' })])
     const decisions = []

@@ -7,7 +7,7 @@ import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { compileSnapshot, type Snapshot } from '../core/snapshot.js'
-import { WaitingRoom } from '../core/waiting-room.js'
+import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
 import type { ReloadResult, RuleBook, RuleBookStatus } from '../rules/rule-book.js'
@@ -69,7 +69,7 @@ export class Gate implements FluxGate {
     this.#book = book
     this.#snapshot = this.#compile(book.current)
     this.#storeState = { down: false, sinceAt: clock.now(), error: null }
-    this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? 100, clock)
+    this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#ownsStore = typeof options.store !== 'object'
     const store = openStore(options, clock)
     this.#store = store.chargeSync === undefined ? resilient(store, { ...options.resilience, clock }) : store
@@ -181,7 +181,7 @@ export class Gate implements FluxGate {
       defaultRuleSetId,
       resolvers: keyResolvers,
       ipv6Prefix,
-      maxWaitMs: waitForRefill?.maxWaitMs ?? 5_000,
+      maxWaitMs: waitForRefill?.maxWaitMs ?? defaultMaxWaitMs,
       resetBucketsOnReload: reload?.resetBucketsOnReload ?? true,
       resets: (ruleSetId, ruleId) => this.#generations.of(ruleSetId, ruleId),
     })

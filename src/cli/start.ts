@@ -7,6 +7,7 @@ import { unusedVariables } from '../app/config-absent.js'
 import { createFluxGate } from '../app/create-flux-gate.js'
 import { demoEndpoint } from '../app/demo-endpoint.js'
 import { findDemoHints } from '../app/demo-hints.js'
+import { given } from '../core/given.js'
 import type { RuleSet } from '../core/rule.js'
 import { exitStatus } from './exit-status.js'
 import { wholeNumber } from './option-values.js'
@@ -50,7 +51,7 @@ async function start(options: StartOptions): Promise<void> {
   const rules = shownPath(options.rules ?? config.rules.path)
   const gate = await createFluxGate({ ...gateOptions(config), rules })
   const server = demoEndpoint(gate)
-  const { host, port } = { ...config.gateway, ...withoutUndefined({ host: options.host, port: options.port }) }
+  const { host, port } = { ...config.gateway, ...given({ host: options.host, port: options.port }) }
   const problem = await listen(server, port, host)
   if (problem !== undefined) {
     process.stderr.write(`${paintFor(process.stderr)('red', 'error:')} ${problem}\n`)
@@ -106,8 +107,3 @@ function shownPath(path: string): string {
   const fromHere = relative(process.cwd(), resolve(path))
   return fromHere === '' || fromHere.startsWith('..') ? resolve(path) : fromHere
 }
-
-const withoutUndefined = <T extends object>(values: T) =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }

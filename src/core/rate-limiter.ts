@@ -50,10 +50,11 @@ export class RateLimiter {
   ): Promise<Decision> {
     if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
     options.signal?.throwIfAborted()
-    const claims = this.#admissible(demands, options)
+    const claims = this.#isCrowded(demands, options) ? demands.map(impatient) : demands
     const result = await this.#store.charge(claims, options.peek === true)
-    // Others may have taken the last place while the store was asked.
-    if (!this.#lacksPlace(claims, result, options)) return this.#settle(ruleSetId, claims, result, options)
+    // Asked again: others may have taken the last place while the store was asked.
+    const lacksPlace = isDelayed(claims, result) && this.#isCrowded(demands, options)
+    if (!lacksPlace) return this.#settle(ruleSetId, claims, result, options)
     if (!options.peek) this.#giveBack(refundsOf(claims, result))
     return this.#noPlace(ruleSetId, claims, result, await this.#store.charge(claims.map(asIs), true))
   }
@@ -66,26 +67,22 @@ export class RateLimiter {
         'This store answers over a network, so there is no answer without waiting. Use consume() instead of consumeSync().',
       )
     options.signal?.throwIfAborted()
-    const claims = this.#admissible(demands, options)
-    if (claims !== demands || (this.#room.isFull && isHeld(demands, options))) {
-      const look = copyResult(claims, store.chargeSync(claims, true))
-      if (this.#lacksPlace(claims, look, options))
-        return this.#noPlace(ruleSetId, claims, look, store.chargeSync(claims.map(asIs), true))
-    }
-    return this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
+    if (!this.#isCrowded(demands, options))
+      return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
+    const claims = demands.map(impatient)
+    const look = copyResult(claims, store.chargeSync(claims, true))
+    return isDelayed(claims, look)
+      ? this.#noPlace(ruleSetId, claims, look, store.chargeSync(claims.map(asIs), true))
+      : this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
     return this.#store.refund(refunds)
   }
 
-  /** With no place to wait in, nobody is asked to wait. */
-  #admissible(demands: readonly Demand[], options: DecideOptions): readonly Demand[] {
-    return this.#room.isFull && isHeld(demands, options) ? demands.map(impatient) : demands
-  }
-
-  #lacksPlace(demands: readonly Demand[], result: ChargeResult, options: DecideOptions): boolean {
-    return this.#room.isFull && isHeld(demands, options) && isDelayed(demands, result)
+  /** Whether this request might have to be held, and there is no place for it. */
+  #isCrowded(demands: readonly Demand[], options: DecideOptions): boolean {
+    return this.#room.isFull && isHeld(demands, options)
   }
 
   #settle(
@@ -154,6 +151,7 @@ export class RateLimiter {
 const isHeld = (demands: readonly Demand[], { signal, onLeave }: DecideOptions): boolean =>
   signal !== undefined || onLeave !== undefined || demands.some(({ patience }) => patience > 0)
 
+/** With no place to wait in, nobody is asked to wait. */
 const impatient = (demand: Demand): Demand => (demand.patience === 0 ? demand : { ...demand, patience: 0 })
 
 /** Asks for nothing, to see a bucket as it stands. */

@@ -3,6 +3,10 @@ import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from './clock.js'
 /** Let go on, given up by its caller, or sent away because the limiter closes. */
 export type Departure = 'RELEASED' | 'ABORTED' | 'CLOSED'
 
+/** For who does not say: how many may be held at once, and for how long at most. */
+export const defaultMaxConcurrentWaits = 100
+export const defaultMaxWaitMs = 5_000
+
 export interface Arrival {
   readonly delayMs: number
   /** What is waited for: in one line nobody leaves before somebody who entered earlier. */

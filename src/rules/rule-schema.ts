@@ -1,3 +1,4 @@
+import { given } from '../core/given.js'
 import type { AlgorithmName, Band, Rule } from '../core/rule.js'
 import { maxCapacity, maxWindowTicks } from '../core/rule.js'
 import { labelBands } from './band-labels.js'
@@ -94,14 +95,8 @@ function readCommon(fields: Fields, mistakes: Mistakes): Omit<Rule, 'id' | 'band
     mode: fields.read('mode', modeKind) ?? 'ENFORCE',
     consistency: fields.read('consistency', consistencyKind) ?? 'EXACT',
     overrides: fields.read('overrides', yesOrNo) ?? false,
-    ...withoutUndefined(optional),
+    ...given(optional),
   }
-}
-
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
-
-function withoutUndefined<T extends object>(values: T): Given<T> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<T>
 }
 
 function readAttributes(fields: Fields, mistakes: Mistakes): unknown {
