@@ -10,6 +10,7 @@ export const errorCodes = {
   FLUXGATE_ARGUMENT_INVALID: 'A function was called with something it cannot take.',
   FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that answers without waiting, such as the memory store.',
   FLUXGATE_STORE_FAILED: 'The bucket store answered with an error.',
+  FLUXGATE_STORE_MISCONFIGURED: 'The bucket store cannot be used as it is configured, such as with a wrong password.',
   FLUXGATE_STORE_TIMEOUT: 'The bucket store did not answer before its deadline.',
   FLUXGATE_STORE_OPEN: 'The bucket store failed repeatedly and is left alone for a moment.',
   FLUXGATE_CLOSED: 'The limiter or gate was used after close().',

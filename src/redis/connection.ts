@@ -1,0 +1,19 @@
+/** What FluxGate asks of a Redis client. `connectionOf` makes one of a caller's client. */
+export interface RedisConnection {
+  /** Keys live on several nodes, so that one call may only name keys of one slot. */
+  readonly isCluster: boolean
+  /**
+   * Sends one command, in upper case, in the same turn of the event loop: calls keep their order. `key` is one of the
+   * keys it names: a cluster client finds the node by it.
+   * Resolves with integers, strings, nulls and lists of these; a map is a list of its names and values in turn.
+   * Rejects with the server's error, or the client's, as it is.
+   */
+  call(key: string, command: readonly (string | Buffer)[]): Promise<unknown>
+  /**
+   * Resolves once connected, or after `withinMs` all the same: a server that is not there may come back.
+   * Rejects as soon as it is known that waiting will not help, such as with a wrong password.
+   */
+  ready?(withinMs: number): Promise<void>
+  /** Closes what was opened here; a client of the caller's is left alone. */
+  close(): Promise<void>
+}
