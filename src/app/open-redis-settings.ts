@@ -1,0 +1,84 @@
+import type { ConnectionOptions } from 'node:tls'
+import type { ClusterOptions, RedisOptions as IoredisOptions } from 'ioredis'
+import type { RedisTarget } from './open-redis-target.js'
+
+/** How long connecting, and waiting for a reply, may take before a connection is given up and another one tried. */
+const silenceMs = 1_000
+const slowestRetryMs = 250
+
+/** After the n-th failure in a row. A server that refuses us is not asked often. */
+export const retryDelayMs = (attempt: number, isRefused: boolean): number =>
+  isRefused ? 1_000 : Math.min(attempt * 25, slowestRetryMs)
+
+/**
+ * A command is sent once: if its reply is lost, nobody knows whether it has been done, and doing it twice would charge
+ * twice. So ioredis neither repeats commands nor keeps them for later, and connecting again is quick.
+ */
+const sentOnce = {
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: silenceMs,
+  socketTimeout: silenceMs,
+  disconnectTimeout: 50,
+  keepAlive: 5_000,
+  connectionName: 'fluxgate',
+  disableClientInfo: true,
+  // INFO is not always allowed; a server that is loading says so in its replies.
+  enableReadyCheck: false,
+  // The server has become a replica: another one is the primary now.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+} satisfies IoredisOptions
+
+type RetryDelay = (attempt: number) => number
+
+export function serverOptions(target: RedisTarget & { kind: 'server' | 'sentinels' }, retry: RetryDelay) {
+  const common = { ...sentOnce, ...accessOf(target), enableOfflineQueue: false, retryStrategy: retry }
+  if (target.kind === 'server') return { ...common, ...target.node, db: target.database } satisfies IoredisOptions
+  const { sentinelUsername, sentinelPassword, tls } = target
+  return {
+    ...common,
+    sentinels: target.nodes.map((node) => ({ ...node })),
+    name: target.name,
+    // The role of the server is in INFO.
+    enableReadyCheck: true,
+    maxLoadingRetryTime: slowestRetryMs,
+    failoverDetector: true,
+    sentinelCommandTimeout: silenceMs / 2,
+    sentinelRetryStrategy: retry,
+    sentinelReconnectStrategy: () => 1_000,
+    ...(sentinelUsername !== undefined && { sentinelUsername }),
+    ...(sentinelPassword !== undefined && { sentinelPassword }),
+    ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
+  } satisfies IoredisOptions
+}
+
+export function clusterOptions(target: RedisTarget & { kind: 'cluster' }, retry: RetryDelay) {
+  return {
+    redisOptions: { ...sentOnce, ...accessOf(target) },
+    clusterRetryStrategy: retry,
+    // ioredis would repeat commands whose connection was closed, sent or not.
+    retryDelayOnFailover: 0,
+    // These two were not done, and may be soon.
+    retryDelayOnClusterDown: 30,
+    retryDelayOnTryAgain: 20,
+    maxRedirections: 5,
+    slotsRefreshTimeout: silenceMs / 2,
+    scaleReads: 'master',
+    // Certificates are for names, so names have to stay.
+    ...(target.tls && { dnsLookup: (address, callback) => callback(null, address) }),
+  } satisfies ClusterOptions
+}
+
+interface Access {
+  readonly username?: string
+  readonly password?: string
+  readonly tls?: ConnectionOptions
+}
+
+function accessOf({ username, password, tls }: RedisTarget): Access {
+  return {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(tls !== undefined && { tls }),
+  }
+}

@@ -1,0 +1,63 @@
+import { FluxGateError } from '../core/errors.js'
+import type { RedisConnection } from '../redis/connection.js'
+import { wholeNumber } from '../rules/kinds.js'
+import { type Library, OwnClient } from './open-redis-client.js'
+import { maxConnections, type RedisOptions, redisTarget } from './open-redis-target.js'
+
+export type { RedisNode } from './open-redis-address.js'
+export type { RedisOptions } from './open-redis-target.js'
+
+/** A connection with everything a connection of our own can do. */
+export type OpenedRedis = Required<RedisConnection>
+
+/**
+ * Connects in the background, from now until `close()`, however often the server goes and comes. Throws at once if the
+ * options are mistaken; ioredis is loaded only here, because only those who come here need it.
+ */
+export function openRedis(options: RedisOptions, load: () => Promise<Library> = () => import('ioredis')): OpenedRedis {
+  const { connections = 1 } = options
+  if (wholeNumber(1, maxConnections).parse(connections) === undefined) {
+    const allowed = wholeNumber(1, maxConnections).allowed
+    throw new FluxGateError(
+      'FLUXGATE_CONFIG_INVALID',
+      `connections: found ${String(connections)}; allowed: ${allowed}.`,
+    )
+  }
+  const target = redisTarget(options)
+  const library = load().catch((error: unknown) => {
+    throw notInstalled(error)
+  })
+  const clients = Array.from({ length: connections }, () => new OwnClient(target, library))
+  let turn = 0
+
+  /** The next one in turn that is connected; if none is, one of them says why. */
+  function next(): OwnClient {
+    for (let tried = 0; tried < clients.length; tried++) {
+      turn = (turn + 1) % clients.length
+      if (clients[turn]?.isUsable) break
+    }
+    return clients[turn] as OwnClient
+  }
+  return {
+    isCluster: target.kind === 'cluster',
+    call: (key, command) => next().call(key, command),
+    async ready(withinMs) {
+      const connected = Promise.all(clients.map((client) => client.connected))
+      let timer: NodeJS.Timeout | undefined
+      const enough = new Promise((resolve) => {
+        timer = setTimeout(resolve, withinMs)
+      })
+      await Promise.race([connected, enough]).finally(() => clearTimeout(timer))
+    },
+    async close() {
+      await Promise.all(clients.map((client) => client.close()))
+    },
+  }
+}
+
+const notInstalled = (cause: unknown): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_STORE_MISCONFIGURED',
+    'The package ioredis, which connects to Redis, could not be loaded: run `npm install ioredis`, or give a client of your own.',
+    { cause },
+  )
