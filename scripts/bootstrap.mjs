@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * Makes a clone ready to run: packages installed, dist built. `npm start` and `npm test` run it first.
+ * Makes a clone ready to run: packages installed, dist built. `npm start` and `npm test` run it first. What only some
+ * commands need is named by an argument: `redis` sees to it that there is a redis-server to start.
  *
  * It uses nothing but Node, because it runs before anything is installed. When nothing is to be done it prints nothing
  * and takes no lock. Each step records last what it has finished, so that an interrupted run is repaired by the next.
@@ -9,15 +10,18 @@ import { mkdirSync } from 'node:fs'
 import { build } from './bootstrap/build.mjs'
 import { withLock } from './bootstrap/lock.mjs'
 import { packages } from './bootstrap/packages.mjs'
+import { redis } from './bootstrap/redis.mjs'
 import { at, Failure } from './bootstrap/step.mjs'
 
 /** In order: a step may rely on those before it. */
 const steps = [packages, build]
+const onRequest = new Map([['redis', redis]])
 
 const say = (/** @type {string} */ text) => process.stderr.write(text)
 
 async function bootstrap() {
   requireNode(20, 19)
+  for (const name of process.argv.slice(2)) steps.push(requested(name))
   if (!steps.some((step) => step.needed())) return
   mkdirSync(at('.bootstrap'), { recursive: true })
   const onWait = (/** @type {number} */ owner) =>
@@ -26,6 +30,12 @@ async function bootstrap() {
     // Asked again: another run may have done it while this one waited.
     for (const step of steps) if (step.needed()) await perform(step)
   })
+}
+
+function requested(/** @type {string} */ name) {
+  const step = onRequest.get(name)
+  if (!step) throw new Failure(`Nothing is known about "${name}"; there is ${[...onRequest.keys()].join(', ')}.`)
+  return step
 }
 
 async function perform(/** @type {import('./bootstrap/step.mjs').Step} */ step) {

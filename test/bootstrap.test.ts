@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -71,9 +72,16 @@ interface Result {
   readonly said: string
 }
 
-function start(nodeArguments: string[] = []) {
-  const env = { ...process.env, npm_execpath: join(project, 'npm.mjs') }
-  const child = spawn(process.execPath, [...nodeArguments, 'scripts/bootstrap.mjs'], { cwd: project, env })
+interface Call {
+  readonly nodeArguments?: string[]
+  /** Names of steps that are not always taken. */
+  readonly steps?: string[]
+  readonly path?: string
+}
+
+function start({ nodeArguments = [], steps = [], path = process.env.PATH ?? '' }: Call = {}) {
+  const env = { ...process.env, PATH: path, npm_execpath: join(project, 'npm.mjs') }
+  const child = spawn(process.execPath, [...nodeArguments, 'scripts/bootstrap.mjs', ...steps], { cwd: project, env })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -86,7 +94,7 @@ function start(nodeArguments: string[] = []) {
   return { child, ended }
 }
 
-const bootstrap = (nodeArguments?: string[]): Promise<Result> => start(nodeArguments).ended
+const bootstrap = (call?: Call): Promise<Result> => start(call).ended
 
 async function eventually(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -117,7 +125,7 @@ describe('a fresh clone', () => {
   it('says plainly that Node is too old', async () => {
     const pretend =
       'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.18.3"}})'
-    const { status, said } = await bootstrap(['--import', pretend])
+    const { status, said } = await bootstrap({ nodeArguments: ['--import', pretend] })
     expect(status).toBe(1)
     expect(said).toMatch(/^FluxGate needs Node\.js 20\.19 or later; this is /)
     expect(exists('node_modules')).toBe(false)
@@ -209,5 +217,80 @@ describe('a build', () => {
     expect(said).not.toContain('    at ')
     expect(read('dist/one.js')).toContain('one = 1')
     expect((await bootstrap()).status).toBe(1)
+  })
+})
+
+describe('redis-server', () => {
+  /** What is on the PATH: apt-get and sudo are played by scripts, since these tests must not change the machine. */
+  const program = (name: string, text: string): void => {
+    write(`bin/${name}`, `#!/bin/sh\n${text}\n`)
+    chmodSync(join(project, 'bin', name), 0o755)
+  }
+  const pretendNoRoot = 'data:text/javascript,process.getuid=()=>1000'
+  const prepare = (): Promise<Result> =>
+    bootstrap({ nodeArguments: ['--import', pretendNoRoot], steps: ['redis'], path: join(project, 'bin') })
+  const sudoThatInstalls = `
+    echo "$*" >> sudo-calls
+    [ "$2" = sh ] || exit 0
+    echo '#!/bin/sh' > bin/redis-server
+    /bin/chmod 755 bin/redis-server
+  `
+
+  beforeEach(async () => {
+    await bootstrap()
+  })
+
+  it('is not asked for by a command that needs none', async () => {
+    expect(await bootstrap({ path: join(project, 'bin') })).toMatchObject({ status: 0, said: '' })
+  })
+
+  it('that is there costs nothing', async () => {
+    program('redis-server', '')
+    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+  })
+
+  it('is installed from the packages of the system, once, and never as a service', async () => {
+    program('apt-get', 'exit 1')
+    program('sudo', sudoThatInstalls)
+    const first = await prepare()
+    expect(first.said).toMatch(/^installing redis-server … \d+\.\d s\n$/)
+    expect(first.status).toBe(0)
+    expect(read('sudo-calls')).toContain('apt-get install -q -y --no-install-recommends')
+    expect(read('sudo-calls')).toContain('policy-rc.d')
+    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+  })
+
+  it('that cannot be installed without a password is asked for, with the command to type', async () => {
+    program('apt-get', 'exit 1')
+    program('sudo', 'echo "sudo: a password is required" >&2; exit 1')
+    const { status, said } = await prepare()
+    expect(status).toBe(1)
+    expect(said).toContain('there is no redis-server on the PATH')
+    expect(said).toContain('"sudo apt-get install redis-server", then run the same command again')
+  })
+
+  it('that the system cannot deliver is explained in the words of apt', async () => {
+    program('apt-get', 'exit 1')
+    program(
+      'sudo',
+      '[ "$2" = sh ] || exit 0; echo "Reading lists"; echo "E: Unable to fetch some archives" >&2; exit 100',
+    )
+    const { status, said } = await prepare()
+    expect(status).toBe(1)
+    expect(said).toMatch(/failed\nE: Unable to fetch some archives\n\n/)
+    expect(said).not.toContain('Reading lists')
+  })
+
+  it('has to be installed by hand where there is no apt', async () => {
+    const { status, said } = await prepare()
+    expect(status).toBe(1)
+    expect(said).toContain('"brew install redis"')
+    expect(said).not.toContain('    at ')
+  })
+
+  it('is the only step with a name; another one is refused', async () => {
+    const { status, said } = await bootstrap({ steps: ['mongo'] })
+    expect(status).toBe(1)
+    expect(said).toBe('Nothing is known about "mongo"; there is redis.\n')
   })
 })

@@ -1,0 +1,64 @@
+// @ts-check
+/** There is a redis-server to start: tests and benchmarks use real ones. On Debian and its like it is installed. */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { Failure, run } from './step.mjs'
+
+/** @type {import('./step.mjs').Step} */
+export const redis = { doing: 'installing redis-server', needed: () => !isOnPath('redis-server'), run: install }
+
+const missing = 'Tests and benchmarks start real Redis servers, but there is no redis-server on the PATH.'
+const again = 'then run the same command again.'
+const byHand = `Install it with "sudo apt-get install redis-server", ${again}`
+
+/**
+ * Only the program is wanted: packages start what they install, and enable it for the next start of the machine, which
+ * is prevented here and undone. A policy that somebody else has set stays as it is.
+ */
+const installation = `
+set -e
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap 'rm -f "$policy"' EXIT
+  trap 'exit 143' HUP INT TERM
+  printf '#!/bin/sh\\nexit 101\\n' > "$policy"
+  chmod 755 "$policy"
+fi
+export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+apt-get update -q
+apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 redis-server
+if [ -d /run/systemd/system ]; then systemctl disable --now redis-server; fi
+`
+
+async function install() {
+  if (!isOnPath('apt-get')) {
+    throw new Failure(`${missing} Install Redis 7 (on a Mac: "brew install redis"), ${again}`)
+  }
+  const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n']
+  if (sudo.length > 0 && (await run([...sudo, 'true'])).status !== 0) {
+    throw new Failure(`${missing} Installing it takes an administrator, and sudo asks for a password here. ${byHand}`)
+  }
+  const { status, output } = await run([...sudo, 'sh', '-c', installation])
+  if (status !== 0) throw new Failure(`${gist(output)}\n\n${missing} It could not be installed. ${byHand}`)
+  if (!isOnPath('redis-server'))
+    throw new Failure(`${missing} The package redis-server has put it elsewhere. ${byHand}`)
+}
+
+/** apt says what went wrong in lines that begin with a capital letter and a colon. */
+function gist(/** @type {string} */ output) {
+  const lines = output.split('\n')
+  const telling = lines.filter((line) => /^[EW]: /.test(line))
+  return (telling.length > 0 ? telling : lines).slice(-10).join('\n')
+}
+
+function isOnPath(/** @type {string} */ program) {
+  const places = (process.env.PATH ?? '').split(delimiter).filter((place) => place !== '')
+  return places.some((place) => {
+    try {
+      accessSync(join(place, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
