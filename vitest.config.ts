@@ -4,7 +4,7 @@ import { countReporter } from './scripts/count-reporter.js'
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    globalSetup: ['test/build-first.ts'],
+    globalSetup: ['test/build-first.ts', 'test/servers/shared-redis-setup.ts'],
     // One worker per core: many tests wait for child processes, so the default of one core less would idle on small machines.
     maxWorkers: '100%',
     reporters: ['default', countReporter],

@@ -1,0 +1,116 @@
+/**
+ * A cluster of six nodes, three primaries with a replica each, that is quick to notice a dead primary.
+ */
+import { claims, idOf, isUp, ownerInTheEyesOf } from './cluster-view.js'
+import { eventually } from './eventually.js'
+import { type RedisServer, startRedis } from './redis-server.js'
+import { inSync } from './sentinel.js'
+import { beginMove, type SlotMove } from './slot-move.js'
+
+export interface ClusterOptions {
+  readonly nodeTimeoutMs?: number
+  readonly binary?: string
+}
+
+export interface Cluster {
+  readonly nodes: readonly RedisServer[]
+  primaryOf(slot: number): Promise<RedisServer>
+  /** Kills the primary of a slot; resolves when its replica has taken over and every running node knows it. */
+  failover(slot: number): Promise<{ readonly killed: RedisServer; readonly promoted: RedisServer }>
+  /** The slot with its keys goes to another primary; resolves when every running node knows it. */
+  moveSlot(slot: number, to: RedisServer): Promise<void>
+  /** The same, stopped half-way: `migrating` at one node, `importing` at the other, and no key moved yet. */
+  beginMove(slot: number, to: RedisServer): Promise<SlotMove>
+  stop(): Promise<void>
+}
+
+const slots = 16_384
+const shares: readonly (readonly [first: number, last: number])[] = [
+  [0, 5_460],
+  [5_461, 10_922],
+  [10_923, slots - 1],
+]
+
+export async function startCluster({ nodeTimeoutMs = 1_000, binary }: ClusterOptions = {}): Promise<Cluster> {
+  const config = [
+    'cluster-enabled yes',
+    `cluster-node-timeout ${nodeTimeoutMs}`,
+    'cluster-migration-barrier 100',
+    // Nodes do not tell clients of a replica before the first sign of life from its primary.
+    'repl-ping-replica-period 1',
+    // A replica that was cut off for long may still take over: in a test there is no better one.
+    'cluster-replica-validity-factor 0',
+  ]
+  const start = () => startRedis({ config, ...(binary && { binary }) })
+  const nodes = await Promise.all(Array.from({ length: 6 }, start))
+  await form(nodes)
+
+  const primaryOf = (slot: number) =>
+    eventually(`a primary of slot ${slot}`, async () =>
+      Promise.any(
+        nodes.map(async (node) => {
+          if (node.isRunning() && (await claims(node, slot))) return node
+          throw new Error('another one')
+        }),
+      ),
+    )
+  const allSee = (slot: number, owner: RedisServer) =>
+    eventually(`all nodes know who has slot ${slot}`, async () => {
+      const running = nodes.filter((node) => node.isRunning())
+      const owners = await Promise.all(running.map((node) => ownerInTheEyesOf(node, slot)))
+      const up = await Promise.all(running.map(isUp))
+      return owners.every((port) => port === owner.port) && up.every(Boolean)
+    })
+  const begin = async (slot: number, to: RedisServer) =>
+    beginMove({ slot, from: await primaryOf(slot), to, nodes, settled: () => allSee(slot, to) })
+  return {
+    nodes,
+    primaryOf,
+    async failover(slot) {
+      const killed = await primaryOf(slot)
+      await killed.kill()
+      const promoted = await primaryOf(slot)
+      await allSee(slot, promoted)
+      return { killed, promoted }
+    },
+    async moveSlot(slot, to) {
+      const move = await begin(slot, to)
+      await move.finish()
+    },
+    beginMove: begin,
+    async stop() {
+      await Promise.all(nodes.map((node) => node.stop()))
+    },
+  }
+}
+
+async function form(nodes: readonly RedisServer[]): Promise<void> {
+  const primaries = nodes.slice(0, 3)
+  await Promise.all(nodes.map((node, index) => node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)))
+  await Promise.all(primaries.map((node, index) => node.call('CLUSTER', 'ADDSLOTSRANGE', ...(shares[index] ?? []))))
+  // Each meets each, rather than waiting for the news to spread.
+  for (const [index, node] of nodes.entries()) {
+    await Promise.all(nodes.slice(index + 1).map((other) => node.call('CLUSTER', 'MEET', other.host, other.port)))
+  }
+  const replicas = nodes.slice(3)
+  await Promise.all(
+    replicas.map(async (replica, index) => {
+      const primary = primaries[index] as RedisServer
+      const id = await idOf(primary)
+      await eventually('the replica knows its primary', () => replica.call('CLUSTER', 'REPLICATE', id))
+      await inSync(replica)
+    }),
+  )
+  await eventually('the cluster is up', async () => {
+    const ready = await Promise.all(nodes.map(async (node) => (await isUp(node)) && (await seesAllReplicas(node))))
+    return ready.every(Boolean)
+  })
+}
+
+async function seesAllReplicas(node: RedisServer): Promise<boolean> {
+  const ranges = await node.call('CLUSTER', 'SLOTS')
+  // Of each range: its first slot, its last slot, the primary, the replica.
+  return (
+    Array.isArray(ranges) && ranges.length === 3 && ranges.every((range) => Array.isArray(range) && range.length === 4)
+  )
+}

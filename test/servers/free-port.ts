@@ -1,0 +1,24 @@
+import { createServer } from 'node:net'
+
+/**
+ * Below the range from which systems take the ports of outgoing connections, so that the port of a server that is down
+ * for a moment is still free when it comes back. A cluster node also needs the port 10 000 above, its bus.
+ */
+const lowest = 10_000
+const highest = 22_700
+const busOffset = 10_000
+
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = lowest + Math.floor(Math.random() * (highest - lowest))
+    if ((await isFree(port)) && (await isFree(port + busOffset))) return port
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+  })
+}

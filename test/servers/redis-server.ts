@@ -1,0 +1,149 @@
+/**
+ * Real Redis servers for tests, benchmarks and experiments, each with a port and a temporary directory of its own.
+ * They keep nothing on disk unless their configuration says so, and they never outlive the process that started them.
+ *
+ * A script in plain JavaScript loads this file with `runnerImport` of vite.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually } from './eventually.js'
+import { freePort } from './free-port.js'
+import { type GuardedProcess, launchGuarded } from './guarded-process.js'
+import { type Address, type Argument, callOnce, type Reply } from './resp.js'
+import type { KeyPair } from './self-signed.js'
+
+export interface RedisOptions {
+  /** Lines of redis.conf, which win over those of the harness: `maxmemory 2mb`, `appendonly yes`. */
+  readonly config?: readonly string[]
+  readonly port?: number
+  readonly password?: string
+  /** The server then answers by TLS alone, and its clients need no certificate. */
+  readonly tls?: KeyPair
+  /** Another server to run, such as Valkey's. */
+  readonly binary?: string
+  readonly sentinel?: boolean
+}
+
+export interface RedisServer {
+  readonly host: string
+  readonly port: number
+  readonly uri: string
+  /** Another one after a restart. */
+  readonly pid: number
+  readonly directory: string
+  readonly address: Address
+  isRunning(): boolean
+  /** One command on a connection of its own. */
+  call(...command: Argument[]): Promise<Reply>
+  /** As a power failure would: SIGKILL. The files stay for a restart. */
+  kill(): Promise<void>
+  /** Ends it in order if it runs, and starts it on the same port with the same files; resolves when it answers. */
+  restart(): Promise<void>
+  /** The process stands still, with its connections open. */
+  pause(): void
+  resume(): void
+  /** Ends it for good and removes its files. */
+  stop(): Promise<void>
+}
+
+const host = '127.0.0.1'
+
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startAt(options.port ?? (await freePort()), options)
+    } catch (error) {
+      // Between the choice of a port and its use another process may take it.
+      const portTaken = /in use|failed listening/i.test(String(error))
+      if (options.port !== undefined || !portTaken || attempt === 5) throw error
+    }
+  }
+}
+
+async function startAt(port: number, options: RedisOptions): Promise<RedisServer> {
+  const { password, tls, binary = 'redis-server' } = options
+  const directory = mkdtempSync(join(tmpdir(), 'fluxgate-redis-'))
+  const address: Address = { host, port, password, trustedCertificate: tls?.cert }
+  const configFile = writeFiles(directory, port, options)
+  const command = [binary, configFile, ...(options.sentinel ? ['--sentinel'] : [])]
+  const launch = async () => {
+    const launched = await launchGuarded(command, directory)
+    try {
+      await answering(launched, address)
+      return launched
+    } catch (error) {
+      await launched.end('keep')
+      throw error
+    }
+  }
+  let server: GuardedProcess
+  try {
+    server = await launch()
+  } catch (error) {
+    rmSync(directory, { recursive: true, force: true })
+    throw error
+  }
+  const signal = (name: NodeJS.Signals) => {
+    if (!server.isRunning()) throw new Error(`the server at port ${port} does not run`)
+    process.kill(server.pid, name)
+  }
+  return {
+    host,
+    port,
+    uri: `${tls ? 'rediss' : 'redis'}://${password === undefined ? '' : `:${encodeURIComponent(password)}@`}${host}:${port}`,
+    get pid() {
+      return server.pid
+    },
+    directory,
+    address,
+    isRunning: () => server.isRunning(),
+    call: (...parts) => callOnce(address, ...parts),
+    kill: () => server.end('keep'),
+    async restart() {
+      if (server.isRunning()) {
+        signal('SIGCONT')
+        signal('SIGTERM')
+        await eventually(`the server at port ${port} has ended`, () => !server.isRunning())
+      }
+      await server.end('keep')
+      server = await launch()
+    },
+    pause: () => signal('SIGSTOP'),
+    resume: () => signal('SIGCONT'),
+    async stop() {
+      await server.end('remove')
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The server reads its configuration from a file, because servers that take part in a failover rewrite it. */
+function writeFiles(directory: string, port: number, { config = [], password, tls }: RedisOptions): string {
+  // A primary otherwise waits five seconds for more replicas before it begins to copy.
+  const lines = [`bind ${host}`, `dir ${directory}`, 'save ""', 'repl-diskless-sync-delay 0']
+  const quoted = JSON.stringify(password)
+  if (password !== undefined) lines.push(`requirepass ${quoted}`, `masterauth ${quoted}`)
+  if (tls) {
+    writeFileSync(join(directory, 'cert.pem'), tls.cert)
+    writeFileSync(join(directory, 'key.pem'), tls.key, { mode: 0o600 })
+    lines.push('port 0', `tls-port ${port}`, 'tls-auth-clients no', 'tls-replication yes')
+    lines.push('tls-cert-file cert.pem', 'tls-key-file key.pem', 'tls-ca-cert-file cert.pem')
+  } else {
+    lines.push(`port ${port}`)
+  }
+  const file = join(directory, 'redis.conf')
+  writeFileSync(file, [...lines, ...config, ''].join('\n'))
+  return file
+}
+
+/** It is this very process that must answer: another server may have been faster to take the port. */
+async function answering(server: GuardedProcess, address: Address): Promise<void> {
+  const answer = await eventually(`a server that answers at port ${address.port}`, async () => {
+    if (!server.isRunning()) return 'ended'
+    const info = String(await callOnce(address, 'INFO', 'server'))
+    if (!info.includes(`process_id:${server.pid}\r`)) return undefined
+    return (await callOnce(address, 'PING')) === 'PONG' && 'ready'
+  })
+  if (answer === 'ended') throw new Error(`the server at port ${address.port} has ended:\n${server.output()}`)
+}

@@ -1,0 +1,137 @@
+/** A network in between that can be slow, broken or silent. */
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { freePort } from './free-port.js'
+
+export interface TcpProxy {
+  readonly host: string
+  readonly port: number
+  /** Everything takes this long in each direction: an answer comes after twice as much. */
+  setDelay(ms: number): void
+  /**
+   * A partition: connections are accepted and stay open, and nothing gets through. After `resume` what was sent
+   * meanwhile arrives, as TCP would deliver it, the end of a connection included.
+   */
+  hang(): void
+  resume(): void
+  /** Resets all connections; new ones are accepted. */
+  cut(): void
+  /** New connections are refused, as by a machine where nothing listens; those that are open stay. */
+  refuse(): Promise<void>
+  accept(): Promise<void>
+  connections(): number
+  stop(): Promise<void>
+}
+
+interface Network {
+  delayMs: number
+  silent: boolean
+  /** What to do when silence ends. */
+  readonly onResume: Set<() => void>
+}
+
+const host = '127.0.0.1'
+
+export async function startProxy(targetPort: number, targetHost = host): Promise<TcpProxy> {
+  const network: Network = { delayMs: 0, silent: false, onResume: new Set() }
+  const sockets = new Set<Socket>()
+  let clients = 0
+
+  function join(client: Socket): void {
+    const target = connect({ port: targetPort, host: targetHost, allowHalfOpen: true, noDelay: true })
+    clients++
+    client.setNoDelay(true).once('close', () => clients--)
+    for (const socket of [client, target]) {
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+      // What an error means for the other side follows from the close after it.
+      socket.on('error', () => {})
+    }
+    forward(client, target, network)
+    forward(target, client, network)
+  }
+  const cut = () => {
+    for (const socket of sockets) socket.resetAndDestroy()
+  }
+  const resume = () => {
+    network.silent = false
+    for (const deliver of network.onResume) deliver()
+  }
+
+  const first = await listenSomewhere(join)
+  const { port } = first
+  let server: Server | undefined = first.server
+  return {
+    host,
+    port,
+    setDelay(ms) {
+      network.delayMs = ms
+    },
+    hang() {
+      network.silent = true
+    },
+    resume,
+    cut,
+    async refuse() {
+      server?.close()
+      server = undefined
+    },
+    async accept() {
+      server ??= await listen(port, join)
+    },
+    connections: () => clients,
+    async stop() {
+      server?.close()
+      server = undefined
+      cut()
+    },
+  }
+}
+
+/** Between the choice of a port and its use another process may take it. */
+async function listenSomewhere(onConnection: (client: Socket) => void): Promise<{ server: Server; port: number }> {
+  for (;;) {
+    const port = await freePort()
+    const server = await listen(port, onConnection).catch(() => undefined)
+    if (server) return { server, port }
+  }
+}
+
+function listen(port: number, onConnection: (client: Socket) => void): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer({ allowHalfOpen: true }, onConnection)
+    server.once('error', reject)
+    server.listen(port, host, () => resolve(server))
+  })
+}
+
+/** One direction. Bytes and the end of the connection keep their order, also when the delay changes in between. */
+function forward(from: Socket, to: Socket, network: Network): void {
+  const underWay: { readonly dueAt: number; readonly deliver: () => void }[] = []
+  let timer: NodeJS.Timeout | undefined
+
+  function deliverDue(): void {
+    clearTimeout(timer)
+    if (network.silent) return
+    for (let next = underWay[0]; next; next = underWay[0]) {
+      const inMs = next.dueAt - performance.now()
+      if (inMs > 0) {
+        timer = setTimeout(deliverDue, Math.ceil(inMs))
+        return
+      }
+      underWay.shift()
+      next.deliver()
+    }
+  }
+  function send(deliver: () => void): void {
+    underWay.push({ dueAt: performance.now() + network.delayMs, deliver })
+    deliverDue()
+  }
+  network.onResume.add(deliverDue)
+  from.on('data', (chunk) => send(() => to.write(chunk)))
+  from.once('end', () => send(() => to.end()))
+  from.once('close', () => send(() => to.destroySoon()))
+  to.once('close', () => {
+    clearTimeout(timer)
+    network.onResume.delete(deliverDue)
+  })
+}
