@@ -1,6 +1,6 @@
 import type { Buckets } from '../core/algorithm.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
-import { Cells } from './cells.js'
+import { type CellAlgorithm, Cells } from './cells.js'
 import { fixedWindow } from './fixed-window.js'
 import { intervalBucket } from './interval-bucket.js'
 import { leakyBucket } from './leaky-bucket.js'
@@ -9,17 +9,36 @@ import { slidingWindowCounter } from './sliding-window-counter.js'
 import { Logs } from './sliding-window-log.js'
 import { tokenBucket } from './token-bucket.js'
 
-const algorithms: Readonly<Record<AlgorithmName, (rows: Rows) => Buckets>> = {
-  TOKEN_BUCKET: (rows) => new Cells(tokenBucket, rows),
-  LEAKY_BUCKET: (rows) => new Cells(leakyBucket, rows),
-  FIXED_WINDOW: (rows) => new Cells(fixedWindow, rows),
-  SLIDING_WINDOW_LOG: () => new Logs(),
-  SLIDING_WINDOW_COUNTER: (rows) => new Cells(slidingWindowCounter, rows),
+interface Entry {
+  /** The place of its twin among those that `stores/consume.lua` names; written with every bucket there. */
+  readonly kind: number
+  /** Undefined: it keeps a log. */
+  readonly cells?: CellAlgorithm
 }
+
+const algorithms: Readonly<Record<AlgorithmName, Entry>> = {
+  TOKEN_BUCKET: { kind: 1, cells: tokenBucket },
+  LEAKY_BUCKET: { kind: 3, cells: leakyBucket },
+  FIXED_WINDOW: { kind: 4, cells: fixedWindow },
+  SLIDING_WINDOW_LOG: { kind: 5 },
+  SLIDING_WINDOW_COUNTER: { kind: 6, cells: slidingWindowCounter },
+}
+
+const refilledInIntervals: Entry = { kind: 2, cells: intervalBucket }
+
+const entryOf = (band: Band): Entry => (band.refill === 'INTERVAL' ? refilledInIntervals : algorithms[band.algorithm])
 
 /** Room for the buckets of a band, and the algorithm that counts in them. Bands of one rule share `rows`. */
 export function createBuckets(band: Band, rows: Rows): Buckets {
-  return band.refill === 'INTERVAL' ? new Cells(intervalBucket, rows) : algorithms[band.algorithm](rows)
+  const { cells } = entryOf(band)
+  return cells === undefined ? new Logs() : new Cells(cells, rows)
 }
 
+/** What the twin in Lua is known by. */
+export const kindOf = (band: Band): number => entryOf(band).kind
+
+/** The algorithm as pure functions of a few numbers; undefined if it keeps a log. */
+export const cellsOf = (band: Band): CellAlgorithm | undefined => entryOf(band).cells
+
+export type { CellAlgorithm } from './cells.js'
 export { Rows } from './rows.js'

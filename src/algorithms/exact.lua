@@ -1,0 +1,26 @@
+-- Twin of exact.ts: a·b/m on whole numbers whose product may pass 2^53, digit by digit where it does.
+local exactLimit = 9007199254740992
+
+local function longMulDiv(a, b, m)
+  local place = 1
+  while place * 128 <= b do place = place * 128 end
+  local quotient, rest = 0, 0
+  while place >= 1 do
+    local figure = floor(b / place)
+    b = b - figure * place
+    local value = rest * 128 + a * figure
+    local share = floor(value / m)
+    quotient = quotient * 128 + share
+    rest = value - share * m
+    place = place / 128
+  end
+  return quotient, rest
+end
+
+-- The whole part of a·b/m, and the rest.
+local function mulDiv(a, b, m)
+  local product = a * b
+  if product >= exactLimit then return longMulDiv(a, b, m) end
+  local quotient = floor(product / m)
+  return quotient, product - quotient * m
+end

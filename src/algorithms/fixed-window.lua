@@ -1,0 +1,47 @@
+-- Twin of fixed-window.ts. State: window, count, at, before.
+local unknown = -1
+
+-- The open window, what was counted in it, and in the one before it if that may open again.
+local function countsAt(band, now, window, count, at, before)
+  if not window then return windowOf(now, band), 0, unknown end
+  local open = windowAt(window, at, now, band)
+  if now < at or windowOf(window, band) >= open then return open, count, before end
+  return open, 0, unknown
+end
+
+return {
+  -- What was counted ends with its window, so what is held of it needs no lot of its own.
+  isWindow = true,
+
+  step = function(band, permits, now, patience, written, counted, at, previous)
+    local open, count, before = countsAt(band, now, written, counted, at, previous)
+    local fits = count + permits <= band.capacity
+    local granted = (fits or permits == 0) and open or open + band.window
+    local wait = granted > now and granted - now or 0
+    if permits > band.capacity then wait = never end
+    local retryAfter, delay, charged = answer(wait, permits, patience)
+    local window, after = open, count
+    if charged then
+      window, after = granted, (fits and count or 0) + permits
+      if window > open then before = count end
+    end
+    local remaining = (window > now or after > band.capacity) and 0 or band.capacity - after
+    local changes = charged or (written and now < at)
+    return retryAfter, delay, remaining, window + band.window, changes, window, after, now, before
+  end,
+
+  -- Permits of a window that is over are gone; giving them to another window would let too many into that one.
+  refund = function(band, permits, now, grantedAt, written, counted, at, previous)
+    local open, count, before = countsAt(band, now, written, counted, at, previous)
+    count = count > permits and count - permits or 0
+    local applies = windowOf(grantedAt, band) == open
+    if count == 0 and before >= 0 and open > windowOf(now, band) then
+      return applies, open - band.window, before, now, unknown
+    end
+    return applies, open, count, now, before
+  end,
+
+  expiresAt = function(band, window)
+    return windowOf(window, band) + band.window
+  end,
+}

@@ -1,0 +1,49 @@
+-- Twin of level.ts: a level that moves steadily by `tokens` per window, as whole permits and a fraction in units of 1/window.
+
+local function refill(whole, fraction, band, elapsed)
+  local window, tokens = band.window, band.tokens
+  local turns = elapsed < window and 0 or floor(elapsed / window)
+  local gained, rest = mulDiv(elapsed - turns * window, tokens, window)
+  whole = whole + turns * tokens + gained
+  fraction = fraction + rest
+  if fraction >= window then
+    fraction = fraction - window
+    whole = whole + 1
+  end
+  if whole >= band.capacity then return band.capacity, 0 end
+  return whole, fraction
+end
+
+-- The time that permits take to refill: whole ticks, and a rest in units of tick / tokens.
+local function ticksFor(permits, band)
+  local window, tokens = band.window, band.tokens
+  local perPermit = floor(window / tokens)
+  local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
+  return permits * perPermit + ticks, rest
+end
+
+-- Ticks, rounded up, until the level has reached `target` whole permits.
+local function ticksUntil(whole, fraction, target, band)
+  local missing = target - whole
+  if missing <= 0 then return 0 end
+  local product = missing * band.window
+  if product < exactLimit then return ceil((product - fraction) / band.tokens) end
+  local ticks, rest = ticksFor(missing, band)
+  return ticks + ceil((rest - fraction) / band.tokens)
+end
+
+-- The same without rounding, for delays that must not bunch up.
+local function exactTicksUntil(whole, fraction, target, band)
+  local missing = target - whole
+  if missing <= 0 then return 0 end
+  local ticks, rest = ticksFor(missing, band)
+  local over = rest - fraction
+  local turns = floor(over / band.tokens)
+  return ticks + turns + (over - turns * band.tokens) / band.tokens
+end
+
+-- What was written as a fraction of another window becomes one of this band's, rounded down.
+local function carriedFraction(fraction, window, band)
+  if window == band.window then return fraction end
+  return (mulDiv(fraction, band.window, window))
+end

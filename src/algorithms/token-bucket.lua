@@ -1,0 +1,30 @@
+-- Twin of token-bucket.ts. State: whole, fraction, at, window.
+
+local function levelAt(band, now, whole, fraction, at, window)
+  if not whole then return band.capacity, 0 end
+  if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
+  return refill(whole, fraction, band, now > at and now - at or 0)
+end
+
+return {
+  step = function(band, permits, now, patience, written, part, at, window)
+    local whole, fraction = levelAt(band, now, written, part, at, window)
+    local wait = permits > band.capacity and never or ticksUntil(whole, fraction, permits, band)
+    local retryAfter, delay, charged = answer(wait, permits, patience)
+    local left = charged and whole - permits or whole
+    local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+    local changes = charged or (written and now < at)
+    return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, fraction, now, band.window
+  end,
+
+  refund = function(band, permits, now, _, written, part, at, window)
+    local whole, fraction = levelAt(band, now, written, part, at, window)
+    whole = whole + permits
+    if whole >= band.capacity then return true, band.capacity, 0, now, band.window end
+    return true, whole, fraction, now, band.window
+  end,
+
+  expiresAt = function(band, whole, fraction, at, window)
+    return at + ticksUntil(whole, carriedFraction(fraction, window, band), band.capacity, band)
+  end,
+}

@@ -1,0 +1,21 @@
+/** Which of a cluster's 16384 slots a key lives in: CRC-16 of what is between its first braces, or of all of it. */
+const slots = 16_384
+
+export function hashSlot(key: string): number {
+  const open = key.indexOf('{')
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1)
+  return crc16(close > open + 1 ? key.slice(open + 1, close) : key) % slots
+}
+
+/** The variant that Redis names in its specification: polynomial 0x1021, starting from 0. */
+const table = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8
+  for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1
+  return crc
+})
+
+function crc16(text: string): number {
+  let crc = 0
+  for (const byte of Buffer.from(text)) crc = ((crc << 8) ^ (table[(crc >> 8) ^ byte] as number)) & 0xffff
+  return crc
+}

@@ -1,0 +1,53 @@
+import type { RedisConnection } from './connection.js'
+import { isNoScript } from './connection-errors.js'
+
+/**
+ * A script that servers know by its digest. One that has forgotten it, after a restart or a flush, is sent the text once,
+ * with the first call that finds out; calls that find out meanwhile wait for that one and then go by the digest again.
+ */
+export class Script {
+  readonly #text: string
+  readonly #sha: string
+  /** By where the call goes: texts that are on their way. */
+  readonly #teaching = new Map<number, Promise<unknown>>()
+
+  constructor(text: string, sha: string) {
+    this.#text = text
+    this.#sha = sha
+  }
+
+  /** `route` is the same for calls that go to the same node. The script must name at least one key. */
+  async run(
+    connection: RedisConnection,
+    route: number,
+    keys: readonly string[],
+    args: readonly (string | Buffer)[],
+  ): Promise<unknown> {
+    const send = (command: string, script: string): Promise<unknown> =>
+      connection.call(keys[0] as string, [command, script, String(keys.length), ...keys, ...args])
+    try {
+      return await send('EVALSHA', this.#sha)
+    } catch (error) {
+      if (!isNoScript(error)) throw error
+    }
+    const teaching = this.#teaching.get(route)
+    if (teaching === undefined) return this.#teach(route, send)
+    await teaching.catch(() => {})
+    try {
+      return await send('EVALSHA', this.#sha)
+    } catch (error) {
+      if (!isNoScript(error)) throw error
+      return this.#teach(route, send)
+    }
+  }
+
+  async #teach(route: number, send: (command: string, script: string) => Promise<unknown>): Promise<unknown> {
+    const sent = send('EVAL', this.#text)
+    this.#teaching.set(route, sent)
+    try {
+      return await sent
+    } finally {
+      if (this.#teaching.get(route) === sent) this.#teaching.delete(route)
+    }
+  }
+}

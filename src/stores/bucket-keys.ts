@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import type { BucketGroup } from '../core/bucket-store.js'
+import type { Band } from '../core/rule.js'
+
+/** An identity of more bytes than this is replaced by its digest. */
+const longestIdentity = 128
+
+/**
+ * The name of a bucket: `<prefix>:{<identity>}:<ruleSet>:<rule>:<generation>:<band>`. The identity is the hash tag, so that
+ * all rules that count the same identity share a slot of a cluster. Parts are escaped, so that no two tuples share a name.
+ */
+export const bucketKey = (prefix: string, key: string, suffix: string): string =>
+  `${prefix}:{${identityOf(key)}}${suffix}`
+
+/** What follows the identity; the same for all buckets of a band. */
+export const keySuffix = ({ ruleSetId, ruleId, generation }: BucketGroup, { label }: Band): string =>
+  `:${escaped(ruleSetId)}:${escaped(ruleId)}:${escaped(generation)}:${escaped(label)}`
+
+function identityOf(key: string): string {
+  // A character has at most three bytes, so short ones need not be counted.
+  const isLong = key.length * 3 > longestIdentity && Buffer.byteLength(key) > longestIdentity
+  if (isLong) return `%sha256-${createHash('sha256').update(escaped(key)).digest('base64url')}`
+  return escaped(key)
+}
+
+/** Separators, braces, controls, the escape character itself, and halves of characters, which have no bytes of their own. */
+const special = /[:{}%\u0000-\u0020\u007f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/
+
+const specials = new RegExp(special, 'g')
+
+function escaped(part: string): string {
+  // An empty part would make an empty hash tag, which is none; nothing else becomes a single escape character.
+  if (part === '') return '%'
+  return special.test(part) ? part.replace(specials, escapeCharacter) : part
+}
+
+function escapeCharacter(character: string): string {
+  const code = character.charCodeAt(0)
+  return code < 0x80 ? `%${code.toString(16).padStart(2, '0').toUpperCase()}` : `%u${code.toString(16).toUpperCase()}`
+}

@@ -1,0 +1,875 @@
+/** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
+export const consumeSha = 'cb2ca1c94119c3e93b557ac69816e6292456912f'
+
+export const consumeScript = `local CHARGE, PEEK, REFUND, LEASE = 0, 1, 2, 3
+local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
+local floor, ceil, never = math.floor, math.ceil, math.huge
+local noBucket = 'holds something that is not a bucket'
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
+end
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local twins = {}
+twins[1] = function()
+local function refill(whole, fraction, band, elapsed)
+local window, tokens = band.window, band.tokens
+local turns = elapsed < window and 0 or floor(elapsed / window)
+local gained, rest = mulDiv(elapsed - turns * window, tokens, window)
+whole = whole + turns * tokens + gained
+fraction = fraction + rest
+if fraction >= window then
+fraction = fraction - window
+whole = whole + 1
+end
+if whole >= band.capacity then return band.capacity, 0 end
+return whole, fraction
+end
+local function ticksFor(permits, band)
+local window, tokens = band.window, band.tokens
+local perPermit = floor(window / tokens)
+local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
+return permits * perPermit + ticks, rest
+end
+local function ticksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local product = missing * band.window
+if product < exactLimit then return ceil((product - fraction) / band.tokens) end
+local ticks, rest = ticksFor(missing, band)
+return ticks + ceil((rest - fraction) / band.tokens)
+end
+local function exactTicksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local ticks, rest = ticksFor(missing, band)
+local over = rest - fraction
+local turns = floor(over / band.tokens)
+return ticks + turns + (over - turns * band.tokens) / band.tokens
+end
+local function carriedFraction(fraction, window, band)
+if window == band.window then return fraction end
+return (mulDiv(fraction, band.window, window))
+end
+local function levelAt(band, now, whole, fraction, at, window)
+if not whole then return band.capacity, 0 end
+if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
+return refill(whole, fraction, band, now > at and now - at or 0)
+end
+return {
+step = function(band, permits, now, patience, written, part, at, window)
+local whole, fraction = levelAt(band, now, written, part, at, window)
+local wait = permits > band.capacity and never or ticksUntil(whole, fraction, permits, band)
+local retryAfter, delay, charged = answer(wait, permits, patience)
+local left = charged and whole - permits or whole
+local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+local changes = charged or (written and now < at)
+return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, fraction, now, band.window
+end,
+refund = function(band, permits, now, _, written, part, at, window)
+local whole, fraction = levelAt(band, now, written, part, at, window)
+whole = whole + permits
+if whole >= band.capacity then return true, band.capacity, 0, now, band.window end
+return true, whole, fraction, now, band.window
+end,
+expiresAt = function(band, whole, fraction, at, window)
+return at + ticksUntil(whole, carriedFraction(fraction, window, band), band.capacity, band)
+end,
+}
+end
+twins[2] = function()
+local function levelAt(band, now, whole, since)
+if not whole then return band.capacity, now end
+if since > now then since = now end
+local turns = floor((now - since) / band.window)
+whole = whole + turns * band.tokens
+if whole >= band.capacity then return band.capacity, now end
+return whole, since + turns * band.window
+end
+local function ticksUntilTurn(whole, since, target, band, now)
+if target <= whole then return 0 end
+return since + ceil((target - whole) / band.tokens) * band.window - now
+end
+return {
+step = function(band, permits, now, patience, written, writtenSince)
+local whole, since = levelAt(band, now, written, writtenSince)
+local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
+local retryAfter, delay, charged = answer(wait, permits, patience)
+local left = charged and whole - permits or whole
+local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
+local changes = charged or (written and now < writtenSince)
+return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, 0, 0
+end,
+refund = function(band, permits, now, _, written, writtenSince)
+local whole, since = levelAt(band, now, written, writtenSince)
+whole = whole + permits
+return true, whole > band.capacity and band.capacity or whole, since, 0, 0
+end,
+expiresAt = function(band, whole, since)
+return since + ticksUntilTurn(whole, since, band.capacity, band, since)
+end,
+}
+end
+twins[3] = function()
+local function refill(whole, fraction, band, elapsed)
+local window, tokens = band.window, band.tokens
+local turns = elapsed < window and 0 or floor(elapsed / window)
+local gained, rest = mulDiv(elapsed - turns * window, tokens, window)
+whole = whole + turns * tokens + gained
+fraction = fraction + rest
+if fraction >= window then
+fraction = fraction - window
+whole = whole + 1
+end
+if whole >= band.capacity then return band.capacity, 0 end
+return whole, fraction
+end
+local function ticksFor(permits, band)
+local window, tokens = band.window, band.tokens
+local perPermit = floor(window / tokens)
+local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
+return permits * perPermit + ticks, rest
+end
+local function ticksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local product = missing * band.window
+if product < exactLimit then return ceil((product - fraction) / band.tokens) end
+local ticks, rest = ticksFor(missing, band)
+return ticks + ceil((rest - fraction) / band.tokens)
+end
+local function exactTicksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local ticks, rest = ticksFor(missing, band)
+local over = rest - fraction
+local turns = floor(over / band.tokens)
+return ticks + turns + (over - turns * band.tokens) / band.tokens
+end
+local function carriedFraction(fraction, window, band)
+if window == band.window then return fraction end
+return (mulDiv(fraction, band.window, window))
+end
+local function roomOf(band, water, fraction, window)
+if water >= band.capacity then return 0, 0 end
+if fraction == 0 then return band.capacity - water, 0 end
+return band.capacity - water - 1, carriedFraction(window - fraction, window, band)
+end
+local function roomAt(band, now, water, part, at, window)
+if not water then return band.capacity, 0 end
+local whole, fraction = roomOf(band, water, part, window)
+return refill(whole, fraction, band, now > at and now - at or 0)
+end
+local function waitFor(whole, fraction, band, permits, patience)
+if permits > band.capacity then return never end
+local untilRoom = ticksUntil(whole, fraction, permits, band)
+if patience == 0 then return untilRoom end
+local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - patience
+return untilTurn > untilRoom and untilTurn or untilRoom
+end
+local function waterOf(whole, fraction, band, now)
+if fraction == 0 then return band.capacity - whole, 0, now, band.window end
+return band.capacity - whole - 1, band.window - fraction, now, band.window
+end
+return {
+step = function(band, permits, now, patience, water, part, at, window)
+local whole, fraction = roomAt(band, now, water, part, at, window)
+local wait = waitFor(whole, fraction, band, permits, patience)
+local charged = permits > 0 and wait == 0
+local delay = charged and exactTicksUntil(whole, fraction, band.capacity, band) or 0
+local left = charged and whole - permits or whole
+local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+local changes = charged or (water and now < at)
+return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
+end,
+refund = function(band, permits, now, grantedAt, water, part, at, window)
+local whole, fraction = roomAt(band, now, water, part, at, window)
+whole = whole + permits
+if whole >= band.capacity then whole, fraction = band.capacity, 0 end
+local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
+return grantedAt <= now or lastInLine <= ceil(grantedAt), waterOf(whole, fraction, band, now)
+end,
+expiresAt = function(band, water, part, at, window)
+local whole, fraction = roomOf(band, water, part, window)
+return at + ticksUntil(whole, fraction, band.capacity, band)
+end,
+}
+end
+twins[4] = function()
+local function windowOf(tick, band)
+return floor(tick / band.window) * band.window
+end
+local function windowAt(written, writtenAt, now, band)
+local current = windowOf(now, band)
+written = windowOf(written, band)
+if now >= writtenAt then return current > written and current or written end
+local ahead = written - windowOf(writtenAt, band)
+return ahead > 0 and current + ahead or current
+end
+local unknown = -1
+local function countsAt(band, now, window, count, at, before)
+if not window then return windowOf(now, band), 0, unknown end
+local open = windowAt(window, at, now, band)
+if now < at or windowOf(window, band) >= open then return open, count, before end
+return open, 0, unknown
+end
+return {
+isWindow = true,
+step = function(band, permits, now, patience, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+local fits = count + permits <= band.capacity
+local granted = (fits or permits == 0) and open or open + band.window
+local wait = granted > now and granted - now or 0
+if permits > band.capacity then wait = never end
+local retryAfter, delay, charged = answer(wait, permits, patience)
+local window, after = open, count
+if charged then
+window, after = granted, (fits and count or 0) + permits
+if window > open then before = count end
+end
+local remaining = (window > now or after > band.capacity) and 0 or band.capacity - after
+local changes = charged or (written and now < at)
+return retryAfter, delay, remaining, window + band.window, changes, window, after, now, before
+end,
+refund = function(band, permits, now, grantedAt, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+count = count > permits and count - permits or 0
+local applies = windowOf(grantedAt, band) == open
+if count == 0 and before >= 0 and open > windowOf(now, band) then
+return applies, open - band.window, before, now, unknown
+end
+return applies, open, count, now, before
+end,
+expiresAt = function(band, window)
+return windowOf(window, band) + band.window
+end,
+}
+end
+twins[5] = function()
+local headerBytes, entryBytes, pageEntries = 41, 16, 64
+local function withEntries(log, name)
+local pages = {}
+log.written = {}
+log.forget = function(count)
+log.head = log.head + count
+log.size = log.size - count
+end
+log.write = function(index, instant, total)
+log.written[log.head + index] = { instant, total }
+end
+log.read = function(index)
+local place = log.head + index
+local entry = log.written[place]
+if entry then return entry[1], entry[2] end
+local page = floor((place - 1) / pageEntries)
+if not pages[page] then
+local from = headerBytes + page * pageEntries * entryBytes
+pages[page] = call('GETRANGE', name, from, from + pageEntries * entryBytes - 1)
+end
+return unpackNumbers('<dd', pages[page], (place - 1 - page * pageEntries) * entryBytes + 1)
+end
+return log
+end
+local logKind = 5
+local function newLog()
+return withEntries({ seenAt = 0, shift = 0, base = 0, head = 0, size = 0, isNew = true })
+end
+local function openLog(name)
+local header = redis.pcall('GETRANGE', name, 0, headerBytes - 1)
+if type(header) == 'table' then return noBucket end
+if header == '' then return 0 end
+local kind = string.byte(header)
+if kind ~= logKind then return twins[kind] and kind or noBucket end
+if #header < headerBytes then return noBucket end
+local _, seenAt, shift, base, head, size = unpackNumbers('<Bddddd', header)
+return kind, withEntries({ seenAt = seenAt, shift = shift, base = base, head = head, size = size }, name)
+end
+local function packHeader(log)
+return pack('<Bddddd', logKind, log.seenAt, log.shift, log.base, log.head, log.size)
+end
+local function changedPlaces(log)
+local places = {}
+for place in pairs(log.written) do
+if place > log.head and place <= log.head + log.size then places[#places + 1] = place end
+end
+table.sort(places)
+return places
+end
+local function writeEntries(log, name)
+local places = changedPlaces(log)
+local first = 1
+while first <= #places do
+local last, entries = first, {}
+repeat
+local entry = log.written[places[last]]
+entries[#entries + 1] = pack('<dd', entry[1], entry[2])
+last = last + 1
+until places[last] ~= places[last - 1] + 1
+call('SETRANGE', name, headerBytes + (places[first] - 1) * entryBytes, table.concat(entries))
+first = last
+end
+end
+local function writeLog(log, name, mode, ttl)
+local isSparse = log.head > pageEntries and log.head > log.size
+if log.isNew then call('SET', name, packHeader(log)) end
+writeEntries(log, name)
+if isSparse then
+local from = headerBytes + log.head * entryBytes
+local kept = call('GETRANGE', name, from, from + log.size * entryBytes - 1)
+log.head = 0
+call('SET', name, packHeader(log) .. kept)
+elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
+call(mode == 'PXAT' and 'PEXPIREAT' or 'PEXPIRE', name, ttl)
+end
+local function timeAt(log, index)
+return (log.read(index)) + log.shift
+end
+local function totalOf(log, count)
+if count == 0 then return log.base end
+local _, total = log.read(count)
+return total
+end
+local function countUntil(log, tick)
+local low, high = 0, log.size
+local width = 1
+while low + width <= high and timeAt(log, low + width) <= tick do
+low = low + width
+width = width * 2
+end
+if low + width <= high then high = low + width - 1 end
+while low < high do
+local middle = ceil((low + high) / 2)
+if timeAt(log, middle) <= tick then low = middle else high = middle - 1 end
+end
+return low
+end
+local function grantedAfter(log, tick)
+return totalOf(log, log.size) - totalOf(log, countUntil(log, tick))
+end
+local function nthAfter(log, tick, n)
+local first = countUntil(log, tick)
+local target = totalOf(log, first) + n
+local low, high = first + 1, log.size
+while low < high do
+local middle = floor((low + high) / 2)
+if totalOf(log, middle) >= target then high = middle else low = middle + 1 end
+end
+return timeAt(log, low)
+end
+local function shiftOf(log, now)
+return now < log.seenAt and now - log.seenAt or 0
+end
+local function earliest(log, band, permits, now, shift)
+if log.size == 0 then return now end
+local from = timeAt(log, log.size) + shift
+if now > from then from = now end
+local horizon = from - shift - band.window
+local excess = grantedAfter(log, horizon) + permits - band.capacity
+if excess <= 0 then return from end
+return nthAfter(log, horizon, excess) + shift + band.window
+end
+local function takeBack(log, at, permits)
+local index = countUntil(log, at)
+while index > 0 and permits > 0 do
+local _, total = log.read(index)
+local here = total - totalOf(log, index - 1)
+local taken = permits < here and permits or here
+for later = index, log.size do
+local instant, sum = log.read(later)
+log.write(later, instant, sum - taken)
+end
+permits = permits - taken
+index = index - 1
+end
+while log.size > 0 and totalOf(log, log.size) == totalOf(log, log.size - 1) do log.size = log.size - 1 end
+end
+local function append(log, at, permits)
+local total = totalOf(log, log.size) + permits
+if log.size == 0 or timeAt(log, log.size) ~= at then log.size = log.size + 1 end
+log.write(log.size, at - log.shift, total)
+end
+return {
+open = openLog,
+write = writeLog,
+step = function(band, permits, now, patience, log)
+local shift = log and shiftOf(log, now) or 0
+local newest = log and log.size > 0 and timeAt(log, log.size) + shift or nil
+local counted = log and grantedAfter(log, now - shift - band.window) or 0
+local possible = permits > 0 and permits <= band.capacity
+local at = possible and log and earliest(log, band, permits, now, shift) or now
+local wait = permits > band.capacity and never or at - now
+local retryAfter, delay, charged = answer(wait, permits, patience)
+if charged then
+newest = at
+counted = counted + permits
+end
+local remaining = newest and newest > now and 0 or band.capacity - counted
+local resetAt = newest and newest + band.window or now
+return retryAfter, delay, remaining > 0 and remaining or 0, resetAt > now and resetAt or now, charged or shift ~= 0,
+now, shift, now - band.window, at, charged and permits or 0
+end,
+refund = function(band, permits, now, grantedAt, log)
+return true, now, shiftOf(log, now), now - band.window, grantedAt, -permits
+end,
+apply = function(log, seenAt, shift, forgetUntil, at, permits)
+log = log or newLog()
+log.shift = log.shift + shift
+log.seenAt = seenAt
+local over = countUntil(log, forgetUntil)
+log.base = totalOf(log, over)
+log.forget(over)
+if permits > 0 then append(log, at, permits)
+elseif permits < 0 then takeBack(log, at, -permits) end
+return log
+end,
+expiresAt = function(band, log)
+return log.size == 0 and 0 or timeAt(log, log.size) + band.window
+end,
+}
+end
+twins[6] = function()
+local function windowOf(tick, band)
+return floor(tick / band.window) * band.window
+end
+local function windowAt(written, writtenAt, now, band)
+local current = windowOf(now, band)
+written = windowOf(written, band)
+if now >= writtenAt then return current > written and current or written end
+local ahead = written - windowOf(writtenAt, band)
+return ahead > 0 and current + ahead or current
+end
+local function mulDivUp(a, b, m)
+local quotient, rest = mulDiv(a, b, m)
+return rest > 0 and quotient + 1 or quotient
+end
+local function weight(window, previous, band, now)
+if previous == 0 then return 0 end
+return mulDivUp(band.window - (now - window), previous, band.window)
+end
+local function countsAt(band, now, written, previous, current, writtenAt)
+if not written then return windowOf(now, band), 0, 0 end
+local window = windowAt(written, writtenAt, now, band)
+written = windowOf(written, band)
+if now < writtenAt then
+local kept = weight(written, previous, band, written > writtenAt and written or writtenAt)
+return window, 0, current + kept
+end
+if written == window then return window, previous, current end
+return window, written == window - band.window and current or 0, 0
+end
+local function fadeTicks(count, free, window)
+if count <= free then return 0 end
+return window - (mulDiv(free, window, count))
+end
+local function earliest(window, previous, current, band, permits, now)
+local free = band.capacity - current - permits
+if free >= 0 then
+local at = window + fadeTicks(previous, free, band.window)
+if now > at then at = now end
+if at < window + band.window then return at end
+end
+return window + band.window + fadeTicks(current, band.capacity - permits, band.window)
+end
+local function charge(window, previous, current, band, permits, at)
+local following = window + band.window
+if at < following then return window, previous, current + permits end
+if at < following + band.window then return following, current, permits end
+return following + band.window, 0, permits
+end
+return {
+step = function(band, permits, now, patience, written, before, counted, writtenAt)
+local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
+local possible = permits > 0 and permits <= band.capacity
+local at = possible and earliest(window, previous, current, band, permits, now) or now
+local wait = permits > band.capacity and never or at - now
+local retryAfter, delay, charged = answer(wait, permits, patience)
+if charged then window, previous, current = charge(window, previous, current, band, permits, at) end
+local remaining = window > now and 0 or band.capacity - current - weight(window, previous, band, now)
+local changes = charged or (written and now < writtenAt)
+return retryAfter, delay, remaining > 0 and remaining or 0, window + band.window, changes,
+window, previous, current, now
+end,
+refund = function(band, permits, now, grantedAt, written, before, counted, writtenAt)
+local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
+local granted = windowOf(grantedAt, band)
+if granted == window - band.window then
+return true, window, previous > permits and previous - permits or 0, current, now
+end
+return granted == window, window, previous, current > permits and current - permits or 0, now
+end,
+expiresAt = function(band, window, previous, current)
+local windows = current > 0 and 2 or previous > 0 and 1 or 0
+return windowOf(window, band) + windows * band.window
+end,
+}
+end
+local function openHeld()
+local leaseTicks = 1000000
+local function leaseEnd(now)
+return (floor(now / leaseTicks) + 2) * leaseTicks
+end
+local function heldIn(lots)
+return lots.heldEarlier + lots.heldLater
+end
+local function reduced(lots, band)
+return { capacity = band.capacity - heldIn(lots), tokens = band.tokens, window = band.window }
+end
+local function advance(lots, band, tick, first, second, third, fourth)
+local _, _, _, _, _, one, two, three, four = band.algorithm.step(reduced(lots, band), 0, tick, 0, first, second, third, fourth)
+return one, two, three, four
+end
+local function dropEnded(lots, band, now, first, second, third, fourth)
+if lots.heldEarlier > 0 and lots.earlier <= now then
+first, second, third, fourth = advance(lots, band, lots.earlier, first, second, third, fourth)
+lots.heldEarlier = 0
+end
+if lots.heldLater > 0 and lots.later <= now then
+first, second, third, fourth = advance(lots, band, lots.later, first, second, third, fourth)
+lots.heldLater = 0
+end
+return first, second, third, fourth
+end
+return {
+leaseEnd = leaseEnd,
+dropEnded = dropEnded,
+step = function(lots, band, permits, now, patience, first, second, third, fourth)
+first, second, third, fourth = dropEnded(lots, band, now, first, second, third, fourth)
+local narrower = reduced(lots, band)
+if permits <= narrower.capacity or permits > band.capacity then
+return band.algorithm.step(narrower, permits, now, patience, first, second, third, fourth)
+end
+local _, _, remaining, resetAt, moves, one, two, three, four =
+band.algorithm.step(narrower, 0, now, 0, first, second, third, fourth)
+return lots.later - now, 0, remaining, resetAt, moves, one, two, three, four
+end,
+refund = function(lots, band, permits, now, grantedAt, first, second, third, fourth)
+return band.algorithm.refund(reduced(lots, band), permits, now, grantedAt,
+dropEnded(lots, band, now, first, second, third, fourth))
+end,
+hold = function(lots, permits, now)
+local ending = leaseEnd(now)
+if not lots then return { earlier = ending, heldEarlier = 0, later = ending, heldLater = permits } end
+if ending > lots.later then
+lots.earlier, lots.heldEarlier = lots.later, lots.heldLater
+lots.later, lots.heldLater = ending, 0
+end
+lots.heldLater = lots.heldLater + permits
+return lots
+end,
+release = function(lots, band, permits, ending, now, first, second, third, fourth)
+first, second, third, fourth = dropEnded(lots, band, now, first, second, third, fourth)
+first, second, third, fourth = advance(lots, band, now, first, second, third, fourth)
+if lots.later == ending then lots.heldLater = math.max(0, lots.heldLater - permits)
+elseif lots.earlier == ending then lots.heldEarlier = math.max(0, lots.heldEarlier - permits) end
+return first, second, third, fourth
+end,
+roomAgainAt = function(lots, band)
+local held = heldIn(lots)
+return held == 0 and 0 or lots.later + ceil(held / band.tokens) * band.window
+end,
+}
+end
+local input = ARGV[1]
+local most = 4000
+local numbers = { unpackNumbers('<' .. string.rep('d', math.min(most, #input / 8)), input) }
+for from = most, #input / 8 - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
+local now, cellKeys, bandCount, decisionCount = numbers[1], numbers[2], numbers[3], numbers[4]
+local place = 4
+local isForeignClock = now >= 0
+if not isForeignClock then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+end
+local algorithms, bands = {}, {}
+for i = 1, bandCount do
+local kind = numbers[place + 1]
+algorithms[kind] = algorithms[kind] or twins[kind]()
+bands[i] = {
+kind = kind,
+capacity = numbers[place + 2],
+tokens = numbers[place + 3],
+window = numbers[place + 4],
+algorithm = algorithms[kind],
+step = algorithms[kind].step,
+}
+place = place + 4
+end
+local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
+local kinds, firsts, seconds, thirds, fourths = {}, {}, {}, {}, {}
+local lotsOf, changed, changedKeys, changes = {}, {}, {}, 0
+local held
+local function open(key, band)
+if kinds[key] then return kinds[key] == noBucket and noBucket or nil end
+if band.algorithm.open then
+kinds[key], firsts[key] = band.algorithm.open(KEYS[key])
+else
+local value = values[key]
+if not value then kinds[key] = 0
+elseif #value == 33 then
+kinds[key], firsts[key], seconds[key], thirds[key], fourths[key] = unpackNumbers('<Bdddd', value)
+elseif #value == 65 then
+local lots = {}
+kinds[key], firsts[key], seconds[key], thirds[key], fourths[key],
+lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<Bdddddddd', value)
+lotsOf[key] = lots
+held = held or openHeld()
+else
+local kind = string.byte(value)
+kinds[key] = kind ~= band.kind and twins[kind] and kind or noBucket
+end
+end
+if kinds[key] == noBucket then return noBucket end
+if kinds[key] ~= band.kind then firsts[key] = nil end
+end
+local function commit(key, band, first, second, third, fourth, fifth)
+if not changed[key] then
+changes = changes + 1
+changedKeys[changes] = key
+end
+changed[key] = band
+kinds[key] = band.kind
+if band.algorithm.apply then
+firsts[key] = band.algorithm.apply(firsts[key], first, second, third, fourth, fifth)
+return
+end
+firsts[key], seconds[key], thirds[key], fourths[key] = first, second, third, fourth
+end
+local results, length = { now }, 1
+local function exactly(number)
+if number == never then return -1 end
+return number % 1 == 0 and number or string.format('%.17g', number)
+end
+local others
+local function openOthers()
+local keys, claimed, permitsOf, patienceOf, instants = {}, {}, {}, {}, {}
+local shadows, ends, allowing = {}, {}, {}
+local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
+local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
+local function say(number)
+length = length + 1
+results[length] = exactly(number)
+end
+local function step(i, permits, patience)
+local key, band = keys[i], claimed[i]
+if lotsOf[key] then
+return held.step(lotsOf[key], band, permits, now, patience, firsts[key], seconds[key], thirds[key], fourths[key])
+end
+return band.step(band, permits, now, patience, firsts[key], seconds[key], thirds[key], fourths[key])
+end
+local function stepInto(i)
+retries[i], delays[i], remainders[i], resets[i], writes[i],
+nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i] = step(i, permitsOf[i], patienceOf[i])
+return retries[i] == 0
+end
+local function write(i)
+commit(keys[i], claimed[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+end
+local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
+if moves then commit(keys[i], claimed[i], first, second, third, fourth, fifth) end
+end
+local function leave(i, keep)
+local allowed = retries[i] == 0
+if not allowed and not writes[i] then return end
+if allowed and not keep then
+local _
+_, delays[i], remainders[i], resets[i] = step(i, 0, 0)
+end
+moveAlong(i, step(i, 0, 0))
+end
+local function sayBands(count)
+for i = 1, count do
+say(retries[i])
+say(delays[i])
+say(remainders[i])
+say(resets[i])
+end
+end
+local function sayState(i)
+local key = keys[i]
+if claimed[i].algorithm.open or lotsOf[key] then return say(-1) end
+if firsts[key] == nil then return say(0) end
+say(4)
+say(firsts[key])
+say(seconds[key])
+say(thirds[key])
+say(fourths[key])
+end
+local function charge(demands, peek)
+local granted, count = true, 0
+for demand = 1, demands do
+local allows = true
+for i = count + 1, ends[demand] do allows = stepInto(i) and allows end
+count = ends[demand]
+allowing[demand] = allows
+if not allows and shadows[demand] == 0 then granted = false end
+end
+say(granted and 1 or 0)
+local i = 0
+for demand = 1, demands do
+local charged = granted and allowing[demand]
+while i < ends[demand] do
+i = i + 1
+if charged and not peek then write(i) else leave(i, charged) end
+end
+end
+sayBands(count)
+if not granted and not peek then
+for band = 1, count do sayState(band) end
+end
+end
+local function refund(count)
+for i = 1, count do
+local key, band = keys[i], claimed[i]
+if firsts[key] then
+local grantedAt = instants[i] < 0 and now or instants[i]
+local applies, first, second, third, fourth, fifth
+if lotsOf[key] then
+applies, first, second, third, fourth = held.refund(lotsOf[key], band, permitsOf[i], now, grantedAt,
+firsts[key], seconds[key], thirds[key], fourths[key])
+else
+applies, first, second, third, fourth, fifth =
+band.algorithm.refund(band, permitsOf[i], now, grantedAt, firsts[key], seconds[key], thirds[key], fourths[key])
+end
+if applies then commit(key, band, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
+end
+end
+say(1)
+end
+local function lease(count, wanted)
+held = held or openHeld()
+local amount = wanted
+for i = 1, count do
+local _, _, remaining = step(i, 0, 0)
+if remaining < amount then amount = remaining end
+end
+if amount < permitsOf[1] then amount = permitsOf[1] end
+local granted, ending = true, held.leaseEnd(now)
+for i = 1, count do
+permitsOf[i] = amount
+granted = stepInto(i) and granted
+end
+say(granted and 1 or 0)
+for i = 1, count do
+if not granted then leave(i, false)
+else
+write(i)
+if claimed[i].algorithm.isWindow then ending = math.min(ending, resets[i])
+else lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, now) end
+end
+end
+sayBands(count)
+if granted then
+say(amount)
+say(ending)
+end
+end
+local function settle(count)
+for i = 1, count do
+local key, lots = keys[i], lotsOf[keys[i]]
+if lots then
+commit(key, claimed[i], held.release(lots, claimed[i], permitsOf[i], instants[i], now,
+firsts[key], seconds[key], thirds[key], fourths[key]))
+end
+end
+say(1)
+end
+return function(what, demands)
+place = place + 2
+local count, problem = 0, nil
+for demand = 1, demands do
+local permits, patience, bandsHere = numbers[place + 1], numbers[place + 2], numbers[place + 4]
+shadows[demand] = numbers[place + 3]
+place = place + 4
+for i = count + 1, count + bandsHere do
+keys[i], claimed[i], instants[i] = numbers[place + 1], bands[numbers[place + 2]], numbers[place + 3]
+permitsOf[i], patienceOf[i] = permits, patience
+local wrong = open(keys[i], claimed[i])
+if wrong then problem = KEYS[keys[i]] .. ' ' .. wrong end
+place = place + 3
+end
+count = count + bandsHere
+ends[demand] = count
+end
+if problem then
+length = length + 1
+results[length] = problem
+elseif what == CHARGE then charge(demands, false)
+elseif what == PEEK then charge(demands, true)
+elseif what == REFUND then refund(count)
+elseif what == LEASE then lease(count, shadows[1])
+else settle(count) end
+end
+end
+for _ = 1, decisionCount do
+local what, demands = numbers[place + 1], numbers[place + 2]
+local permits, patience, shadow, bandsHere = numbers[place + 3], numbers[place + 4], numbers[place + 5], numbers[place + 6]
+local key, band = numbers[place + 7], bands[numbers[place + 8]]
+if what == CHARGE and demands == 1 and bandsHere == 1 and shadow == 0 and not open(key, band) and not lotsOf[key] then
+place = place + 9
+local retryAfter, delay, remaining, resetAt, writes, first, second, third, fourth, fifth =
+band.step(band, permits, now, patience, firsts[key], seconds[key], thirds[key], fourths[key])
+if retryAfter == 0 then
+if writes then commit(key, band, first, second, third, fourth, fifth) end
+results[length + 1], results[length + 2] = 1, 0
+results[length + 3] = delay == 0 and 0 or exactly(delay)
+results[length + 4], results[length + 5] = remaining, resetAt
+length = length + 5
+else
+results[length + 1], results[length + 2] = 0, exactly(retryAfter)
+results[length + 3], results[length + 4], results[length + 5] = 0, remaining, resetAt
+length = length + 5
+if band.algorithm.open then results[length + 1] = -1
+elseif firsts[key] == nil then results[length + 1] = 0
+else
+results[length + 1], results[length + 2], results[length + 3] = 4, firsts[key], seconds[key]
+results[length + 4], results[length + 5] = thirds[key], fourths[key]
+length = length + 4
+end
+length = length + 1
+if writes then commit(key, band, first, second, third, fourth, fifth) end
+end
+else
+others = others or openOthers()
+others(what, demands)
+end
+end
+for i = 1, changes do
+local key = changedKeys[i]
+local band, name, lots = changed[key], KEYS[key], lotsOf[key]
+local first, second, third, fourth = firsts[key], seconds[key], thirds[key], fourths[key]
+local expiresAt = band.algorithm.expiresAt(band, first, second, third, fourth)
+if lots then expiresAt = math.max(expiresAt, held.roomAgainAt(lots, band)) end
+if expiresAt <= now then call('DEL', name)
+else
+local mode, ttl = 'PXAT', string.format('%d', ceil(expiresAt / 1000))
+if isForeignClock then mode, ttl = 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + 86400000) end
+if band.algorithm.write then band.algorithm.write(first, name, mode, ttl)
+elseif lots and lots.heldEarlier + lots.heldLater > 0 then
+call('SET', name, pack('<Bdddddddd', band.kind, first, second, third, fourth,
+lots.earlier, lots.heldEarlier, lots.later, lots.heldLater), mode, ttl)
+else call('SET', name, pack('<Bdddd', band.kind, first, second, third, fourth), mode, ttl) end
+end
+end
+return results`

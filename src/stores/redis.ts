@@ -1,0 +1,139 @@
+import { cellsOf } from '../algorithms/index.js'
+import type { BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
+import { type Clock, systemClock, ticks } from '../core/clock.js'
+import { FluxGateError } from '../core/errors.js'
+import type { RedisConnection } from '../redis/connection.js'
+import { wrapRedisError } from '../redis/connection-errors.js'
+import { hashSlot } from '../redis/hash-slot.js'
+import { Script } from '../redis/script.js'
+import { bucketKey, keySuffix } from './bucket-keys.js'
+import { consumeScript, consumeSha } from './consume-script.js'
+import { type Answer, type BucketState, decode, encode, type Names, type Work } from './redis-work.js'
+import { TurnBatches } from './turn-batches.js'
+
+export interface RedisBucketsOptions {
+  /** What the names of all keys begin with; default `fluxgate`. */
+  readonly prefix?: string
+  /** For tests alone: time instead of the server's. */
+  readonly clock?: Clock | undefined
+  /** Told what refused buckets look like, and when the answer was asked for, in milliseconds of `localClock`. */
+  readonly onRefused?: (
+    demands: readonly Demand[],
+    states: readonly BucketState[],
+    now: number,
+    askedAt: number,
+  ) => void
+}
+
+interface Job {
+  readonly work: Work
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** About as much as a server does in a quarter of a millisecond; a step on a log costs as much as several others. */
+const maxWeight = 128
+const logWeight = 8
+
+/**
+ * Buckets in Redis. One decision, with all its rules and bands, is one call of one script on the server's clock; decisions
+ * of the same turn share a call. On a cluster a call is about one slot.
+ */
+export class RedisBuckets implements BucketStore {
+  readonly #connection: RedisConnection
+  readonly #prefix: string
+  readonly #clock: Clock | undefined
+  readonly #localClock: Clock
+  readonly #onRefused: RedisBucketsOptions['onRefused']
+  readonly #script = new Script(consumeScript, consumeSha)
+  readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
+  readonly #names: Names = { keyOf: (group, key, band) => this.#keyOf(group, key, band) }
+  readonly #batches = new TurnBatches<Job>({
+    weightOf: ({ work }) => weightOf(work),
+    maxWeight,
+    send: (route, jobs) => void this.#send(route, jobs),
+  })
+
+  constructor(connection: RedisConnection, { prefix = 'fluxgate', clock, onRefused }: RedisBucketsOptions = {}) {
+    this.#connection = connection
+    this.#prefix = prefix
+    this.#clock = clock
+    this.#localClock = clock ?? systemClock
+    this.#onRefused = onRefused
+  }
+
+  charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
+    return this.ask({ what: peek ? 'PEEK' : 'CHARGE', claims: demands })
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    if (refunds.length > 0) await this.ask({ what: 'REFUND', claims: refunds })
+  }
+
+  async reset(group: BucketGroup, key: string): Promise<void> {
+    const keys = group.bands.map((_, band) => this.#keyOf(group, key, band))
+    await this.#connection.call(keys[0] as string, ['DEL', ...keys]).catch((error) => {
+      throw wrapRedisError(error, 'reset a bucket')
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close()
+  }
+
+  /** One piece of work, whose claims are all of one slot if this is a cluster. */
+  ask(work: Work): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#batches.add(this.#routeOf(work), { work, resolve, reject })
+    })
+  }
+
+  slotOf(group: BucketGroup, key: string): number {
+    return hashSlot(this.#keyOf(group, key, 0))
+  }
+
+  /** Work of different routes cannot share a call. */
+  #routeOf({ claims }: Work): number {
+    if (!this.#connection.isCluster) return 0
+    const [{ group, key }] = claims as [Work['claims'][0]]
+    return this.slotOf(group, key)
+  }
+
+  async #send(route: number, jobs: readonly Job[]): Promise<void> {
+    const works = jobs.map(({ work }) => work)
+    const askedAt = this.#localClock.now()
+    try {
+      const { keys, numbers } = encode(works, this.#names, this.#clock === undefined ? -1 : ticks(this.#clock))
+      const answers = decode(works, await this.#script.run(this.#connection, route, keys, [numbers]))
+      for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
+    } catch (error) {
+      const wrapped = wrapRedisError(error, 'decide')
+      for (const { reject } of jobs) reject(wrapped)
+    }
+  }
+
+  #answer({ work, resolve, reject }: Job, answer: Answer | FluxGateError, askedAt: number): void {
+    if (answer instanceof FluxGateError) {
+      reject(answer)
+      return
+    }
+    const { states, ...result } = answer
+    if (states !== undefined) this.#onRefused?.(work.claims as readonly Demand[], states, answer.now, askedAt)
+    resolve(result)
+  }
+
+  #keyOf(group: BucketGroup, key: string, band: number): string {
+    let suffixes = this.#suffixes.get(group)
+    if (suffixes === undefined) {
+      suffixes = group.bands.map((band) => keySuffix(group, band))
+      this.#suffixes.set(group, suffixes)
+    }
+    return bucketKey(this.#prefix, key, suffixes[band] as string)
+  }
+}
+
+function weightOf({ claims }: Work): number {
+  let weight = 0
+  for (const { group } of claims) for (const band of group.bands) weight += cellsOf(band) === undefined ? logWeight : 1
+  return weight
+}
