@@ -92,7 +92,7 @@ export class OwnClient {
     events.on('end', () => this.#revive(client))
     // Of one node, or one sentinel, while others may be fine.
     events.on('node error', (error: Error) => this.#note(error))
-    events.on('sentinelError', (error: Error) => this.#note(sentinelProblem(error, target)))
+    events.on('sentinelError', (error: Error) => this.#note(sentinelProblem(error)))
     // Nodes connect when they are needed, and then a request would wait for it.
     events.on('+node', (node: Redis) => {
       if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {})
@@ -101,8 +101,12 @@ export class OwnClient {
 
   /** The first time, a word is exchanged: only then is it known that we are let in. */
   #greet(client: Redis | Cluster): void {
-    if (this.#isRefused) client.disconnect(true)
-    if (this.#isRefused || this.#wasConnected) return
+    if (this.#isRefused) {
+      client.disconnect(true)
+      return
+    }
+    this.#trouble = undefined
+    if (this.#wasConnected) return
     client.ping().then(
       () => this.#welcome(),
       (error: Error) => {
@@ -120,7 +124,7 @@ export class OwnClient {
   }
 
   #note(error: unknown): void {
-    this.#trouble = error
+    if (!isVague(error) || this.#trouble === undefined) this.#trouble = error
   }
 
   #fail(error: unknown): void {
@@ -135,7 +139,7 @@ export class OwnClient {
     this.#settle()
   }
 
-  /** ioredis gives up if a failover is announced while it looks for the primary; we do not. */
+  /** ioredis gives up for good where a connection cannot even be begun; what it is told to reach may change. */
   #revive(client: Redis | Cluster): void {
     if (this.#isClosed) return
     clearTimeout(this.#revival)
@@ -165,12 +169,15 @@ function eventOf(emitter: NodeJS.EventEmitter, name: string, withinMs: number): 
 /** That all nodes or all sentinels have failed is less than what the last of them had to say. */
 function rootOf(error: Error, last: unknown): unknown {
   if ('lastNodeError' in error) return error.lastNodeError ?? error
-  return error.message.startsWith('All sentinels are unreachable') ? (last ?? error) : error
+  if (!error.message.startsWith('All sentinels are unreachable')) return error
+  return last === undefined || isVague(last) ? error : last
 }
 
-function sentinelProblem(error: Error, target: RedisTarget): Error {
+/** It follows an error that says more, or there is none. */
+const isVague = (error: unknown): boolean => messageOf(error) === 'Connection is closed.'
+
+/** What one sentinel had to say, without who it was. */
+function sentinelProblem(error: Error): Error {
   const [, reason] = / because (.*)$/s.exec(error.message) ?? []
-  if (reason !== undefined) return new Error(reason, { cause: error })
-  if (target.kind !== 'sentinels' || !error.message.includes('invalid reply')) return error
-  return new Error(`ERR No such master with that name: ${target.name}`, { cause: error })
+  return reason === undefined ? error : new Error(reason, { cause: error })
 }

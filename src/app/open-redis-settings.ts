@@ -42,10 +42,8 @@ export function serverOptions(target: RedisTarget & { kind: 'server' | 'sentinel
     // The role of the server is in INFO.
     enableReadyCheck: true,
     maxLoadingRetryTime: slowestRetryMs,
-    failoverDetector: true,
     sentinelCommandTimeout: silenceMs / 2,
     sentinelRetryStrategy: retry,
-    sentinelReconnectStrategy: () => 1_000,
     ...(sentinelUsername !== undefined && { sentinelUsername }),
     ...(sentinelPassword !== undefined && { sentinelPassword }),
     ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),

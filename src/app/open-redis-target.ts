@@ -74,7 +74,7 @@ export function redisTarget(options: RedisOptions): RedisTarget {
   }
   const nodes = nodesOf('sentinels', sentinels, 26_379)
   const { sentinelName: name = 'mymaster', sentinelUsername, sentinelPassword } = options
-  const where = `${name} of the sentinels ${nodes.map(nodeText).join(', ')}`
+  const where = `the sentinels ${nodes.map(nodeText).join(', ')} of ${name}`
   return { kind: 'sentinels', nodes, name, where, ...access, ...given({ sentinelUsername, sentinelPassword }) }
 }
 
