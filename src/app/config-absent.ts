@@ -4,7 +4,6 @@
  */
 import { type Environment, variable } from './config-placeholders.js'
 
-const memoryOnly = 'buckets live in the memory of this process: store { type: memory, maxKeys }'
 const fileOnly = 'rules are read from one file: rules { type: file, path }'
 const everyRequest = 'every request to `fluxgate start` is limited by the rules that its path matches'
 const connectionAddress = 'the client address is that of the connection'
@@ -14,13 +13,6 @@ export const absentSettings: Readonly<Record<string, string>> = {
   server: '`fluxgate start` has one endpoint: gateway { host, port }',
   'gateway.routes': '`fluxgate start` answers every path itself, limited by the rules',
   'gateway.workers': '`fluxgate start` runs in one process',
-  'store.redis': memoryOnly,
-  'store.uri': memoryOnly,
-  'store.clusterNodes': memoryOnly,
-  'store.sentinels': memoryOnly,
-  'store.prefix': memoryOnly,
-  'store.timeoutMs': memoryOnly,
-  'store.connections': memoryOnly,
   'rules.redis': fileOnly,
   'rules.mongo': fileOnly,
   'rules.uri': fileOnly,
@@ -40,7 +32,6 @@ export const absentVariables: Readonly<Record<string, string>> = {
   FLUXGATE_SERVER_HOST: absentSettings.server as string,
   FLUXGATE_SERVER_PORT: absentSettings.server as string,
   FLUXGATE_ADMIN_TOKEN: absentSettings.server as string,
-  FLUXGATE_REDIS_URI: memoryOnly,
   FLUXGATE_MONGO_URI: fileOnly,
 }
 

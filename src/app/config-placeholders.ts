@@ -36,6 +36,21 @@ export function fillIn(text: string, environment: Environment): Filled {
   return { text: filled, isWhole: /^\$\{[^{}]*\}$/.test(text), mistakes }
 }
 
+/** Also in the texts of a list and of the objects in it. Members of a list that come out empty are left out. */
+export function fillInValue(value: unknown, environment: Environment): Omit<Filled, 'text'> & { value: unknown } {
+  if (typeof value === 'string') {
+    const { text, ...filled } = fillIn(value, environment)
+    return { value: text, ...filled }
+  }
+  if (typeof value !== 'object' || value === null) return { value, isWhole: false, mistakes: [] }
+  const members = Object.entries(value).map(([name, member]) => [name, fillInValue(member, environment)] as const)
+  const mistakes = members.flatMap(([, filled]) => filled.mistakes)
+  const given = members.filter(([, filled]) => !filled.isWhole || filled.value !== '')
+  if (Array.isArray(value)) return { value: given.map(([, filled]) => filled.value), isWhole: false, mistakes }
+  const scalars = given.map(([name, filled]) => [name, filled.isWhole ? scalarOf(String(filled.value)) : filled.value])
+  return { value: Object.fromEntries(scalars), isWhole: false, mistakes }
+}
+
 /** A variable's value; `undefined` if it is empty, or only something that every object inherits. */
 export const variable = (environment: Environment, name: string): string | undefined =>
   (Object.hasOwn(environment, name) && environment[name]) || undefined

@@ -20,11 +20,11 @@ const rows = page
 it('has a reference that lists every setting, its variable, what it may be and its default, and nothing else', () => {
   const documented = rows.filter((row) => row.length > 2).map((row) => row.slice(0, 4))
   const known = Object.entries<Readonly<Record<string, Setting<unknown>>>>(settings).flatMap(([section, members]) =>
-    Object.entries(members).map(([key, { kind, standard }]) => {
+    Object.entries(members).map(([key, { kind, standard, variable }]) => {
       const path = `${section}.${key}`
       return [
         `\`${path}\``,
-        `\`${environmentName(path)}\``,
+        [environmentName(path), ...(variable ? [variable] : [])].map((name) => `\`${name}\``).join(', '),
         kind.allowed,
         standard === undefined ? '' : `\`${standard}\``,
       ]

@@ -2,18 +2,26 @@
  * Every setting of fluxgate.yaml: what it may be, and what it is when nobody says. The type of the configuration, the
  * names of the environment variables and docs/reference/configuration.md follow from this table.
  */
+
 import { durationForms, durationText, durationTicks } from '../rules/duration.js'
 import type { Kind } from '../rules/fields.js'
 import { identifier, oneOf, wholeNumber, yesOrNo } from '../rules/kinds.js'
+import { nodeForms, parseNode, parseRedisUri, type RedisNode, uriForms } from './open-redis-address.js'
+import { maxConnections } from './open-redis-target.js'
 
 export interface Setting<T> {
   readonly kind: Kind<T>
   /** As it would be written in the file; `undefined` if there is none. */
   readonly standard: string | number | boolean | undefined
+  /** It may hold a password, so that no message shows what was found. */
+  readonly isSecret?: true
+  /** A variable that means the same as the one that the place gives. */
+  readonly variable?: string
 }
 
 const setting = <T>(kind: Kind<T>, standard: string | number | boolean): Setting<T> => ({ kind, standard })
 const optional = <T>(kind: Kind<T>): Setting<T | undefined> => ({ kind, standard: undefined })
+const secret = <T>(kind: Kind<T>): Setting<T | undefined> => ({ ...optional(kind), isSecret: true })
 
 const filledText: Kind<string> = {
   allowed: 'text that is not empty',
@@ -24,6 +32,25 @@ const share: Kind<number> = {
   allowed: 'a number above 0, at most 1',
   parse: (value) => (typeof value === 'number' && value > 0 && value <= 1 ? value : undefined),
 }
+
+const redisUri: Kind<string> = {
+  allowed: uriForms,
+  parse: (value) => (parseRedisUri(value) === undefined ? undefined : (value as string)),
+}
+
+const keyPrefix: Kind<string> = {
+  allowed: '1 to 64 of letters, digits, . _ - :',
+  parse: (value) => (typeof value === 'string' && /^[A-Za-z0-9._:-]{1,64}$/.test(value) ? value : undefined),
+}
+
+const nodes = (usualPort: number): Kind<readonly RedisNode[]> => ({
+  allowed: `a list of ${nodeForms}; or text with commas between them`,
+  parse(value) {
+    const items: unknown = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
+    const parsed = Array.isArray(items) ? items.map((item) => parseNode(item, usualPort)) : []
+    return parsed.length > 0 && !parsed.includes(undefined) ? (parsed as RedisNode[]) : undefined
+  },
+})
 
 /** In milliseconds; the bounds are in ticks. */
 const duration = (min: number, max: number): Kind<number> => ({
@@ -49,8 +76,22 @@ export const settings = {
     port: setting(wholeNumber(0, 65_535), 8080),
   },
   store: {
-    type: setting(only('memory'), 'memory'),
+    type: setting(oneOf(['memory', 'redis'] as const), 'memory'),
     maxKeys: setting(wholeNumber(1, 2 ** 24), 1_000_000),
+    uri: { ...secret(redisUri), variable: 'FLUXGATE_REDIS_URI' },
+    clusterNodes: optional(nodes(6379)),
+    sentinels: optional(nodes(26_379)),
+    sentinelName: setting(filledText, 'mymaster'),
+    username: optional(filledText),
+    password: secret(filledText),
+    sentinelUsername: optional(filledText),
+    sentinelPassword: secret(filledText),
+    tls: setting(yesOrNo, false),
+    prefix: setting(keyPrefix, 'fluxgate'),
+    timeoutMs: setting(wholeNumber(1, 60_000), 100),
+    connections: setting(wholeNumber(1, maxConnections), 1),
+    leaseShare: setting(share, 0.1),
+    knownRefusals: setting(yesOrNo, true),
   },
   rules: {
     type: setting(only('file'), 'file'),
@@ -83,6 +124,11 @@ export type Settings = {
   }
 }
 
+/** Settings that may also stand in an object of their own: `store: { redis: { uri } }` is `store: { type: redis, uri }`. */
+export const settingGroups: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  store: { redis: Object.keys(settings.store).filter((name) => name !== 'type' && name !== 'maxKeys') },
+}
+
 /** `waitForRefill.maxWaitTime` → `FLUXGATE_WAIT_FOR_REFILL_MAX_WAIT_TIME` */
 export const environmentName = (path: string): string =>
   `FLUXGATE_${path.replaceAll('.', '_').replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')}`.toUpperCase()
@@ -93,5 +139,7 @@ export const camelCase = (name: string): string =>
 
 /** Of sections and of what is in them. */
 export const settingNames: ReadonlySet<string> = new Set(
-  Object.entries(settings).flatMap(([section, members]) => [section, ...Object.keys(members)]),
+  [settings, settingGroups].flatMap((table) =>
+    Object.entries(table).flatMap(([section, members]) => [section, ...Object.keys(members)]),
+  ),
 )

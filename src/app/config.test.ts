@@ -33,7 +33,17 @@ const mistakes = async (text: string, env: Environment = {}) =>
 
 const standard = {
   gateway: { host: '127.0.0.1', port: 8080 },
-  store: { type: 'memory', maxKeys: 1_000_000 },
+  store: {
+    type: 'memory',
+    maxKeys: 1_000_000,
+    sentinelName: 'mymaster',
+    tls: false,
+    prefix: 'fluxgate',
+    timeoutMs: 100,
+    connections: 1,
+    leaseShare: 0.1,
+    knownRefusals: true,
+  },
   rules: { type: 'file', path: join(directory, 'rules.yaml') },
   ratelimit: { missingRuleBehavior: 'ALLOW', ipv6Prefix: 56, onStoreFailure: 'LOCAL', localShare: 1 },
   reload: { strategy: 'AUTO', pollingInterval: 30_000, resetBucketsOnReload: true },
@@ -68,7 +78,7 @@ waitForRefill: { maxWaitTime: 250ms, maxConcurrentWaits: 7 }
     expect(await load(text)).toEqual({
       file: join(directory, 'fluxgate.yaml'),
       gateway: { host: '0.0.0.0', port: 0 },
-      store: { type: 'memory', maxKeys: 10 },
+      store: { ...standard.store, maxKeys: 10 },
       rules: { type: 'file', path: join(directory, 'conf/api.yaml') },
       ratelimit: {
         defaultRuleSetId: 'api',
@@ -126,9 +136,9 @@ describe('the environment', () => {
   })
 
   it('makes mistakes under the name of the variable', async () => {
-    expect(await mistakes('', { FLUXGATE_STORE_TYPE: 'redis', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
+    expect(await mistakes('', { FLUXGATE_STORE_TYPE: 'disk', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
       'FLUXGATE_GATEWAY_PORT: found "http"; allowed: a whole number from 0 to 65535',
-      'FLUXGATE_STORE_TYPE: found "redis"; allowed: memory, the only one in this version',
+      'FLUXGATE_STORE_TYPE: found "disk"; allowed: memory, redis',
     ])
   })
 
@@ -167,7 +177,7 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
       '  gateway.prot: unknown key; did you mean port?',
       '  gateway.host: found ""; allowed: text that is not empty',
       '  gateway.port: found 65536; allowed: a whole number from 0 to 65535',
-      '  store: found "memory"; allowed: an object of type, maxKeys',
+      '  store: found "memory"; allowed: an object of type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connections, leaseShare, knownRefusals, redis',
       `  rules.path: the environment variable A is not set; set it, or give a default: \${A:default}`,
       `  rules.path: the environment variable B is not set; set it, or give a default: \${B:default}`,
       '  ratelimit.color: unknown key; allowed: defaultRuleSetId, missingRuleBehavior, ipv6Prefix, onStoreFailure, localShare',
@@ -183,11 +193,11 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
   })
 
   it('are also what this version does not have, with what it has instead', async () => {
-    const text = 'server: { port: 8090 }\nratelimit: { trusted-proxies: [10.0.0.0/8] }\nstore: { type: redis, uri: x }'
+    const text = 'server: { port: 8090 }\nratelimit: { trusted-proxies: [10.0.0.0/8] }\nrules: { type: mongo, uri: x }'
     expect(await mistakes(text)).toEqual([
       'server: not in this version, where `fluxgate start` has one endpoint: gateway { host, port }',
-      'store.uri: not in this version, where buckets live in the memory of this process: store { type: memory, maxKeys }',
-      'store.type: found "redis"; allowed: memory, the only one in this version',
+      'rules.uri: not in this version, where rules are read from one file: rules { type: file, path }',
+      'rules.type: found "mongo"; allowed: file, the only one in this version',
       'ratelimit.trusted-proxies: not in this version, where the client address is that of the connection',
     ])
   })
@@ -204,8 +214,14 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
   )
 
   it('never show a secret, wherever the file is damaged', async () => {
-    for (const token of ['"s3cr3t-s3cr3t"', 's3cr3t-s3cr3t']) {
-      const text = `server:\n  adminToken: ${token}\n  port: 8090\ngateway: { port: 1 }\n`
+    const lines = [
+      'server:\n  adminToken: "@"',
+      'server:\n  adminToken: @',
+      'store:\n  password: "@"',
+      'store:\n  password: @',
+    ]
+    for (const line of lines) {
+      const text = `${line.replace('@', 's3cr3t-s3cr3t')}\n  maxKeys: 0\ngateway: { port: 1 }\n`
       for (let at = 0; at <= text.length; at++) {
         for (const damage of ['', '"', "'", '{', '}', '[', ':', '\n', '\t', '*', '&', '!', '|', '>', '%', ' - ']) {
           const error = await failure(load(text.slice(0, at) + damage + text.slice(at + 1)))

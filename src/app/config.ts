@@ -6,6 +6,7 @@ import { configInvalid, readConfigFile } from './config-file.js'
 import { type Environment, variable } from './config-placeholders.js'
 import { readSettings } from './config-reader.js'
 import { environmentName, type Settings } from './config-settings.js'
+import { redisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
 
 export interface Config extends Settings {
@@ -40,7 +41,7 @@ export function gateOptions(config: Config): FluxGateOptions {
   const { defaultRuleSetId, ...limits } = ratelimit
   return {
     rules: rules.path,
-    store: store.type,
+    store: (redisSettings(store) ?? 'memory') as NonNullable<FluxGateOptions['store']>,
     maxKeys: store.maxKeys,
     ...(defaultRuleSetId !== undefined && { defaultRuleSetId }),
     ...limits,

@@ -32,6 +32,18 @@ export interface RedisOptions {
   readonly connections?: number
 }
 
+/** A store in Redis, as the configuration describes it; what is left out has the default of the store. */
+export interface RedisStoreSettings extends RedisOptions {
+  /** How keys begin. */
+  readonly prefix?: string
+  /** How long one call may take. */
+  readonly timeoutMs?: number
+  /** The part of a capacity that one lease may hold at most. */
+  readonly leaseShare?: number
+  /** Whether refusals are remembered in this process until they end. */
+  readonly knownRefusals?: boolean
+}
+
 interface Access {
   readonly username?: string
   readonly password?: string

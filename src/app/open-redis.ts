@@ -5,7 +5,7 @@ import { type Library, OwnClient } from './open-redis-client.js'
 import { maxConnections, type RedisOptions, redisTarget } from './open-redis-target.js'
 
 export type { RedisNode } from './open-redis-address.js'
-export type { RedisOptions } from './open-redis-target.js'
+export type { RedisOptions, RedisStoreSettings } from './open-redis-target.js'
 
 /** A connection with everything a connection of our own can do. */
 export type OpenedRedis = Required<RedisConnection>
