@@ -65,7 +65,7 @@ export function openPart(
 
 /** Where a colon is missing, a value may be taken for a name, and not every value may be shown. */
 const isName = (spelt: string): boolean =>
-  /^[A-Za-z_]+(-?[A-Za-z0-9]{1,3})?(-?[A-Za-z_]+)*$/.test(spelt) && spelt.length <= 40
+  /^[A-Za-z_][\w-]{0,39}$/.test(spelt) && spelt.replaceAll(/\D/g, '').length <= 1
 
 export const sameAs = (other: string): string =>
   `found beside ${other}, which means the same; allowed: only one of them`

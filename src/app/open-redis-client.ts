@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { RedisConnection } from '../redis/connection.js'
-import { isMisconfigured, wrapRedisError } from '../redis/connection-errors.js'
+import { isMisconfigured, reasonOf, withoutCommand, wrapRedisError } from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
 import { clusterOptions, retryDelayMs, serverOptions } from './open-redis-settings.js'
 import type { RedisTarget } from './open-redis-target.js'
@@ -124,7 +124,7 @@ export class OwnClient {
   }
 
   #note(error: unknown): void {
-    if (!isVague(error) || this.#trouble === undefined) this.#trouble = error
+    if (!isVague(error) || this.#trouble === undefined) this.#trouble = withoutCommand(error)
   }
 
   #fail(error: unknown): void {
@@ -151,7 +151,7 @@ export class OwnClient {
     if (isMisconfigured(this.#trouble)) return this.#trouble
     // A server without TLS waits in silence for the end of what it takes for a command.
     const hint = this.#target.tls && !this.#wasConnected ? '; does it speak TLS?' : ''
-    const reason = this.#trouble === undefined ? '' : ` (${messageOf(this.#trouble)}${hint})`
+    const reason = this.#trouble === undefined ? '' : ` (${reasonOf(this.#trouble)}${hint})`
     return new Error(`there is no connection to Redis at ${this.#target.where}${reason}`, { cause: this.#trouble })
   }
 }

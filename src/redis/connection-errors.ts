@@ -18,6 +18,9 @@ export function wrapRedisError(error: unknown, what: string): FluxGateError {
 export const isMisconfigured = (error: unknown): boolean =>
   error instanceof FluxGateError ? error.code === 'FLUXGATE_STORE_MISCONFIGURED' : explain(error).advice !== undefined
 
+/** What happened, in words about the server; nothing of what was sent to it. */
+export const reasonOf = (error: unknown): string => explain(error).reason
+
 interface Explanation {
   readonly reason: string
   /** What to do about it, if it is a matter of configuration. */
@@ -30,6 +33,7 @@ const credentials =
 /** How replies begin, and what to do. */
 const configurationReplies: readonly (readonly [RegExp, string])[] = [
   [/^(NOAUTH|WRONGPASS)\b|^ERR (invalid password|AUTH\b|Client sent AUTH)|^ERR operation not permitted/i, credentials],
+  [/^DENIED\b/, 'Give the server a password, or tell it to accept clients from other machines.'],
   [/^NOPERM\b/, 'Allow the ACL user the commands and the keys that FluxGate uses.'],
   [
     /^ERR (DB index|invalid DB|SELECT)/i,
@@ -71,7 +75,7 @@ function textOf(error: unknown): { message: string; code: string } {
 }
 
 /** ioredis keeps the arguments of a command in its error: a password, or whom a request came from. */
-function withoutCommand(error: unknown): unknown {
+export function withoutCommand(error: unknown): unknown {
   if (error instanceof Error && 'command' in error) delete error.command
   return error
 }

@@ -78,6 +78,23 @@ describe('a cluster', () => {
     expect(answered).toBe(sent)
   })
 
+  it('never does a command twice, whenever connections are lost', async () => {
+    const slot = Number(await cluster.nodes[0]?.call('CLUSTER', 'KEYSLOT', '{once}'))
+    const primary = await cluster.primaryOf(slot)
+    const keys = Array.from({ length: 30 }, (_, round) => Array.from({ length: 50 }, (_, n) => `{once}:${round}:${n}`))
+    let lost = 0
+    for (const round of keys) {
+      const calls = round.map((key) => connection.call(key, ['INCR', key]))
+      const kill = primary.call('CLIENT', 'KILL', 'TYPE', 'normal')
+      lost += (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected').length
+      await kill
+      await eventually('it works', async () => (await connection.call('{once}', ['EXISTS', '{once}'])) === 0)
+    }
+    expect(lost).toBeGreaterThan(0)
+    const counts = await connection.call('{once}', ['MGET', ...keys.flat()])
+    expect((counts as unknown[]).filter((count) => count !== '1' && count !== null)).toEqual([])
+  })
+
   it('is followed to the replica that takes over, and nothing is done twice', async () => {
     const slot = Number(await cluster.nodes[0]?.call('CLUSTER', 'KEYSLOT', 'count'))
     const stop = counting(connection, 'count')

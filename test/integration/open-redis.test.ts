@@ -196,6 +196,11 @@ describe('a server that is not there', () => {
     expect(await msOf(() => eventually('it works', works(connection)))).toBeLessThan(2_000)
   })
 
+  it('may have a name with several addresses', async () => {
+    const connection = open({ uri: `redis://localhost:${await freePort()}` })
+    expect((await failureOf(connection.call('k', ['GET', 'k']))).message).toMatch(/ \(connect ECONNREFUSED .*\)$/)
+  })
+
   it('is closed quickly', async () => {
     const connection = open({ uri: `redis://127.0.0.1:${await freePort()}` })
     await connection.ready(100)
