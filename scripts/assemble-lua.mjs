@@ -10,22 +10,34 @@ import { fileURLToPath } from 'node:url'
 const frame = new URL('../src/stores/consume.lua', import.meta.url)
 const module = new URL('../src/stores/consume-script.ts', import.meta.url)
 
-/** The lines that do something, without comments and indentation. */
-const code = (/** @type {URL} */ file) =>
-  readFileSync(file, 'utf8')
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && (!line.startsWith('--') || line.startsWith('--@')))
+/**
+ * A file's lines that do something, without comments and indentation. Lines that begin with `--@` bring in other files as
+ * a function that is called at once, so that what they define costs nothing before: `make` puts its result into a variable,
+ * `twin` into the one that `twins` has named, if it is its turn by number.
+ *
+ * @returns {string[]}
+ */
+function code(/** @type {URL} */ file) {
+  let twins = 0
+  let [kind = '', target = ''] = ['', '']
+  /** @type {string[]} */
+  const lines = []
+  for (const text of readFileSync(file, 'utf8').split('\n')) {
+    const line = text.trim()
+    const [, word, rest = ''] = /^--@(\w+) (.+)$/.exec(line) ?? []
+    const names = rest.split(' ')
+    const from = (/** @type {string[]} */ paths) => paths.flatMap((path) => code(new URL(path, file)))
+    if (word === 'make') lines.push(`${names[0]} = (function()`, ...from(names.slice(1)), 'end)()')
+    else if (word === 'twins') [kind = '', target = ''] = names
+    else if (word === 'twin')
+      lines.push(`if ${kind} == ${++twins} then ${target} = (function()`, ...from(names), 'end)() end')
+    else if (line !== '' && !line.startsWith('--')) lines.push(line)
+  }
+  return lines
+}
 
 export function assemble() {
-  let twins = 0
-  const lines = code(frame).flatMap((line) => {
-    const [, word, paths = ''] = /^--@(include|twin) (.+)$/.exec(line) ?? []
-    if (word === undefined) return [line]
-    const included = paths.split(' ').flatMap((path) => code(new URL(path, frame)))
-    return word === 'include' ? included : [`twins[${++twins}] = function()`, ...included, 'end']
-  })
-  const script = lines.join('\n')
+  const script = code(frame).join('\n')
   const sha = createHash('sha1').update(script).digest('hex')
   return `/** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */\nexport const consumeSha = '${sha}'\n\nexport const consumeScript = \`${script}\`\n`
 }

@@ -2,9 +2,20 @@
 
 local function refill(whole, fraction, band, elapsed)
   local window, tokens = band.window, band.tokens
-  local turns = elapsed < window and 0 or floor(elapsed / window)
-  local gained, rest = mulDiv(elapsed - turns * window, tokens, window)
-  whole = whole + turns * tokens + gained
+  if elapsed >= window then
+    local turns = floor(elapsed / window)
+    whole = whole + turns * tokens
+    elapsed = elapsed - turns * window
+  end
+  local gained, rest
+  local product = elapsed * tokens
+  if product < exactLimit then
+    gained = floor(product / window)
+    rest = product - gained * window
+  else
+    gained, rest = longMulDiv(elapsed, tokens, window)
+  end
+  whole = whole + gained
   fraction = fraction + rest
   if fraction >= window then
     fraction = fraction - window

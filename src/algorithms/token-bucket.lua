@@ -9,12 +9,14 @@ end
 return {
   step = function(band, permits, now, patience, written, part, at, window)
     local whole, fraction = levelAt(band, now, written, part, at, window)
-    local wait = permits > band.capacity and never or ticksUntil(whole, fraction, permits, band)
+    local capacity = band.capacity
+    local wait = 0
+    if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
     local retryAfter, delay, charged = answer(wait, permits, patience)
-    local left = charged and whole - permits or whole
-    local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+    if charged then whole = whole - permits end
+    local resetAt = now + ticksUntil(whole, fraction, capacity, band)
     local changes = charged or (written and now < at)
-    return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, fraction, now, band.window
+    return retryAfter, delay, whole > 0 and whole or 0, resetAt, changes, whole, fraction, now, band.window
   end,
 
   refund = function(band, permits, now, _, written, part, at, window)
@@ -25,6 +27,7 @@ return {
   end,
 
   expiresAt = function(band, whole, fraction, at, window)
-    return at + ticksUntil(whole, carriedFraction(fraction, window, band), band.capacity, band)
+    if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
+    return at + ticksUntil(whole, fraction, band.capacity, band)
   end,
 }

@@ -10,6 +10,8 @@ export interface BucketGroup {
   /** What one request costs; a bucket with less than this is refusing. */
   readonly permits: number
   readonly bands: readonly Band[]
+  /** A process may pay for permits in advance and spend them by itself, if the store can do that. */
+  readonly isLeased?: boolean
   /** Where a store may note what it has found out about this group, if it is asked for again and again. */
   readonly memo?: GroupMemo
 }
@@ -38,7 +40,7 @@ export interface Demand {
 }
 
 /** How many bands a decision is about. */
-export function bandCount(demands: readonly Demand[]): number {
+export function bandCount(demands: readonly Pick<Demand, 'group'>[]): number {
   let count = 0
   for (let i = 0; i < demands.length; i++) count += (demands[i] as Demand).group.bands.length
   return count
@@ -75,6 +77,37 @@ export interface Refund {
   readonly permits: number
   /** Per band, the tick its permits were granted for: the decision's time plus that band's delay. Left out: now. */
   readonly grantedAt?: readonly number[] | undefined
+}
+
+/** Permits to be taken in advance: as many as there are, no more than wanted and no fewer than needed. */
+export interface LeaseRequest {
+  readonly group: BucketGroup
+  readonly key: string
+  /** Needed. */
+  readonly permits: number
+  readonly wanted: number
+}
+
+/** What the bands said; and if they granted, how many permits are held now, to be spent before which tick of the store. */
+export interface LeaseResult extends ChargeResult {
+  readonly lease?: { readonly permits: number; readonly ending: number }
+}
+
+/** Permits of leases that end at the tick `ending`, and that are held no longer: spent, or refunded as well. */
+export interface Settlement {
+  readonly group: BucketGroup
+  readonly key: string
+  readonly permits: number
+  readonly ending: number
+}
+
+/**
+ * A store that hands out permits in advance. What is held counts against the capacity until it is settled or its lease has
+ * ended, so that no interval sees more than it would without leases.
+ */
+export interface LeasingStore extends BucketStore {
+  lease(request: LeaseRequest): Promise<LeaseResult>
+  settle(settlements: readonly Settlement[]): Promise<void>
 }
 
 /**

@@ -87,7 +87,15 @@ export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOpti
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
   return {
     rule,
-    group: { ruleSetId, ruleId: rule.id, generation, permits: rule.permits, bands: rule.bands, memo: newMemo() },
+    group: {
+      ruleSetId,
+      ruleId: rule.id,
+      generation,
+      permits: rule.permits,
+      bands: rule.bands,
+      isLeased: rule.consistency === 'LEASED',
+      memo: newMemo(),
+    },
     keyOf: compileKey(rule, options),
     patience: rule.policy === 'WAIT_FOR_REFILL' ? patienceOf(rule.maxWaitMs ?? options.maxWaitMs) : 0,
   }

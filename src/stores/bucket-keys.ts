@@ -24,9 +24,9 @@ function identityOf(key: string): string {
 }
 
 /** Separators, braces, controls, the escape character itself, and halves of characters, which have no bytes of their own. */
-const special = /[:{}%\u0000-\u0020\u007f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/
+const special = /[:{}%\s\p{Cc}]|\p{Cs}/u
 
-const specials = new RegExp(special, 'g')
+const specials = new RegExp(special, 'gu')
 
 function escaped(part: string): string {
   // An empty part would make an empty hash tag, which is none; nothing else becomes a single escape character.

@@ -1,5 +1,57 @@
--- Decisions about several bands, peeks, refunds and leases: what is not the one band that most decisions are about.
+-- Decisions about several bands or about buckets that others of the same call are about too; peeks, refunds and leases.
+
+-- Permits that processes hold in advance; made once a bucket has some.
+local held
+local function openHeld()
+  if not held then
+    --@make held held.lua
+  end
+  return held
+end
+
+-- By key: the kind of bucket that is there (0 for none), its numbers (or its log), what is held of it, and by which band
+-- it is to be written.
+local kinds, firsts, seconds, thirds, fourths = {}, {}, {}, {}, {}
+local lotsOf, changed, changedKeys = {}, {}, {}
+
+-- Reads a bucket once; the result says what is wrong with it, if anything is.
+local function open(key, band)
+  if not kinds[key] then
+    local value = values and values[key]
+    if band.algorithm.open then kinds[key], firsts[key] = band.algorithm.open(KEYS[key])
+    elseif not value then kinds[key] = 0
+    elseif #value == 33 then
+      kinds[key], firsts[key], seconds[key], thirds[key], fourths[key] = unpackNumbers('<Bdddd', value)
+    elseif #value == 65 then
+      local lots = {}
+      kinds[key], firsts[key], seconds[key], thirds[key], fourths[key],
+        lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<Bdddddddd', value)
+      lotsOf[key] = lots
+      openHeld()
+    else
+      local kind = string.byte(value)
+      kinds[key] = kind ~= band.kind and kind <= kindsOfBuckets and kind or noBucket
+    end
+  end
+  if kinds[key] == noBucket then return noBucket end
+  -- What another algorithm has left behind means nothing to this one.
+  if kinds[key] ~= band.kind then firsts[key], lotsOf[key] = nil, nil end
+end
+
+local function commit(key, band, first, second, third, fourth, fifth)
+  if not changed[key] then changedKeys[#changedKeys + 1] = key end
+  changed[key], kinds[key] = band, band.kind
+  if band.algorithm.apply then
+    firsts[key] = band.algorithm.apply(firsts[key], first, second, third, fourth, fifth)
+  else
+    firsts[key], seconds[key], thirds[key], fourths[key] = first, second, third, fourth
+  end
+end
+
+-- What the decision under way is about, per band and per demand, and what its bands say; reused by the next.
 local keys, claimed, permitsOf, patienceOf, instants = {}, {}, {}, {}, {}
+local oldFirsts, oldSeconds, oldThirds, oldFourths = {}, {}, {}, {}
+local isAlone
 local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
@@ -10,11 +62,11 @@ local function say(number)
 end
 
 local function step(i, permits, patience)
-  local key, band = keys[i], claimed[i]
-  if lotsOf[key] then
-    return held.step(lotsOf[key], band, permits, now, patience, firsts[key], seconds[key], thirds[key], fourths[key])
+  local band, lots = claimed[i], lotsOf[keys[i]]
+  if lots then
+    return held.step(lots, band, permits, now, patience, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
   end
-  return band.step(band, permits, now, patience, firsts[key], seconds[key], thirds[key], fourths[key])
+  return band.algorithm.step(band, permits, now, patience, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
 
 -- True if the band allows.
@@ -24,13 +76,15 @@ local function stepInto(i)
   return retries[i] == 0
 end
 
-local function write(i)
-  commit(keys[i], claimed[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+-- What other decisions may be about too is written once, at the end.
+local function write(i, first, second, third, fourth, fifth)
+  if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed[i], first, second, third, fourth) end
+  commit(keys[i], claimed[i], first, second, third, fourth, fifth)
 end
 
 -- Moves the bucket along if time has stepped back.
 local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
-  if moves then commit(keys[i], claimed[i], first, second, third, fourth, fifth) end
+  if moves then write(i, first, second, third, fourth, fifth) end
 end
 
 -- Charges nothing. A band that would have allowed is told as it stands, unless `keep` says that its answer is wanted.
@@ -46,25 +100,24 @@ end
 
 local function sayBands(count)
   for i = 1, count do
-    say(retries[i])
-    say(delays[i])
-    say(remainders[i])
-    say(resets[i])
+    results[length + 1] = retries[i] == 0 and 0 or exactly(retries[i])
+    results[length + 2] = delays[i] == 0 and 0 or exactly(delays[i])
+    results[length + 3], results[length + 4] = remainders[i], resets[i]
+    length = length + 4
   end
 end
 
-local function sayState(i)
-  local key = keys[i]
-  if claimed[i].algorithm.open or lotsOf[key] then return say(-1) end
-  if firsts[key] == nil then return say(0) end
-  say(4)
-  say(firsts[key])
-  say(seconds[key])
-  say(thirds[key])
-  say(fourths[key])
+local function sayStates(count)
+  for i = count, 1, -1 do
+    local isTold = not claimed[i].algorithm.open and not lotsOf[keys[i]]
+    local size = not isTold and -1 or oldFirsts[i] and 4 or 0
+    results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and oldFirsts[i] or 0, oldSeconds[i] or 0
+    results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
+    length = length + 5
+  end
 end
 
-local function charge(demands, peek)
+local function chargeAll(demands, peek)
   local granted, count = true, 0
   for demand = 1, demands do
     local allows = true
@@ -79,29 +132,29 @@ local function charge(demands, peek)
     local charged = granted and allowing[demand]
     while i < ends[demand] do
       i = i + 1
-      if charged and not peek then write(i) else leave(i, charged) end
+      if charged and not peek then
+        write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+      else leave(i, charged) end
     end
   end
   sayBands(count)
-  if not granted and not peek then
-    for band = 1, count do sayState(band) end
-  end
+  if not granted and not peek then sayStates(count) end
 end
 
 local function refund(count)
   for i = 1, count do
-    local key, band = keys[i], claimed[i]
-    if firsts[key] then
+    local band, lots = claimed[i], lotsOf[keys[i]]
+    if oldFirsts[i] then
       local grantedAt = instants[i] < 0 and now or instants[i]
       local applies, first, second, third, fourth, fifth
-      if lotsOf[key] then
-        applies, first, second, third, fourth = held.refund(lotsOf[key], band, permitsOf[i], now, grantedAt,
-          firsts[key], seconds[key], thirds[key], fourths[key])
+      if lots then
+        applies, first, second, third, fourth = held.refund(lots, band, permitsOf[i], now, grantedAt,
+          oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
       else
-        applies, first, second, third, fourth, fifth =
-          band.algorithm.refund(band, permitsOf[i], now, grantedAt, firsts[key], seconds[key], thirds[key], fourths[key])
+        applies, first, second, third, fourth, fifth = band.algorithm.refund(band, permitsOf[i], now, grantedAt,
+          oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
       end
-      if applies then commit(key, band, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
+      if applies then write(i, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
     end
   end
   say(1)
@@ -109,7 +162,7 @@ end
 
 -- Takes as many permits as there are: no more than wanted, no fewer than needed.
 local function lease(count, wanted)
-  held = held or openHeld()
+  openHeld()
   local amount = wanted
   for i = 1, count do
     local _, _, remaining = step(i, 0, 0)
@@ -125,7 +178,7 @@ local function lease(count, wanted)
   for i = 1, count do
     if not granted then leave(i, false)
     else
-      write(i)
+      write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
       if claimed[i].algorithm.isWindow then ending = math.min(ending, resets[i])
       else lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, now) end
     end
@@ -143,35 +196,99 @@ local function settle(count)
     local key, lots = keys[i], lotsOf[keys[i]]
     if lots then
       commit(key, claimed[i], held.release(lots, claimed[i], permitsOf[i], instants[i], now,
-        firsts[key], seconds[key], thirds[key], fourths[key]))
+        oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
     end
   end
   say(1)
 end
 
-return function(what, demands)
-  place = place + 2
-  local count, problem = 0, nil
+-- Reads the bucket of a band; the result says what is wrong with it, if anything is.
+local function find(i, key, band)
+  local value = isAlone and values[key]
+  if isAlone and not value then
+    oldFirsts[i] = nil
+    return
+  end
+  if isAlone and #value == 33 then
+    local kind
+    kind, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = unpackNumbers('<Bdddd', value)
+    if kind ~= band.kind then oldFirsts[i] = nil end
+    return
+  end
+  local wrong = open(key, band)
+  oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = firsts[key], seconds[key], thirds[key], fourths[key]
+  return wrong
+end
+
+-- Reads what is asked of a band; the result says what is wrong with its bucket, if anything is.
+local function claim(i, permits, patience, key, band)
+  keys[i], claimed[i], permitsOf[i], patienceOf[i] = key, band, permits, patience
+  local wrong = find(i, key, band)
+  return wrong and KEYS[key] .. ' ' .. wrong
+end
+
+-- Reads a PLAIN decision, as one demand; what is wrong with it, if anything is.
+local function readPlain()
+  local count, problem = numbers[place + 3], nil
+  isAlone = numbers[place + 2] == 1
+  place = place + 3
+  for i = 1, count do
+    problem = claim(i, numbers[place + 1], numbers[place + 2], numbers[place + 3], bands[numbers[place + 4]]) or problem
+    place = place + 4
+  end
+  shadows[1], ends[1] = 0, count
+  return problem
+end
+
+-- Reads any other; the number of its demands and of its bands, and what is wrong.
+local function read()
+  local demands, count, problem = numbers[place + 3], 0, nil
+  isAlone = numbers[place + 2] == 1
+  place = place + 3
   for demand = 1, demands do
     local permits, patience, bandsHere = numbers[place + 1], numbers[place + 2], numbers[place + 4]
     shadows[demand] = numbers[place + 3]
     place = place + 4
     for i = count + 1, count + bandsHere do
-      keys[i], claimed[i], instants[i] = numbers[place + 1], bands[numbers[place + 2]], numbers[place + 3]
-      permitsOf[i], patienceOf[i] = permits, patience
-      local wrong = open(keys[i], claimed[i])
-      if wrong then problem = KEYS[keys[i]] .. ' ' .. wrong end
+      problem = claim(i, permits, patience, numbers[place + 1], bands[numbers[place + 2]]) or problem
+      instants[i] = numbers[place + 3]
       place = place + 3
     end
     count = count + bandsHere
     ends[demand] = count
   end
-  if problem then
-    length = length + 1
-    results[length] = problem
-  elseif what == CHARGE then charge(demands, false)
-  elseif what == PEEK then charge(demands, true)
-  elseif what == REFUND then refund(count)
-  elseif what == LEASE then lease(count, shadows[1])
-  else settle(count) end
+  return demands, count, problem
 end
+
+local function writeHeld(name, band, lots, first, second, third, fourth)
+  local expiresAt = math.max(held.roomAgainAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
+  local value = pack('<Bdddddddd', band.kind, first, second, third, fourth,
+    lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
+  call('SET', name, value, 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
+end
+
+return {
+  decide = function(what)
+    local demands, count, problem = 1, nil, nil
+    if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
+    if problem then
+      length = length + 1
+      results[length] = problem
+    elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
+    elseif what == PEEK then chargeAll(demands, true)
+    elseif what == REFUND then refund(count)
+    elseif what == LEASE then lease(count, shadows[1])
+    else settle(count) end
+  end,
+
+  writeAll = function()
+    for _, key in ipairs(changedKeys) do
+      local band, name, lots = changed[key], KEYS[key], lotsOf[key]
+      local first, second, third, fourth = firsts[key], seconds[key], thirds[key], fourths[key]
+      if band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
+      elseif lots and lots.heldEarlier + lots.heldLater > 0 then
+        writeHeld(name, band, lots, first, second, third, fourth)
+      else writeCells(name, band, first, second, third, fourth) end
+    end
+  end,
+}

@@ -1,10 +1,27 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'cb2ca1c94119c3e93b557ac69816e6292456912f'
+export const consumeSha = 'efba209fc2e31a6688c5661277b0f221814e2478'
 
-export const consumeScript = `local CHARGE, PEEK, REFUND, LEASE = 0, 1, 2, 3
+export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE = 0, 1, 2, 3, 4
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, never = math.floor, math.ceil, math.huge
-local noBucket = 'holds something that is not a bucket'
+local kindsOfBuckets, noBucket = 6, 'holds something that is not a bucket'
+local input = ARGV[1]
+local most = 4000
+local numbers = { unpackNumbers('<' .. string.rep('d', math.min(most, #input / 8)), input) }
+for from = most, #input / 8 - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
+local now, cellKeys, bandCount, decisionCount = numbers[1], numbers[2], numbers[3], numbers[4]
+local place = 4
+local isForeignClock, foreignTtl = now >= 0, 86400000
+if not isForeignClock then
+local time = call('TIME')
+now = time[1] * 1000000 + time[2]
+end
+local bands, algorithms = {}, {}
+for i = 1, bandCount do
+local kind = numbers[place + 1]
+local algorithm = algorithms[kind]
+if not algorithm then
+if kind == 1 then algorithm = (function()
 local exactLimit = 9007199254740992
 local function longMulDiv(a, b, m)
 local place = 1
@@ -32,13 +49,22 @@ if permits == 0 then return 0, 0, false end
 if wait <= patience then return 0, wait, true end
 return wait - patience, 0, false
 end
-local twins = {}
-twins[1] = function()
 local function refill(whole, fraction, band, elapsed)
 local window, tokens = band.window, band.tokens
-local turns = elapsed < window and 0 or floor(elapsed / window)
-local gained, rest = mulDiv(elapsed - turns * window, tokens, window)
-whole = whole + turns * tokens + gained
+if elapsed >= window then
+local turns = floor(elapsed / window)
+whole = whole + turns * tokens
+elapsed = elapsed - turns * window
+end
+local gained, rest
+local product = elapsed * tokens
+if product < exactLimit then
+gained = floor(product / window)
+rest = product - gained * window
+else
+gained, rest = longMulDiv(elapsed, tokens, window)
+end
+whole = whole + gained
 fraction = fraction + rest
 if fraction >= window then
 fraction = fraction - window
@@ -81,12 +107,14 @@ end
 return {
 step = function(band, permits, now, patience, written, part, at, window)
 local whole, fraction = levelAt(band, now, written, part, at, window)
-local wait = permits > band.capacity and never or ticksUntil(whole, fraction, permits, band)
+local capacity = band.capacity
+local wait = 0
+if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
 local retryAfter, delay, charged = answer(wait, permits, patience)
-local left = charged and whole - permits or whole
-local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+if charged then whole = whole - permits end
+local resetAt = now + ticksUntil(whole, fraction, capacity, band)
 local changes = charged or (written and now < at)
-return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, fraction, now, band.window
+return retryAfter, delay, whole > 0 and whole or 0, resetAt, changes, whole, fraction, now, band.window
 end,
 refund = function(band, permits, now, _, written, part, at, window)
 local whole, fraction = levelAt(band, now, written, part, at, window)
@@ -95,11 +123,17 @@ if whole >= band.capacity then return true, band.capacity, 0, now, band.window e
 return true, whole, fraction, now, band.window
 end,
 expiresAt = function(band, whole, fraction, at, window)
-return at + ticksUntil(whole, carriedFraction(fraction, window, band), band.capacity, band)
+if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
+return at + ticksUntil(whole, fraction, band.capacity, band)
 end,
 }
+end)() end
+if kind == 2 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
 end
-twins[2] = function()
 local function levelAt(band, now, whole, since)
 if not whole then return band.capacity, now end
 if since > now then since = now end
@@ -131,13 +165,46 @@ expiresAt = function(band, whole, since)
 return since + ticksUntilTurn(whole, since, band.capacity, band, since)
 end,
 }
+end)() end
+if kind == 3 then algorithm = (function()
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
 end
-twins[3] = function()
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
 local function refill(whole, fraction, band, elapsed)
 local window, tokens = band.window, band.tokens
-local turns = elapsed < window and 0 or floor(elapsed / window)
-local gained, rest = mulDiv(elapsed - turns * window, tokens, window)
-whole = whole + turns * tokens + gained
+if elapsed >= window then
+local turns = floor(elapsed / window)
+whole = whole + turns * tokens
+elapsed = elapsed - turns * window
+end
+local gained, rest
+local product = elapsed * tokens
+if product < exactLimit then
+gained = floor(product / window)
+rest = product - gained * window
+else
+gained, rest = longMulDiv(elapsed, tokens, window)
+end
+whole = whole + gained
 fraction = fraction + rest
 if fraction >= window then
 fraction = fraction - window
@@ -216,8 +283,13 @@ local whole, fraction = roomOf(band, water, part, window)
 return at + ticksUntil(whole, fraction, band.capacity, band)
 end,
 }
+end)() end
+if kind == 4 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
 end
-twins[4] = function()
 local function windowOf(tick, band)
 return floor(tick / band.window) * band.window
 end
@@ -266,8 +338,13 @@ expiresAt = function(band, window)
 return windowOf(window, band) + band.window
 end,
 }
+end)() end
+if kind == 5 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
 end
-twins[5] = function()
 local headerBytes, entryBytes, pageEntries = 41, 16, 64
 local function withEntries(log, name)
 local pages = {}
@@ -301,7 +378,7 @@ local header = redis.pcall('GETRANGE', name, 0, headerBytes - 1)
 if type(header) == 'table' then return noBucket end
 if header == '' then return 0 end
 local kind = string.byte(header)
-if kind ~= logKind then return twins[kind] and kind or noBucket end
+if kind ~= logKind then return kind <= kindsOfBuckets and kind or noBucket end
 if #header < headerBytes then return noBucket end
 local _, seenAt, shift, base, head, size = unpackNumbers('<Bddddd', header)
 return kind, withEntries({ seenAt = seenAt, shift = shift, base = base, head = head, size = size }, name)
@@ -331,7 +408,8 @@ call('SETRANGE', name, headerBytes + (places[first] - 1) * entryBytes, table.con
 first = last
 end
 end
-local function writeLog(log, name, mode, ttl)
+local function writeLog(log, name, expiresAt)
+if expiresAt <= now then return call('DEL', name) end
 local isSparse = log.head > pageEntries and log.head > log.size
 if log.isNew then call('SET', name, packHeader(log)) end
 writeEntries(log, name)
@@ -341,7 +419,8 @@ local kept = call('GETRANGE', name, from, from + log.size * entryBytes - 1)
 log.head = 0
 call('SET', name, packHeader(log) .. kept)
 elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
-call(mode == 'PXAT' and 'PEXPIREAT' or 'PEXPIRE', name, ttl)
+if not isForeignClock then return call('PEXPIREAT', name, ceil(expiresAt / 1000)) end
+call('PEXPIRE', name, ceil((expiresAt - now) / 1000) + foreignTtl)
 end
 local function timeAt(log, index)
 return (log.read(index)) + log.shift
@@ -448,8 +527,35 @@ expiresAt = function(band, log)
 return log.size == 0 and 0 or timeAt(log, log.size) + band.window
 end,
 }
+end)() end
+if kind == 6 then algorithm = (function()
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
 end
-twins[6] = function()
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
 local function windowOf(tick, band)
 return floor(tick / band.window) * band.window
 end
@@ -524,8 +630,81 @@ local windows = current > 0 and 2 or previous > 0 and 1 or 0
 return windowOf(window, band) + windows * band.window
 end,
 }
+end)() end
+algorithms[kind] = algorithm
 end
+bands[i] = {
+kind = kind,
+capacity = numbers[place + 2],
+tokens = numbers[place + 3],
+window = numbers[place + 4],
+algorithm = algorithm,
+}
+place = place + 4
+end
+local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
+local function writeCells(name, band, first, second, third, fourth)
+local expiresAt = band.algorithm.expiresAt(band, first, second, third, fourth)
+if expiresAt <= now then return call('DEL', name) end
+local value = pack('<Bdddd', band.kind, first, second, third, fourth)
+if not isForeignClock then return call('SET', name, value, 'PXAT', string.format('%d', ceil(expiresAt / 1000))) end
+call('SET', name, value, 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + foreignTtl))
+end
+local results, length = { now }, 1
+local function exactly(number)
+if number == never then return -1 end
+return number % 1 == 0 and number or string.format('%.17g', number)
+end
+local function charge(left, saidBefore)
+local permits, patience = numbers[place + 1], numbers[place + 2]
+local key, band = numbers[place + 3], bands[numbers[place + 4]]
+local kind, first, second, third, fourth
+local value = values[key]
+if value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
+if kind ~= band.kind then first = nil end
+local retryAfter, delay, remaining, resetAt, writes, one, two, three, four =
+band.algorithm.step(band, permits, now, patience, first, second, third, fourth)
+place = place + 4
+length = length + 4
+local told = length
+local granted = saidBefore and retryAfter == 0
+if left > 1 then granted = charge(left - 1, granted) end
+if not granted then
+results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
+results[length + 4], results[length + 5] = third or 0, fourth or 0
+length = length + 5
+if retryAfter == 0 then
+local _
+_, delay, remaining, resetAt, writes, one, two, three, four =
+band.algorithm.step(band, 0, now, 0, first, second, third, fourth)
+end
+end
+if writes then writeCells(KEYS[key], band, one, two, three, four) end
+results[told - 3] = retryAfter == 0 and 0 or exactly(retryAfter)
+results[told - 2] = delay == 0 and 0 or exactly(delay)
+results[told - 1], results[told] = remaining, resetAt
+return granted
+end
+local others
+for _ = 1, decisionCount do
+local what, count = numbers[place + 1], numbers[place + 3]
+local isPlain = what == PLAIN and numbers[place + 2] == 1
+for i = place + 6, isPlain and place + 2 + 4 * count or 0, 4 do
+local value = values[numbers[i]]
+isPlain = isPlain and (not value or #value == 33)
+end
+if isPlain then
+place = place + 3
+length = length + 1
+local said = length
+results[said] = charge(count, true) and 1 or 0
+else
+if not others then
+others = (function()
+local held
 local function openHeld()
+if not held then
+held = (function()
 local leaseTicks = 1000000
 local function leaseEnd(now)
 return (floor(now / leaseTicks) + 2) * leaseTicks
@@ -590,43 +769,17 @@ local held = heldIn(lots)
 return held == 0 and 0 or lots.later + ceil(held / band.tokens) * band.window
 end,
 }
+end)()
 end
-local input = ARGV[1]
-local most = 4000
-local numbers = { unpackNumbers('<' .. string.rep('d', math.min(most, #input / 8)), input) }
-for from = most, #input / 8 - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
-local now, cellKeys, bandCount, decisionCount = numbers[1], numbers[2], numbers[3], numbers[4]
-local place = 4
-local isForeignClock = now >= 0
-if not isForeignClock then
-local time = call('TIME')
-now = time[1] * 1000000 + time[2]
+return held
 end
-local algorithms, bands = {}, {}
-for i = 1, bandCount do
-local kind = numbers[place + 1]
-algorithms[kind] = algorithms[kind] or twins[kind]()
-bands[i] = {
-kind = kind,
-capacity = numbers[place + 2],
-tokens = numbers[place + 3],
-window = numbers[place + 4],
-algorithm = algorithms[kind],
-step = algorithms[kind].step,
-}
-place = place + 4
-end
-local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
 local kinds, firsts, seconds, thirds, fourths = {}, {}, {}, {}, {}
-local lotsOf, changed, changedKeys, changes = {}, {}, {}, 0
-local held
+local lotsOf, changed, changedKeys = {}, {}, {}
 local function open(key, band)
-if kinds[key] then return kinds[key] == noBucket and noBucket or nil end
-if band.algorithm.open then
-kinds[key], firsts[key] = band.algorithm.open(KEYS[key])
-else
-local value = values[key]
-if not value then kinds[key] = 0
+if not kinds[key] then
+local value = values and values[key]
+if band.algorithm.open then kinds[key], firsts[key] = band.algorithm.open(KEYS[key])
+elseif not value then kinds[key] = 0
 elseif #value == 33 then
 kinds[key], firsts[key], seconds[key], thirds[key], fourths[key] = unpackNumbers('<Bdddd', value)
 elseif #value == 65 then
@@ -634,36 +787,27 @@ local lots = {}
 kinds[key], firsts[key], seconds[key], thirds[key], fourths[key],
 lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<Bdddddddd', value)
 lotsOf[key] = lots
-held = held or openHeld()
+openHeld()
 else
 local kind = string.byte(value)
-kinds[key] = kind ~= band.kind and twins[kind] and kind or noBucket
+kinds[key] = kind ~= band.kind and kind <= kindsOfBuckets and kind or noBucket
 end
 end
 if kinds[key] == noBucket then return noBucket end
-if kinds[key] ~= band.kind then firsts[key] = nil end
+if kinds[key] ~= band.kind then firsts[key], lotsOf[key] = nil, nil end
 end
 local function commit(key, band, first, second, third, fourth, fifth)
-if not changed[key] then
-changes = changes + 1
-changedKeys[changes] = key
-end
-changed[key] = band
-kinds[key] = band.kind
+if not changed[key] then changedKeys[#changedKeys + 1] = key end
+changed[key], kinds[key] = band, band.kind
 if band.algorithm.apply then
 firsts[key] = band.algorithm.apply(firsts[key], first, second, third, fourth, fifth)
-return
-end
+else
 firsts[key], seconds[key], thirds[key], fourths[key] = first, second, third, fourth
 end
-local results, length = { now }, 1
-local function exactly(number)
-if number == never then return -1 end
-return number % 1 == 0 and number or string.format('%.17g', number)
 end
-local others
-local function openOthers()
 local keys, claimed, permitsOf, patienceOf, instants = {}, {}, {}, {}, {}
+local oldFirsts, oldSeconds, oldThirds, oldFourths = {}, {}, {}, {}
+local isAlone
 local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
@@ -672,22 +816,23 @@ length = length + 1
 results[length] = exactly(number)
 end
 local function step(i, permits, patience)
-local key, band = keys[i], claimed[i]
-if lotsOf[key] then
-return held.step(lotsOf[key], band, permits, now, patience, firsts[key], seconds[key], thirds[key], fourths[key])
+local band, lots = claimed[i], lotsOf[keys[i]]
+if lots then
+return held.step(lots, band, permits, now, patience, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
-return band.step(band, permits, now, patience, firsts[key], seconds[key], thirds[key], fourths[key])
+return band.algorithm.step(band, permits, now, patience, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
 local function stepInto(i)
 retries[i], delays[i], remainders[i], resets[i], writes[i],
 nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i] = step(i, permitsOf[i], patienceOf[i])
 return retries[i] == 0
 end
-local function write(i)
-commit(keys[i], claimed[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+local function write(i, first, second, third, fourth, fifth)
+if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed[i], first, second, third, fourth) end
+commit(keys[i], claimed[i], first, second, third, fourth, fifth)
 end
 local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
-if moves then commit(keys[i], claimed[i], first, second, third, fourth, fifth) end
+if moves then write(i, first, second, third, fourth, fifth) end
 end
 local function leave(i, keep)
 local allowed = retries[i] == 0
@@ -700,23 +845,22 @@ moveAlong(i, step(i, 0, 0))
 end
 local function sayBands(count)
 for i = 1, count do
-say(retries[i])
-say(delays[i])
-say(remainders[i])
-say(resets[i])
+results[length + 1] = retries[i] == 0 and 0 or exactly(retries[i])
+results[length + 2] = delays[i] == 0 and 0 or exactly(delays[i])
+results[length + 3], results[length + 4] = remainders[i], resets[i]
+length = length + 4
 end
 end
-local function sayState(i)
-local key = keys[i]
-if claimed[i].algorithm.open or lotsOf[key] then return say(-1) end
-if firsts[key] == nil then return say(0) end
-say(4)
-say(firsts[key])
-say(seconds[key])
-say(thirds[key])
-say(fourths[key])
+local function sayStates(count)
+for i = count, 1, -1 do
+local isTold = not claimed[i].algorithm.open and not lotsOf[keys[i]]
+local size = not isTold and -1 or oldFirsts[i] and 4 or 0
+results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and oldFirsts[i] or 0, oldSeconds[i] or 0
+results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
+length = length + 5
 end
-local function charge(demands, peek)
+end
+local function chargeAll(demands, peek)
 local granted, count = true, 0
 for demand = 1, demands do
 local allows = true
@@ -731,34 +875,34 @@ for demand = 1, demands do
 local charged = granted and allowing[demand]
 while i < ends[demand] do
 i = i + 1
-if charged and not peek then write(i) else leave(i, charged) end
+if charged and not peek then
+write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+else leave(i, charged) end
 end
 end
 sayBands(count)
-if not granted and not peek then
-for band = 1, count do sayState(band) end
-end
+if not granted and not peek then sayStates(count) end
 end
 local function refund(count)
 for i = 1, count do
-local key, band = keys[i], claimed[i]
-if firsts[key] then
+local band, lots = claimed[i], lotsOf[keys[i]]
+if oldFirsts[i] then
 local grantedAt = instants[i] < 0 and now or instants[i]
 local applies, first, second, third, fourth, fifth
-if lotsOf[key] then
-applies, first, second, third, fourth = held.refund(lotsOf[key], band, permitsOf[i], now, grantedAt,
-firsts[key], seconds[key], thirds[key], fourths[key])
+if lots then
+applies, first, second, third, fourth = held.refund(lots, band, permitsOf[i], now, grantedAt,
+oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 else
-applies, first, second, third, fourth, fifth =
-band.algorithm.refund(band, permitsOf[i], now, grantedAt, firsts[key], seconds[key], thirds[key], fourths[key])
+applies, first, second, third, fourth, fifth = band.algorithm.refund(band, permitsOf[i], now, grantedAt,
+oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
-if applies then commit(key, band, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
+if applies then write(i, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
 end
 end
 say(1)
 end
 local function lease(count, wanted)
-held = held or openHeld()
+openHeld()
 local amount = wanted
 for i = 1, count do
 local _, _, remaining = step(i, 0, 0)
@@ -774,7 +918,7 @@ say(granted and 1 or 0)
 for i = 1, count do
 if not granted then leave(i, false)
 else
-write(i)
+write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
 if claimed[i].algorithm.isWindow then ending = math.min(ending, resets[i])
 else lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, now) end
 end
@@ -790,86 +934,95 @@ for i = 1, count do
 local key, lots = keys[i], lotsOf[keys[i]]
 if lots then
 commit(key, claimed[i], held.release(lots, claimed[i], permitsOf[i], instants[i], now,
-firsts[key], seconds[key], thirds[key], fourths[key]))
+oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
 end
 say(1)
 end
-return function(what, demands)
-place = place + 2
-local count, problem = 0, nil
+local function find(i, key, band)
+local value = isAlone and values[key]
+if isAlone and not value then
+oldFirsts[i] = nil
+return
+end
+if isAlone and #value == 33 then
+local kind
+kind, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = unpackNumbers('<Bdddd', value)
+if kind ~= band.kind then oldFirsts[i] = nil end
+return
+end
+local wrong = open(key, band)
+oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = firsts[key], seconds[key], thirds[key], fourths[key]
+return wrong
+end
+local function claim(i, permits, patience, key, band)
+keys[i], claimed[i], permitsOf[i], patienceOf[i] = key, band, permits, patience
+local wrong = find(i, key, band)
+return wrong and KEYS[key] .. ' ' .. wrong
+end
+local function readPlain()
+local count, problem = numbers[place + 3], nil
+isAlone = numbers[place + 2] == 1
+place = place + 3
+for i = 1, count do
+problem = claim(i, numbers[place + 1], numbers[place + 2], numbers[place + 3], bands[numbers[place + 4]]) or problem
+place = place + 4
+end
+shadows[1], ends[1] = 0, count
+return problem
+end
+local function read()
+local demands, count, problem = numbers[place + 3], 0, nil
+isAlone = numbers[place + 2] == 1
+place = place + 3
 for demand = 1, demands do
 local permits, patience, bandsHere = numbers[place + 1], numbers[place + 2], numbers[place + 4]
 shadows[demand] = numbers[place + 3]
 place = place + 4
 for i = count + 1, count + bandsHere do
-keys[i], claimed[i], instants[i] = numbers[place + 1], bands[numbers[place + 2]], numbers[place + 3]
-permitsOf[i], patienceOf[i] = permits, patience
-local wrong = open(keys[i], claimed[i])
-if wrong then problem = KEYS[keys[i]] .. ' ' .. wrong end
+problem = claim(i, permits, patience, numbers[place + 1], bands[numbers[place + 2]]) or problem
+instants[i] = numbers[place + 3]
 place = place + 3
 end
 count = count + bandsHere
 ends[demand] = count
 end
+return demands, count, problem
+end
+local function writeHeld(name, band, lots, first, second, third, fourth)
+local expiresAt = math.max(held.roomAgainAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
+local value = pack('<Bdddddddd', band.kind, first, second, third, fourth,
+lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
+call('SET', name, value, 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
+end
+return {
+decide = function(what)
+local demands, count, problem = 1, nil, nil
+if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
 if problem then
 length = length + 1
 results[length] = problem
-elseif what == CHARGE then charge(demands, false)
-elseif what == PEEK then charge(demands, true)
+elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
+elseif what == PEEK then chargeAll(demands, true)
 elseif what == REFUND then refund(count)
 elseif what == LEASE then lease(count, shadows[1])
 else settle(count) end
-end
-end
-for _ = 1, decisionCount do
-local what, demands = numbers[place + 1], numbers[place + 2]
-local permits, patience, shadow, bandsHere = numbers[place + 3], numbers[place + 4], numbers[place + 5], numbers[place + 6]
-local key, band = numbers[place + 7], bands[numbers[place + 8]]
-if what == CHARGE and demands == 1 and bandsHere == 1 and shadow == 0 and not open(key, band) and not lotsOf[key] then
-place = place + 9
-local retryAfter, delay, remaining, resetAt, writes, first, second, third, fourth, fifth =
-band.step(band, permits, now, patience, firsts[key], seconds[key], thirds[key], fourths[key])
-if retryAfter == 0 then
-if writes then commit(key, band, first, second, third, fourth, fifth) end
-results[length + 1], results[length + 2] = 1, 0
-results[length + 3] = delay == 0 and 0 or exactly(delay)
-results[length + 4], results[length + 5] = remaining, resetAt
-length = length + 5
-else
-results[length + 1], results[length + 2] = 0, exactly(retryAfter)
-results[length + 3], results[length + 4], results[length + 5] = 0, remaining, resetAt
-length = length + 5
-if band.algorithm.open then results[length + 1] = -1
-elseif firsts[key] == nil then results[length + 1] = 0
-else
-results[length + 1], results[length + 2], results[length + 3] = 4, firsts[key], seconds[key]
-results[length + 4], results[length + 5] = thirds[key], fourths[key]
-length = length + 4
-end
-length = length + 1
-if writes then commit(key, band, first, second, third, fourth, fifth) end
-end
-else
-others = others or openOthers()
-others(what, demands)
-end
-end
-for i = 1, changes do
-local key = changedKeys[i]
+end,
+writeAll = function()
+for _, key in ipairs(changedKeys) do
 local band, name, lots = changed[key], KEYS[key], lotsOf[key]
 local first, second, third, fourth = firsts[key], seconds[key], thirds[key], fourths[key]
-local expiresAt = band.algorithm.expiresAt(band, first, second, third, fourth)
-if lots then expiresAt = math.max(expiresAt, held.roomAgainAt(lots, band)) end
-if expiresAt <= now then call('DEL', name)
-else
-local mode, ttl = 'PXAT', string.format('%d', ceil(expiresAt / 1000))
-if isForeignClock then mode, ttl = 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + 86400000) end
-if band.algorithm.write then band.algorithm.write(first, name, mode, ttl)
+if band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
 elseif lots and lots.heldEarlier + lots.heldLater > 0 then
-call('SET', name, pack('<Bdddddddd', band.kind, first, second, third, fourth,
-lots.earlier, lots.heldEarlier, lots.later, lots.heldLater), mode, ttl)
-else call('SET', name, pack('<Bdddd', band.kind, first, second, third, fourth), mode, ttl) end
+writeHeld(name, band, lots, first, second, third, fourth)
+else writeCells(name, band, first, second, third, fourth) end
+end
+end,
+}
+end)()
+end
+others.decide(what)
 end
 end
+if others then others.writeAll() end
 return results`

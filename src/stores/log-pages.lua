@@ -39,7 +39,7 @@ local function openLog(name)
   if type(header) == 'table' then return noBucket end
   if header == '' then return 0 end
   local kind = string.byte(header)
-  if kind ~= logKind then return twins[kind] and kind or noBucket end
+  if kind ~= logKind then return kind <= kindsOfBuckets and kind or noBucket end
   if #header < headerBytes then return noBucket end
   local _, seenAt, shift, base, head, size = unpackNumbers('<Bddddd', header)
   return kind, withEntries({ seenAt = seenAt, shift = shift, base = base, head = head, size = size }, name)
@@ -74,7 +74,8 @@ local function writeEntries(log, name)
   end
 end
 
-local function writeLog(log, name, mode, ttl)
+local function writeLog(log, name, expiresAt)
+  if expiresAt <= now then return call('DEL', name) end
   -- What is forgotten is cut off once it is the larger part.
   local isSparse = log.head > pageEntries and log.head > log.size
   if log.isNew then call('SET', name, packHeader(log)) end
@@ -85,5 +86,6 @@ local function writeLog(log, name, mode, ttl)
     log.head = 0
     call('SET', name, packHeader(log) .. kept)
   elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
-  call(mode == 'PXAT' and 'PEXPIREAT' or 'PEXPIRE', name, ttl)
+  if not isForeignClock then return call('PEXPIREAT', name, ceil(expiresAt / 1000)) end
+  call('PEXPIRE', name, ceil((expiresAt - now) / 1000) + foreignTtl)
 end

@@ -3,33 +3,27 @@
  */
 import { endianness } from 'node:os'
 import { cellsOf, kindOf } from '../algorithms/index.js'
-import type { BandResult, BucketGroup, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
+import {
+  type BandResult,
+  type BucketGroup,
+  bandCount,
+  type Demand,
+  type LeaseRequest,
+  type LeaseResult,
+  type Refund,
+  type Settlement,
+} from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 import type { Band } from '../core/rule.js'
-
-/** Permits held by a process: how many at most, and at least. */
-export interface LeaseWork {
-  readonly group: BucketGroup
-  readonly key: string
-  readonly permits: number
-  readonly wanted: number
-}
-
-/** Permits of a lease that ends at the tick `ending` and that are held no longer. */
-export interface SettleWork {
-  readonly group: BucketGroup
-  readonly key: string
-  readonly permits: number
-  readonly ending: number
-}
 
 export type Work =
   | { readonly what: 'CHARGE' | 'PEEK'; readonly claims: readonly Demand[] }
   | { readonly what: 'REFUND'; readonly claims: readonly Refund[] }
-  | { readonly what: 'LEASE'; readonly claims: readonly [LeaseWork] }
-  | { readonly what: 'SETTLE'; readonly claims: readonly SettleWork[] }
+  | { readonly what: 'LEASE'; readonly claims: readonly [LeaseRequest] }
+  | { readonly what: 'SETTLE'; readonly claims: readonly Settlement[] }
 
-const codes: Readonly<Record<Work['what'], number>> = { CHARGE: 0, PEEK: 1, REFUND: 2, LEASE: 3, SETTLE: 4 }
+const plain = 0
+const codes: Readonly<Record<Work['what'], number>> = { CHARGE: 1, PEEK: 2, REFUND: 3, LEASE: 4, SETTLE: 5 }
 
 /** What one claim asks of its bands, in the order in which the script reads it. */
 type Terms = readonly [permits: number, patience: number, third: number]
@@ -44,7 +38,7 @@ function termsOf(work: Work, index: number): Terms {
     case 'LEASE':
       return [work.claims[0].permits, 0, work.claims[0].wanted]
     default:
-      return [(work.claims[index] as Refund | SettleWork).permits, 0, 0]
+      return [(work.claims[index] as Refund | Settlement).permits, 0, 0]
   }
 }
 
@@ -52,7 +46,7 @@ const unset = -1
 
 function instantOf(work: Work, index: number, band: number): number {
   if (work.what === 'REFUND') return work.claims[index]?.grantedAt?.[band] ?? unset
-  return work.what === 'SETTLE' ? (work.claims[index] as SettleWork).ending : unset
+  return work.what === 'SETTLE' ? (work.claims[index] as Settlement).ending : unset
 }
 
 /** Where the buckets of a group are, and whether they are logs. */
@@ -67,31 +61,76 @@ export interface Message {
 
 /** `now` in ticks, or below 0 for the server's. */
 export function encode(batch: readonly Work[], names: Names, now: number): Message {
-  const cells = new Map<string, number>()
-  const logs = new Map<string, number>()
-  const bands = new Map<Band, number>()
-  const decisions: number[] = []
-  /** Where in `decisions` a log is named: logs are numbered after all the others. */
-  const logPlaces: number[] = []
-  for (const work of batch) {
-    decisions.push(codes[work.what], work.claims.length)
-    for (let claim = 0; claim < work.claims.length; claim++) {
-      const { group, key } = work.claims[claim] as Work['claims'][number]
-      const [permits, patience, third] = termsOf(work, claim)
-      decisions.push(permits, patience, third, group.bands.length)
-      for (let i = 0; i < group.bands.length; i++) {
-        const band = group.bands[i] as Band
-        const isLog = cellsOf(band) === undefined
-        if (isLog) logPlaces.push(decisions.length)
-        const name = names.keyOf(group, key, i)
-        decisions.push(placeIn(isLog ? logs : cells, name), placeIn(bands, band), instantOf(work, claim, i))
+  const encoder = new Encoder(names)
+  for (const work of batch) encoder.add(work)
+  return encoder.finish(now, batch.length)
+}
+
+class Encoder {
+  readonly #names: Names
+  readonly #cells = new Map<string, number>()
+  readonly #logs = new Map<string, number>()
+  readonly #bands = new Map<Band, number>()
+  readonly #numbers: number[] = []
+  /** Where a log is named: logs are numbered after all the others. */
+  readonly #logPlaces: number[] = []
+  /** By key, where the decision that names it says that no other does. */
+  readonly #claimedAt: number[] = []
+
+  constructor(names: Names) {
+    this.#names = names
+  }
+
+  add(work: Work): void {
+    const { what, claims } = work
+    const numbers = this.#numbers
+    const at = numbers.length + 1
+    if (what === 'CHARGE' && claims.every(({ shadow }) => !shadow)) {
+      numbers.push(plain, 1, bandCount(claims))
+      for (const { group, key, permits, patience } of claims)
+        for (let band = 0; band < group.bands.length; band++) {
+          numbers.push(permits, patience)
+          this.#addBucket(group, key, band, at)
+        }
+      return
+    }
+    // What is held of a bucket is kept beside its numbers, so that it is not as simple to write.
+    numbers.push(codes[what], what === 'LEASE' || what === 'SETTLE' ? 0 : 1, claims.length)
+    for (let claim = 0; claim < claims.length; claim++) {
+      const { group, key } = claims[claim] as Work['claims'][number]
+      numbers.push(...termsOf(work, claim), group.bands.length)
+      for (let band = 0; band < group.bands.length; band++) {
+        this.#addBucket(group, key, band, at)
+        numbers.push(instantOf(work, claim, band))
       }
     }
   }
-  for (const place of logPlaces) decisions[place] = (decisions[place] as number) + cells.size
-  const numbers = [now, cells.size, bands.size, batch.length]
-  for (const band of bands.keys()) numbers.push(kindOf(band), band.capacity, band.refillTokens, band.windowTicks)
-  return { keys: [...cells.keys(), ...logs.keys()], numbers: littleEndian(numbers, decisions) }
+
+  finish(now: number, decisions: number): Message {
+    const numbers = this.#numbers
+    for (const place of this.#logPlaces) numbers[place] = (numbers[place] as number) + this.#cells.size
+    const first = [now, this.#cells.size, this.#bands.size, decisions]
+    for (const band of this.#bands.keys()) first.push(kindOf(band), band.capacity, band.refillTokens, band.windowTicks)
+    return { keys: [...this.#cells.keys(), ...this.#logs.keys()], numbers: littleEndian(first, numbers) }
+  }
+
+  /** Names the key and the band, for the decision that says at `at` whether it is alone with its keys. */
+  #addBucket(group: BucketGroup, key: string, index: number, at: number): void {
+    const numbers = this.#numbers
+    const band = group.bands[index] as Band
+    const isLog = cellsOf(band) === undefined
+    if (isLog) this.#logPlaces.push(numbers.length)
+    const keys = isLog ? this.#logs : this.#cells
+    const seen = keys.size
+    const place = placeIn(keys, this.#names.keyOf(group, key, index))
+    numbers.push(place, placeIn(this.#bands, band))
+    if (isLog) numbers[at] = 0
+    else if (keys.size > seen) this.#claimedAt[place] = at
+    else {
+      numbers[at] = 0
+      numbers[this.#claimedAt[place] as number] = 0
+    }
+  }
 }
 
 /** The place of an item among those seen so far, from 1. */
@@ -113,11 +152,9 @@ function littleEndian(first: readonly number[], second: readonly number[]): Buff
 /** The numbers of a bucket, as it was when it refused; undefined if nobody has used it, null if it is not told. */
 export type BucketState = readonly number[] | undefined | null
 
-export interface Answer extends ChargeResult {
+export interface Answer extends LeaseResult {
   /** Per band, if the work was a charge that was refused. */
   readonly states?: readonly BucketState[]
-  /** If the work was a lease that was granted: how many permits, to be spent before which tick. */
-  readonly lease?: { readonly permits: number; readonly ending: number }
 }
 
 /** Reads the script's reply, one answer per work: an error is about its own work alone. */
@@ -133,12 +170,11 @@ export function decode(batch: readonly Work[], reply: unknown): (Answer | FluxGa
     const granted = Number(said) === 1
     if (work.what === 'REFUND' || work.what === 'SETTLE') return { granted, now, bands: [] }
     const bands: BandResult[] = []
-    let count = 0
-    for (const { group } of work.claims) count += group.bands.length
+    const count = bandCount(work.claims)
     for (let i = 0; i < count; i++) bands.push(bandResult(next(), next(), next(), next()))
     if (work.what === 'LEASE' && granted) return { granted, now, bands, lease: { permits: next(), ending: next() } }
     if (work.what !== 'CHARGE' || granted) return { granted, now, bands }
-    return { granted, now, bands, states: bands.map(() => bucketState(next)) }
+    return { granted, now, bands, states: bands.map(() => bucketState(next)).reverse() }
   })
 }
 
@@ -152,6 +188,7 @@ const bandResult = (retryAfter: number, delay: number, remaining: number, resetA
 
 function bucketState(next: () => number): BucketState {
   const size = next()
+  const numbers = [next(), next(), next(), next()]
   if (size < 0) return null
-  return size === 0 ? undefined : Array.from({ length: size }, next)
+  return size === 0 ? undefined : numbers
 }

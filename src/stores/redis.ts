@@ -1,5 +1,14 @@
 import { cellsOf } from '../algorithms/index.js'
-import type { BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
+import type {
+  BucketGroup,
+  ChargeResult,
+  Demand,
+  LeaseRequest,
+  LeaseResult,
+  LeasingStore,
+  Refund,
+  Settlement,
+} from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RedisConnection } from '../redis/connection.js'
@@ -39,7 +48,7 @@ const logWeight = 8
  * Buckets in Redis. One decision, with all its rules and bands, is one call of one script on the server's clock; decisions
  * of the same turn share a call. On a cluster a call is about one slot.
  */
-export class RedisBuckets implements BucketStore {
+export class RedisBuckets implements LeasingStore {
   readonly #connection: RedisConnection
   readonly #prefix: string
   readonly #clock: Clock | undefined
@@ -67,7 +76,15 @@ export class RedisBuckets implements BucketStore {
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
-    if (refunds.length > 0) await this.ask({ what: 'REFUND', claims: refunds })
+    await Promise.all(this.#bySlot(refunds).map((claims) => this.ask({ what: 'REFUND', claims })))
+  }
+
+  lease(request: LeaseRequest): Promise<LeaseResult> {
+    return this.ask({ what: 'LEASE', claims: [request] })
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<void> {
+    await Promise.all(this.#bySlot(settlements).map((claims) => this.ask({ what: 'SETTLE', claims })))
   }
 
   async reset(group: BucketGroup, key: string): Promise<void> {
@@ -90,6 +107,18 @@ export class RedisBuckets implements BucketStore {
 
   slotOf(group: BucketGroup, key: string): number {
     return hashSlot(this.#keyOf(group, key, 0))
+  }
+
+  /** What one call may be about: everything, or on a cluster what is in the same slot. */
+  #bySlot<Claim extends { readonly group: BucketGroup; readonly key: string }>(claims: readonly Claim[]): Claim[][] {
+    const parts = new Map<number, Claim[]>()
+    for (const claim of claims) {
+      const slot = this.#connection.isCluster ? this.slotOf(claim.group, claim.key) : 0
+      const part = parts.get(slot)
+      if (part === undefined) parts.set(slot, [claim])
+      else part.push(claim)
+    }
+    return [...parts.values()]
   }
 
   /** Work of different routes cannot share a call. */
