@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const frame = new URL('../src/stores/consume.lua', import.meta.url)
-const module = new URL('../src/stores/consume-script.ts', import.meta.url)
+const module = new URL('../src/stores/consume.generated.ts', import.meta.url)
 
 /**
  * A file's lines that do something, without comments and indentation. Lines that begin with `--@` bring in other files as

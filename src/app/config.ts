@@ -41,7 +41,7 @@ export function gateOptions(config: Config): FluxGateOptions {
   const { defaultRuleSetId, ...limits } = ratelimit
   return {
     rules: rules.path,
-    store: (redisSettings(store) ?? 'memory') as NonNullable<FluxGateOptions['store']>,
+    store: redisSettings(store) ?? 'memory',
     maxKeys: store.maxKeys,
     ...(defaultRuleSetId !== undefined && { defaultRuleSetId }),
     ...limits,

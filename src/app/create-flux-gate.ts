@@ -7,7 +7,7 @@ import { checkOptions } from './check-options.js'
 import { readGateOptions } from './config.js'
 import { type FluxGate, Gate } from './gate.js'
 import type { FluxGateOptions } from './gate-options.js'
-import { openRules } from './open-parts.js'
+import { boundedStore, openRules, openStore } from './open-parts.js'
 
 /** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
 export async function createFluxGate(given: FluxGateOptions | string): Promise<FluxGate> {
@@ -15,8 +15,22 @@ export async function createFluxGate(given: FluxGateOptions | string): Promise<F
   const clock = options.clock ?? systemClock
   const provider = checkingResolvers(openRules(options.rules), options.keyResolvers)
   const book = await RuleBook.open(provider, { clock })
-  return new Gate(options, clock, provider, book)
+  const store = openStore(options.store, { clock, maxKeys: options.maxKeys, resilience: options.resilience })
+  const isOwn = store !== options.store
+  try {
+    await store.ready?.(longestStartMs)
+    return new Gate(options, clock, provider, book, {
+      store: boundedStore(store, { ...options.resilience, clock }),
+      isOwn,
+    })
+  } catch (error) {
+    if (isOwn) await store.close()
+    throw error
+  }
 }
+
+/** A store that is not there by then is used when it comes. */
+const longestStartMs = 1_000
 
 /** A rule that names a resolver nobody registered is a mistake in the rules, found when they are loaded. */
 function checkingResolvers(provider: RuleSetProvider, resolvers: NamedResolvers | undefined): RuleSetProvider {

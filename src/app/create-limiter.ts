@@ -4,17 +4,18 @@ import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import { checkPermits } from '../core/permits.js'
 import { checkRange, longestWaitMs } from '../core/range.js'
-import { RateLimiter } from '../core/rate-limiter.js'
+import { type DecideOptions, RateLimiter } from '../core/rate-limiter.js'
 import { compileRule, demandOf, patienceOf } from '../core/snapshot.js'
 import { type Departure, defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
+import { WithoutStore } from '../handlers/without-store.js'
 import type { LoneRuleInput } from '../rules/input.js'
 import { parseRule } from '../rules/schema.js'
 import { memoryStore } from '../stores/memory.js'
-import { isStore } from './open-parts.js'
+import { boundedStore, isStore, openStore } from './open-parts.js'
 
 export interface LimiterOptions extends LoneRuleInput {
-  /** Where buckets live; in this process unless said otherwise. */
-  readonly store?: BucketStore
+  /** Where buckets live: in this process unless said otherwise, in Redis by its URI, or a store. */
+  readonly store?: string | BucketStore
   /** For tests; also the clock of the memory store that is made when none is given. */
   readonly clock?: Clock
   /** How many callers may be held by `wait` at once; default 100. */
@@ -59,9 +60,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     maxConcurrentWaits = defaultMaxConcurrentWaits,
     ...document
   } = options ?? {}
-  if (given !== undefined && !isStore(given))
-    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', 'store must be an object that implements BucketStore.')
-  const store = given ?? memoryStore({ clock })
+  const store = boundedStore(openStore(given, { clock }))
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), clock)
   const limiter = new RateLimiter(store, room)
   const rule = compileRule(ruleSetId, parseRule(document), {
@@ -69,6 +68,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     resetBucketsOnReload: true,
     resets: () => 0,
   })
+  const withoutStore = new WithoutStore({ localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   let closed = false
 
   const assertOpen = (): void => {
@@ -88,13 +88,23 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return limiter.decideSync(ruleSetId, onlyDemand)
   }
 
+  /** While the store fails, the rule says what to do. */
+  const decide = async (claim: Demand, options: DecideOptions = {}): Promise<Decision> => {
+    try {
+      return await limiter.decide(ruleSetId, [claim], options)
+    } catch (error) {
+      if (limiter.isSync || options.signal?.aborted) throw error
+      return withoutStore.decide(ruleSetId, [claim], () => rule.rule.onStoreFailure ?? 'LOCAL', options)
+    }
+  }
+
   return {
     consumeSync: (key, permits = 1) => consumeSync(key, permits),
     async consume(key, permits = 1) {
-      return limiter.isSync ? consumeSync(key, permits) : limiter.decide(ruleSetId, [demand(key, permits)])
+      return limiter.isSync ? consumeSync(key, permits) : decide(demand(key, permits))
     },
     async peek(key, permits = 1) {
-      return limiter.decide(ruleSetId, [demand(key, permits)], { peek: true })
+      return decide(demand(key, permits), { peek: true })
     },
     async refund(key, permits = 1) {
       const { group, permits: total } = demand(key, permits)
@@ -110,7 +120,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const askedAt = ticks(clock)
       let leave: ((how: Departure) => void) | undefined
       let left: Promise<Departure> | undefined
-      const decision = await limiter.decide(ruleSetId, [claim], {
+      const decision = await decide(claim, {
         signal,
         onLeave: (how) => leave?.(how),
         onEnter: () => {
@@ -128,7 +138,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     async close() {
       closed = true
       room.close()
-      if (given === undefined) await store.close()
+      if (!isStore(given)) await store.close()
     },
   }
 }

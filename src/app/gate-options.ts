@@ -6,12 +6,13 @@ import type { NamedResolvers } from '../core/scope-key-resolver.js'
 import type { RuleSetInput } from '../rules/input.js'
 import type { ReloadChoice } from '../rules/reload/choose-reload.js'
 import type { ResilientOptions } from '../stores/resilient.js'
+import type { RedisStoreSettings } from './open-redis-target.js'
 
 export interface FluxGateOptions {
   /** A rules file, rule sets as objects, or a provider of your own. */
   readonly rules?: string | RuleSetInput | readonly RuleSetInput[] | RuleSetProvider
-  /** Where buckets live: `memory` unless said otherwise, or a store. */
-  readonly store?: string | BucketStore
+  /** Where buckets live: `memory` unless said otherwise, a `redis://` URI, where a cluster or sentinels are, or a store. */
+  readonly store?: string | RedisStoreSettings | BucketStore
   /** How many identities the memory store made here remembers at most; default 1 000 000. */
   readonly maxKeys?: number
   /** For rules of scope CUSTOM, by the name that they use in `keyResolver`. */

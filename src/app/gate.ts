@@ -1,4 +1,4 @@
-import type { BucketStore } from '../core/bucket-store.js'
+import type { BucketStore, SharedResets } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
@@ -12,11 +12,11 @@ import { StandaloneHandler } from '../handlers/standalone.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
 import type { ReloadResult, RuleBook, RuleBookStatus } from '../rules/rule-book.js'
 import { memoryStore } from '../stores/memory.js'
-import { resilient } from '../stores/resilient.js'
 import { BucketGenerations } from './bucket-generations.js'
 import { type GateEvents, type GateListener, GateListeners } from './gate-events.js'
 import type { FluxGateOptions } from './gate-options.js'
-import { canChange, openStore } from './open-parts.js'
+import { onceResetsAreKnown } from './once-resets-are-known.js'
+import { canChange } from './open-parts.js'
 
 export interface GateHealth {
   /** DEGRADED: decisions are made, but without the store or on rules older than the ones that were offered. */
@@ -46,6 +46,12 @@ export interface FluxGate extends Handler {
   close(): Promise<void>
 }
 
+export interface GateStore {
+  readonly store: BucketStore
+  /** Whether it is closed with the gate. */
+  readonly isOwn: boolean
+}
+
 /** Owns what a gate is made of: rules, snapshot, store, waiting room, listeners. */
 export class Gate implements FluxGate {
   readonly #options: FluxGateOptions
@@ -56,25 +62,29 @@ export class Gate implements FluxGate {
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
+  /** Of this process, where the store has none that all processes share. */
   readonly #generations = new BucketGenerations()
+  readonly #resets: SharedResets | undefined
+  readonly #stopWatchingResets: (() => void) | undefined
   readonly #reloadName: string
   readonly #stopReloading: () => void
   #snapshot: Snapshot
   #storeState: { down: boolean; sinceAt: number; error: unknown }
   #closed = false
 
-  constructor(options: FluxGateOptions, clock: Clock, provider: RuleSetProvider, book: RuleBook) {
+  constructor(options: FluxGateOptions, clock: Clock, provider: RuleSetProvider, book: RuleBook, own: GateStore) {
     this.#options = options
     this.#clock = clock
     this.#book = book
+    this.#resets = own.store.resets
+    this.#store = this.#resets === undefined ? own.store : onceResetsAreKnown(own.store, this.#resets)
+    this.#ownsStore = own.isOwn
     this.#snapshot = this.#compile(book.current)
     this.#storeState = { down: false, sinceAt: clock.now(), error: null }
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
-    this.#ownsStore = typeof options.store !== 'object'
-    const store = openStore(options, clock)
-    this.#store = store.chargeSync === undefined ? resilient(store, { ...options.resilience, clock }) : store
     this.#handler = this.#createHandler()
     book.onReload((result) => this.#reloaded(result))
+    this.#stopWatchingResets = this.#resets?.watch(() => this.#replaceSnapshot(this.#book.current))
     const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
     const reload = chooseReload(strategy, provider, {
       clock,
@@ -112,7 +122,9 @@ export class Gate implements FluxGate {
       for (const { group } of chosen) await this.#store.reset(group, key)
       return
     }
-    for (const { rule } of chosen) this.#generations.startAfresh(ruleSetId, rule.id)
+    const ids = chosen.map(({ rule }) => rule.id)
+    if (this.#resets === undefined) for (const id of ids) this.#generations.startAfresh(ruleSetId, id)
+    else await this.#resets.startAfresh(ruleSetId, ids)
     this.#replaceSnapshot(this.#book.current)
   }
 
@@ -147,6 +159,7 @@ export class Gate implements FluxGate {
     if (this.#closed) return
     this.#closed = true
     this.#stopReloading()
+    this.#stopWatchingResets?.()
     this.#room.close()
     if (this.#ownsStore) await this.#store.close()
   }
@@ -183,7 +196,7 @@ export class Gate implements FluxGate {
       ipv6Prefix,
       maxWaitMs: waitForRefill?.maxWaitMs ?? defaultMaxWaitMs,
       resetBucketsOnReload: reload?.resetBucketsOnReload ?? true,
-      resets: (ruleSetId, ruleId) => this.#generations.of(ruleSetId, ruleId),
+      resets: (ruleSetId, ruleId) => (this.#resets ?? this.#generations).of(ruleSetId, ruleId),
     })
   }
 
@@ -205,7 +218,7 @@ export class Gate implements FluxGate {
     }
     if (result.changed) {
       const resetChanged = this.#options.reload?.resetBucketsOnReload ?? true
-      this.#generations.compare(this.#snapshot, result.ruleSets, resetChanged)
+      if (this.#resets === undefined) this.#generations.compare(this.#snapshot, result.ruleSets, resetChanged)
       this.#replaceSnapshot(result.ruleSets)
     }
     this.#listeners.emit('reload', { changed: result.changed, error: null })

@@ -1,11 +1,19 @@
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
+import { given as whatIsGiven } from '../core/given.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { isObject } from '../rules/fields.js'
 import { fileRules } from '../rules/file-provider.js'
+import { noMistakes } from '../rules/mistakes.js'
 import { objectRules } from '../rules/object-provider.js'
 import { memoryStore } from '../stores/memory.js'
+import { type ResilientOptions, resilient } from '../stores/resilient.js'
+import { configInvalid } from './config-file.js'
+import { checkRedisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
+import { parseRedisUri } from './open-redis-address.js'
+import { redisStore } from './redis-store.js'
 
 export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
   if (typeof rules === 'string') return fileRules(rules)
@@ -20,15 +28,40 @@ export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
 /** Whether rules may change without anybody asking for a reload: objects do not. */
 export const canChange = (rules: FluxGateOptions['rules']): boolean => typeof rules === 'string' || isProvider(rules)
 
-export function openStore({ store, maxKeys }: FluxGateOptions, clock: Clock): BucketStore {
+export interface StoreParts {
+  readonly clock: Clock
+  readonly maxKeys?: number | undefined
+  readonly resilience?: FluxGateOptions['resilience'] | undefined
+}
+
+/** A store that was given, or one by its name, its address or its settings. */
+export function openStore(store: FluxGateOptions['store'], { clock, maxKeys, resilience }: StoreParts): BucketStore {
   if (store === undefined || store === 'memory')
     return memoryStore({ clock, ...(maxKeys !== undefined && { maxKeys }) })
   if (isStore(store)) return store
+  if (typeof store === 'string' && parseRedisUri(store) !== undefined) return redisStore(store, resilience)
+  if (isObject(store)) return openRedisStore(store, resilience)
   throw new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    `store: found ${typeof store === 'string' ? `"${store}"` : typeof store}; allowed: "memory", or an object that implements BucketStore.`,
+    `store: found ${described(store)}; allowed: "memory", a URI such as redis://127.0.0.1:6379, an object such as { clusterNodes: [...] }, or a BucketStore.`,
   )
 }
+
+/** Text without what may be a password. */
+const described = (store: unknown): string =>
+  typeof store === 'string' ? JSON.stringify(store.replace(/:[^:@/]*@/, ':***@')) : typeof store
+
+function openRedisStore(given: object, resilience: FluxGateOptions['resilience']): BucketStore {
+  const mistakes = noMistakes()
+  const settings = checkRedisSettings(given, 'store', mistakes)
+  if (mistakes.count > 0) throw configInvalid('The options of the store', mistakes.kept)
+  const { prefix, timeoutMs, leaseShare, knownRefusals, ...address } = settings
+  return redisStore(address, { ...resilience, ...whatIsGiven({ prefix, timeoutMs, leaseShare, knownRefusals }) })
+}
+
+/** A store whose calls end: one in this process, one with a deadline of its own, or else one that is given a deadline. */
+export const boundedStore = (store: BucketStore, options?: ResilientOptions): BucketStore =>
+  store.chargeSync !== undefined || store.isBounded ? store : resilient(store, options)
 
 /** Whether this is a store, as far as can be seen. */
 export const isStore = (store: unknown): store is BucketStore =>

@@ -110,6 +110,16 @@ export interface LeasingStore extends BucketStore {
   settle(settlements: readonly Settlement[]): Promise<void>
 }
 
+/** How often the buckets of each rule were started afresh, counted where all processes see it. */
+export interface SharedResets {
+  /** Whether the counts are known yet; until then nobody can say which buckets are in force. */
+  readonly isKnown: boolean
+  of(ruleSetId: string, ruleId: string): number
+  startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void>
+  /** Reads the counts now and then, and says when one has changed; the result stops it. */
+  watch(onChange: () => void): () => void
+}
+
 /**
  * Where buckets live. An implementation keeps three promises: a decision is atomic over all bands of all its demands;
  * a refusal writes nothing; time is the store's own. `bucketStoreContract` in fluxgate/testing checks them.
@@ -124,5 +134,14 @@ export interface BucketStore {
   reset(group: BucketGroup, key: string): Promise<void>
   /** Told that the rule is gone or has started afresh, so that this group will not be asked for again. Optional. */
   retire?(group: BucketGroup): void
+  /** Present if other processes share the buckets, and therefore whole rules are reset together with them. */
+  readonly resets?: SharedResets
+  /** Answers or fails within a deadline of its own, so that nobody needs to set one. */
+  readonly isBounded?: boolean
+  /**
+   * Resolves once the store can be asked, and after `withinMs` all the same; rejects if that is known to be impossible
+   * without a change of configuration.
+   */
+  ready?(withinMs: number): Promise<void>
   close(): Promise<void>
 }

@@ -175,7 +175,7 @@ function lineOf(demands: readonly Demand[], { bands }: ChargeResult): string {
 }
 
 /** What undoes a granted decision. */
-function refundsOf(demands: readonly Demand[], { now, bands }: ChargeResult): Refund[] {
+export function refundsOf(demands: readonly Demand[], { now, bands }: ChargeResult): Refund[] {
   const refunds: Refund[] = []
   let first = 0
   for (const { group, key, permits } of demands) {

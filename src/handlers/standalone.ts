@@ -1,4 +1,4 @@
-import { type BucketGroup, type BucketStore, type Demand, newMemo } from '../core/bucket-store.js'
+import type { BucketStore, Demand } from '../core/bucket-store.js'
 import { checkContext } from '../core/check-context.js'
 import type { Clock } from '../core/clock.js'
 import { unmeteredDecision } from '../core/compose-decision.js'
@@ -7,9 +7,10 @@ import type { CheckOptions, Handler } from '../core/handler.js'
 import { checkPermits } from '../core/permits.js'
 import { RateLimiter } from '../core/rate-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
-import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
+import type { OnStoreFailure } from '../core/rule.js'
 import { type CompiledRuleSet, MissingKey, type Snapshot } from '../core/snapshot.js'
 import type { WaitingRoom } from '../core/waiting-room.js'
+import { WithoutStore } from './without-store.js'
 
 export interface StandaloneOptions {
   /** The rules in force; asked once per decision, which then keeps what it got. */
@@ -31,20 +32,16 @@ export interface StandaloneOptions {
 
 const noOptions: CheckOptions = Object.freeze({})
 
-/** How soon to come back when the store is down and the rule refuses without it. */
-const retryAfterFailureMs = 1_000
-
-/** Answers in this process: one rule snapshot, one call to the store, and the one place where failure is decided. */
+/** Answers in this process: one rule snapshot, one call to the store, and what to do when that fails. */
 export class StandaloneHandler implements Handler {
   readonly #options: StandaloneOptions
   readonly #limiter: RateLimiter
-  readonly #local: RateLimiter
-  readonly #shares = new WeakMap<BucketGroup, BucketGroup>()
+  readonly #withoutStore: WithoutStore
 
   constructor(options: StandaloneOptions) {
     this.#options = options
     this.#limiter = new RateLimiter(options.store, options.room)
-    this.#local = new RateLimiter(options.localStore, options.room, { degraded: true })
+    this.#withoutStore = new WithoutStore(options)
   }
 
   /** Not an async function: with a store in this process the answer is there already, and needs a promise but no waiting. */
@@ -78,7 +75,9 @@ export class StandaloneHandler implements Handler {
       return decision
     } catch (error) {
       this.#options.onStoreError?.(error)
-      return this.#decideWithoutStore(ruleSet, demands, options)
+      const policyOf = ({ group }: Demand): OnStoreFailure =>
+        ruleSet.rules.get(group.ruleId)?.rule.onStoreFailure ?? this.#options.onStoreFailure
+      return this.#withoutStore.decide(ruleSet.ruleSet.id, demands, policyOf, options)
     }
   }
 
@@ -95,46 +94,7 @@ export class StandaloneHandler implements Handler {
     return unmeteredDecision(this.#options.missingRuleBehavior === 'ALLOW', reason, this.#now(), { ruleSetId })
   }
 
-  /** Each rule says what to do; one that refuses decides for all, and what remains is limited in this process. */
-  #decideWithoutStore(ruleSet: CompiledRuleSet, demands: readonly Demand[], options: CheckOptions): Decision {
-    const policy = ({ group }: Demand): OnStoreFailure =>
-      ruleSet.rules.get(group.ruleId)?.rule.onStoreFailure ?? this.#options.onStoreFailure
-    const details = { ruleSetId: ruleSet.ruleSet.id, degraded: true }
-    const refusing = demands.find((demand) => !demand.shadow && policy(demand) === 'DENY')
-    if (refusing !== undefined)
-      return unmeteredDecision(false, 'STORE_FAILURE', this.#now(), {
-        ...details,
-        ruleId: refusing.group.ruleId,
-        retryAfterMs: retryAfterFailureMs,
-      })
-    const local = demands.filter((demand) => policy(demand) === 'LOCAL')
-    if (local.length === 0) return unmeteredDecision(true, 'STORE_FAILURE', this.#now(), details)
-    const claims = local.map((demand) => ({ ...demand, group: this.#shareOf(demand.group) }))
-    return this.#local.decideSync(details.ruleSetId, claims, options)
-  }
-
-  #shareOf(group: BucketGroup): BucketGroup {
-    const share = this.#options.localShare
-    if (share === 1) return group
-    let scaled = this.#shares.get(group)
-    if (scaled === undefined) {
-      scaled = { ...group, bands: group.bands.map((band) => scaledBand(band, share)), memo: newMemo() }
-      this.#shares.set(group, scaled)
-    }
-    return scaled
-  }
-
   #now(): number {
     return this.#options.clock.now()
   }
-}
-
-/** A part of a limit, rounded down; where less than one token would come per window, one comes per longer window. */
-function scaledBand(band: Band, share: number): Band {
-  const capacity = Math.max(1, Math.floor(band.capacity * share))
-  const refillTokens = band.refillTokens * share
-  if (refillTokens >= 1) return { ...band, capacity, refillTokens: Math.floor(refillTokens) }
-  const refills = band.algorithm === 'TOKEN_BUCKET' || band.algorithm === 'LEAKY_BUCKET'
-  const windowTicks = refills ? Math.min(maxWindowTicks, Math.ceil(band.windowTicks / refillTokens)) : band.windowTicks
-  return { ...band, capacity, refillTokens: 1, windowTicks }
 }

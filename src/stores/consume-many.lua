@@ -84,7 +84,11 @@ end
 
 -- Moves the bucket along if time has stepped back.
 local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
-  if moves then write(i, first, second, third, fourth, fifth) end
+  if not moves then return end
+  write(i, first, second, third, fourth, fifth)
+  if not claimed[i].algorithm.open then
+    oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth
+  end
 end
 
 -- Charges nothing. A band that would have allowed is told as it stands, unless `keep` says that its answer is wanted.

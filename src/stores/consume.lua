@@ -101,19 +101,23 @@ local function charge(left, saidBefore)
   local told = length
   local granted = saidBefore and retryAfter == 0
   if left > 1 then granted = charge(left - 1, granted) end
+  if not granted and retryAfter == 0 then
+    -- It would have allowed, and is told as it stands.
+    local _
+    _, delay, remaining, resetAt, writes, one, two, three, four =
+      band.algorithm.step(band, 0, now, 0, first, second, third, fourth)
+  end
+  -- A refusal writes only if time has stepped back: then the bucket moves along.
+  if writes then
+    first, second, third, fourth = one, two, three, four
+    writeCells(KEYS[key], band, first, second, third, fourth)
+  end
   if not granted then
     -- What it looks like, so that the caller need not ask again to know that it still refuses.
     results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
     results[length + 4], results[length + 5] = third or 0, fourth or 0
     length = length + 5
-    if retryAfter == 0 then
-      -- It would have allowed, and is told as it stands.
-      local _
-      _, delay, remaining, resetAt, writes, one, two, three, four =
-        band.algorithm.step(band, 0, now, 0, first, second, third, fourth)
-    end
   end
-  if writes then writeCells(KEYS[key], band, one, two, three, four) end
   results[told - 3] = retryAfter == 0 and 0 or exactly(retryAfter)
   results[told - 2] = delay == 0 and 0 or exactly(delay)
   results[told - 1], results[told] = remaining, resetAt

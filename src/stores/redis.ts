@@ -16,7 +16,7 @@ import { wrapRedisError } from '../redis/connection-errors.js'
 import { hashSlot } from '../redis/hash-slot.js'
 import { Script } from '../redis/script.js'
 import { bucketKey, keySuffix } from './bucket-keys.js'
-import { consumeScript, consumeSha } from './consume-script.js'
+import { consumeScript, consumeSha } from './consume.generated.js'
 import { type Answer, type BucketState, decode, encode, type Names, type Work } from './redis-work.js'
 import { TurnBatches } from './turn-batches.js'
 
@@ -25,13 +25,14 @@ export interface RedisBucketsOptions {
   readonly prefix?: string
   /** For tests alone: time instead of the server's. */
   readonly clock?: Clock | undefined
-  /** Told what refused buckets look like, and when the answer was asked for, in milliseconds of `localClock`. */
-  readonly onRefused?: (
-    demands: readonly Demand[],
-    states: readonly BucketState[],
-    now: number,
-    askedAt: number,
-  ) => void
+  readonly observer?: ChargeObserver
+}
+
+/** Told how charges went, before those who asked for them are. */
+export interface ChargeObserver {
+  granted(demands: readonly Demand[]): void
+  /** What the buckets look like, per band; the store's tick, and the tick of the clock here at which it was asked. */
+  refused(demands: readonly Demand[], states: readonly BucketState[], now: number, askedAt: number): void
 }
 
 interface Job {
@@ -53,7 +54,7 @@ export class RedisBuckets implements LeasingStore {
   readonly #prefix: string
   readonly #clock: Clock | undefined
   readonly #localClock: Clock
-  readonly #onRefused: RedisBucketsOptions['onRefused']
+  readonly #observer: ChargeObserver | undefined
   readonly #script = new Script(consumeScript, consumeSha)
   readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
   readonly #names: Names = { keyOf: (group, key, band) => this.#keyOf(group, key, band) }
@@ -63,12 +64,12 @@ export class RedisBuckets implements LeasingStore {
     send: (route, jobs) => void this.#send(route, jobs),
   })
 
-  constructor(connection: RedisConnection, { prefix = 'fluxgate', clock, onRefused }: RedisBucketsOptions = {}) {
+  constructor(connection: RedisConnection, { prefix = 'fluxgate', clock, observer }: RedisBucketsOptions = {}) {
     this.#connection = connection
     this.#prefix = prefix
     this.#clock = clock
     this.#localClock = clock ?? systemClock
-    this.#onRefused = onRefused
+    this.#observer = observer
   }
 
   charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
@@ -92,6 +93,13 @@ export class RedisBuckets implements LeasingStore {
     await this.#connection.call(keys[0] as string, ['DEL', ...keys]).catch((error) => {
       throw wrapRedisError(error, 'reset a bucket')
     })
+  }
+
+  /** Decides nothing, to see whether the server would. */
+  async probe(): Promise<void> {
+    const { numbers } = encode([], this.#names, 0)
+    const key = bucketKey(this.#prefix, 'probe', '')
+    await this.#script.run(this.#connection, hashSlot(key), [key], [numbers])
   }
 
   close(): Promise<void> {
@@ -130,7 +138,7 @@ export class RedisBuckets implements LeasingStore {
 
   async #send(route: number, jobs: readonly Job[]): Promise<void> {
     const works = jobs.map(({ work }) => work)
-    const askedAt = this.#localClock.now()
+    const askedAt = ticks(this.#localClock)
     try {
       const { keys, numbers } = encode(works, this.#names, this.#clock === undefined ? -1 : ticks(this.#clock))
       const answers = decode(works, await this.#script.run(this.#connection, route, keys, [numbers]))
@@ -147,7 +155,8 @@ export class RedisBuckets implements LeasingStore {
       return
     }
     const { states, ...result } = answer
-    if (states !== undefined) this.#onRefused?.(work.claims as readonly Demand[], states, answer.now, askedAt)
+    if (states !== undefined) this.#observer?.refused(work.claims as readonly Demand[], states, answer.now, askedAt)
+    else if (work.what === 'CHARGE') this.#observer?.granted(work.claims)
     resolve(result)
   }
 

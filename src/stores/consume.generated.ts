@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'efba209fc2e31a6688c5661277b0f221814e2478'
+export const consumeSha = '7b35081be009cc1bf77348b2c33ade7ab1efcbe8'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE = 0, 1, 2, 3, 4
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -669,17 +669,20 @@ length = length + 4
 local told = length
 local granted = saidBefore and retryAfter == 0
 if left > 1 then granted = charge(left - 1, granted) end
-if not granted then
-results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
-results[length + 4], results[length + 5] = third or 0, fourth or 0
-length = length + 5
-if retryAfter == 0 then
+if not granted and retryAfter == 0 then
 local _
 _, delay, remaining, resetAt, writes, one, two, three, four =
 band.algorithm.step(band, 0, now, 0, first, second, third, fourth)
 end
+if writes then
+first, second, third, fourth = one, two, three, four
+writeCells(KEYS[key], band, first, second, third, fourth)
 end
-if writes then writeCells(KEYS[key], band, one, two, three, four) end
+if not granted then
+results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
+results[length + 4], results[length + 5] = third or 0, fourth or 0
+length = length + 5
+end
 results[told - 3] = retryAfter == 0 and 0 or exactly(retryAfter)
 results[told - 2] = delay == 0 and 0 or exactly(delay)
 results[told - 1], results[told] = remaining, resetAt
@@ -832,7 +835,11 @@ if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed
 commit(keys[i], claimed[i], first, second, third, fourth, fifth)
 end
 local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
-if moves then write(i, first, second, third, fourth, fifth) end
+if not moves then return end
+write(i, first, second, third, fourth, fifth)
+if not claimed[i].algorithm.open then
+oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth
+end
 end
 local function leave(i, keep)
 local allowed = retries[i] == 0

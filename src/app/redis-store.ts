@@ -1,0 +1,91 @@
+import type { BucketStore, SharedResets } from '../core/bucket-store.js'
+import type { Clock } from '../core/clock.js'
+import { FluxGateError } from '../core/errors.js'
+import type { RedisConnection } from '../redis/connection.js'
+import { isMisconfigured, wrapRedisError } from '../redis/connection-errors.js'
+import { connectionOf } from '../redis/connection-of.js'
+import { acrossSlots } from '../stores/across-slots.js'
+import { KnownRefusals, withKnownRefusals } from '../stores/known-refusals.js'
+import { RedisBuckets } from '../stores/redis.js'
+import { RedisResets } from '../stores/redis-resets.js'
+import { type ResilientOptions, resilient } from '../stores/resilient.js'
+import { openRedis } from './open-redis.js'
+import type { RedisOptions } from './open-redis-target.js'
+
+export type { RedisNode, RedisOptions } from './open-redis.js'
+
+export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onStateChange'> {
+  /** What the names of all keys begin with; default `fluxgate`. */
+  readonly prefix?: string
+  /** Whether what is known to be refused is refused without asking again; default true. */
+  readonly knownRefusals?: boolean
+  /** The part of a capacity that this process holds at most under LEASED; default 0.1. */
+  readonly leaseShare?: number
+  /** For tests alone: time instead of the server's. */
+  readonly clock?: Clock
+}
+
+export interface RedisStore extends BucketStore {
+  readonly resets: SharedResets
+  ready(withinMs: number): Promise<void>
+}
+
+/**
+ * Buckets in Redis, shared by all processes that name the same prefix. Takes a `redis://` or `rediss://` URI, the nodes of
+ * a cluster, sentinels, or a client of ioredis or node-redis, which stays the caller's to close.
+ */
+export function redisStore(where: string | RedisOptions | object, options: RedisStoreOptions = {}): RedisStore {
+  const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare: _, ...resilience } = options
+  if (!/^[^\s{}]+$/.test(prefix))
+    throw new FluxGateError(
+      'FLUXGATE_ARGUMENT_INVALID',
+      `redisStore: prefix must be text without spaces and braces, found ${JSON.stringify(prefix)}.`,
+    )
+  const connection = connect(where)
+  const known = new KnownRefusals({ clock })
+  const buckets = new RedisBuckets(connection, {
+    prefix,
+    clock,
+    ...(knownRefusals && { observer: known }),
+  })
+  const whole = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
+  const bounded = resilient(whole, resilience)
+  const store = knownRefusals ? withKnownRefusals(bounded, known) : bounded
+  const resets = new RedisResets(connection, prefix)
+  return {
+    charge: (demands, peek) => store.charge(demands, peek),
+    refund: (refunds) => store.refund(refunds),
+    reset: (group, key) => store.reset(group, key),
+    retire: (group) => store.retire?.(group),
+    close: () => store.close(),
+    ready: (withinMs) => ready(connection, buckets, resets, withinMs),
+    resets,
+    isBounded: true,
+  }
+}
+
+function connect(where: string | RedisOptions | object): RedisConnection {
+  if (typeof where === 'string') return openRedis({ uri: where })
+  const isAddress = ['uri', 'clusterNodes', 'sentinels'].some((name) => Object.hasOwn(where, name))
+  return isAddress ? openRedis(where) : connectionOf(where)
+}
+
+/** Learns early what only a change of configuration can mend; a server that is just not there may come back. */
+async function ready(
+  connection: RedisConnection,
+  buckets: RedisBuckets,
+  resets: RedisResets,
+  withinMs: number,
+): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const enough = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, withinMs)
+  })
+  const asked = Promise.resolve()
+    .then(() => connection.ready?.(withinMs))
+    .then(() => Promise.all([buckets.probe(), resets.read()]))
+    .catch((error: unknown) => {
+      if (isMisconfigured(error)) throw wrapRedisError(error, 'be used')
+    })
+  await Promise.race([asked, enough]).finally(() => clearTimeout(timer))
+}

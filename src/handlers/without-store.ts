@@ -1,0 +1,74 @@
+import { type BucketGroup, type BucketStore, type Demand, newMemo } from '../core/bucket-store.js'
+import type { Clock } from '../core/clock.js'
+import { unmeteredDecision } from '../core/compose-decision.js'
+import type { Decision } from '../core/decision.js'
+import { type DecideOptions, RateLimiter } from '../core/rate-limiter.js'
+import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
+import type { WaitingRoom } from '../core/waiting-room.js'
+
+export interface WithoutStoreOptions {
+  /** Limits in this process. */
+  readonly localStore: BucketStore
+  readonly room: WaitingRoom
+  readonly clock: Clock
+  /** The part of each limit that one process takes over: 1 for all of it. */
+  readonly localShare: number
+}
+
+/** How soon to come back when the store is down and the rule refuses without it. */
+const retryAfterFailureMs = 1_000
+
+/** The one place where it is decided what becomes of a request while the store fails. */
+export class WithoutStore {
+  readonly #options: WithoutStoreOptions
+  readonly #local: RateLimiter
+  readonly #shares = new WeakMap<BucketGroup, BucketGroup>()
+
+  constructor(options: WithoutStoreOptions) {
+    this.#options = options
+    this.#local = new RateLimiter(options.localStore, options.room, { degraded: true })
+  }
+
+  /** Each rule says what to do; one that refuses decides for all, and what remains is limited in this process. */
+  decide(
+    ruleSetId: string | null,
+    demands: readonly Demand[],
+    policyOf: (demand: Demand) => OnStoreFailure,
+    options: DecideOptions,
+  ): Decision {
+    const details = { ruleSetId, degraded: true }
+    const now = this.#options.clock.now()
+    const refusing = demands.find((demand) => !demand.shadow && policyOf(demand) === 'DENY')
+    if (refusing !== undefined)
+      return unmeteredDecision(false, 'STORE_FAILURE', now, {
+        ...details,
+        ruleId: refusing.group.ruleId,
+        retryAfterMs: retryAfterFailureMs,
+      })
+    const local = demands.filter((demand) => policyOf(demand) === 'LOCAL')
+    if (local.length === 0) return unmeteredDecision(true, 'STORE_FAILURE', now, details)
+    const claims = local.map((demand) => ({ ...demand, group: this.#shareOf(demand.group) }))
+    return this.#local.decideSync(ruleSetId, claims, options)
+  }
+
+  #shareOf(group: BucketGroup): BucketGroup {
+    const share = this.#options.localShare
+    if (share === 1) return group
+    let scaled = this.#shares.get(group)
+    if (scaled === undefined) {
+      scaled = { ...group, bands: group.bands.map((band) => scaledBand(band, share)), memo: newMemo() }
+      this.#shares.set(group, scaled)
+    }
+    return scaled
+  }
+}
+
+/** A part of a limit, rounded down; where less than one token would come per window, one comes per longer window. */
+function scaledBand(band: Band, share: number): Band {
+  const capacity = Math.max(1, Math.floor(band.capacity * share))
+  const refillTokens = band.refillTokens * share
+  if (refillTokens >= 1) return { ...band, capacity, refillTokens: Math.floor(refillTokens) }
+  const refills = band.algorithm === 'TOKEN_BUCKET' || band.algorithm === 'LEAKY_BUCKET'
+  const windowTicks = refills ? Math.min(maxWindowTicks, Math.ceil(band.windowTicks / refillTokens)) : band.windowTicks
+  return { ...band, capacity, refillTokens: 1, windowTicks }
+}
