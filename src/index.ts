@@ -3,7 +3,15 @@ export { createLimiter, type Limiter, type LimiterOptions, type WaitOptions } fr
 export type { FluxGate, GateHealth } from './app/gate.js'
 export type { GateEvents, GateListener } from './app/gate-events.js'
 export type { FluxGateOptions } from './app/gate-options.js'
-export type { BandResult, BucketGroup, BucketStore, ChargeResult, Demand, Refund } from './core/bucket-store.js'
+export type {
+  BandResult,
+  BucketGroup,
+  BucketStore,
+  ChargeResult,
+  Demand,
+  Refund,
+  SharedResets,
+} from './core/bucket-store.js'
 export { type Clock, systemClock } from './core/clock.js'
 export type { BandDecision, Decision, Reason } from './core/decision.js'
 export { type ErrorCode, FluxGateError, type Mistake } from './core/errors.js'

@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { sharedRedis } from './servers/shared-redis.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const project = mkdtempSync(join(tmpdir(), 'fluxgate-docs-'))
@@ -59,7 +60,7 @@ const shown = blocks.filter(({ language, file }) => language === 'js' && file !=
 beforeAll(() => {
   mkdirSync(join(project, 'node_modules'))
   symlinkSync(root, join(project, 'node_modules/fluxgate'))
-  for (const name of ['@types', 'vitest'])
+  for (const name of ['@types', 'vitest', 'ioredis'])
     symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
   for (const page of new Set(programs.map((program) => program.page))) mkdirSync(directoryOf(page), { recursive: true })
   for (const { page, language, file, text } of blocks)
@@ -72,7 +73,14 @@ afterAll(() => rmSync(project, { recursive: true, force: true }))
 const directoryOf = (page: string): string => join(project, page.replaceAll(/\W/g, '-'))
 
 function run(args: readonly string[], cwd: string): Promise<{ status: number; stdout: string; stderr: string }> {
-  const env = { ...process.env, NODE_OPTIONS: '', NO_COLOR: '1', FORCE_COLOR: undefined, NODE_TEST_CONTEXT: undefined }
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: '',
+    NO_COLOR: '1',
+    FORCE_COLOR: undefined,
+    NODE_TEST_CONTEXT: undefined,
+    REDIS_URI: sharedRedis().uri,
+  }
   return new Promise((resolve) => {
     execFile(process.execPath, args, { cwd, env, timeout: 20_000 }, (error, stdout, stderr) =>
       resolve({ status: error ? Number(error.code ?? 1) : 0, stdout, stderr }),

@@ -12,8 +12,6 @@ import { type ResilientOptions, resilient } from '../stores/resilient.js'
 import { openRedis } from './open-redis.js'
 import type { RedisOptions } from './open-redis-target.js'
 
-export type { RedisNode, RedisOptions } from './open-redis.js'
-
 export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onStateChange'> {
   /** What the names of all keys begin with; default `fluxgate`. */
   readonly prefix?: string

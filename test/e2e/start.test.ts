@@ -261,8 +261,8 @@ describe('what it prints', () => {
   })
 
   it('names variables that have no effect yet', async () => {
-    const running = await start(['--port', '0'], { FLUXGATE_REDIS_URI: 'redis://x' })
-    expect(running.stderr()).toMatch(/^warning: FLUXGATE_REDIS_URI is set but has no effect in this version: .*\n$/)
+    const running = await start(['--port', '0'], { FLUXGATE_MONGO_URI: 'redis://x' })
+    expect(running.stderr()).toMatch(/^warning: FLUXGATE_MONGO_URI is set but has no effect in this version: .*\n$/)
   })
 })
 
