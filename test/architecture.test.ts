@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest'
 /** Folder of src, what it is for, what it may import. ARCHITECTURE.md shows the same text. */
 const layers = `
 core/         the vocabulary and the decision; matching, keys, contracts, errors          nothing
-algorithms/   one pure step each                                                          core
+algorithms/   one pure step each, in TypeScript and in Lua                                core
 redis/        what Redis is good for besides buckets                                      core
 stores/       where buckets live, and decorators around them                              core algorithms redis
 rules/        documents to rules: schema, rule stores, reload                             core redis
