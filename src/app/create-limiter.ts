@@ -1,4 +1,5 @@
 import type { BucketStore, Demand } from '../core/bucket-store.js'
+import { checkKey } from '../core/check-key.js'
 import { type Clock, systemClock, ticks, ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
@@ -141,12 +142,4 @@ export function createLimiter(options: LimiterOptions): Limiter {
       if (!isStore(given)) await store.close()
     },
   }
-}
-
-function checkKey(key: string): string {
-  if (typeof key === 'string' && key !== '') return key
-  throw new FluxGateError(
-    'FLUXGATE_ARGUMENT_INVALID',
-    `key must be a string that is not empty, found ${key === '' ? 'an empty one' : typeof key}.`,
-  )
 }

@@ -1,4 +1,5 @@
 import type { BucketStore, SharedResets } from '../core/bucket-store.js'
+import { checkKey } from '../core/check-key.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
@@ -119,6 +120,7 @@ export class Gate implements FluxGate {
         `There is no rule ${ruleId === undefined ? 'in' : `"${ruleId}" in`} rule set "${ruleSetId}" to reset.`,
       )
     if (key !== undefined) {
+      checkKey(key)
       for (const { group } of chosen) await this.#store.reset(group, key)
       return
     }
@@ -225,7 +227,8 @@ export class Gate implements FluxGate {
   }
 
   #storeFailed(error: unknown): void {
-    if (this.#storeState.down) return
+    // What fails because it was closed is no news.
+    if (this.#storeState.down || this.#closed) return
     this.#storeState = { down: true, sinceAt: this.#clock.now(), error }
     this.#listeners.emit('degraded', { error })
   }

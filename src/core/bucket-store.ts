@@ -56,6 +56,8 @@ export interface ChargeResult {
   readonly now: number
   /** One per band of the first demand, then of the second, and so on; there may be unused ones behind them. */
   readonly bands: readonly BandResult[]
+  /** True if this was known here already, and therefore says nothing about whether the store can be reached. */
+  readonly isUnasked?: boolean
 }
 
 /** A result that outlives the next decision of a store that reuses its own. */

@@ -22,6 +22,13 @@ export interface DecideOptions {
   readonly onLeave?: ((how: Departure) => void) | undefined
 }
 
+export interface RateLimiterOptions {
+  /** What decisions say of themselves. */
+  readonly degraded?: boolean
+  /** Told whenever a store over a network has answered. */
+  readonly onStoreAnswer?: (() => void) | undefined
+}
+
 const noOptions: DecideOptions = Object.freeze({})
 
 /**
@@ -32,11 +39,13 @@ export class RateLimiter {
   readonly #store: BucketStore
   readonly #room: WaitingRoom
   readonly #degraded: boolean
+  readonly #onStoreAnswer: (() => void) | undefined
 
-  constructor(store: BucketStore, room: WaitingRoom, { degraded = false } = {}) {
+  constructor(store: BucketStore, room: WaitingRoom, { degraded = false, onStoreAnswer }: RateLimiterOptions = {}) {
     this.#store = store
     this.#room = room
     this.#degraded = degraded
+    this.#onStoreAnswer = onStoreAnswer
   }
 
   get isSync(): boolean {
@@ -52,6 +61,7 @@ export class RateLimiter {
     options.signal?.throwIfAborted()
     const claims = this.#isCrowded(demands, options) ? demands.map(impatient) : demands
     const result = await this.#store.charge(claims, options.peek === true)
+    if (!result.isUnasked) this.#onStoreAnswer?.()
     // Asked again: others may have taken the last place while the store was asked.
     const lacksPlace = isDelayed(claims, result) && this.#isCrowded(demands, options)
     if (!lacksPlace) return this.#settle(ruleSetId, claims, result, options)

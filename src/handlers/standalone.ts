@@ -3,6 +3,7 @@ import { checkContext } from '../core/check-context.js'
 import type { Clock } from '../core/clock.js'
 import { unmeteredDecision } from '../core/compose-decision.js'
 import type { Decision, Reason } from '../core/decision.js'
+import { isStoreTrouble } from '../core/errors.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import { checkPermits } from '../core/permits.js'
 import { RateLimiter } from '../core/rate-limiter.js'
@@ -40,7 +41,7 @@ export class StandaloneHandler implements Handler {
 
   constructor(options: StandaloneOptions) {
     this.#options = options
-    this.#limiter = new RateLimiter(options.store, options.room)
+    this.#limiter = new RateLimiter(options.store, options.room, { onStoreAnswer: options.onStoreAnswer })
     this.#withoutStore = new WithoutStore(options)
   }
 
@@ -70,11 +71,9 @@ export class StandaloneHandler implements Handler {
   async #ask(ruleSet: CompiledRuleSet, demands: readonly Demand[], options: CheckOptions): Promise<Decision> {
     options.signal?.throwIfAborted()
     try {
-      const decision = await this.#limiter.decide(ruleSet.ruleSet.id, demands, options)
-      this.#options.onStoreAnswer?.()
-      return decision
+      return await this.#limiter.decide(ruleSet.ruleSet.id, demands, options)
     } catch (error) {
-      this.#options.onStoreError?.(error)
+      if (isStoreTrouble(error)) this.#options.onStoreError?.(error)
       const policyOf = ({ group }: Demand): OnStoreFailure =>
         ruleSet.rules.get(group.ruleId)?.rule.onStoreFailure ?? this.#options.onStoreFailure
       return this.#withoutStore.decide(ruleSet.ruleSet.id, demands, policyOf, options)

@@ -54,9 +54,9 @@ export class KnownRefusals implements ChargeObserver {
     return this.#ages.size
   }
 
-  /** What was granted has changed the buckets. */
-  granted(demands: readonly Demand[]): void {
-    if (this.#ages.size > 0) for (const { group, key } of demands) this.forget(group, key)
+  /** What was granted or given back has changed the buckets. */
+  granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void {
+    if (this.#ages.size > 0) for (const { group, key } of claims) this.forget(group, key)
   }
 
   /** `states`: one per band of the first demand, then of the second, and so on. */
@@ -106,7 +106,7 @@ export class KnownRefusals implements ChargeObserver {
         // In a refusal, what would have allowed is told as it stands.
         bands[index++] = said.allowed ? { ...this.#ask(band, state, 0, now, 0) } : said
       }
-    return granted ? undefined : { granted, now, bands }
+    return granted ? undefined : { granted, now, bands, isUnasked: true }
   }
 
   #ask(band: Band, state: readonly number[] | undefined, permits: number, now: number, patience: number): BandResult {

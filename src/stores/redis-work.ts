@@ -166,7 +166,7 @@ export function decode(batch: readonly Work[], reply: unknown): (Answer | FluxGa
   return batch.map((work) => {
     const said = numbers[place++]
     if (typeof said === 'string' && !/^[01]$/.test(said))
-      return new FluxGateError('FLUXGATE_STORE_FAILED', `The bucket store could not decide: ${said}.`)
+      return new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${said}.`)
     const granted = Number(said) === 1
     if (work.what === 'REFUND' || work.what === 'SETTLE') return { granted, now, bands: [] }
     const bands: BandResult[] = []

@@ -30,7 +30,8 @@ export interface RedisBucketsOptions {
 
 /** Told how charges went, before those who asked for them are. */
 export interface ChargeObserver {
-  granted(demands: readonly Demand[]): void
+  /** Also after a refund: either way the buckets are no longer what they were. */
+  granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void
   /** What the buckets look like, per band; the store's tick, and the tick of the clock here at which it was asked. */
   refused(demands: readonly Demand[], states: readonly BucketState[], now: number, askedAt: number): void
 }
@@ -156,7 +157,7 @@ export class RedisBuckets implements LeasingStore {
     }
     const { states, ...result } = answer
     if (states !== undefined) this.#observer?.refused(work.claims as readonly Demand[], states, answer.now, askedAt)
-    else if (work.what === 'CHARGE') this.#observer?.granted(work.claims)
+    else if (work.what === 'CHARGE' || work.what === 'REFUND') this.#observer?.granted(work.claims)
     resolve(result)
   }
 

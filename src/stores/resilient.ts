@@ -1,6 +1,7 @@
-import type { BucketStore } from '../core/bucket-store.js'
+import type { BucketStore, ChargeResult, Demand } from '../core/bucket-store.js'
 import { type Clock, schedule, systemClock } from '../core/clock.js'
-import { FluxGateError, messageOf } from '../core/errors.js'
+import { FluxGateError, isStoreTrouble, messageOf } from '../core/errors.js'
+import { refundsOf } from '../core/rate-limiter.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from './circuit-breaker.js'
 
 export interface ResilientOptions extends BreakerOptions {
@@ -12,22 +13,24 @@ export interface ResilientOptions extends BreakerOptions {
 
 /**
  * A store whose calls end: with its answer, or with an error no later than the deadline, and at once while it is known to
- * be down. A deadline and an error count alike. What to do about it is decided by whoever asked.
+ * be down. A deadline and an error count alike. What to do about it is decided by whoever asked; what a charge took for
+ * somebody who has been answered meanwhile is given back.
  */
 export function resilient(store: BucketStore, options: ResilientOptions = {}): BucketStore {
   const { timeoutMs = 100, clock = systemClock, onStateChange } = options
   const breaker = new CircuitBreaker(options, clock)
 
-  const guarded = async <T>(what: string, call: () => Promise<T>): Promise<T> => {
+  const guarded = async <T>(what: string, call: () => Promise<T>, onLate?: (answer: T) => void): Promise<T> => {
     const before = breaker.state
     if (!breaker.enter())
       throw new FluxGateError('FLUXGATE_STORE_OPEN', `The bucket store has failed repeatedly; ${what} was not tried.`)
     try {
-      const answer = await withDeadline(call, what, timeoutMs, clock)
+      const answer = await withDeadline(call, { what, timeoutMs, clock, onLate })
       breaker.succeeded()
       return answer
     } catch (cause) {
-      breaker.failed()
+      if (isStoreTrouble(cause)) breaker.failed()
+      else breaker.succeeded()
       if (cause instanceof FluxGateError) throw cause
       throw new FluxGateError('FLUXGATE_STORE_FAILED', `The bucket store failed to ${what}: ${messageOf(cause)}`, {
         cause,
@@ -37,8 +40,17 @@ export function resilient(store: BucketStore, options: ResilientOptions = {}): B
     }
   }
 
+  /** Best effort: what is not taken back comes back with the next refill. */
+  const giveBack = (demands: readonly Demand[], result: ChargeResult): void => {
+    if (!result.granted) return
+    Promise.resolve()
+      .then(() => store.refund(refundsOf(demands, result)))
+      .catch(() => {})
+  }
+
   return {
-    charge: (demands, peek) => guarded('decide', () => store.charge(demands, peek)),
+    charge: (demands, peek) =>
+      guarded('decide', () => store.charge(demands, peek), peek ? undefined : (result) => giveBack(demands, result)),
     refund: (refunds) => guarded('take permits back', () => store.refund(refunds)),
     reset: (group, key) => guarded('reset a bucket', () => store.reset(group, key)),
     retire: (group) => store.retire?.(group),
@@ -46,16 +58,38 @@ export function resilient(store: BucketStore, options: ResilientOptions = {}): B
   }
 }
 
-function withDeadline<T>(call: () => Promise<T>, what: string, timeoutMs: number, clock: Clock): Promise<T> {
+interface Deadline<T> {
+  readonly what: string
+  readonly timeoutMs: number
+  readonly clock: Clock
+  /** Told the answer that came after the deadline. */
+  readonly onLate: ((answer: T) => void) | undefined
+}
+
+function withDeadline<T>(call: () => Promise<T>, { what, timeoutMs, clock, onLate }: Deadline<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = schedule(clock, timeoutMs, () =>
+    let isOver = false
+    const cancel = schedule(clock, timeoutMs, () => {
+      isOver = true
       reject(
         new FluxGateError(
           'FLUXGATE_STORE_TIMEOUT',
           `The bucket store was asked to ${what} and had not answered after ${timeoutMs} ms.`,
         ),
-      ),
-    )
-    Promise.resolve().then(call).then(resolve, reject).finally(cancel)
+      )
+    })
+    Promise.resolve()
+      .then(call)
+      .then(
+        (answer) => {
+          cancel()
+          if (isOver) onLate?.(answer)
+          else resolve(answer)
+        },
+        (error: unknown) => {
+          cancel()
+          reject(error)
+        },
+      )
   })
 }
