@@ -5,7 +5,7 @@ import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import { checkPermits } from '../core/permits.js'
 import { checkRange, longestWaitMs } from '../core/range.js'
-import { type DecideOptions, RateLimiter } from '../core/rate-limiter.js'
+import { type DecideOptions, isAborted, RateLimiter } from '../core/rate-limiter.js'
 import { compileRule, demandOf, patienceOf } from '../core/snapshot.js'
 import { type Departure, defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
 import { WithoutStore } from '../handlers/without-store.js'
@@ -94,7 +94,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     try {
       return await limiter.decide(ruleSetId, [claim], options)
     } catch (error) {
-      if (limiter.isSync || options.signal?.aborted) throw error
+      if (limiter.isSync || isAborted(options)) throw error
       return withoutStore.decide(ruleSetId, [claim], () => rule.rule.onStoreFailure ?? 'LOCAL', options)
     }
   }

@@ -1,13 +1,21 @@
 import type { Decision } from './decision.js'
 import type { RequestContext } from './request-context.js'
+import type { Departure } from './waiting-room.js'
 
 export interface CheckOptions {
   /** Left out: the configured default; else the only rule set there is; else the one called `default`. */
   readonly ruleSetId?: string | undefined
   readonly permits?: number | undefined
   readonly peek?: boolean | undefined
-  /** Aborting while a delayed request has not been let go gives its permits back. */
-  readonly signal?: AbortSignal | undefined
+  /**
+   * Aborting while a delayed request has not been let go gives its permits back. A function is called only for a request
+   * that is delayed.
+   */
+  readonly signal?: AbortSignal | (() => AbortSignal) | undefined
+  /** Called when the request has to wait, before it is answered. Handlers without a waiting room do not call it. */
+  readonly onEnter?: (() => void) | undefined
+  /** Called when a request that had to wait may go on, was given up, or is sent away because everything closes. */
+  readonly onLeave?: ((how: Departure) => void) | undefined
 }
 
 /** Who answers: this process (`StandaloneHandler`), or a server that is asked over HTTP. */

@@ -14,8 +14,8 @@ import type { Departure, WaitingRoom } from './waiting-room.js'
 
 export interface DecideOptions {
   readonly peek?: boolean | undefined
-  /** If it aborts before a delayed request's time has come, the permits are given back. */
-  readonly signal?: AbortSignal | undefined
+  /** If it aborts before a delayed request's time has come, the permits are given back. A function is asked only then. */
+  readonly signal?: AbortSignal | (() => AbortSignal) | undefined
   /** Called when the request enters the waiting room, before `decide` answers. */
   readonly onEnter?: (() => void) | undefined
   /** Called when it leaves the waiting room, by whichever way. Who gives it waits to be told, and keeps its place in line. */
@@ -58,7 +58,7 @@ export class RateLimiter {
     options: DecideOptions = noOptions,
   ): Promise<Decision> {
     if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
-    options.signal?.throwIfAborted()
+    throwIfAborted(options)
     const claims = this.#isCrowded(demands, options) ? demands.map(impatient) : demands
     const result = await this.#store.charge(claims, options.peek === true)
     if (!result.isUnasked) this.#onStoreAnswer?.()
@@ -76,7 +76,7 @@ export class RateLimiter {
         'FLUXGATE_SYNC_UNSUPPORTED',
         'This store answers over a network, so there is no answer without waiting. Use consume() instead of consumeSync().',
       )
-    options.signal?.throwIfAborted()
+    throwIfAborted(options)
     if (!this.#isCrowded(demands, options))
       return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
     const claims = demands.map(impatient)
@@ -103,7 +103,7 @@ export class RateLimiter {
   ): Decision {
     const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
     const { peek, signal, onLeave } = options
-    if (decision.delayMs === 0 && onLeave === undefined) return decision
+    if (decision.delayMs === 0 && (onLeave === undefined || this.#room.size === 0)) return decision
     if (peek || !decision.allowed || !isHeld(demands, options)) return decision
     const line = lineOf(demands, result)
     // Who has no delay passes, unless others wait in the same line already.
@@ -116,7 +116,7 @@ export class RateLimiter {
       line,
       permits: (demands[0] as Demand).permits,
       isHeld: onLeave !== undefined,
-      signal,
+      signal: typeof signal === 'function' ? signal() : signal,
       leave: (how, movedBy) => {
         if (how !== 'RELEASED') this.#giveBack(undo, movedBy)
         onLeave?.(how)
@@ -152,6 +152,14 @@ export class RateLimiter {
       .then(() => this.#store.refund(places))
       .catch(() => {})
   }
+}
+
+/** A signal that has not been asked for yet has not aborted. */
+export const isAborted = ({ signal }: Pick<DecideOptions, 'signal'>): boolean =>
+  typeof signal === 'object' && signal.aborted
+
+export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void {
+  if (typeof signal === 'object') signal.throwIfAborted()
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Decision, Reason } from '../core/decision.js'
 import { isStoreTrouble } from '../core/errors.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import { checkPermits } from '../core/permits.js'
-import { RateLimiter } from '../core/rate-limiter.js'
+import { RateLimiter, throwIfAborted } from '../core/rate-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { OnStoreFailure } from '../core/rule.js'
 import { type CompiledRuleSet, MissingKey, type Snapshot } from '../core/snapshot.js'
@@ -69,7 +69,7 @@ export class StandaloneHandler implements Handler {
   }
 
   async #ask(ruleSet: CompiledRuleSet, demands: readonly Demand[], options: CheckOptions): Promise<Decision> {
-    options.signal?.throwIfAborted()
+    throwIfAborted(options)
     try {
       return await this.#limiter.decide(ruleSet.ruleSet.id, demands, options)
     } catch (error) {

@@ -41,6 +41,15 @@ export function refusalProblem(decision: Decision): Problem {
   }
 }
 
+/** For requests that were held when everything was shut down. */
+export const closingProblem = (): Problem => ({
+  type: `${types}#temporary-reduced-capacity`,
+  title: 'Request cannot be satisfied due to temporary server capacity constraints',
+  status: 503,
+  detail: 'The server is stopping, and this request had to wait for its turn. Try again in 1 s.',
+  retryAfterMs: 1_000,
+})
+
 function detailOf(decision: Decision): string {
   const { reason, ruleId, band, limit } = decision
   const policy = ruleId === null || band === null ? 'a limit' : `"${policyName(ruleId, band)}"`

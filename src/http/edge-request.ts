@@ -1,0 +1,20 @@
+/** By lower-case name. */
+export type EdgeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** As much of a request as limits are about, whatever the framework. */
+export interface EdgeRequest {
+  readonly method: string
+  /** Path and query, as they were sent. */
+  readonly url: string
+  readonly headers: EdgeHeaders
+  /** The other end of the socket. */
+  readonly remoteAddress: string | undefined
+  /** Aborts when the client is gone; called only for a request that has to be held. */
+  readonly signal: () => AbortSignal
+}
+
+/** What follows the host; a client of a proxy may send `http://host` before it. */
+export const pathOf = (url: string): string =>
+  url.charCodeAt(0) === slash ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '') || '/'
+
+const slash = 0x2f

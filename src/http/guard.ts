@@ -1,0 +1,141 @@
+import { type Clock, systemClock } from '../core/clock.js'
+import type { Decision } from '../core/decision.js'
+import type { CheckOptions, Handler } from '../core/handler.js'
+import type { RequestContext } from '../core/request-context.js'
+import type { Departure } from '../core/waiting-room.js'
+import { type ClientIpOf, type ClientIpOptions, compileClientIp } from './client-ip.js'
+import { type EdgeHeaders, type EdgeRequest, pathOf } from './edge-request.js'
+import { type HeaderChoice, rateLimitHeaders } from './headers.js'
+import { hold } from './hold.js'
+import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
+import { closingProblem, type Problem, problemMediaType, refusalProblem } from './problem.js'
+import { Stay } from './stay.js'
+
+/** What a hook is given: the request of the framework in use. */
+export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
+  readonly ruleSetId?: string | undefined
+  /** What one request costs, times the rule's `permits`; default 1. */
+  readonly permits?: number | ((request: Native) => number) | undefined
+  /** Who asks, by the name of a header; default `X-User-Id` and `X-API-Key`. */
+  readonly userIdHeader?: string | undefined
+  readonly apiKeyHeader?: string | undefined
+  /** Which headers tell of limits; default both kinds. */
+  readonly headers?: HeaderChoice | undefined
+  /** True lets a request pass without counting it. */
+  readonly skip?: ((request: Native) => boolean | Promise<boolean>) | undefined
+  /** Adds to the context of a request, or replaces it. */
+  readonly customize?: ContextCustomizer<Native> | undefined
+  readonly clock?: Clock | undefined
+}
+
+/** May change anything about what is decided on. Called once per request, before the decision. */
+export type ContextCustomizer<Native = unknown> = (
+  context: RequestContext,
+  request: Native,
+) => RequestContext | undefined | Promise<RequestContext | undefined>
+
+/** What one place, such as a route, wants otherwise. */
+export type GuardOverrides = Pick<CheckOptions, 'ruleSetId' | 'permits'>
+
+/** Pass on, with these headers on the response; or answer so; or do nothing, because nobody is there any more. */
+export type Outcome =
+  | {
+      readonly kind: 'PASS'
+      readonly headers: Readonly<Record<string, string>>
+      readonly decision: Decision | undefined
+    }
+  | {
+      readonly kind: 'REFUSE'
+      readonly status: number
+      readonly headers: Readonly<Record<string, string>>
+      readonly body: string
+    }
+  | { readonly kind: 'GONE' }
+
+const uncounted: Outcome = Object.freeze({ kind: 'PASS', headers: Object.freeze({}), decision: undefined })
+const gone: Outcome = Object.freeze({ kind: 'GONE' })
+
+/**
+ * The edge without a framework: a request becomes a context, a handler decides, and the decision becomes headers, a delay or
+ * a refusal. What the application does afterwards is none of its business.
+ */
+export class Guard<Native = unknown> {
+  readonly #handler: Handler
+  readonly #options: GuardOptions<Native>
+  readonly #clientIpOf: ClientIpOf
+  readonly #isLimited: ((path: string) => boolean) | undefined
+  readonly #userIdHeader: string
+  readonly #apiKeyHeader: string
+  readonly #headers: HeaderChoice
+  readonly #clock: Clock
+
+  constructor(handler: Handler, options: GuardOptions<Native> = {}) {
+    this.#handler = handler
+    this.#options = options
+    this.#clientIpOf = compileClientIp(options)
+    this.#isLimited = compilePathFilter(options)
+    this.#userIdHeader = (options.userIdHeader ?? 'X-User-Id').toLowerCase()
+    this.#apiKeyHeader = (options.apiKeyHeader ?? 'X-API-Key').toLowerCase()
+    this.#headers = options.headers ?? 'both'
+    this.#clock = options.clock ?? systemClock
+  }
+
+  async admit(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
+    const { skip, customize } = this.#options
+    if (this.#isLimited?.(pathOf(request.url)) === false) return uncounted
+    if (skip !== undefined && (await skip(native))) return uncounted
+    let context = this.contextOf(request)
+    if (customize !== undefined) context = (await customize(context, native)) ?? context
+    const stay = new Stay()
+    const decision = await this.#handler.check(context, {
+      ruleSetId: overrides?.ruleSetId ?? this.#options.ruleSetId,
+      permits: overrides?.permits ?? this.#permitsOf(native),
+      signal: request.signal,
+      onEnter: stay.onEnter,
+      onLeave: stay.onLeave,
+    })
+    if (decision.allowed && (decision.delayMs > 0 || stay.left !== undefined)) {
+      const how = await this.#held(decision, stay, request)
+      if (how === 'ABORTED') return gone
+      if (how === 'CLOSED') return refusal(closingProblem(), { 'Retry-After': '1' })
+    }
+    const headers = rateLimitHeaders(decision, this.#headers, this.#clock.now())
+    return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(refusalProblem(decision), headers)
+  }
+
+  contextOf({ method, url, headers, remoteAddress }: EdgeRequest): RequestContext {
+    return {
+      clientIp: this.#clientIpOf(remoteAddress, headers),
+      userId: textOf(headers, this.#userIdHeader),
+      apiKey: textOf(headers, this.#apiKeyHeader),
+      method,
+      path: pathOf(url),
+      headers,
+    }
+  }
+
+  /** A handler that keeps a waiting room says when; one that is far away has only said for how long. */
+  async #held({ delayMs }: Decision, { left }: Stay, { signal }: EdgeRequest): Promise<Departure> {
+    if (left !== undefined) return left
+    return (await hold(delayMs, signal(), this.#clock)) ? 'RELEASED' : 'ABORTED'
+  }
+
+  #permitsOf(native: Native): number | undefined {
+    const { permits } = this.#options
+    return typeof permits === 'function' ? permits(native) : permits
+  }
+}
+
+const refusal = (problem: Problem, headers: Readonly<Record<string, string>>): Outcome => ({
+  kind: 'REFUSE',
+  status: problem.status,
+  headers: { ...headers, 'Content-Type': problemMediaType },
+  body: `${JSON.stringify(problem)}\n`,
+})
+
+/** A header that is empty says nothing. */
+function textOf(headers: EdgeHeaders, name: string): string | undefined {
+  const value = headers[name]
+  if (value === undefined) return undefined
+  return (typeof value === 'string' ? value : value.join(', ')).trim() || undefined
+}

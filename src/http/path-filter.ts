@@ -1,0 +1,30 @@
+import { FluxGateError } from '../core/errors.js'
+import { normalisePath } from '../core/normalise-path.js'
+import { compilePathPattern, matchesPath, pathPatternMistake } from '../core/path-pattern.js'
+
+export interface PathFilterOptions {
+  /** Only these paths are limited; default all. */
+  readonly includePatterns?: readonly string[] | undefined
+  /** These are not, whatever else is said. */
+  readonly excludePatterns?: readonly string[] | undefined
+}
+
+/** Whether a path is limited; undefined if all are, so that nothing is spent on asking. */
+export function compilePathFilter(options: PathFilterOptions): ((path: string) => boolean) | undefined {
+  const included = compiled('includePatterns', options.includePatterns)
+  const excluded = compiled('excludePatterns', options.excludePatterns)
+  if (included.length === 0 && excluded.length === 0) return undefined
+  return (path) => {
+    const normal = normalisePath(path)
+    if (excluded.some((pattern) => matchesPath(pattern, normal))) return false
+    return included.length === 0 || included.some((pattern) => matchesPath(pattern, normal))
+  }
+}
+
+function compiled(place: string, patterns: readonly string[] = []) {
+  return patterns.map((text, index) => {
+    const mistake = pathPatternMistake(text)
+    if (mistake === undefined) return compilePathPattern(text)
+    throw new FluxGateError('FLUXGATE_CONFIG_INVALID', `${place}[${index}]: ${mistake}.`)
+  })
+}
