@@ -25,10 +25,12 @@ return {
     return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, 0, 0
   end,
 
-  refund = function(band, permits, now, _, written, writtenSince)
+  -- A place in the middle of the line stays empty: filling it would let too many in with those behind.
+  refund = function(band, permits, now, grantedAt, written, writtenSince)
     local whole, since = levelAt(band, now, written, writtenSince)
+    local applies = grantedAt <= now or now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
     whole = whole + permits
-    return true, whole > band.capacity and band.capacity or whole, since, 0, 0
+    return applies, whole > band.capacity and band.capacity or whole, since, 0, 0
   end,
 
   expiresAt = function(band, whole, since)

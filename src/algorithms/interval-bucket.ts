@@ -20,10 +20,11 @@ export const intervalBucket: CellAlgorithm = {
     put(out.next, left, since, 0, 0)
   },
 
-  refund(cells, start, band, permits, now, _grantedAt, next) {
+  /** A place in the middle of the line stays empty: filling it would let too many in with those behind. */
+  refund(cells, start, band, permits, now, grantedAt, next) {
     const { whole, since } = levelAt(cells, start, band, now)
     put(next, Math.min(band.capacity, whole + permits), since, 0, 0)
-    return true
+    return grantedAt <= now || now + ticksUntil(whole, since, 0, band, now) <= grantedAt
   },
 
   expiresAt(cells, start, band) {

@@ -19,11 +19,13 @@ return {
     return retryAfter, delay, whole > 0 and whole or 0, resetAt, changes, whole, fraction, now, band.window
   end,
 
-  refund = function(band, permits, now, _, written, part, at, window)
+  -- A place in the middle of the line stays empty: filling it would let two in where one was to come.
+  refund = function(band, permits, now, grantedAt, written, part, at, window)
     local whole, fraction = levelAt(band, now, written, part, at, window)
+    local applies = grantedAt <= now or now + ticksUntil(whole, fraction, 0, band) <= grantedAt
     whole = whole + permits
-    if whole >= band.capacity then return true, band.capacity, 0, now, band.window end
-    return true, whole, fraction, now, band.window
+    if whole >= band.capacity then whole, fraction = band.capacity, 0 end
+    return applies, whole, fraction, now, band.window
   end,
 
   expiresAt = function(band, whole, fraction, at, window)

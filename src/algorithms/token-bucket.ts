@@ -25,12 +25,14 @@ export const tokenBucket: CellAlgorithm = {
     put(next, left, fraction, now, band.windowTicks)
   },
 
-  refund(cells, start, band, permits, now, _grantedAt, next) {
+  /** A place in the middle of the line stays empty: filling it would let two in where one was to come. */
+  refund(cells, start, band, permits, now, grantedAt, next) {
     putLevel(next, cells, start, band, now)
+    const lastInLine = now + ticksUntil(next[0] as number, next[1] as number, 0, band)
     const whole = (next[0] as number) + permits
     const isFull = whole >= band.capacity
     put(next, isFull ? band.capacity : whole, isFull ? 0 : (next[1] as number), now, band.windowTicks)
-    return true
+    return grantedAt <= now || lastInLine <= grantedAt
   },
 
   expiresAt(cells, start, band) {

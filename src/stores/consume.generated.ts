@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '7b35081be009cc1bf77348b2c33ade7ab1efcbe8'
+export const consumeSha = '95ec852329ad99958879bf79e7fce9b339828571'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE = 0, 1, 2, 3, 4
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -116,11 +116,12 @@ local resetAt = now + ticksUntil(whole, fraction, capacity, band)
 local changes = charged or (written and now < at)
 return retryAfter, delay, whole > 0 and whole or 0, resetAt, changes, whole, fraction, now, band.window
 end,
-refund = function(band, permits, now, _, written, part, at, window)
+refund = function(band, permits, now, grantedAt, written, part, at, window)
 local whole, fraction = levelAt(band, now, written, part, at, window)
+local applies = grantedAt <= now or now + ticksUntil(whole, fraction, 0, band) <= grantedAt
 whole = whole + permits
-if whole >= band.capacity then return true, band.capacity, 0, now, band.window end
-return true, whole, fraction, now, band.window
+if whole >= band.capacity then whole, fraction = band.capacity, 0 end
+return applies, whole, fraction, now, band.window
 end,
 expiresAt = function(band, whole, fraction, at, window)
 if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
@@ -156,10 +157,11 @@ local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
 local changes = charged or (written and now < writtenSince)
 return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, 0, 0
 end,
-refund = function(band, permits, now, _, written, writtenSince)
+refund = function(band, permits, now, grantedAt, written, writtenSince)
 local whole, since = levelAt(band, now, written, writtenSince)
+local applies = grantedAt <= now or now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
 whole = whole + permits
-return true, whole > band.capacity and band.capacity or whole, since, 0, 0
+return applies, whole > band.capacity and band.capacity or whole, since, 0, 0
 end,
 expiresAt = function(band, whole, since)
 return since + ticksUntilTurn(whole, since, band.capacity, band, since)

@@ -31,9 +31,11 @@ export function tokenModel(from?: Written): Model {
       return answerAt(now + larger(0n, divideUp(permits * window - units, refill)), now, patience)
     },
     charge: (band, permits, now) => write(units - permits * sizes(band).window, band, now),
-    refund(band, permits, now) {
+    /** The permits come back unless somebody waits behind them. */
+    refund(band, permits, now, grantedAt) {
       if (written === undefined) return
-      const { capacity, window } = sizes(band)
+      const { capacity, refill, window } = sizes(band)
+      if (grantedAt > now && units + (grantedAt - now) * refill < 0n) return
       write(smaller(units + permits * window, capacity * window), band, now)
     },
     remaining: (band) => larger(0n, divideDown(units, sizes(band).window)),
@@ -116,8 +118,8 @@ export function intervalModel(from?: { tokens: bigint; start: bigint }): Model {
       tokens -= permits
       written = { tokens, start }
     },
-    refund(band, permits) {
-      if (written === undefined) return
+    refund(band, permits, now, grantedAt) {
+      if (written === undefined || (grantedAt > now && instantOf(0n, band, now) > grantedAt)) return
       tokens = smaller(sizes(band).capacity, tokens + permits)
       written = { tokens, start }
     },
