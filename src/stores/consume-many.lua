@@ -30,17 +30,28 @@ local function open(key, band)
       openHeld()
     else
       local kind = string.byte(value)
-      kinds[key] = kind ~= band.kind and kind <= kindsOfBuckets and kind or noBucket
+      kinds[key] = kind and kind ~= band.kind and kind <= kindsOfBuckets and kind or noBucket
     end
   end
   if kinds[key] == noBucket then return noBucket end
   -- What another algorithm has left behind means nothing to this one.
   if kinds[key] ~= band.kind then firsts[key], lotsOf[key] = nil, nil end
+  local lots = lotsOf[key]
+  if lots then
+    firsts[key], seconds[key], thirds[key], fourths[key] =
+      held.dropEnded(lots, band, now, firsts[key], seconds[key], thirds[key], fourths[key])
+    if held.heldIn(lots) == 0 then lotsOf[key] = nil end
+  end
+end
+
+local function willWrite(key, band)
+  if not changed[key] then changedKeys[#changedKeys + 1] = key end
+  changed[key] = band
 end
 
 local function commit(key, band, first, second, third, fourth, fifth)
-  if not changed[key] then changedKeys[#changedKeys + 1] = key end
-  changed[key], kinds[key] = band, band.kind
+  willWrite(key, band)
+  kinds[key] = band.kind
   if band.algorithm.apply then
     firsts[key] = band.algorithm.apply(firsts[key], first, second, third, fourth, fifth)
   else
@@ -164,6 +175,15 @@ local function refund(count)
   say(1)
 end
 
+local function reset(count)
+  for i = 1, count do
+    local key = keys[i]
+    kinds[key], firsts[key], lotsOf[key] = 0, nil, nil
+    willWrite(key, claimed[i])
+  end
+  say(1)
+end
+
 -- Takes as many permits as there are: no more than wanted, no fewer than needed.
 local function lease(count, wanted)
   openHeld()
@@ -173,18 +193,19 @@ local function lease(count, wanted)
     if remaining < amount then amount = remaining end
   end
   if amount < permitsOf[1] then amount = permitsOf[1] end
-  local granted, ending = true, held.leaseEnd(now)
+  local granted, ending = true, never
   for i = 1, count do
     permitsOf[i] = amount
     granted = stepInto(i) and granted
+    ending = math.min(ending, claimed[i].algorithm.isWindow and resets[i] or held.leaseEnd(now))
   end
   say(granted and 1 or 0)
   for i = 1, count do
     if not granted then leave(i, false)
     else
       write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
-      if claimed[i].algorithm.isWindow then ending = math.min(ending, resets[i])
-      else lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, now) end
+      -- What a window has counted ends with it.
+      if not claimed[i].algorithm.isWindow then lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, ending) end
     end
   end
   sayBands(count)
@@ -194,13 +215,17 @@ local function lease(count, wanted)
   end
 end
 
--- Permits of a lease that are held no longer.
+-- Permits of a lease that are held no longer: spent, or below 0 given back.
 local function settle(count)
   for i = 1, count do
-    local key, lots = keys[i], lotsOf[keys[i]]
+    local key, band, permits, ending = keys[i], claimed[i], permitsOf[i], instants[i]
+    local lots, first, second, third, fourth = lotsOf[key], firsts[key], seconds[key], thirds[key], fourths[key]
     if lots then
-      commit(key, claimed[i], held.release(lots, claimed[i], permitsOf[i], instants[i], now,
-        oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
+      commit(key, band, held.release(lots, band, permits, ending, now, first, second, third, fourth))
+    elseif first and permits < 0 and band.algorithm.isWindow then
+      local applies
+      applies, first, second, third, fourth = band.algorithm.refund(band, -permits, now, ending - 1, first, second, third, fourth)
+      if applies then commit(key, band, first, second, third, fourth) end
     end
   end
   say(1)
@@ -275,7 +300,9 @@ return {
   decide = function(what)
     local demands, count, problem = 1, nil, nil
     if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
-    if problem then
+    -- Forgetting what is not a bucket is a way to be rid of it.
+    if what == RESET then reset(count)
+    elseif problem then
       length = length + 1
       results[length] = problem
     elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
@@ -289,7 +316,8 @@ return {
     for _, key in ipairs(changedKeys) do
       local band, name, lots = changed[key], KEYS[key], lotsOf[key]
       local first, second, third, fourth = firsts[key], seconds[key], thirds[key], fourths[key]
-      if band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
+      if not first then call('DEL', name)
+      elseif band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
       elseif lots and lots.heldEarlier + lots.heldLater > 0 then
         writeHeld(name, band, lots, first, second, third, fourth)
       else writeCells(name, band, first, second, third, fourth) end

@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '95ec852329ad99958879bf79e7fce9b339828571'
+export const consumeSha = '7eadab56c9ca76bdf8af21c666b8d19c781cf5f3'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE = 0, 1, 2, 3, 4
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -711,9 +711,7 @@ local function openHeld()
 if not held then
 held = (function()
 local leaseTicks = 1000000
-local function leaseEnd(now)
-return (floor(now / leaseTicks) + 2) * leaseTicks
-end
+local longest = 4 * leaseTicks
 local function heldIn(lots)
 return lots.heldEarlier + lots.heldLater
 end
@@ -724,50 +722,69 @@ local function advance(lots, band, tick, first, second, third, fourth)
 local _, _, _, _, _, one, two, three, four = band.algorithm.step(reduced(lots, band), 0, tick, 0, first, second, third, fourth)
 return one, two, three, four
 end
-local function dropEnded(lots, band, now, first, second, third, fourth)
-if lots.heldEarlier > 0 and lots.earlier <= now then
-first, second, third, fourth = advance(lots, band, lots.earlier, first, second, third, fourth)
-lots.heldEarlier = 0
+local function dropEarliest(lots, band, first, second, third, fourth)
+local ending = lots.heldEarlier > 0 and lots.earlier or lots.later
+first, second, third, fourth = advance(lots, band, ending, first, second, third, fourth)
+if lots.heldEarlier > 0 then lots.heldEarlier = 0 else lots.heldLater = 0 end
+return ending, first, second, third, fourth
 end
-if lots.heldLater > 0 and lots.later <= now then
-first, second, third, fourth = advance(lots, band, lots.later, first, second, third, fourth)
-lots.heldLater = 0
-end
-return first, second, third, fourth
+local function waitForRoom(lots, band, permits, now, patience, first, second, third, fourth)
+local left = { earlier = lots.earlier, heldEarlier = lots.heldEarlier, later = lots.later, heldLater = lots.heldLater }
+local tick
+repeat
+tick, first, second, third, fourth = dropEarliest(left, band, first, second, third, fourth)
+until permits <= band.capacity - heldIn(left)
+return tick - now + band.algorithm.step(reduced(left, band), permits, tick, patience, first, second, third, fourth)
 end
 return {
-leaseEnd = leaseEnd,
-dropEnded = dropEnded,
-step = function(lots, band, permits, now, patience, first, second, third, fourth)
-first, second, third, fourth = dropEnded(lots, band, now, first, second, third, fourth)
-local narrower = reduced(lots, band)
-if permits <= narrower.capacity or permits > band.capacity then
-return band.algorithm.step(narrower, permits, now, patience, first, second, third, fourth)
+heldIn = heldIn,
+leaseEnd = function(now)
+return (floor(now / leaseTicks) + 2) * leaseTicks
+end,
+dropEnded = function(lots, band, now, first, second, third, fourth)
+if lots.earlier > now + longest then lots.earlier = now + longest end
+if lots.later > now + longest then lots.later = now + longest end
+while lots.heldEarlier > 0 and lots.earlier <= now or lots.heldEarlier == 0 and lots.heldLater > 0 and lots.later <= now do
+local _
+_, first, second, third, fourth = dropEarliest(lots, band, first, second, third, fourth)
 end
-local _, _, remaining, resetAt, moves, one, two, three, four =
-band.algorithm.step(narrower, 0, now, 0, first, second, third, fourth)
-return lots.later - now, 0, remaining, resetAt, moves, one, two, three, four
+return first, second, third, fourth
+end,
+step = function(lots, band, permits, now, patience, first, second, third, fourth)
+local narrower = reduced(lots, band)
+local isWide = permits > narrower.capacity and permits <= band.capacity
+local retryAfter, delay, remaining, _, changes, one, two, three, four =
+band.algorithm.step(narrower, isWide and 0 or permits, now, isWide and 0 or patience, first, second, third, fourth)
+if isWide then retryAfter = waitForRoom(lots, band, permits, now, patience, first, second, third, fourth) end
+return retryAfter, delay, remaining, band.algorithm.expiresAt(band, one, two, three, four), changes, one, two, three, four
 end,
 refund = function(lots, band, permits, now, grantedAt, first, second, third, fourth)
-return band.algorithm.refund(reduced(lots, band), permits, now, grantedAt,
-dropEnded(lots, band, now, first, second, third, fourth))
+return band.algorithm.refund(reduced(lots, band), permits, now, grantedAt, first, second, third, fourth)
 end,
-hold = function(lots, permits, now)
-local ending = leaseEnd(now)
+hold = function(lots, permits, ending)
 if not lots then return { earlier = ending, heldEarlier = 0, later = ending, heldLater = permits } end
+if ending == lots.later then lots.heldLater = lots.heldLater + permits
+elseif ending == lots.earlier then lots.heldEarlier = lots.heldEarlier + permits
+else
+lots.heldLater, lots.heldEarlier = heldIn(lots), 0
 if ending > lots.later then
-lots.earlier, lots.heldEarlier = lots.later, lots.heldLater
-lots.later, lots.heldLater = ending, 0
+lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = lots.later, lots.heldLater, ending, permits
+else lots.earlier, lots.heldEarlier = ending, permits end
 end
-lots.heldLater = lots.heldLater + permits
 return lots
 end,
 release = function(lots, band, permits, ending, now, first, second, third, fourth)
-first, second, third, fourth = dropEnded(lots, band, now, first, second, third, fourth)
 first, second, third, fourth = advance(lots, band, now, first, second, third, fourth)
-if lots.later == ending then lots.heldLater = math.max(0, lots.heldLater - permits)
-elseif lots.earlier == ending then lots.heldEarlier = math.max(0, lots.heldEarlier - permits) end
-return first, second, third, fourth
+local amount = 0
+if lots.later == ending then
+amount = math.min(math.abs(permits), lots.heldLater)
+lots.heldLater = lots.heldLater - amount
+elseif lots.earlier == ending then
+amount = math.min(math.abs(permits), lots.heldEarlier)
+lots.heldEarlier = lots.heldEarlier - amount
+end
+if permits > 0 or amount == 0 then return first, second, third, fourth end
+return select(2, band.algorithm.refund(reduced(lots, band), amount, now, now, first, second, third, fourth))
 end,
 roomAgainAt = function(lots, band)
 local held = heldIn(lots)
@@ -795,15 +812,25 @@ lotsOf[key] = lots
 openHeld()
 else
 local kind = string.byte(value)
-kinds[key] = kind ~= band.kind and kind <= kindsOfBuckets and kind or noBucket
+kinds[key] = kind and kind ~= band.kind and kind <= kindsOfBuckets and kind or noBucket
 end
 end
 if kinds[key] == noBucket then return noBucket end
 if kinds[key] ~= band.kind then firsts[key], lotsOf[key] = nil, nil end
+local lots = lotsOf[key]
+if lots then
+firsts[key], seconds[key], thirds[key], fourths[key] =
+held.dropEnded(lots, band, now, firsts[key], seconds[key], thirds[key], fourths[key])
+if held.heldIn(lots) == 0 then lotsOf[key] = nil end
+end
+end
+local function willWrite(key, band)
+if not changed[key] then changedKeys[#changedKeys + 1] = key end
+changed[key] = band
 end
 local function commit(key, band, first, second, third, fourth, fifth)
-if not changed[key] then changedKeys[#changedKeys + 1] = key end
-changed[key], kinds[key] = band, band.kind
+willWrite(key, band)
+kinds[key] = band.kind
 if band.algorithm.apply then
 firsts[key] = band.algorithm.apply(firsts[key], first, second, third, fourth, fifth)
 else
@@ -910,6 +937,14 @@ end
 end
 say(1)
 end
+local function reset(count)
+for i = 1, count do
+local key = keys[i]
+kinds[key], firsts[key], lotsOf[key] = 0, nil, nil
+willWrite(key, claimed[i])
+end
+say(1)
+end
 local function lease(count, wanted)
 openHeld()
 local amount = wanted
@@ -918,18 +953,18 @@ local _, _, remaining = step(i, 0, 0)
 if remaining < amount then amount = remaining end
 end
 if amount < permitsOf[1] then amount = permitsOf[1] end
-local granted, ending = true, held.leaseEnd(now)
+local granted, ending = true, never
 for i = 1, count do
 permitsOf[i] = amount
 granted = stepInto(i) and granted
+ending = math.min(ending, claimed[i].algorithm.isWindow and resets[i] or held.leaseEnd(now))
 end
 say(granted and 1 or 0)
 for i = 1, count do
 if not granted then leave(i, false)
 else
 write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
-if claimed[i].algorithm.isWindow then ending = math.min(ending, resets[i])
-else lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, now) end
+if not claimed[i].algorithm.isWindow then lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, ending) end
 end
 end
 sayBands(count)
@@ -940,10 +975,14 @@ end
 end
 local function settle(count)
 for i = 1, count do
-local key, lots = keys[i], lotsOf[keys[i]]
+local key, band, permits, ending = keys[i], claimed[i], permitsOf[i], instants[i]
+local lots, first, second, third, fourth = lotsOf[key], firsts[key], seconds[key], thirds[key], fourths[key]
 if lots then
-commit(key, claimed[i], held.release(lots, claimed[i], permitsOf[i], instants[i], now,
-oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
+commit(key, band, held.release(lots, band, permits, ending, now, first, second, third, fourth))
+elseif first and permits < 0 and band.algorithm.isWindow then
+local applies
+applies, first, second, third, fourth = band.algorithm.refund(band, -permits, now, ending - 1, first, second, third, fourth)
+if applies then commit(key, band, first, second, third, fourth) end
 end
 end
 say(1)
@@ -1008,7 +1047,8 @@ return {
 decide = function(what)
 local demands, count, problem = 1, nil, nil
 if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
-if problem then
+if what == RESET then reset(count)
+elseif problem then
 length = length + 1
 results[length] = problem
 elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
@@ -1021,7 +1061,8 @@ writeAll = function()
 for _, key in ipairs(changedKeys) do
 local band, name, lots = changed[key], KEYS[key], lotsOf[key]
 local first, second, third, fourth = firsts[key], seconds[key], thirds[key], fourths[key]
-if band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
+if not first then call('DEL', name)
+elseif band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
 elseif lots and lots.heldEarlier + lots.heldLater > 0 then
 writeHeld(name, band, lots, first, second, third, fourth)
 else writeCells(name, band, first, second, third, fourth) end

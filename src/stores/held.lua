@@ -1,13 +1,13 @@
 -- Permits that processes have leased and may still spend. They were charged, and count against the capacity for as long as
 -- they are held: level + held never passes it, so that what is held and what refills meanwhile cannot be spent together.
 --
--- Leases end at whole seconds and last for one to two of them, so that a bucket has at most two lots:
--- lots.earlier, lots.heldEarlier and lots.later, lots.heldLater are when a lot ends and the permits in it.
+-- Leases end at whole seconds and last for one to two of them, or until a window of the same rule ends, if that is sooner;
+-- so a bucket has two lots at most: lots.earlier, lots.heldEarlier and lots.later, lots.heldLater are when a lot ends and
+-- the permits in it.
 local leaseTicks = 1000000
-
-local function leaseEnd(now)
-  return (floor(now / leaseTicks) + 2) * leaseTicks
-end
+-- A lot that ends later than this was written before time stepped back. Twice as long as a lease lasts, so that nobody who
+-- has one of before settles it when another ends at the same tick.
+local longest = 4 * leaseTicks
 
 local function heldIn(lots)
   return lots.heldEarlier + lots.heldLater
@@ -24,59 +24,87 @@ local function advance(lots, band, tick, first, second, third, fourth)
   return one, two, three, four
 end
 
--- The bucket after lots that have ended gave their room back, each at its instant.
-local function dropEnded(lots, band, now, first, second, third, fourth)
-  if lots.heldEarlier > 0 and lots.earlier <= now then
-    first, second, third, fourth = advance(lots, band, lots.earlier, first, second, third, fourth)
-    lots.heldEarlier = 0
-  end
-  if lots.heldLater > 0 and lots.later <= now then
-    first, second, third, fourth = advance(lots, band, lots.later, first, second, third, fourth)
-    lots.heldLater = 0
-  end
-  return first, second, third, fourth
+-- The bucket at the end of its earliest lot, without it, and when that was.
+local function dropEarliest(lots, band, first, second, third, fourth)
+  local ending = lots.heldEarlier > 0 and lots.earlier or lots.later
+  first, second, third, fourth = advance(lots, band, ending, first, second, third, fourth)
+  if lots.heldEarlier > 0 then lots.heldEarlier = 0 else lots.heldLater = 0 end
+  return ending, first, second, third, fourth
+end
+
+-- How long until permits can be had that there is no room for beside what is held: it gives way lot by lot.
+local function waitForRoom(lots, band, permits, now, patience, first, second, third, fourth)
+  local left = { earlier = lots.earlier, heldEarlier = lots.heldEarlier, later = lots.later, heldLater = lots.heldLater }
+  local tick
+  repeat
+    tick, first, second, third, fourth = dropEarliest(left, band, first, second, third, fourth)
+  until permits <= band.capacity - heldIn(left)
+  return tick - now + band.algorithm.step(reduced(left, band), permits, tick, patience, first, second, third, fourth)
 end
 
 return {
-  leaseEnd = leaseEnd,
-  dropEnded = dropEnded,
+  heldIn = heldIn,
+
+  -- When a lease of now ends, if no window does so sooner.
+  leaseEnd = function(now)
+    return (floor(now / leaseTicks) + 2) * leaseTicks
+  end,
+
+  -- The bucket after lots that have ended gave their room back, each at its instant. Changes the lots, so it is done once
+  -- with what was read, before anything else.
+  dropEnded = function(lots, band, now, first, second, third, fourth)
+    if lots.earlier > now + longest then lots.earlier = now + longest end
+    if lots.later > now + longest then lots.later = now + longest end
+    while lots.heldEarlier > 0 and lots.earlier <= now or lots.heldEarlier == 0 and lots.heldLater > 0 and lots.later <= now do
+      local _
+      _, first, second, third, fourth = dropEarliest(lots, band, first, second, third, fourth)
+    end
+    return first, second, third, fourth
+  end,
 
   step = function(lots, band, permits, now, patience, first, second, third, fourth)
-    first, second, third, fourth = dropEnded(lots, band, now, first, second, third, fourth)
     local narrower = reduced(lots, band)
-    if permits <= narrower.capacity or permits > band.capacity then
-      return band.algorithm.step(narrower, permits, now, patience, first, second, third, fourth)
-    end
-    -- More than there is room for beside what is held: possible when that ends, at the latest.
-    local _, _, remaining, resetAt, moves, one, two, three, four =
-      band.algorithm.step(narrower, 0, now, 0, first, second, third, fourth)
-    return lots.later - now, 0, remaining, resetAt, moves, one, two, three, four
+    local isWide = permits > narrower.capacity and permits <= band.capacity
+    local retryAfter, delay, remaining, _, changes, one, two, three, four =
+      band.algorithm.step(narrower, isWide and 0 or permits, now, isWide and 0 or patience, first, second, third, fourth)
+    if isWide then retryAfter = waitForRoom(lots, band, permits, now, patience, first, second, third, fourth) end
+    -- Full is what it is without leases: what is held counts as spent.
+    return retryAfter, delay, remaining, band.algorithm.expiresAt(band, one, two, three, four), changes, one, two, three, four
   end,
 
   refund = function(lots, band, permits, now, grantedAt, first, second, third, fourth)
-    return band.algorithm.refund(reduced(lots, band), permits, now, grantedAt,
-      dropEnded(lots, band, now, first, second, third, fourth))
+    return band.algorithm.refund(reduced(lots, band), permits, now, grantedAt, first, second, third, fourth)
   end,
 
-  -- The lots once so many permits more are held.
-  hold = function(lots, permits, now)
-    local ending = leaseEnd(now)
+  -- The lots once so many permits more are held until `ending`.
+  hold = function(lots, permits, ending)
     if not lots then return { earlier = ending, heldEarlier = 0, later = ending, heldLater = permits } end
-    if ending > lots.later then
-      lots.earlier, lots.heldEarlier = lots.later, lots.heldLater
-      lots.later, lots.heldLater = ending, 0
+    if ending == lots.later then lots.heldLater = lots.heldLater + permits
+    elseif ending == lots.earlier then lots.heldEarlier = lots.heldEarlier + permits
+    else
+      -- A third lot, if time has stepped back or the rule was edited: one that ends later than it need is no harm.
+      lots.heldLater, lots.heldEarlier = heldIn(lots), 0
+      if ending > lots.later then
+        lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = lots.later, lots.heldLater, ending, permits
+      else lots.earlier, lots.heldEarlier = ending, permits end
     end
-    lots.heldLater = lots.heldLater + permits
     return lots
   end,
 
-  -- The bucket once permits of the lot that ends at `ending` are held no longer.
+  -- The bucket once permits of the lot that ends at `ending` are held no longer. Below 0, they were not spent and come
+  -- back; but not after the lot has ended, when its room may have been refilled.
   release = function(lots, band, permits, ending, now, first, second, third, fourth)
-    first, second, third, fourth = dropEnded(lots, band, now, first, second, third, fourth)
     first, second, third, fourth = advance(lots, band, now, first, second, third, fourth)
-    if lots.later == ending then lots.heldLater = math.max(0, lots.heldLater - permits)
-    elseif lots.earlier == ending then lots.heldEarlier = math.max(0, lots.heldEarlier - permits) end
-    return first, second, third, fourth
+    local amount = 0
+    if lots.later == ending then
+      amount = math.min(math.abs(permits), lots.heldLater)
+      lots.heldLater = lots.heldLater - amount
+    elseif lots.earlier == ending then
+      amount = math.min(math.abs(permits), lots.heldEarlier)
+      lots.heldEarlier = lots.heldEarlier - amount
+    end
+    if permits > 0 or amount == 0 then return first, second, third, fourth end
+    return select(2, band.algorithm.refund(reduced(lots, band), amount, now, now, first, second, third, fourth))
   end,
 
   -- When all that is held could have been refilled, counting from the end of the last lease.
