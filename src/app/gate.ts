@@ -228,9 +228,12 @@ export class Gate implements FluxGate {
 
   #storeFailed(error: unknown): void {
     // What fails because it was closed is no news.
-    if (this.#storeState.down || this.#closed) return
-    this.#storeState = { down: true, sinceAt: this.#clock.now(), error }
-    this.#listeners.emit('degraded', { error })
+    if (this.#closed) return
+    const { down, sinceAt } = this.#storeState
+    // That it was not asked says less than what went wrong when it was.
+    if (down && error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_OPEN') return
+    this.#storeState = { down: true, sinceAt: down ? sinceAt : this.#clock.now(), error }
+    if (!down) this.#listeners.emit('degraded', { error })
   }
 
   #storeAnswered(): void {

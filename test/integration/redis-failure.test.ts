@@ -1,0 +1,190 @@
+/** It makes no difference in which way Redis fails: what a caller gets, what is told, and how it ends are the same. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createFluxGate } from '../../src/app/create-flux-gate.js'
+import type { FluxGate } from '../../src/app/gate.js'
+import type { OnStoreFailure } from '../../src/core/rule.js'
+import type { RuleSetInput } from '../../src/rules/input.js'
+import { eventually } from '../servers/eventually.js'
+import { freePort } from '../servers/free-port.js'
+import { type RedisOptions, type RedisServer, startRedis } from '../servers/redis-server.js'
+import { openConnection } from '../servers/resp.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
+import { startProxy, type TcpProxy } from '../servers/tcp-proxy.js'
+
+interface Scene {
+  readonly server: RedisServer
+  /** The gate reaches the server through it. */
+  readonly proxy: TcpProxy
+}
+
+interface Trouble {
+  readonly name: string
+  readonly options?: RedisOptions
+  /** What health gives as the cause. */
+  readonly cause: RegExp
+  /** The result ends it. */
+  begin(scene: Scene): Promise<() => Promise<void>>
+  /** Calls may have been sent and not answered; then nobody knows whether they have charged. */
+  readonly isSilent?: boolean
+}
+
+const timeoutMs = 400
+const openMs = 300
+
+const troubles: readonly Trouble[] = [
+  {
+    name: 'refuses connections',
+    cause: /there is no connection to Redis at 127.0.0.1:.* \(connect ECONNREFUSED/,
+    async begin({ proxy }) {
+      await proxy.refuse()
+      proxy.cut()
+      return () => proxy.accept()
+    },
+  },
+  {
+    name: 'hangs',
+    cause: /had not answered after 400 ms/,
+    isSilent: true,
+    async begin({ server }) {
+      server.pause()
+      return async () => server.resume()
+    },
+  },
+  {
+    name: 'is slower than the deadline',
+    cause: /had not answered after 400 ms/,
+    isSilent: true,
+    async begin({ proxy }) {
+      proxy.setDelay(300)
+      return async () => proxy.setDelay(0)
+    },
+  },
+  {
+    name: 'is loading',
+    cause: /LOADING/,
+    options: { config: ['loading-process-events-interval-bytes 1024', 'rdbcompression no'] },
+    async begin({ server }) {
+      // A debugging aid of the server: so many microseconds for each key that it reads from disk.
+      await server.call('CONFIG', 'SET', 'key-load-delay', 20_000)
+      for (let i = 0; i < 10; i++)
+        await server.call('MSET', ...Array.from({ length: 200 }, (_, n) => [`filler:${i}:${n}`, 'x'.repeat(50)]).flat())
+      await server.call('SAVE')
+      await server.call('CONFIG', 'REWRITE')
+      await server.kill()
+      const restarted = server.restart()
+      await eventually('it is loading', async () => String(await server.call('INFO')).includes('loading:1'))
+      return async () => {
+        await server.call('CONFIG', 'SET', 'key-load-delay', 0)
+        await restarted
+      }
+    },
+  },
+  {
+    name: 'has become a replica',
+    cause: /READONLY/,
+    async begin({ server }) {
+      await server.call('REPLICAOF', '127.0.0.1', await freePort())
+      return async () => void (await server.call('REPLICAOF', 'NO', 'ONE'))
+    },
+  },
+  {
+    name: 'has no memory left',
+    cause: /OOM/,
+    async begin({ server }) {
+      await server.call('CONFIG', 'SET', 'maxmemory', 1)
+      return async () => void (await server.call('CONFIG', 'SET', 'maxmemory', 0))
+    },
+  },
+  {
+    name: 'wants a password all of a sudden',
+    cause: /NOAUTH.*Give the password/,
+    async begin({ server }) {
+      const administrator = await openConnection(server.address)
+      await administrator.call('CONFIG', 'SET', 'requirepass', 's3cret')
+      await administrator.call('CLIENT', 'KILL', 'TYPE', 'normal')
+      return async () => {
+        await administrator.call('CONFIG', 'SET', 'requirepass', '')
+        administrator.close()
+      }
+    },
+  },
+]
+
+const ruleSet = (onStoreFailure: OnStoreFailure): RuleSetInput => ({
+  id: onStoreFailure,
+  rules: [{ id: 'rule', limitScope: 'GLOBAL', onStoreFailure, bands: [{ capacity: 10, window: '1h' }] }],
+})
+
+async function openGate({ port }: TcpProxy): Promise<FluxGate> {
+  const gate = await createFluxGate({
+    rules: (['LOCAL', 'ALLOW', 'DENY'] as const).map(ruleSet),
+    store: `redis://127.0.0.1:${port}`,
+    resilience: { timeoutMs, openMs },
+  })
+  onTestFinished(() => gate.close())
+  return gate
+}
+
+const ask = (gate: FluxGate, ruleSetId: OnStoreFailure) => gate.check({}, { ruleSetId })
+
+/** Gives nothing back while Redis fails; the error says whether it was asked. */
+const codeOfRefund = (gate: FluxGate): Promise<string> =>
+  gate.refund({}, { ruleSetId: 'ALLOW' }).then(
+    () => 'done',
+    (error: { code: string }) => error.code,
+  )
+
+describe('Redis that', () => {
+  it.each(troubles)('$name: every rule does what it says, all is told once, and it ends by itself', async (trouble) => {
+    const server = await stopAfterTest(startRedis(trouble.options))
+    const proxy = await stopAfterTest(startProxy(server.port))
+    const gate = await openGate(proxy)
+    const events: string[] = []
+    gate.on('degraded', () => events.push('degraded'))
+    gate.on('recovered', () => events.push('recovered'))
+    expect(await ask(gate, 'LOCAL')).toMatchObject({ degraded: false, remaining: 9 })
+    expect(await ask(gate, 'LOCAL')).toMatchObject({ degraded: false, remaining: 8 })
+    expect(await gate.check({}, { ruleSetId: 'ALLOW', permits: 5 })).toMatchObject({ degraded: false, remaining: 5 })
+
+    const end = await trouble.begin({ server, proxy })
+    const begunAt = Date.now()
+    const [local, allow, deny] = await Promise.all([ask(gate, 'LOCAL'), ask(gate, 'ALLOW'), ask(gate, 'DENY')])
+    expect(local).toMatchObject({ allowed: true, reason: 'ALLOWED', degraded: true, limit: 10, remaining: 9 })
+    expect(allow).toMatchObject({ allowed: true, reason: 'STORE_FAILURE', degraded: true, remaining: -1 })
+    expect(deny).toMatchObject({ allowed: false, reason: 'STORE_FAILURE', degraded: true, retryAfterMs: 1_000 })
+    const more = await Promise.all(Array.from({ length: 12 }, () => ask(gate, 'LOCAL')))
+    expect(more.filter(({ allowed }) => allowed)).toHaveLength(9)
+    expect(more.at(-1)).toMatchObject({ allowed: false, reason: 'LIMITED', degraded: true, remaining: 0 })
+
+    const { status, store } = await gate.health()
+    expect({ status, store: store.status }).toEqual({ status: 'DEGRADED', store: 'DOWN' })
+    // Two clocks are compared, of which one has been running since the process started.
+    expect(store.sinceAt).toBeGreaterThan(begunAt - 1_000)
+    const known = await eventually('the cause is known', async () => {
+      await ask(gate, 'DENY')
+      const { store } = await gate.health()
+      return trouble.cause.test(store.error ?? '') && store
+    })
+    expect(known).toMatchObject({ status: 'DOWN', sinceAt: store.sinceAt })
+
+    // Tried once when its time has come, and left alone again.
+    const tried = await eventually('it is tried again', async () => {
+      const code = await codeOfRefund(gate)
+      return code !== 'FLUXGATE_STORE_OPEN' && code
+    })
+    expect(tried).toMatch(/^FLUXGATE_STORE_(FAILED|TIMEOUT|MISCONFIGURED)$/)
+    expect(await codeOfRefund(gate)).toBe('FLUXGATE_STORE_OPEN')
+    expect(events).toEqual(['degraded'])
+
+    await end()
+    const first = await eventually('it is asked again', async () => {
+      const decision = await ask(gate, 'LOCAL')
+      return !decision.degraded && decision
+    })
+    if (trouble.isSilent) expect(first.remaining).toBeLessThanOrEqual(7)
+    else expect(first).toMatchObject({ allowed: true, remaining: 7 })
+    expect(await ask(gate, 'DENY')).toMatchObject({ allowed: true, degraded: false })
+    expect(events).toEqual(['degraded', 'recovered'])
+    expect(await gate.health()).toMatchObject({ status: 'UP', store: { status: 'UP', error: null } })
+  })
+})
