@@ -1,9 +1,12 @@
 import type { RedisConnection } from './connection.js'
 import { isNoScript } from './connection-errors.js'
 
+/** Who has found out so often sends the text whatever others do, so that it comes to an end. */
+const mostAttempts = 3
+
 /**
  * A script that servers know by its digest. One that has forgotten it, after a restart or a flush, is sent the text once,
- * with the first call that finds out; calls that find out meanwhile wait for that one and then go by the digest again.
+ * with the first call that finds out. All others wait for that one and then go by the digest again, in their order.
  */
 export class Script {
   readonly #text: string
@@ -25,19 +28,15 @@ export class Script {
   ): Promise<unknown> {
     const send = (command: string, script: string): Promise<unknown> =>
       connection.call(keys[0] as string, [command, script, String(keys.length), ...keys, ...args])
-    try {
-      return await send('EVALSHA', this.#sha)
-    } catch (error) {
-      if (!isNoScript(error)) throw error
-    }
-    const teaching = this.#teaching.get(route)
-    if (teaching === undefined) return this.#teach(route, send)
-    await teaching.catch(() => {})
-    try {
-      return await send('EVALSHA', this.#sha)
-    } catch (error) {
-      if (!isNoScript(error)) throw error
-      return this.#teach(route, send)
+    for (let attempt = 1; ; attempt++) {
+      const teaching = this.#teaching.get(route)
+      if (teaching !== undefined) await teaching.catch(() => {})
+      try {
+        return await send('EVALSHA', this.#sha)
+      } catch (error) {
+        if (!isNoScript(error)) throw error
+      }
+      if (attempt === mostAttempts || !this.#teaching.has(route)) return this.#teach(route, send)
     }
   }
 

@@ -1,7 +1,7 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '7eadab56c9ca76bdf8af21c666b8d19c781cf5f3'
+export const consumeSha = '5753f4313724c8b3c891b4ed2e8cf29e3935490d'
 
-export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE = 0, 1, 2, 3, 4
+export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, never = math.floor, math.ceil, math.huge
 local kindsOfBuckets, noBucket = 6, 'holds something that is not a bucket'

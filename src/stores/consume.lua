@@ -8,7 +8,7 @@
 --            per decision: what (below), whether no other decision names any of its keys, and none is a log;
 --              PLAIN, a charge without shadows: bands
 --                per band: permits, patience, key, band
---              else: demands
+--              else (RESET forgets the buckets): demands
 --                per demand: permits, patience, whether it is a shadow (LEASE: permits wanted at most), bands
 --                  per band: key, band, an instant (REFUND: when granted, below 0: now; SETTLE: when the lease ends)
 -- Result   now; then per decision: 1 granted or done, 0 refused, or text: why this one could not be decided;
@@ -18,7 +18,7 @@
 --            LEASE that is granted: how many permits, and until when they may be spent
 --
 -- The whole text runs for every call, so that functions are made where they are needed, and not before.
-local PLAIN, CHARGE, PEEK, REFUND, LEASE = 0, 1, 2, 3, 4
+local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, never = math.floor, math.ceil, math.huge
 local kindsOfBuckets, noBucket = 6, 'holds something that is not a bucket'

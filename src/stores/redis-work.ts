@@ -21,9 +21,10 @@ export type Work =
   | { readonly what: 'REFUND'; readonly claims: readonly Refund[] }
   | { readonly what: 'LEASE'; readonly claims: readonly [LeaseRequest] }
   | { readonly what: 'SETTLE'; readonly claims: readonly Settlement[] }
+  | { readonly what: 'RESET'; readonly claims: readonly Pick<Refund, 'group' | 'key'>[] }
 
 const plain = 0
-const codes: Readonly<Record<Work['what'], number>> = { CHARGE: 1, PEEK: 2, REFUND: 3, LEASE: 4, SETTLE: 5 }
+const codes: Readonly<Record<Work['what'], number>> = { CHARGE: 1, PEEK: 2, REFUND: 3, LEASE: 4, SETTLE: 5, RESET: 6 }
 
 /** What one claim asks of its bands, in the order in which the script reads it. */
 type Terms = readonly [permits: number, patience: number, third: number]
@@ -37,6 +38,8 @@ function termsOf(work: Work, index: number): Terms {
     }
     case 'LEASE':
       return [work.claims[0].permits, 0, work.claims[0].wanted]
+    case 'RESET':
+      return [0, 0, 0]
     default:
       return [(work.claims[index] as Refund | Settlement).permits, 0, 0]
   }
@@ -168,7 +171,7 @@ export function decode(batch: readonly Work[], reply: unknown): (Answer | FluxGa
     if (typeof said === 'string' && !/^[01]$/.test(said))
       return new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${said}.`)
     const granted = Number(said) === 1
-    if (work.what === 'REFUND' || work.what === 'SETTLE') return { granted, now, bands: [] }
+    if (work.what === 'REFUND' || work.what === 'SETTLE' || work.what === 'RESET') return { granted, now, bands: [] }
     const bands: BandResult[] = []
     const count = bandCount(work.claims)
     for (let i = 0; i < count; i++) bands.push(bandResult(next(), next(), next(), next()))

@@ -30,7 +30,7 @@ export interface RedisBucketsOptions {
 
 /** Told how charges went, before those who asked for them are. */
 export interface ChargeObserver {
-  /** Also after a refund: either way the buckets are no longer what they were. */
+  /** Also after a refund or a reset: either way the buckets are no longer what they were. */
   granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void
   /** What the buckets look like, per band; the store's tick, and the tick of the clock here at which it was asked. */
   refused(demands: readonly Demand[], states: readonly BucketState[], now: number, askedAt: number): void
@@ -90,10 +90,7 @@ export class RedisBuckets implements LeasingStore {
   }
 
   async reset(group: BucketGroup, key: string): Promise<void> {
-    const keys = group.bands.map((_, band) => this.#keyOf(group, key, band))
-    await this.#connection.call(keys[0] as string, ['DEL', ...keys]).catch((error) => {
-      throw wrapRedisError(error, 'reset a bucket')
-    })
+    await this.ask({ what: 'RESET', claims: [{ group, key }] })
   }
 
   /** Decides nothing, to see whether the server would. */
@@ -157,7 +154,7 @@ export class RedisBuckets implements LeasingStore {
     }
     const { states, ...result } = answer
     if (states !== undefined) this.#observer?.refused(work.claims as readonly Demand[], states, answer.now, askedAt)
-    else if (work.what === 'CHARGE' || work.what === 'REFUND') this.#observer?.granted(work.claims)
+    else if (changesBuckets.has(work.what)) this.#observer?.granted(work.claims)
     resolve(result)
   }
 
@@ -170,6 +167,8 @@ export class RedisBuckets implements LeasingStore {
     return bucketKey(this.#prefix, key, suffixes[band] as string)
   }
 }
+
+const changesBuckets: ReadonlySet<Work['what']> = new Set(['CHARGE', 'REFUND', 'RESET'])
 
 function weightOf({ claims }: Work): number {
   let weight = 0
