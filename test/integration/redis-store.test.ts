@@ -3,13 +3,18 @@ import { afterAll, describe, it } from 'vitest'
 import { redisStore } from '../../src/app/redis-store.js'
 import { bucketStoreContract } from '../../src/testing/bucket-store-contract.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { randomSeed } from './buckets.js'
 
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())
 
-describe('redisStore', () =>
-  bucketStoreContract(it, (clock) => redisStore(client, { prefix: freshPrefix(), clock }), { histories: 100 }))
-describe('redisStore without known refusals', () =>
-  bucketStoreContract(it, (clock) => redisStore(client, { prefix: freshPrefix(), clock, knownRefusals: false }), {
-    histories: 100,
-  }))
+/** With the histories of the clients and of clusters, a whole run compares more than 100 000 steps with the models. */
+const options = { histories: 220, seed: randomSeed() }
+
+describe.each([true, false])('redisStore over ioredis, known refusals: %s', (knownRefusals) =>
+  bucketStoreContract(
+    it,
+    (clock) => redisStore(client, { prefix: freshPrefix(), clock, knownRefusals, timeoutMs: 20_000 }),
+    { ...options, seed: options.seed + (knownRefusals ? 0 : 1_000) },
+  ),
+)
