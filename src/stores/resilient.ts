@@ -1,4 +1,4 @@
-import type { BucketStore, ChargeResult, Demand } from '../core/bucket-store.js'
+import type { BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
 import { type Clock, schedule, systemClock } from '../core/clock.js'
 import { FluxGateError, isStoreTrouble, messageOf } from '../core/errors.js'
 import { refundsOf } from '../core/rate-limiter.js'
@@ -40,12 +40,22 @@ export function resilient(store: BucketStore, options: ResilientOptions = {}): B
     }
   }
 
-  /** Best effort: what is not taken back comes back with the next refill. */
+  /** What was charged for somebody who has been answered meanwhile. */
+  const unwanted: Refund[][] = []
   const giveBack = (demands: readonly Demand[], result: ChargeResult): void => {
     if (!result.granted) return
-    Promise.resolve()
-      .then(() => store.refund(refundsOf(demands, result)))
-      .catch(() => {})
+    if (unwanted.length === 0) setImmediate(giveAllBack)
+    unwanted.push(refundsOf(demands, result))
+  }
+  /**
+   * The last first, because a line shrinks only from its end. Best effort: what is not taken back comes back with the next
+   * refill.
+   */
+  const giveAllBack = (): void => {
+    for (const refunds of unwanted.splice(0).reverse())
+      Promise.resolve()
+        .then(() => store.refund(refunds))
+        .catch(() => {})
   }
 
   return {
