@@ -8,3 +8,6 @@ export const { createLimiter, createFluxGate, parseRuleSets, systemClock } = awa
 
 /** @type {typeof import('../src/core/rule-matcher.js')} */
 export const { compileRules } = await load('core/rule-matcher.js')
+
+/** @type {typeof import('../src/app/redis-store.js')} */
+export const { redisStore } = await load('app/redis-store.js')

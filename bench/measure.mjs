@@ -27,7 +27,16 @@
  * @property {number} warmUps rounds that do not count
  * @property {number} rounds
  * @property {number} memoryKeys
+ * @property {RedisEffort} redis
  * @property {(text: string) => void} progress
+ *
+ * @typedef {object} RedisEffort
+ * @property {number} keys
+ * @property {number} seconds a turn lasts
+ * @property {number} warmUps rounds that do not count
+ * @property {number} rounds
+ * @property {number} watchSeconds how long it is watched what is answered without Redis
+ * @property {number} memoryKeys
  */
 
 /** Said of a contender that does not do its work; the figures would mean nothing. */

@@ -10,8 +10,13 @@
  * @property {string} title
  * @property {string} note
  * @property {readonly { title: string, rows: readonly Row[], baseline: string }[]} tables
- * @property {{ title: string, rows: readonly { name: string, perKey: number, fillNs: number }[] }} [memory]
+ * @property {readonly FigureTable[]} [figures] tables of another kind
  * @property {readonly Ratio[]} ratios
+ *
+ * @typedef {object} FigureTable
+ * @property {string} title
+ * @property {readonly string[]} head
+ * @property {readonly (readonly string[])[]} lines
  *
  * @typedef {object} Ratio
  * @property {string} what
@@ -22,24 +27,26 @@
 import { median, quantile, timesAsFast } from './measure.mjs'
 
 /** One section: its tables. */
-export function sectionText(/** @type {Findings} */ { title, note, tables, memory }) {
+export function sectionText(/** @type {Findings} */ { title, note, tables, figures = [] }, measured = '') {
   const parts = [`## ${title}`, note]
+  if (measured !== '') parts.push(measured)
   for (const { title, rows, baseline } of tables) parts.push(`### ${title}`, speedTable(rows, baseline))
-  if (memory) parts.push(`### ${memory.title}`, memoryTable(memory.rows))
+  for (const { title, head, lines } of figures) parts.push(`### ${title}`, table(head, lines))
   return `${parts.join('\n\n')}\n`
 }
 
-/** What was demanded, and what came of it. */
-export function verdictText(/** @type {readonly Findings[]} */ findings) {
-  const rows = findings
-    .flatMap(({ ratios }) => ratios)
-    .map(({ what, measured, atLeast, atMost }) => {
-      const met = measured >= (atLeast ?? Number.NEGATIVE_INFINITY) && measured <= (atMost ?? Number.POSITIVE_INFINITY)
-      const demanded = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`
-      return [what, measured.toFixed(measured < 100 ? 2 : 0), demanded, met ? 'met' : 'not met']
-    })
-  if (rows.length === 0) return ''
-  return `## Demands\n\n${table(['what', 'measured', 'demanded', ''], rows)}\n`
+/** What was demanded, and what came of it: a line per demand, which names its section. */
+export function verdicts(/** @type {Findings} */ { title, ratios }) {
+  return ratios.map(({ what, measured, atLeast, atMost }) => {
+    const met = measured >= (atLeast ?? Number.NEGATIVE_INFINITY) && measured <= (atMost ?? Number.POSITIVE_INFINITY)
+    const demanded = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`
+    return [title, what, measured.toFixed(measured < 100 ? 2 : 0), demanded, met ? 'met' : 'not met']
+  })
+}
+
+export function verdictText(/** @type {readonly (readonly string[])[]} */ lines) {
+  if (lines.length === 0) return ''
+  return `## Demands\n\n${table(['section', 'what', 'measured', 'demanded', ''], lines, 2)}\n`
 }
 
 /** @type {(rows: readonly Row[], baseline: string) => string} */
@@ -58,24 +65,24 @@ function speedTable(rows, baseline) {
   return table(['contender', 'ops/s', 'ns/op', 'middle half', 'by the clock', `times as fast as ${baseline}`], lines)
 }
 
-/** @type {(rows: readonly { name: string, perKey: number, fillNs: number }[]) => string} */
-function memoryTable(rows) {
-  const lines = rows.map(({ name, perKey, fillNs }) => [name, perKey.toFixed(0), fillNs.toFixed(0)])
-  return table(['contender', 'bytes per key', 'ns to add one'], lines)
-}
-
 const whole = (/** @type {number} */ value) => Math.round(value).toLocaleString('en')
 
-/** The first column is text, the others are figures. */
-function table(/** @type {readonly string[]} */ head, /** @type {readonly (readonly string[])[]} */ rows) {
+/**
+ * The first columns are text, the others are figures.
+ *
+ * @param {readonly string[]} head
+ * @param {readonly (readonly string[])[]} rows
+ * @param {number} texts
+ */
+function table(head, rows, texts = 1) {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0), 3))
   const line = (/** @type {readonly string[]} */ row) => {
     const cells = row.map((cell, column) => {
       const width = widths[column] ?? 0
-      return column === 0 ? cell.padEnd(width) : cell.padStart(width)
+      return column < texts ? cell.padEnd(width) : cell.padStart(width)
     })
     return `| ${cells.join(' | ')} |`
   }
-  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
+  const rule = widths.map((width, column) => (column < texts ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
   return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n')
 }

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { withFindings } from '../bench/results-file.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const resultsFile = join(root, 'bench/RESULTS.md')
@@ -21,7 +22,7 @@ function run(args: readonly string[]): Promise<{ status: number; stdout: string;
 }
 
 beforeAll(async () => {
-  expect(await run(['scripts/bootstrap.mjs'])).toMatchObject({ status: 0 })
+  expect(await run(['scripts/bootstrap.mjs', 'redis'])).toMatchObject({ status: 0 })
 })
 
 describe('npm run bench', () => {
@@ -30,15 +31,34 @@ describe('npm run bench', () => {
     const { status, stdout, stderr } = await run(['--expose-gc', 'bench/run.mjs', '--quick'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     const titles = [...stdout.matchAll(/^## (.+)$/gm)].map((match) => match[1])
-    expect(titles).toEqual(['Single band', 'Rules', 'Matching', 'Memory', 'Algorithms', 'Demands'])
+    expect(titles).toEqual(['Single band', 'Rules', 'Matching', 'Memory', 'Algorithms', 'Redis', 'Demands'])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(9)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(17)
     expect(readResults()).toBe(before)
-  }, 60_000)
+  }, 180_000)
+
+  it('keeps what was measured before, when and where, of the sections that it is not asked for', () => {
+    const findings = (title: string, measured: number) => ({
+      title,
+      note: 'One key.',
+      tables: [],
+      figures: [{ title: 'Speed', head: ['contender', 'ops/s'], lines: [['FluxGate', String(measured)]] }],
+      ratios: [{ what: 'times as fast', measured, atLeast: 2 }],
+    })
+    const first = withFindings('', [findings('Memory', 1), findings('Redis', 1)], 'Measured on Monday.')
+    const second = withFindings(first, [findings('Memory', 3)], 'Measured on Tuesday.')
+    expect(second.match(/^Measured on .+$/gm)).toEqual(['Measured on Tuesday.', 'Measured on Monday.'])
+    expect(second.match(/^\| FluxGate .+$/gm)).toEqual(['| FluxGate  |     3 |', '| FluxGate  |     1 |'])
+    expect(second.match(/^\| .+ met \|$/gm)).toEqual([
+      '| Memory  | times as fast |     3.00 |      ≥ 2 |     met |',
+      '| Redis   | times as fast |     1.00 |      ≥ 2 | not met |',
+    ])
+    expect(withFindings(second, [], '')).toBe(second)
+  })
 
   it('refuses a section that does not exist and names those that do', async () => {
-    const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', '--only', 'nothing'])
+    const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'nothing'])
     expect(status).toBe(2)
-    expect(stderr).toContain('single-band, rules, matching, memory, algorithms')
+    expect(stderr).toContain('single-band, rules, matching, memory, algorithms, redis')
   })
 })

@@ -26,7 +26,13 @@ export async function memory({ memoryKeys, progress }) {
     title,
     note: 'Bytes alive after garbage collection (heapUsed + external), less what the keys alone take. rate-limiter-flexible prefixes each key, and that copy is in its figure.',
     tables: [],
-    memory: { title: `${memoryKeys.toLocaleString('en')} live keys, single band`, rows },
+    figures: [
+      {
+        title: `${memoryKeys.toLocaleString('en')} live keys, single band`,
+        head: ['contender', 'bytes per key', 'ns to add one'],
+        lines: rows.map(({ name, perKey, fillNs }) => [name, perKey.toFixed(0), fillNs.toFixed(0)]),
+      },
+    ],
     ratios: [
       { what: 'bytes per live key beyond the key string', measured: rows[0]?.perKey ?? Number.NaN, atMost: 150 },
     ],

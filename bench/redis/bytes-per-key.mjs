@@ -1,0 +1,53 @@
+// @ts-check
+/** What a key that was asked for takes in Redis, with its name and what Redis needs to find and to forget it. */
+import { addresses } from '../access.mjs'
+import { Broken } from '../measure.mjs'
+import { usedMemory } from './server.mjs'
+
+const sample = 100
+const concurrency = 512
+
+/**
+ * @param {import('./server.mjs').RedisServer} server
+ * @param {readonly import('./closed-loop.mjs').Asker[]} askers
+ * @param {import('../measure.mjs').Effort} effort
+ * @returns {Promise<import('../report.mjs').FigureTable>}
+ */
+export async function bytesPerKey(server, askers, { redis: { memoryKeys }, progress }) {
+  const keys = addresses(memoryKeys)
+  const lines = []
+  for (const asker of askers) {
+    progress(`Redis, bytes per key: ${asker.name}`)
+    await server.call('FLUSHALL', 'SYNC')
+    await askForAll(asker, keys.slice(0, 1))
+    await server.call('FLUSHALL', 'SYNC')
+    const before = await usedMemory(server)
+    await askForAll(asker, keys)
+    const all = (await usedMemory(server)) - before
+    const alone = await sampled(server)
+    lines.push([asker.name, (all / keys.length).toFixed(0), alone.toFixed(0)])
+  }
+  return {
+    title: `Bytes per key, ${memoryKeys.toLocaleString('en')} keys, one decision each`,
+    head: ['contender', 'used_memory', 'MEMORY USAGE'],
+    lines,
+  }
+}
+
+/** The mean of some keys by themselves. */
+async function sampled(/** @type {import('./server.mjs').RedisServer} */ server) {
+  let sum = 0
+  for (let i = 0; i < sample; i++)
+    sum += Number(await server.call('MEMORY', 'USAGE', String(await server.call('RANDOMKEY'))))
+  return sum / sample
+}
+
+/** @type {(asker: import('./closed-loop.mjs').Asker, keys: readonly string[]) => Promise<void>} */
+export async function askForAll({ name, ask, isAllowed }, keys) {
+  let next = 0
+  const caller = async () => {
+    while (next < keys.length)
+      if (!isAllowed(await ask(/** @type {string} */ (keys[next++])))) throw new Broken(`${name} refused a new key.`)
+  }
+  await Promise.all(Array.from({ length: concurrency }, caller))
+}

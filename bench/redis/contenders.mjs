@@ -1,0 +1,109 @@
+// @ts-check
+/** Those who limit by key in Redis, each with a connection of its own. */
+import { Redis } from 'ioredis'
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterUnion } from 'rate-limiter-flexible'
+import { createClient } from 'redis'
+import { createLimiter, redisStore } from '../fluxgate.mjs'
+import { Broken } from '../measure.mjs'
+
+/**
+ * @typedef {import('./closed-loop.mjs').Asker} Asker
+ * @typedef {{ capacity: number, windowMs: number }} Limit
+ * @typedef {import('../../src/app/create-limiter.js').LimiterOptions} Rule
+ * @typedef {import('../../src/app/redis-store.js').RedisStoreOptions} StoreOptions
+ * @typedef {Partial<import('rate-limiter-flexible').IRateLimiterRedisOptions>} FlexibleOptions
+ */
+
+let limiters = 0
+/** Nobody finds what another has left in Redis. */
+const freshPrefix = () => `bench${++limiters}`
+
+/** A machine that is busy with something else is not to be seen as a Redis that is gone. */
+const patient = { timeoutMs: 10_000 }
+
+function ioredis(/** @type {string} */ uri, enableAutoPipelining = false) {
+  const client = new Redis(uri, { enableAutoPipelining })
+  // Said by those who ask.
+  client.on('error', () => {})
+  return { client, close: () => client.disconnect() }
+}
+
+async function nodeRedis(/** @type {string} */ uri) {
+  const client = createClient({ url: uri })
+  client.on('error', () => {})
+  await client.connect()
+  return { client, close: () => client.destroy() }
+}
+
+/** @type {(name: string, rule: Rule, connection: { client: object, close: () => void }, options?: StoreOptions) => Asker} */
+function fluxGateOver(name, rule, { client, close }, options = patient) {
+  const store = redisStore(client, { prefix: freshPrefix(), ...options })
+  const limiter = createLimiter({ ...rule, store })
+  return {
+    name,
+    ask: (key) => limiter.consume(key),
+    isAllowed: inRedis,
+    async close() {
+      await limiter.close()
+      await store.close()
+      close()
+    },
+  }
+}
+
+function inRedis(/** @type {import('../../src/index.js').Decision} */ decision) {
+  if (decision.degraded) throw new Broken('FluxGate decided without Redis.')
+  return decision.allowed
+}
+
+/** @type {(name: string, uri: string, rule: Rule, options?: StoreOptions) => Asker} */
+export const fluxGate = (name, uri, rule, options) => fluxGateOver(name, rule, ioredis(uri), options)
+
+/** @type {(name: string, uri: string, rule: Rule) => Promise<Asker>} */
+export const fluxGateNodeRedis = async (name, uri, rule) => fluxGateOver(name, rule, await nodeRedis(uri))
+
+/** What is answered while there is no Redis. */
+export const fluxGateAlone = (/** @type {string} */ name, /** @type {string} */ uri, /** @type {Rule} */ rule) => ({
+  ...fluxGate(name, uri, rule, {}),
+  isAllowed: (/** @type {import('../../src/index.js').Decision} */ { allowed, degraded }) => allowed && degraded,
+})
+
+/** @type {(limit: Limit) => { points: number, duration: number, keyPrefix: string }} */
+const flexibleLimit = ({ capacity, windowMs }) => ({
+  points: capacity,
+  duration: windowMs / 1000,
+  keyPrefix: freshPrefix(),
+})
+
+/** @type {(name: string, consume: (key: string) => Promise<unknown>, close: () => void) => Asker} */
+const flexibleAsker = (name, consume, close) => ({ name, ask: consume, isAllowed: () => true, close })
+
+/** @type {(name: string, uri: string, limit: Limit, options?: FlexibleOptions) => Asker} */
+export const flexible = (name, uri, limit, options) => flexibleOver(name, limit, ioredis(uri), options)
+
+/** @type {(name: string, uri: string, limit: Limit) => Asker} */
+export const flexiblePipelined = (name, uri, limit) => flexibleOver(name, limit, ioredis(uri, true))
+
+/** @type {(name: string, uri: string, limit: Limit) => Promise<Asker>} */
+export const flexibleNodeRedis = async (name, uri, limit) =>
+  flexibleOver(name, limit, await nodeRedis(uri), { useRedisPackage: true })
+
+/** @type {(name: string, limit: Limit, connection: { client: object, close: () => void }, options?: FlexibleOptions) => Asker} */
+function flexibleOver(name, limit, { client, close }, options = {}) {
+  const limiter = new RateLimiterRedis({ storeClient: client, ...flexibleLimit(limit), ...options })
+  return flexibleAsker(name, (key) => limiter.consume(key), close)
+}
+
+/** @type {(name: string, uri: string, limits: readonly Limit[]) => Asker} */
+export function flexibleUnion(name, uri, limits) {
+  const { client, close } = ioredis(uri)
+  const each = limits.map((limit) => new RateLimiterRedis({ storeClient: client, ...flexibleLimit(limit) }))
+  const union = new RateLimiterUnion(...each)
+  return flexibleAsker(name, (key) => union.consume(key), close)
+}
+
+/** With what it has for the case that there is no Redis. */
+export function flexibleInsured(/** @type {string} */ name, /** @type {string} */ uri, /** @type {Limit} */ limit) {
+  const insuranceLimiter = new RateLimiterMemory(flexibleLimit(limit))
+  return flexible(name, uri, limit, { insuranceLimiter, rejectIfRedisNotReady: true })
+}

@@ -1,0 +1,45 @@
+// @ts-check
+/** A caller that is refused and does not stop asking: how often is Redis asked for it? */
+import { Broken } from '../measure.mjs'
+import { keepAsking } from './closed-loop.mjs'
+import { flexible, fluxGate } from './contenders.mjs'
+import { workOf } from './server.mjs'
+
+const concurrency = 64
+const limit = { capacity: 10, windowMs: 3_600_000 }
+
+/**
+ * @param {import('./server.mjs').RedisServer} server
+ * @param {import('../measure.mjs').Effort} effort
+ * @returns {Promise<import('../report.mjs').FigureTable>}
+ */
+export async function knownRefusals(server, { redis: { watchSeconds }, progress }) {
+  const askers = [
+    fluxGate('FluxGate', server.uri, { capacity: limit.capacity, window: `${limit.windowMs}ms` }),
+    flexible('rate-limiter-flexible', server.uri, limit),
+    flexible('rate-limiter-flexible, inMemoryBlockOnConsumed', server.uri, limit, {
+      inMemoryBlockOnConsumed: limit.capacity,
+    }),
+  ]
+  const lines = []
+  for (const asker of askers) {
+    progress(`Redis, known refusals: ${asker.name}`)
+    await keepAsking(asker, ['refused'], 1, 0.05)
+    const before = await workOf(server)
+    const { allowed, waitsMs, elapsedMs } = await keepAsking(asker, ['refused'], concurrency, watchSeconds)
+    const { calls } = await workOf(server)
+    if (allowed > 0) throw new Broken(`${asker.name} let somebody through who had used up the limit.`)
+    lines.push([asker.name, ...[waitsMs.length, calls - before.calls].map((count) => perSecond(count, elapsedMs))])
+    await asker.close()
+  }
+  return {
+    title: `A key that is refused, asked for by ${concurrency} at once`,
+    head: ['contender', 'decisions/s', 'calls of Redis/s'],
+    lines,
+  }
+}
+
+function perSecond(/** @type {number} */ count, /** @type {number} */ elapsedMs) {
+  const figure = (count * 1000) / elapsedMs
+  return figure.toLocaleString('en', { maximumFractionDigits: figure < 100 ? 1 : 0 })
+}

@@ -1,0 +1,40 @@
+// @ts-check
+/** Redis is killed: how long does a decision take that is made without it? */
+import { Broken, quantile } from '../measure.mjs'
+import { keepAsking } from './closed-loop.mjs'
+import { flexibleInsured, fluxGateAlone } from './contenders.mjs'
+
+const limit = { capacity: 10_000_000, windowMs: 3_600_000 }
+
+/**
+ * @param {import('./server.mjs').RedisServer} server
+ * @param {readonly string[]} keys
+ * @param {import('../measure.mjs').Effort} effort
+ */
+export async function redisGone(server, keys, { redis: { watchSeconds }, progress }) {
+  const askers = [
+    fluxGateAlone('FluxGate', server.uri, { capacity: limit.capacity, window: `${limit.windowMs}ms` }),
+    flexibleInsured('rate-limiter-flexible, insuranceLimiter', server.uri, limit),
+  ]
+  for (const { ask } of askers) await ask('while Redis is there')
+  await server.kill()
+  const lines = []
+  const p99s = []
+  for (const asker of askers) {
+    // Those who find out have to wait for it; the breaker is open after them.
+    await keepAsking(asker, ['anybody'], 64, 0.2)
+    for (const concurrency of [1, 64]) {
+      progress(`Redis gone: ${asker.name}, ${concurrency}`)
+      const { allowed, waitsMs, elapsedMs } = await keepAsking(asker, keys, concurrency, watchSeconds)
+      if (allowed < waitsMs.length) throw new Broken(`${asker.name} did not answer by itself while Redis was gone.`)
+      const p99 = quantile(waitsMs, 0.99)
+      if (asker === askers[0]) p99s.push({ concurrency, p99 })
+      const rate = Math.round((waitsMs.length * 1000) / elapsedMs).toLocaleString('en')
+      const waits = [quantile(waitsMs, 0.5), p99, quantile(waitsMs, 1)].map((ms) => ms.toFixed(3))
+      lines.push([asker.name, String(concurrency), rate, ...waits])
+    }
+    await asker.close()
+  }
+  const head = ['contender', 'callers', 'decisions/s', 'p50 ms', 'p99 ms', 'longest ms']
+  return { table: { title: 'Redis gone, decisions in this process', head, lines }, p99s }
+}
