@@ -1,0 +1,211 @@
+/** What counts as a failure of Redis, for whom, and what it costs while it lasts. */
+import { createHook } from 'node:async_hooks'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createFluxGate } from '../../src/app/create-flux-gate.js'
+import type { FluxGate } from '../../src/app/gate.js'
+import type { FluxGateOptions } from '../../src/app/gate-options.js'
+import type { RuleInput } from '../../src/rules/input.js'
+import { startLoad } from '../load/load.js'
+import { eventually } from '../servers/eventually.js'
+import { type RedisServer, startRedis } from '../servers/redis-server.js'
+import { freshPrefix } from '../servers/shared-redis.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
+import { startProxy } from '../servers/tcp-proxy.js'
+
+const rule = { id: 'rule', limitScope: 'USER_ID', bands: [{ capacity: 10, window: '30d' }] } satisfies RuleInput
+
+async function open(options: FluxGateOptions, rules: readonly RuleInput[] = [rule]): Promise<FluxGate> {
+  const gate = await createFluxGate({ rules: { id: 'api', rules: [...rules] }, ...options })
+  onTestFinished(() => gate.close())
+  return gate
+}
+
+function eventsOf(gate: FluxGate): string[] {
+  const events: string[] = []
+  gate.on('degraded', () => events.push('degraded'))
+  gate.on('recovered', () => events.push('recovered'))
+  return events
+}
+
+describe('no failure of Redis', () => {
+  let server: RedisServer
+  let client: Redis
+  beforeAll(async () => {
+    server = await startRedis()
+    client = new Redis(server.uri)
+  })
+  afterAll(async () => {
+    client.disconnect()
+    await server.stop()
+  })
+
+  it.each([
+    ['a bucket of a few numbers', 'TOKEN_BUCKET', (key: string) => client.set(key, 'not mine')],
+    ['a log', 'SLIDING_WINDOW_LOG', (key: string) => client.multi().del(key).lpush(key, 'not mine').exec()],
+  ] as const)(
+    'is a key that holds something else than %s: its own decisions are made here, all others in Redis',
+    async (_, algorithm, spoil) => {
+      const prefix = freshPrefix()
+      const store = { uri: server.uri, prefix, timeoutMs: 5_000 }
+      const gate = await open({ store }, [{ ...rule, algorithm }])
+      const events = eventsOf(gate)
+      await gate.check({ userId: 'eve' })
+      const [key] = await client.keys(`${prefix}*eve*`)
+      await spoil(key as string)
+      for (let i = 0; i < 10; i++) {
+        const [eve, ada] = await Promise.all([gate.check({ userId: 'eve' }), gate.check({ userId: `ada${i}` })])
+        expect(eve).toMatchObject({ allowed: true, degraded: true, remaining: 9 - i })
+        expect(ada).toMatchObject({ allowed: true, degraded: false, remaining: 9 })
+      }
+      for (let i = 0; i < 10; i++) expect(await gate.check({ userId: 'eve' })).toMatchObject({ degraded: true })
+      await expect(gate.refund({ userId: 'eve' })).rejects.toMatchObject({ code: 'FLUXGATE_BUCKET_INVALID' })
+      expect(await gate.check({ userId: 'bob' })).toMatchObject({ degraded: false, remaining: 9 })
+      expect(events).toEqual([])
+      expect(await gate.health()).toMatchObject({ status: 'UP' })
+      await client.del(key as string)
+      expect(await gate.check({ userId: 'eve' })).toMatchObject({ degraded: false, remaining: 9 })
+    },
+  )
+
+  it('is a mistake of the caller', async () => {
+    const gate = await open({ store: { uri: server.uri, prefix: freshPrefix(), timeoutMs: 5_000 } })
+    const events = eventsOf(gate)
+    const invalid = { code: 'FLUXGATE_ARGUMENT_INVALID' }
+    for (let i = 0; i < 6; i++) {
+      await expect(gate.check({ userId: 'ada' }, { permits: -1 })).rejects.toMatchObject(invalid)
+      await expect(gate.check(null as never)).rejects.toMatchObject(invalid)
+      await expect(gate.refund({ userId: 'ada' }, { permits: 0.5 })).rejects.toMatchObject(invalid)
+      await expect(gate.reset({ ruleSetId: 'api', ruleId: 'rule', key: 7 as never })).rejects.toMatchObject(invalid)
+      await expect(gate.reset({ ruleSetId: 'api', ruleId: 'other' })).rejects.toMatchObject(invalid)
+      await expect(gate.check({ userId: 'ada' }, { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)
+    }
+    expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: false, remaining: 9 })
+    expect(events).toEqual([])
+  })
+
+  it('is a key resolver that throws or gives something that is not a key', async () => {
+    const custom: RuleInput = { ...rule, limitScope: 'CUSTOM', keyResolver: 'mine' }
+    const answers: unknown[] = [7, {}, Symbol('key')]
+    const mine = {
+      resolve: (_: unknown, { path }: { path?: string | undefined }) => answers[Number(path?.slice(1))] as string,
+    }
+    const thrower = {
+      resolve: (): string => {
+        throw new Error('mine')
+      },
+    }
+    const store = { uri: server.uri, prefix: freshPrefix(), timeoutMs: 5_000 }
+    const gate = await open({ store, keyResolvers: { mine, thrower } }, [
+      custom,
+      { ...custom, id: 'throws', path: '/throws', keyResolver: 'thrower' },
+    ])
+    const events = eventsOf(gate)
+    for (const path of ['/0', '/1', '/2', '/throws', '/0', '/1', '/2', '/throws'])
+      await gate.check({ path }).catch(() => {})
+    expect(await gate.check({ path: '/9' })).toMatchObject({ degraded: false })
+    expect(events).toEqual([])
+  })
+})
+
+describe('while Redis is gone', () => {
+  it('decisions do nothing but decide: no connection, no timer, no waiting', async () => {
+    const server = await stopAfterTest(startRedis())
+    const gate = await open({ store: server.uri, resilience: { openMs: 60_000 } })
+    expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: false })
+    await server.kill()
+    const isOpen = () =>
+      gate.refund({ userId: 'ada' }).then(
+        () => false,
+        ({ code }) => code === 'FLUXGATE_STORE_OPEN',
+      )
+    await eventually('it is left alone', async () => {
+      await gate.check({ userId: 'ada' })
+      return isOpen()
+    })
+    const started: string[] = []
+    const hook = createHook({ init: (_, type) => void started.push(type) }).enable()
+    let turns = 0
+    setImmediate(() => turns++)
+    const decisions = await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => gate.check({ userId: `user${i % 50}` })),
+    )
+    hook.disable()
+    // All of it in the turn of the event loop in which it was asked, where nothing else can have been started.
+    expect(turns).toBe(0)
+    expect(new Set(started)).toEqual(new Set(['Immediate', 'PROMISE']))
+    expect(started.filter((type) => type === 'Immediate')).toHaveLength(1)
+    expect(decisions.every(({ degraded }) => degraded)).toBe(true)
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(500)
+  })
+
+  it('what was known to be refused is still refused, and is no sign that Redis is back', async () => {
+    const server = await stopAfterTest(startRedis())
+    const proxy = await stopAfterTest(startProxy(server.port))
+    const gate = await open({ store: `redis://127.0.0.1:${proxy.port}`, resilience: { timeoutMs: 5_000, openMs: 100 } })
+    const events = eventsOf(gate)
+    await gate.check({ userId: 'ada' }, { permits: 10 })
+    expect(await gate.check({ userId: 'ada' })).toMatchObject({ allowed: false, degraded: false })
+    await proxy.refuse()
+    proxy.cut()
+    expect(await gate.check({ userId: 'bob' })).toMatchObject({ allowed: true, degraded: true })
+    expect(await gate.check({ userId: 'ada' })).toMatchObject({ allowed: false, degraded: false })
+    expect(events).toEqual(['degraded'])
+    await proxy.accept()
+    await eventually('it is back', async () => !(await gate.check({ userId: 'cy' })).degraded)
+    expect(events).toEqual(['degraded', 'recovered'])
+  })
+
+  it('little is waiting for it, however long it hangs and however many ask', async () => {
+    const server = await stopAfterTest(startRedis())
+    const callers = 50
+    const openMs = 100
+    const gate = await open({ store: server.uri, resilience: { openMs } })
+    await gate.check({ userId: 'ada' })
+    const callsOf = async () =>
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(await server.call('INFO', 'commandstats')))?.[1] ?? 0)
+    const before = await callsOf()
+    const load = startLoad((caller) => gate.check({ userId: `user${caller}` }), { callers, pauseMs: 1 })
+    server.pause()
+    const begunAt = performance.now()
+    await new Promise((resolve) => setTimeout(resolve, 3_000))
+    const { asked, errors } = await load.stop()
+    const tries = (performance.now() - begunAt) / openMs
+    server.resume()
+    await eventually('it is back', async () => !(await gate.check({ userId: 'ada' })).degraded)
+    expect(errors).toEqual([])
+    expect(asked).toBeGreaterThan(20 * callers)
+    // What was under way before it was known; then one now and then.
+    expect((await callsOf()) - before).toBeLessThan(callers + 5 + tries + 10)
+  })
+})
+
+describe('two gates on one Redis', () => {
+  it('fail by themselves, and have as many connections as they were told', async () => {
+    const server = await stopAfterTest(startRedis())
+    const proxy = await stopAfterTest(startProxy(server.port))
+    const prefix = freshPrefix()
+    const resilience = { timeoutMs: 1_000, openMs: 100 }
+    const one = await open({ store: { uri: `redis://127.0.0.1:${proxy.port}`, prefix, connections: 3 }, resilience })
+    const other = await open({ store: { uri: server.uri, prefix, connections: 2 }, resilience })
+    const connections = async () => String(await server.call('CLIENT', 'LIST')).split('name=fluxgate').length - 1
+    const load = startLoad((caller) => (caller % 2 ? one : other).check({ userId: `user${caller % 4}` }))
+    await eventually('all are connected', async () => (await connections()) === 5)
+    // Four users, ten permits each, however the two share them.
+    await eventually('all permits are used', () => load.tally.admitted === 40)
+    for (let round = 0; round < 3; round++) {
+      await proxy.refuse()
+      proxy.cut()
+      await eventually('one fails', async () => (await one.health()).store.status === 'DOWN')
+      expect((await other.health()).store.status).toBe('UP')
+      expect((await other.check({ userId: 'ada' })).degraded).toBe(false)
+      await proxy.accept()
+      await eventually('one is back', async () => (await one.health()).store.status === 'UP')
+      expect(await connections()).toBeLessThanOrEqual(5)
+    }
+    await eventually('all are connected again', async () => (await connections()) === 5)
+    const { errors, admitted } = await load.stop()
+    expect(errors).toEqual([])
+    expect(admitted).toBe(40)
+  })
+})
