@@ -41,7 +41,7 @@ return {
     return applies, open, count, now, before
   end,
 
-  expiresAt = function(band, window)
-    return windowOf(window, band) + band.window
+  expiresAt = function(band, window, count)
+    return windowOf(window, band) + (count > 0 and band.window or 0)
   end,
 }

@@ -39,7 +39,8 @@ export const fixedWindow: CellAlgorithm = {
   },
 
   expiresAt(cells, start, band) {
-    return windowOf(cells[start] as number, band) + band.windowTicks
+    const isEmpty = cells[start + 1] === 0
+    return windowOf(cells[start] as number, band) + (isEmpty ? 0 : band.windowTicks)
   },
 }
 

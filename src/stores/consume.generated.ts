@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '5753f4313724c8b3c891b4ed2e8cf29e3935490d'
+export const consumeSha = '3502799862c0e86f91132d664e23cdf6e730a683'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -336,8 +336,8 @@ return applies, open - band.window, before, now, unknown
 end
 return applies, open, count, now, before
 end,
-expiresAt = function(band, window)
-return windowOf(window, band) + band.window
+expiresAt = function(band, window, count)
+return windowOf(window, band) + (count > 0 and band.window or 0)
 end,
 }
 end)() end

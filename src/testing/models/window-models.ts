@@ -126,7 +126,8 @@ export const fixedWindowModel = (): Model =>
         const open = openWindow(history, band, now)
         return open > now ? 0n : larger(0n, sizes(band).capacity - inWindow(history, open, band))
       },
-      isSpent: (history, band, now) => count(history, startOf(now, band) - 1n, forEver) === 0n,
+      isSpent: (history, band, now) =>
+        openWindow(history, band, now) <= now && count(history, startOf(now, band) - 1n, forEver) === 0n,
     },
     false,
   )
@@ -177,7 +178,9 @@ export const slidingCounterModel = (): Model =>
         if (openWindow(history, band, now) > now) return 0n
         return larger(0n, capacity - divideUp(weighted(history, band, now), window))
       },
-      isSpent: (history, band, now) => count(history, startOf(now, band) - sizes(band).window - 1n, forEver) === 0n,
+      isSpent: (history, band, now) =>
+        openWindow(history, band, now) <= now &&
+        count(history, startOf(now, band) - sizes(band).window - 1n, forEver) === 0n,
     },
     false,
   )
