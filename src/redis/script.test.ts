@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest'
+import type { RedisConnection } from './connection.js'
+import { Script } from './script.js'
+
+type Command = readonly (string | Buffer)[]
+
+/** A server at the end of a line: it answers in order when it is told to, and may forget scripts. */
+function line() {
+  const sent: string[] = []
+  const waiting: (() => void)[] = []
+  let knows = false
+  const connection: RedisConnection = {
+    isCluster: false,
+    call(_key, [name, script, , ...rest]: Command) {
+      sent.push(`${String(name)} ${String(rest.at(-1))}`)
+      return new Promise((resolve, reject) => {
+        waiting.push(() => {
+          if (name === 'EVAL') knows = true
+          if (knows) resolve(`${String(script)} did ${String(rest.at(-1))}`)
+          else reject(new Error('NOSCRIPT No matching script. Please use EVAL.'))
+        })
+      })
+    },
+    async close() {},
+  }
+  return {
+    connection,
+    sent,
+    forget: () => {
+      knows = false
+    },
+    /** The server answers all that has been sent so far. */
+    async answer() {
+      for (const next of waiting.splice(0)) next()
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+const run = (script: Script, connection: RedisConnection, arg: string, route = 0): Promise<unknown> =>
+  script.run(connection, route, ['key'], [arg])
+
+describe('Script', () => {
+  it('is called by its digest, in the same turn', async () => {
+    const { connection, sent, answer } = line()
+    const script = new Script('text', 'sha')
+    const first = run(script, connection, 'a')
+    expect(sent).toEqual(['EVALSHA a'])
+    await answer()
+    await answer()
+    expect(await first).toBe('text did a')
+    const second = run(script, connection, 'b')
+    await answer()
+    expect(await second).toBe('sha did b')
+    expect(sent).toEqual(['EVALSHA a', 'EVAL a', 'EVALSHA b'])
+  })
+
+  it('is sent once when many find out that it is not known, and all keep their order', async () => {
+    const { connection, sent, answer } = line()
+    const script = new Script('text', 'sha')
+    const calls = ['a', 'b', 'c'].map((arg) => run(script, connection, arg))
+    await answer()
+    // Asked while the text is on its way.
+    calls.push(run(script, connection, 'd'))
+    expect(sent).toEqual(['EVALSHA a', 'EVALSHA b', 'EVALSHA c', 'EVAL a'])
+    await answer()
+    await answer()
+    expect(sent.slice(4)).toEqual(['EVALSHA b', 'EVALSHA c', 'EVALSHA d'])
+    expect(await Promise.all(calls)).toEqual(['text did a', 'sha did b', 'sha did c', 'sha did d'])
+  })
+
+  it('is sent again, once, if it is forgotten again meanwhile', async () => {
+    const { connection, sent, answer, forget } = line()
+    const script = new Script('text', 'sha')
+    const calls = ['a', 'b', 'c'].map((arg) => run(script, connection, arg))
+    await answer()
+    await answer()
+    forget()
+    await answer()
+    await answer()
+    await answer()
+    await Promise.all(calls)
+    expect(sent).toEqual([
+      'EVALSHA a',
+      'EVALSHA b',
+      'EVALSHA c',
+      'EVAL a',
+      'EVALSHA b',
+      'EVALSHA c',
+      'EVAL b',
+      'EVALSHA c',
+    ])
+  })
+
+  it('is sent to each route by itself', async () => {
+    const { connection, sent, answer } = line()
+    const script = new Script('text', 'sha')
+    const calls = [run(script, connection, 'a', 1), run(script, connection, 'b', 2)]
+    await answer()
+    expect(sent.slice(2)).toEqual(['EVAL a', 'EVAL b'])
+    await answer()
+    await Promise.all(calls)
+  })
+
+  it('is not tried again after any other error', async () => {
+    const sent: unknown[] = []
+    const connection: RedisConnection = {
+      isCluster: false,
+      async call(_key, [name]: Command) {
+        sent.push(name)
+        throw new Error('OOM command not allowed')
+      },
+      async close() {},
+    }
+    await expect(run(new Script('text', 'sha'), connection, 'a')).rejects.toThrow('OOM')
+    expect(sent).toEqual(['EVALSHA'])
+  })
+
+  it('fails for whoever sends the text in vain, and the next one tries', async () => {
+    const sent: unknown[] = []
+    const connection: RedisConnection = {
+      isCluster: false,
+      async call(_key, [name]: Command) {
+        sent.push(name)
+        throw new Error(name === 'EVAL' ? 'LOADING' : 'NOSCRIPT')
+      },
+      async close() {},
+    }
+    const script = new Script('text', 'sha')
+    const calls = await Promise.allSettled(['a', 'b'].map((arg) => run(script, connection, arg)))
+    expect(calls).toMatchObject(Array(2).fill({ status: 'rejected', reason: { message: 'LOADING' } }))
+    expect(sent).toEqual(['EVALSHA', 'EVALSHA', 'EVAL', 'EVALSHA', 'EVAL'])
+  })
+})

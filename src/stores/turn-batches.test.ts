@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest'
+import { TurnBatches } from './turn-batches.js'
+
+function recorder(maxWeight = 4) {
+  const sent: [number, number[]][] = []
+  const batches = new TurnBatches<number>({
+    weightOf: (item) => item,
+    maxWeight,
+    send: (route, items) => sent.push([route, [...items]]),
+  })
+  return { sent, batches }
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('TurnBatches', () => {
+  it('sends nothing before the turn is over, and then all of it together', async () => {
+    const { sent, batches } = recorder()
+    batches.add(0, 1)
+    await Promise.resolve()
+    batches.add(0, 2)
+    expect(sent).toEqual([])
+    await nextTurn()
+    expect(sent).toEqual([[0, [1, 2]]])
+    await nextTurn()
+    expect(sent).toHaveLength(1)
+  })
+
+  it('begins anew with each turn', async () => {
+    const { sent, batches } = recorder()
+    batches.add(0, 1)
+    await nextTurn()
+    batches.add(0, 2)
+    await nextTurn()
+    expect(sent).toEqual([
+      [0, [1]],
+      [0, [2]],
+    ])
+  })
+
+  it('keeps the order within a route, and routes apart', async () => {
+    const { sent, batches } = recorder(100)
+    for (const [route, item] of [
+      [7, 1],
+      [9, 2],
+      [7, 3],
+      [9, 4],
+      [7, 5],
+    ] as const)
+      batches.add(route, item)
+    await nextTurn()
+    expect(sent).toEqual([
+      [7, [1, 3, 5]],
+      [9, [2, 4]],
+    ])
+  })
+
+  it('fills pieces up to the weight that is allowed, and no further', async () => {
+    const { sent, batches } = recorder(4)
+    for (const item of [1, 1, 2, 1, 3, 2]) batches.add(0, item)
+    await nextTurn()
+    expect(sent.map(([, items]) => items)).toEqual([[1, 1, 2], [1, 3], [2]])
+  })
+
+  it('sends what is heavier than a piece may be by itself', async () => {
+    const { sent, batches } = recorder(4)
+    for (const item of [9, 1, 9, 4, 5]) batches.add(0, item)
+    await nextTurn()
+    expect(sent.map(([, items]) => items)).toEqual([[9], [1], [9], [4], [5]])
+  })
+
+  it('takes what is added while it sends to the next turn', async () => {
+    const sent: number[][] = []
+    const batches: TurnBatches<number> = new TurnBatches<number>({
+      weightOf: () => 1,
+      maxWeight: 10,
+      send(route, items) {
+        sent.push([...items])
+        if (sent.length === 1) batches.add(route, 2)
+      },
+    })
+    batches.add(0, 1)
+    await nextTurn()
+    expect(sent).toEqual([[1]])
+    await nextTurn()
+    expect(sent).toEqual([[1], [2]])
+  })
+})
