@@ -1,4 +1,12 @@
-import type { BucketStore, ChargeResult, Demand, Refund } from '../core/bucket-store.js'
+import type {
+  BucketStore,
+  ChargeResult,
+  Demand,
+  LeaseRequest,
+  LeaseResult,
+  LeasingStore,
+  Refund,
+} from '../core/bucket-store.js'
 import { type Clock, schedule, systemClock } from '../core/clock.js'
 import { FluxGateError, isStoreTrouble, messageOf } from '../core/errors.js'
 import { refundsOf } from '../core/rate-limiter.js'
@@ -13,10 +21,12 @@ export interface ResilientOptions extends BreakerOptions {
 
 /**
  * A store whose calls end: with its answer, or with an error no later than the deadline, and at once while it is known to
- * be down. A deadline and an error count alike. What to do about it is decided by whoever asked; what a charge took for
- * somebody who has been answered meanwhile is given back.
+ * be down. A deadline and an error count alike. What to do about it is decided by whoever asked; what a charge or a lease
+ * took for somebody who has been answered meanwhile is given back.
  */
-export function resilient(store: BucketStore, options: ResilientOptions = {}): BucketStore {
+export function resilient(store: LeasingStore, options?: ResilientOptions): LeasingStore
+export function resilient(store: BucketStore, options?: ResilientOptions): BucketStore
+export function resilient(store: BucketStore | LeasingStore, options: ResilientOptions = {}): BucketStore {
   const { timeoutMs = 100, clock = systemClock, onStateChange } = options
   const breaker = new CircuitBreaker(options, clock)
 
@@ -58,7 +68,7 @@ export function resilient(store: BucketStore, options: ResilientOptions = {}): B
         .catch(() => {})
   }
 
-  return {
+  const bounded: BucketStore = {
     charge: (demands, peek) =>
       guarded('decide', () => store.charge(demands, peek), peek ? undefined : (result) => giveBack(demands, result)),
     refund: (refunds) => guarded('take permits back', () => store.refund(refunds)),
@@ -66,6 +76,23 @@ export function resilient(store: BucketStore, options: ResilientOptions = {}): B
     retire: (group) => store.retire?.(group),
     close: () => store.close(),
   }
+  if (!('lease' in store)) return bounded
+
+  const giveLeaseBack = ({ group, key }: LeaseRequest, { lease }: LeaseResult): void => {
+    if (lease !== undefined)
+      store.settle([{ group, key, permits: -lease.permits, ending: lease.ending }]).catch(() => {})
+  }
+  const leasing: LeasingStore = {
+    ...bounded,
+    lease: (request) =>
+      guarded(
+        'lease permits',
+        () => store.lease(request),
+        (result) => giveLeaseBack(request, result),
+      ),
+    settle: (settlements) => guarded('settle leases', () => store.settle(settlements)),
+  }
+  return leasing
 }
 
 interface Deadline<T> {

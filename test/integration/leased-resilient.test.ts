@@ -1,0 +1,45 @@
+/** Leases under a deadline and a breaker: a server that stands still costs nobody more than the deadline, and nothing is lost. */
+import { Redis } from 'ioredis'
+import { expect, it } from 'vitest'
+import { connectionOf } from '../../src/redis/connection-of.js'
+import { leased } from '../../src/stores/leased.js'
+import { RedisBuckets } from '../../src/stores/redis.js'
+import { resilient } from '../../src/stores/resilient.js'
+import { manualClock } from '../../src/testing/manual-clock.js'
+import { eventually } from '../servers/eventually.js'
+import { startRedis } from '../servers/redis-server.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
+import { bandOf, demandOf, groupOf, second, startMs } from './leased-bed.js'
+
+const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: 1_000 * second })])
+
+it('a lease that comes after its deadline goes back, and until then what is held is spent', async () => {
+  const server = await stopAfterTest(startRedis())
+  const client = new Redis(server.uri)
+  const clock = manualClock(startMs)
+  const buckets = new RedisBuckets(connectionOf(client), { clock })
+  const store = leased(resilient(buckets, { clock, failures: 2 }), { clock })
+  const ask = () => store.charge([demandOf(rule)], false)
+  for (let i = 0; i < 9; i++) expect((await ask()).granted).toBe(true)
+  const held = store.heldPermits
+  expect(held).toBeGreaterThan(1)
+
+  server.pause()
+  for (let i = 0; i < held; i++) expect((await ask()).granted).toBe(true)
+  const late = ask()
+  const sent = new Promise((resolve) => setImmediate(resolve))
+  await sent
+  clock.advance(100)
+  await expect(late).rejects.toMatchObject({ code: 'FLUXGATE_STORE_TIMEOUT' })
+  await expect(ask()).rejects.toMatchObject({ code: 'FLUXGATE_STORE_OPEN' })
+
+  server.resume()
+  await eventually('all that was not spent is back', async () => {
+    const { bands } = await buckets.charge([demandOf(rule, 0)], true)
+    return bands[0]?.remaining === 1_000 - 9 - held
+  })
+  clock.advance(1_000)
+  expect((await ask()).granted).toBe(true)
+  await store.close()
+  client.disconnect()
+})
