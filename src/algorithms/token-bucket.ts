@@ -16,7 +16,7 @@ export const tokenBucket: CellAlgorithm = {
     putLevel(next, cells, start, band, now)
     const whole = next[0] as number
     const fraction = next[1] as number
-    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
+    const wait = permits <= whole ? 0 : waitFor(whole, fraction, permits, band)
     const charged = answer(out, wait, permits, patience)
     const left = charged ? whole - permits : whole
     out.remaining = left > 0 ? left : 0
@@ -37,6 +37,10 @@ export const tokenBucket: CellAlgorithm = {
     const fraction = carriedFraction(cells[start + 1] as number, cells[start + 3] as number, band)
     return (cells[start + 2] as number) + ticksUntil(cells[start] as number, fraction, band.capacity, band)
   },
+}
+
+function waitFor(whole: number, fraction: number, permits: number, band: Band): number {
+  return permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
 }
 
 /** The level now, under a band that may have changed since it was written. */

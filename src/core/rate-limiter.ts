@@ -2,12 +2,14 @@ import {
   type BandResult,
   type BucketStore,
   type ChargeResult,
+  type Claim,
   copyResult,
   type Demand,
+  demandOf,
   type Refund,
 } from './bucket-store.js'
 import { ticksUp } from './clock.js'
-import { composeDecision } from './compose-decision.js'
+import { composeDecision, composeOne } from './compose-decision.js'
 import type { Decision } from './decision.js'
 import { FluxGateError } from './errors.js'
 import type { Departure, WaitingRoom } from './waiting-room.js'
@@ -74,6 +76,14 @@ export class RateLimiter {
     return isDelayed(claims, look)
       ? this.#noPlace(ruleSetId, claims, look, store.chargeSync(claims.map(asIs), true))
       : this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
+  }
+
+  /** The most frequent decision: one rule, and nobody to be held. Makes nothing but the Decision. */
+  decideOne(ruleSetId: string | null, claim: Claim, key: string, permits: number): Decision {
+    const store = this.#store
+    return store.chargeOne === undefined || claim.patience > 0
+      ? this.decideSync(ruleSetId, [demandOf(claim, key, permits)])
+      : composeOne(ruleSetId, claim, key, store.chargeOne(claim, key, permits), this.#degraded)
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
