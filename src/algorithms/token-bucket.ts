@@ -8,6 +8,7 @@
 import type { Band } from '../core/rule.js'
 import { answer } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
+import { exactLimit } from './exact.js'
 import { carriedFraction, refill, ticksUntil } from './level.js'
 
 export const tokenBucket: CellAlgorithm = {
@@ -23,6 +24,27 @@ export const tokenBucket: CellAlgorithm = {
     out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
     out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
     put(next, left, fraction, now, band.windowTicks)
+  },
+
+  take(cells, start, band, permits, now, out) {
+    const { capacity, refillTokens, windowTicks } = band
+    const whole = cells[start] as number
+    const elapsed = now - (cells[start + 2] as number)
+    const fraction = (cells[start + 1] as number) + elapsed * refillTokens
+    const left = whole - permits
+    const missing = (capacity - left) * windowTicks
+    // In use, under this very band, with permits enough, and less than one refilled since. Nothing compares with NaN.
+    const isOrdinary = left >= 0 && whole < capacity && elapsed >= 0 && fraction < windowTicks && missing < exactLimit
+    if (!isOrdinary || cells[start + 3] !== windowTicks) return false
+    cells[start] = left
+    cells[start + 1] = fraction
+    cells[start + 2] = now
+    out.allowed = true
+    out.delay = 0
+    out.retryAfter = 0
+    out.remaining = left
+    out.resetAt = now + Math.ceil((missing - fraction) / refillTokens)
+    return true
   },
 
   refund(cells, start, band, permits, now, _grantedAt, next) {

@@ -16,7 +16,7 @@ export function composeDecision(
   const first = demands[0] as Demand
   if (demands.length === 1) return composeOne(ruleSetId, first, first.key, result, degraded)
   const bands: BandDecision[] = new Array(bandCount(demands))
-  let speaker: Speaker | undefined
+  let speaker: BandDecision | undefined
   let speaking = first
   let delay = 0
   let index = 0
@@ -27,7 +27,7 @@ export function composeDecision(
       bands[index++] = band
       if (demand.shadow) continue
       if (said.delay > delay) delay = said.delay
-      if (speaker === undefined || (result.granted ? isTighter(band, speaker) : isLaterAllowed(band, speaker))) {
+      if (isLouder(band, speaker, result)) {
         speaker = band
         speaking = demand
       }
@@ -53,10 +53,10 @@ export function composeOne(
   const { label, capacity: limit, windowTicks } = group.bands[0] as Band
   const said = result.bands[0] as BandResult
   const { allowed, delay, retryAfter } = said
-  const remaining = compact(said.remaining)
+  const remaining = small(said.remaining)
   const resetAt = Math.ceil(said.resetAt / ticksPerMs)
   const retryAfterMs = retryAfter === 0 ? 0 : untilRetry(retryAfter)
-  const windowMs = compact(windowTicks / ticksPerMs)
+  const windowMs = windowTicks / ticksPerMs
   return {
     allowed,
     delayMs: delay === 0 ? 0 : delay / ticksPerMs,
@@ -83,19 +83,17 @@ function composeBands(
   degraded: boolean,
 ): Decision {
   const limits = claim.group.bands
-  const said = result.bands[0] as BandResult
-  const first = bandDecision(claim, key, limits[0] as Band, said)
-  const bands = [first]
-  let speaker = first
-  let { delay } = said
-  for (let i = 1; i < limits.length; i++) {
+  const bands: BandDecision[] = new Array(limits.length)
+  let speaker: BandDecision | undefined
+  let delay = 0
+  for (let i = 0; i < limits.length; i++) {
     const said = result.bands[i] as BandResult
     const band = bandDecision(claim, key, limits[i] as Band, said)
-    bands.push(band)
+    bands[i] = band
     if (said.delay > delay) delay = said.delay
-    if (result.granted ? isTighter(band, speaker) : isLaterAllowed(band, speaker)) speaker = band
+    if (isLouder(band, speaker, result)) speaker = band
   }
-  return claim.shadow
+  return claim.shadow || speaker === undefined
     ? decisionOf(ruleSetId, result, nobody(result), claim, bands, 0, degraded)
     : decisionOf(ruleSetId, result, speaker, claim, bands, delay, degraded)
 }
@@ -175,26 +173,67 @@ function bandDecision({ group, shadow }: Claim, key: string, band: Band, said: B
     label: band.label,
     key,
     limit: band.capacity,
-    remaining: compact(said.remaining),
+    remaining: small(said.remaining),
     resetAt: Math.ceil(said.resetAt / ticksPerMs),
     retryAfterMs: said.retryAfter === 0 ? 0 : untilRetry(said.retryAfter),
     allowed: said.allowed,
     shadow,
-    windowMs: compact(band.windowTicks / ticksPerMs),
+    windowMs: band.windowTicks / ticksPerMs,
   }
 }
+
+/** A number of permits, which never passes `maxCapacity`, as the kind of number that is kept within an object. */
+const small = (permits: number): number => permits | 0
 
 const untilRetry = (ticks: number): number | null =>
   ticks === Number.POSITIVE_INFINITY ? null : Math.ceil(ticks / ticksPerMs)
 
-/** The same number, as one that the engine keeps within an object, if it is whole and small; any other takes memory of its own. */
-const compact = (value: number): number => ((value | 0) === value ? value | 0 : value)
+/** Whether a band speaks for the request rather than the one that would do so without it. */
+function isLouder(band: BandDecision, than: BandDecision | undefined, { granted }: ChargeResult): boolean {
+  if (than === undefined) return true
+  return granted ? isTighter(band, than) : isLaterAllowed(band, than)
+}
 
-function isTighter(band: Speaker, than: Speaker): boolean {
+function isTighter(band: BandDecision, than: BandDecision): boolean {
   return band.remaining === than.remaining ? band.resetAt > than.resetAt : band.remaining < than.remaining
 }
 
-function isLaterAllowed(band: Speaker, than: Speaker): boolean {
+function isLaterAllowed(band: BandDecision, than: BandDecision): boolean {
   if (than.retryAfterMs === null) return false
   return band.retryAfterMs === null || band.retryAfterMs > than.retryAfterMs
+}
+
+/**
+ * The engine lays out objects by the first of their shape that it sees. If it has seen numbers only, it keeps each in memory
+ * of its own, and lays out all anew when a fraction comes where none was before. So the first ones have none: from then on
+ * small whole numbers stay within the object, and two objects share the others.
+ */
+const number = null as unknown as number
+export const firstBand: BandDecision = {
+  ruleId: '',
+  label: '',
+  key: '',
+  limit: number,
+  remaining: number,
+  resetAt: number,
+  retryAfterMs: number,
+  allowed: false,
+  shadow: false,
+  windowMs: number,
+}
+export const firstDecision: Decision = {
+  allowed: false,
+  delayMs: number,
+  reason: 'LIMITED',
+  ruleSetId: null,
+  ruleId: null,
+  band: null,
+  key: null,
+  limit: number,
+  remaining: number,
+  retryAfterMs: number,
+  resetAt: number,
+  policy: 'REJECT',
+  degraded: false,
+  bands: [firstBand],
 }

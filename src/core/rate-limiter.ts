@@ -62,6 +62,21 @@ export class RateLimiter {
   }
 
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
+    const first = demands[0] as Demand
+    return demands.length === 1 && first.patience === 0 && isPlain(options)
+      ? this.decideOne(ruleSetId, first, first.key, first.permits)
+      : this.#decideAll(ruleSetId, demands, options)
+  }
+
+  /** The most frequent decision: one rule, and nobody to be held. Makes nothing but the Decision. */
+  decideOne(ruleSetId: string | null, claim: Claim, key: string, permits: number): Decision {
+    const store = this.#store
+    return store.chargeOne === undefined || claim.patience > 0
+      ? this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], noOptions)
+      : composeOne(ruleSetId, claim, key, store.chargeOne(claim, key, permits), this.#degraded)
+  }
+
+  #decideAll(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
     const store = this.#store
     if (store.chargeSync === undefined)
       throw new FluxGateError(
@@ -76,14 +91,6 @@ export class RateLimiter {
     return isDelayed(claims, look)
       ? this.#noPlace(ruleSetId, claims, look, store.chargeSync(claims.map(asIs), true))
       : this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
-  }
-
-  /** The most frequent decision: one rule, and nobody to be held. Makes nothing but the Decision. */
-  decideOne(ruleSetId: string | null, claim: Claim, key: string, permits: number): Decision {
-    const store = this.#store
-    return store.chargeOne === undefined || claim.patience > 0
-      ? this.decideSync(ruleSetId, [demandOf(claim, key, permits)])
-      : composeOne(ruleSetId, claim, key, store.chargeOne(claim, key, permits), this.#degraded)
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
@@ -153,6 +160,10 @@ export class RateLimiter {
       .catch(() => {})
   }
 }
+
+/** Whether permits are asked for, and nothing else. */
+const isPlain = ({ peek, signal, onLeave }: DecideOptions): boolean =>
+  peek !== true && signal === undefined && onLeave === undefined
 
 /**
  * Whether a delay is waited for here: by a caller that asked to wait, or one that may still leave. A delay that a leaky

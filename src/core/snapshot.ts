@@ -65,7 +65,8 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
     rules,
     demands(context, permits) {
       const matches = matcher.match(context)
-      const demands: Demand[] = []
+      if (matches.length === 0) return none
+      let demands: Demand[] | undefined
       for (let i = 0; i < matches.length; i++) {
         const match = matches[i] as Match
         const compiled = byRank[match.rank] as CompiledRule
@@ -73,15 +74,17 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
         if (key === undefined) continue
         if (key === denied) return new MissingKey(match.rule)
         const demand = demandOf(compiled.claim, key, permits * match.rule.permits)
-        if (matches.length === 1) return [demand]
-        demands.push(demand)
+        if (demands === undefined) demands = [demand]
+        else demands.push(demand)
         // A shadow only watches, so the rule after it is still the first that counts.
         if (onlyFirst && match.rule.mode === 'ENFORCE') break
       }
-      return demands
+      return demands ?? none
     },
   }
 }
+
+const none: readonly Demand[] = Object.freeze([])
 
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`

@@ -73,6 +73,7 @@ export class RuleTable {
   charge(slot: number, permits: number, now: number, patience: number, out: readonly Step[]): boolean {
     const buckets = this.#buckets
     const bands = this.#bands
+    if (buckets.length === 1 && buckets[0]?.take?.(slot, bands[0] as Band, permits, now, out[0] as Step)) return true
     let allowed = true
     for (let i = 0; i < buckets.length; i++) {
       const step = out[i] as Step
