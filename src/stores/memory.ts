@@ -22,6 +22,7 @@ export interface MemoryStoreOptions {
 
 export interface MemoryStore extends BucketStore {
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult
+  chargeOne(claim: Claim, key: string, permits: number): ChargeResult
   /** How many identities are remembered now. */
   readonly size: number
 }
