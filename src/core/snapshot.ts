@@ -84,7 +84,7 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
   }
 }
 
-const none: readonly Demand[] = Object.freeze([])
+const none: readonly Demand[] = []
 
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
