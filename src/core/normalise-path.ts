@@ -8,7 +8,7 @@
 export function normalisePath(path: string | null | undefined): string {
   if (path === undefined || path === null) return '/'
   // Most requests are spelt normally: they pay for one scan and no copy.
-  return isPlain(path) || isNormal(path) ? path : normaliseSegments(path.slice(0, pathEnd(path)))
+  return isNormal(path) ? path : normaliseSegments(path.slice(0, pathEnd(path)))
 }
 
 /** The same for text in which `?` and `#` have no special meaning, such as a pattern. */
@@ -26,11 +26,6 @@ const dot = 0x2e
 const percent = 0x25
 const question = 0x3f
 const hash = 0x23
-
-/** Whether nothing has to be looked at closely. By expression, which scans several times as fast as a loop can. */
-const isPlain = (path: string): boolean => path.charCodeAt(0) === slash && !noteworthy.test(path)
-
-const noteworthy = /[%?#\u0080-\uffff]|\/\.{0,2}(?:\/|$)/
 
 function isNormal(path: string): boolean {
   if (path.charCodeAt(0) !== slash) return false
