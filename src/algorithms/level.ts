@@ -8,6 +8,17 @@ import { exactLimit, mulDiv, mulMod } from './exact.js'
  * Puts the level after `elapsed` ticks of refill, never above capacity, into the first two numbers of `next`.
  */
 export function refill(next: Float64Array, before: number, part: number, band: Band, elapsed: number): void {
+  const fraction = part + elapsed * band.refillTokens
+  if (fraction >= band.windowTicks || before >= band.capacity) {
+    refillWhole(next, before, part, band, elapsed)
+    return
+  }
+  // Less than a permit has come: so it is for whoever comes often.
+  next[0] = before
+  next[1] = fraction
+}
+
+function refillWhole(next: Float64Array, before: number, part: number, band: Band, elapsed: number): void {
   const window = band.windowTicks
   const turns = elapsed < window ? 0 : Math.floor(elapsed / window)
   const rest = elapsed - turns * window
@@ -29,7 +40,12 @@ export function ticksUntil(whole: number, fraction: number, target: number, band
   const missing = target - whole
   if (missing <= 0) return 0
   const product = missing * band.windowTicks
-  if (product < exactLimit) return Math.ceil((product - fraction) / band.refillTokens)
+  return product < exactLimit
+    ? Math.ceil((product - fraction) / band.refillTokens)
+    : longTicksUntil(missing, fraction, band)
+}
+
+function longTicksUntil(missing: number, fraction: number, band: Band): number {
   const { ticks, rest } = ticksFor(missing, band)
   return ticks + Math.ceil((rest - fraction) / band.refillTokens)
 }

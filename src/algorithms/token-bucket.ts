@@ -5,24 +5,21 @@
  * of. Nothing is rounded away, so two close requests lose nothing between them. Callers that wait have taken their permits
  * already: the level is then below zero.
  */
+import type { Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
 import { answer } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
+import { exactLimit } from './exact.js'
 import { carriedFraction, refill, ticksUntil } from './level.js'
 
 export const tokenBucket: CellAlgorithm = {
   step(cells, start, band, permits, now, patience, out) {
-    const { next } = out
-    putLevel(next, cells, start, band, now)
-    const whole = next[0] as number
-    const fraction = next[1] as number
-    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
-    const charged = answer(out, wait, permits, patience)
-    const left = charged ? whole - permits : whole
-    out.remaining = left > 0 ? left : 0
-    out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
-    out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
-    put(next, left, fraction, now, band.windowTicks)
+    if (start >= 0 && permits > 0 && charge(cells, start, band, permits, now, out, out.next, 0)) out.changes = true
+    else anyStep(cells, start, band, permits, now, patience, out)
+  },
+
+  take(cells, start, band, permits, now, out) {
+    return charge(cells, start, band, permits, now, out, cells, start)
   },
 
   /** A place in the middle of the line stays empty: filling it would let two in where one was to come. */
@@ -39,6 +36,62 @@ export const tokenBucket: CellAlgorithm = {
     const fraction = carriedFraction(cells[start + 1] as number, cells[start + 3] as number, band)
     return (cells[start + 2] as number) + ticksUntil(cells[start] as number, fraction, band.capacity, band)
   },
+}
+
+/**
+ * Nearly all requests that are granted: a bucket in use, under this very band, with permits enough, and less than one
+ * refilled since the last. Puts the new state at `place` in `into`; false, and nothing done, if anything is otherwise.
+ */
+function charge(
+  cells: Float64Array,
+  start: number,
+  { capacity, refillTokens, windowTicks }: Band,
+  permits: number,
+  now: number,
+  out: Step,
+  into: Float64Array,
+  place: number,
+): boolean {
+  const whole = cells[start] as number
+  const elapsed = now - (cells[start + 2] as number)
+  const fraction = (cells[start + 1] as number) + elapsed * refillTokens
+  const left = whole - permits
+  const missing = (capacity - left) * windowTicks
+  // A bucket that nobody has used has NaN for its level, with which nothing compares.
+  const isOrdinary = left >= 0 && whole < capacity && elapsed >= 0 && fraction < windowTicks && missing < exactLimit
+  if (!isOrdinary || cells[start + 3] !== windowTicks) return false
+  into[place] = left
+  into[place + 1] = fraction
+  into[place + 2] = now
+  into[place + 3] = windowTicks
+  out.allowed = true
+  out.delay = 0
+  out.retryAfter = 0
+  out.remaining = left
+  out.resetAt = now + Math.ceil((missing - fraction) / refillTokens)
+  return true
+}
+
+function anyStep(
+  cells: Float64Array,
+  start: number,
+  band: Band,
+  permits: number,
+  now: number,
+  patience: number,
+  out: Step,
+): void {
+  const { next } = out
+  putLevel(next, cells, start, band, now)
+  const whole = next[0] as number
+  const fraction = next[1] as number
+  const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
+  const charged = answer(out, wait, permits, patience)
+  const left = charged ? whole - permits : whole
+  out.remaining = left > 0 ? left : 0
+  out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+  out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
+  put(next, left, fraction, now, band.windowTicks)
 }
 
 /** The level now, under a band that may have changed since it was written. */

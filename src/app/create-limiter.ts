@@ -1,4 +1,4 @@
-import type { BucketStore, Demand } from '../core/bucket-store.js'
+import { type BucketStore, type Demand, demandOf } from '../core/bucket-store.js'
 import { checkKey } from '../core/check-key.js'
 import { type Clock, systemClock, ticks, ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
@@ -6,7 +6,7 @@ import { FluxGateError } from '../core/errors.js'
 import { checkPermits } from '../core/permits.js'
 import { checkRange, longestWaitMs } from '../core/range.js'
 import { type DecideOptions, isAborted, RateLimiter } from '../core/rate-limiter.js'
-import { compileRule, demandOf, patienceOf } from '../core/snapshot.js'
+import { compileRule, patienceOf } from '../core/snapshot.js'
 import { type Departure, defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
 import { WithoutStore } from '../handlers/without-store.js'
 import type { LoneRuleInput } from '../rules/input.js'
@@ -49,8 +49,6 @@ export interface Limiter {
   close(): Promise<void>
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-
 const ruleSetId = 'limiter'
 
 /** One rule, asked by key: rate limiting in three lines. */
@@ -64,7 +62,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const store = boundedStore(openStore(given, { clock }))
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), clock)
   const limiter = new RateLimiter(store, room)
-  const rule = compileRule(ruleSetId, parseRule(document), {
+  const { rule, claim } = compileRule(ruleSetId, parseRule(document), {
     maxWaitMs: defaultMaxWaitMs,
     resetBucketsOnReload: true,
     resets: () => 0,
@@ -73,20 +71,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
   let closed = false
 
   const assertOpen = (): void => {
-    if (closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')
+    if (closed) throw limiterClosed()
   }
   const demand = (key: string, permits: number): Demand => {
     assertOpen()
-    return demandOf(rule, checkKey(key), checkPermits(permits))
+    return demandOf(claim, checkKey(key), checkPermits(permits) * rule.permits)
   }
-  // Decisions without waiting do not overlap, so they share one demand.
-  const only: Mutable<Demand> = demandOf(rule, 'any', 1)
-  const onlyDemand: readonly Demand[] = [only]
-  const consumeSync = (key: string, permits: number): Decision => {
-    assertOpen()
-    only.key = checkKey(key)
-    only.permits = checkPermits(permits) * rule.rule.permits
-    return limiter.decideSync(ruleSetId, onlyDemand)
+  const consumeSync = (key: string, permits = 1): Decision => {
+    if (closed) throw limiterClosed()
+    return limiter.decideOne(ruleSetId, claim, checkKey(key), checkPermits(permits) * rule.permits)
   }
 
   /** While the store fails, the rule says what to do. */
@@ -95,12 +88,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return await limiter.decide(ruleSetId, [claim], options)
     } catch (error) {
       if (limiter.isSync || isAborted(options)) throw error
-      return withoutStore.decide(ruleSetId, [claim], () => rule.rule.onStoreFailure ?? 'LOCAL', options)
+      return withoutStore.decide(ruleSetId, [claim], () => rule.onStoreFailure ?? 'LOCAL', options)
     }
   }
 
   return {
-    consumeSync: (key, permits = 1) => consumeSync(key, permits),
+    consumeSync,
     async consume(key, permits = 1) {
       return limiter.isSync ? consumeSync(key, permits) : decide(demand(key, permits))
     },
@@ -115,7 +108,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       await store.reset(demand(key, 1).group, key)
     },
     async wait(key, { permits = 1, maxWaitMs, signal } = {}) {
-      const longest = maxWaitMs ?? rule.rule.maxWaitMs ?? defaultMaxWaitMs
+      const longest = maxWaitMs ?? rule.maxWaitMs ?? defaultMaxWaitMs
       const patience = patienceOf(checkRange('maxWaitMs', longest, 0, longestWaitMs))
       const claim: Demand = { ...demand(key, permits), patience, policy: 'WAIT_FOR_REFILL' }
       const askedAt = ticks(clock)
@@ -143,3 +136,6 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
   }
 }
+
+const limiterClosed = (): FluxGateError =>
+  new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')

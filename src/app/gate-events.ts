@@ -17,6 +17,8 @@ export type GateListener<Name extends keyof GateEvents> = (event: GateEvents[Nam
 
 /** Listeners by event. One that throws does so on its own, outside the decision it was told about. */
 export class GateListeners {
+  /** Whether anybody listens to decisions. Kept, and not looked up, because every decision asks. */
+  hearDecisions = false
   readonly #byEvent: { [Name in keyof GateEvents]: Set<GateListener<Name>> } = {
     decision: new Set(),
     reload: new Set(),
@@ -31,11 +33,15 @@ export class GateListeners {
         `There is no event "${String(name)}"; there is ${Object.keys(this.#byEvent).join(', ')}.`,
       )
     this.#byEvent[name].add(listener)
-    return () => this.#byEvent[name].delete(listener)
+    this.#count()
+    return () => {
+      this.#byEvent[name].delete(listener)
+      this.#count()
+    }
   }
 
-  has(name: keyof GateEvents): boolean {
-    return this.#byEvent[name].size > 0
+  #count(): void {
+    this.hearDecisions = this.#byEvent.decision.size > 0
   }
 
   emit<Name extends keyof GateEvents>(name: Name, event: GateEvents[Name]): void {

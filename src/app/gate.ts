@@ -101,7 +101,7 @@ export class Gate implements FluxGate {
   }
 
   check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
-    if (this.#closed || this.#listeners.has('decision')) return this.#checkAloud(context, options)
+    if (this.#closed || this.#listeners.hearDecisions) return this.#checkAloud(context, options)
     return this.#handler.check(context, options)
   }
 

@@ -49,6 +49,11 @@ export interface Buckets {
    * is how many ticks the caller is willing to be delayed for a refill; 0 refuses instead.
    */
   step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void
+  /**
+   * Optional: step and write in one go, for the case that is the most frequent by far. False if it is any other; then
+   * nothing was written, and a step will tell.
+   */
+  take?(slot: number, band: Band, permits: number, now: number, out: Step): boolean
   /** Makes what a step proposed the bucket's state. */
   write(slot: number, next: Float64Array): void
   /** Takes back permits that were granted for the instant `grantedAt`; never above capacity. */

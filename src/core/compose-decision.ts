@@ -1,6 +1,7 @@
-import { type BandResult, bandCount, type ChargeResult, type Demand } from './bucket-store.js'
+import { type BandResult, bandCount, type ChargeResult, type Claim, type Demand } from './bucket-store.js'
 import { ticksPerMs } from './clock.js'
 import type { BandDecision, Decision, Reason } from './decision.js'
+import type { Band } from './rule.js'
 
 /**
  * Turns what the bands said into one Decision. Of a refusal the band that must wait longest speaks; of a permission
@@ -13,13 +14,7 @@ export function composeDecision(
   degraded: boolean,
 ): Decision {
   const first = demands[0] as Demand
-  if (demands.length === 1 && first.group.bands.length === 1) {
-    const said = result.bands[0] as BandResult
-    const band = bandDecision(first, 0, said)
-    return first.shadow
-      ? decisionOf(ruleSetId, result, undefined, first, [band], 0, degraded)
-      : decisionOf(ruleSetId, result, band, first, [band], said.delay, degraded)
-  }
+  if (demands.length === 1) return composeOne(ruleSetId, first, first.key, result, degraded)
   const bands: BandDecision[] = new Array(bandCount(demands))
   let speaker: BandDecision | undefined
   let speaking = first
@@ -28,40 +23,118 @@ export function composeDecision(
   for (const demand of demands) {
     for (let i = 0; i < demand.group.bands.length; i++) {
       const said = result.bands[index] as BandResult
-      const band = bandDecision(demand, i, said)
+      const band = bandDecision(demand, demand.key, demand.group.bands[i] as Band, said)
       bands[index++] = band
       if (demand.shadow) continue
       if (said.delay > delay) delay = said.delay
-      if (speaker === undefined || (result.granted ? isTighter(band, speaker) : isLaterAllowed(band, speaker))) {
+      if (isLouder(band, speaker, result)) {
         speaker = band
         speaking = demand
       }
     }
   }
-  return decisionOf(ruleSetId, result, speaker, speaking, bands, delay, degraded)
+  return decisionOf(ruleSetId, result, speaker ?? nobody(result), speaking, bands, delay, degraded)
 }
+
+/**
+ * The same for one demand, whose key is given apart from what it shares with others of its rule. With one band, which is
+ * most frequent, all is said in one place: numbers are worked out once, and nothing is read back from what was just made.
+ */
+export function composeOne(
+  ruleSetId: string | null,
+  claim: Claim,
+  key: string,
+  result: ChargeResult,
+  degraded: boolean,
+): Decision {
+  const { group, policy, shadow } = claim
+  if (shadow || group.bands.length > 1) return composeBands(ruleSetId, claim, key, result, degraded)
+  const { ruleId } = group
+  const { label, capacity: limit, windowTicks } = group.bands[0] as Band
+  const said = result.bands[0] as BandResult
+  const { allowed, delay, retryAfter } = said
+  const remaining = small(said.remaining)
+  const resetAt = Math.ceil(said.resetAt / ticksPerMs)
+  const retryAfterMs = retryAfter === 0 ? 0 : untilRetry(retryAfter)
+  const windowMs = windowTicks / ticksPerMs
+  return {
+    allowed,
+    delayMs: delay === 0 ? 0 : delay / ticksPerMs,
+    reason: allowed ? 'ALLOWED' : retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
+    ruleSetId,
+    ruleId,
+    band: label,
+    key,
+    limit,
+    remaining,
+    retryAfterMs,
+    resetAt,
+    policy,
+    degraded,
+    bands: [{ ruleId, label, key, limit, remaining, resetAt, retryAfterMs, allowed, shadow, windowMs }],
+  }
+}
+
+function composeBands(
+  ruleSetId: string | null,
+  claim: Claim,
+  key: string,
+  result: ChargeResult,
+  degraded: boolean,
+): Decision {
+  const limits = claim.group.bands
+  const bands: BandDecision[] = new Array(limits.length)
+  let speaker: BandDecision | undefined
+  let delay = 0
+  for (let i = 0; i < limits.length; i++) {
+    const said = result.bands[i] as BandResult
+    const band = bandDecision(claim, key, limits[i] as Band, said)
+    bands[i] = band
+    if (said.delay > delay) delay = said.delay
+    if (isLouder(band, speaker, result)) speaker = band
+  }
+  return claim.shadow || speaker === undefined
+    ? decisionOf(ruleSetId, result, nobody(result), claim, bands, 0, degraded)
+    : decisionOf(ruleSetId, result, speaker, claim, bands, delay, degraded)
+}
+
+/** What a decision repeats of the band that speaks for it. */
+type Speaker = Pick<Decision, 'ruleId' | 'key' | 'limit' | 'remaining' | 'resetAt' | 'retryAfterMs'> & {
+  readonly label: string | null
+}
+
+/** Speaks where all bands are shadows. */
+const nobody = ({ now }: ChargeResult): Speaker => ({
+  ruleId: null,
+  label: null,
+  key: null,
+  limit: -1,
+  remaining: -1,
+  resetAt: Math.ceil(now / ticksPerMs),
+  retryAfterMs: 0,
+})
 
 function decisionOf(
   ruleSetId: string | null,
-  { granted, now }: ChargeResult,
-  speaker: BandDecision | undefined,
-  { policy }: Demand,
+  { granted }: ChargeResult,
+  speaker: Speaker,
+  { policy }: Claim,
   bands: readonly BandDecision[],
   delay: number,
   degraded: boolean,
 ): Decision {
   return {
     allowed: granted,
-    delayMs: granted ? delay / ticksPerMs : 0,
-    reason: granted ? 'ALLOWED' : speaker?.retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
+    delayMs: granted && delay > 0 ? delay / ticksPerMs : 0,
+    reason: granted ? 'ALLOWED' : speaker.retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
     ruleSetId,
-    ruleId: speaker === undefined ? null : speaker.ruleId,
-    band: speaker === undefined ? null : speaker.label,
-    key: speaker === undefined ? null : speaker.key,
-    limit: speaker === undefined ? -1 : speaker.limit,
-    remaining: speaker === undefined ? -1 : speaker.remaining,
-    retryAfterMs: speaker === undefined ? 0 : speaker.retryAfterMs,
-    resetAt: speaker === undefined ? Math.ceil(now / ticksPerMs) : speaker.resetAt,
+    ruleId: speaker.ruleId,
+    band: speaker.label,
+    key: speaker.key,
+    limit: speaker.limit,
+    remaining: speaker.remaining,
+    retryAfterMs: speaker.retryAfterMs,
+    resetAt: speaker.resetAt,
     policy,
     degraded,
     bands,
@@ -94,20 +167,31 @@ export function unmeteredDecision(
   }
 }
 
-function bandDecision(demand: Demand, index: number, said: BandResult): BandDecision {
-  const band = demand.group.bands[index] as Demand['group']['bands'][number]
+function bandDecision({ group, shadow }: Claim, key: string, band: Band, said: BandResult): BandDecision {
   return {
-    ruleId: demand.group.ruleId,
+    ruleId: group.ruleId,
     label: band.label,
-    key: demand.key,
+    key,
     limit: band.capacity,
-    remaining: said.remaining,
+    remaining: small(said.remaining),
     resetAt: Math.ceil(said.resetAt / ticksPerMs),
-    retryAfterMs: said.retryAfter === Number.POSITIVE_INFINITY ? null : Math.ceil(said.retryAfter / ticksPerMs),
+    retryAfterMs: said.retryAfter === 0 ? 0 : untilRetry(said.retryAfter),
     allowed: said.allowed,
-    shadow: demand.shadow,
+    shadow,
     windowMs: band.windowTicks / ticksPerMs,
   }
+}
+
+/** A number of permits, which never passes `maxCapacity`, as the kind of number that is kept within an object. */
+const small = (permits: number): number => permits | 0
+
+const untilRetry = (ticks: number): number | null =>
+  ticks === Number.POSITIVE_INFINITY ? null : Math.ceil(ticks / ticksPerMs)
+
+/** Whether a band speaks for the request rather than the one that would do so without it. */
+function isLouder(band: BandDecision, than: BandDecision | undefined, { granted }: ChargeResult): boolean {
+  if (than === undefined) return true
+  return granted ? isTighter(band, than) : isLaterAllowed(band, than)
 }
 
 function isTighter(band: BandDecision, than: BandDecision): boolean {
@@ -117,4 +201,39 @@ function isTighter(band: BandDecision, than: BandDecision): boolean {
 function isLaterAllowed(band: BandDecision, than: BandDecision): boolean {
   if (than.retryAfterMs === null) return false
   return band.retryAfterMs === null || band.retryAfterMs > than.retryAfterMs
+}
+
+/**
+ * The engine lays out objects by the first of their shape that it sees. If it has seen numbers only, it keeps each in memory
+ * of its own, and lays out all anew when a fraction comes where none was before. So the first ones have none: from then on
+ * small whole numbers stay within the object, and two objects share the others.
+ */
+const number = null as unknown as number
+export const firstBand: BandDecision = {
+  ruleId: '',
+  label: '',
+  key: '',
+  limit: number,
+  remaining: number,
+  resetAt: number,
+  retryAfterMs: number,
+  allowed: false,
+  shadow: false,
+  windowMs: number,
+}
+export const firstDecision: Decision = {
+  allowed: false,
+  delayMs: number,
+  reason: 'LIMITED',
+  ruleSetId: null,
+  ruleId: null,
+  band: null,
+  key: null,
+  limit: number,
+  remaining: number,
+  retryAfterMs: number,
+  resetAt: number,
+  policy: 'REJECT',
+  degraded: false,
+  bands: [firstBand],
 }

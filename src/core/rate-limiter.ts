@@ -2,12 +2,14 @@ import {
   type BandResult,
   type BucketStore,
   type ChargeResult,
+  type Claim,
   copyResult,
   type Demand,
+  demandOf,
   type Refund,
 } from './bucket-store.js'
 import { ticksUp } from './clock.js'
-import { composeDecision } from './compose-decision.js'
+import { composeDecision, composeOne } from './compose-decision.js'
 import type { Decision } from './decision.js'
 import { FluxGateError } from './errors.js'
 import type { Departure, WaitingRoom } from './waiting-room.js'
@@ -70,6 +72,21 @@ export class RateLimiter {
   }
 
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
+    const first = demands[0] as Demand
+    return demands.length === 1 && first.patience === 0 && isPlain(options)
+      ? this.decideOne(ruleSetId, first, first.key, first.permits)
+      : this.#decideAll(ruleSetId, demands, options)
+  }
+
+  /** The most frequent decision: one rule, and nobody to be held. Makes nothing but the Decision. */
+  decideOne(ruleSetId: string | null, claim: Claim, key: string, permits: number): Decision {
+    const store = this.#store
+    return store.chargeOne === undefined || claim.patience > 0
+      ? this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], noOptions)
+      : composeOne(ruleSetId, claim, key, store.chargeOne(claim, key, permits), this.#degraded)
+  }
+
+  #decideAll(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
     const store = this.#store
     if (store.chargeSync === undefined)
       throw new FluxGateError(
@@ -161,6 +178,10 @@ export const isAborted = ({ signal }: Pick<DecideOptions, 'signal'>): boolean =>
 export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void {
   if (typeof signal === 'object') signal.throwIfAborted()
 }
+
+/** Whether permits are asked for, and nothing else. */
+const isPlain = ({ peek, signal, onLeave }: DecideOptions): boolean =>
+  peek !== true && signal === undefined && onLeave === undefined
 
 /**
  * Whether a delay is waited for here: by a caller that asked to wait, or one that may still leave. A delay that a leaky

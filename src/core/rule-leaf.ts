@@ -51,12 +51,13 @@ export function compileLeaf(
   return { tail: undefined, methods, ready, files: filed.length === 0 ? undefined : filed, next, candidates }
 }
 
-const none: readonly never[] = Object.freeze([])
+// Lists are not frozen: the engine reads frozen ones slowly.
+const none: readonly never[] = []
 
 function compileAnswer(drafts: readonly Draft[]): Answer {
   if (drafts.length === 0) return { ready: none, candidates: none }
   if (drafts.every(({ captures, when }) => !captures && when.length === 0)) {
-    return { ready: Object.freeze(drafts.map(({ match }) => match)), candidates: none }
+    return { ready: drafts.map(({ match }) => match), candidates: none }
   }
   const compile = ({ match, captures, when }: Draft) => ({ match, captures, holds: compileConditions(when) })
   return { ready: undefined, candidates: drafts.map(compile) }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type BucketGroup, type Demand, newMemo } from './bucket-store.js'
+import { type BucketGroup, type Claim, type Demand, demandOf, newMemo } from './bucket-store.js'
 import { ticksUp } from './clock.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
 import type { Rule, RuleSet } from './rule.js'
@@ -34,7 +34,7 @@ export interface CompiledRule {
   readonly rule: Rule
   readonly group: BucketGroup
   readonly keyOf: KeyOf
-  readonly patience: number
+  readonly claim: Claim
 }
 
 /** A rule that refuses requests without its identity, for a request that is one. */
@@ -65,55 +65,43 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
     rules,
     demands(context, permits) {
       const matches = matcher.match(context)
-      const demands: Demand[] = []
+      if (matches.length === 0) return none
+      let demands: Demand[] | undefined
       for (let i = 0; i < matches.length; i++) {
         const match = matches[i] as Match
         const compiled = byRank[match.rank] as CompiledRule
         const key = compiled.keyOf(matchedContext(context, match)) ?? missingKey(match.rule)
         if (key === undefined) continue
         if (key === denied) return new MissingKey(match.rule)
-        const demand = demandOf(compiled, key, permits)
-        if (matches.length === 1) return [demand]
-        demands.push(demand)
+        const demand = demandOf(compiled.claim, key, permits * match.rule.permits)
+        if (demands === undefined) demands = [demand]
+        else demands.push(demand)
         // A shadow only watches, so the rule after it is still the first that counts.
         if (onlyFirst && match.rule.mode === 'ENFORCE') break
       }
-      return demands
+      return demands ?? none
     },
   }
 }
 
+const none: readonly Demand[] = []
+
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
+  const { id: ruleId, permits, bands, policy, consistency } = rule
+  const isLeased = consistency === 'LEASED'
+  const group = { ruleSetId, ruleId, generation, permits, bands, isLeased, memo: newMemo() }
+  const patience = policy === 'WAIT_FOR_REFILL' ? patienceOf(rule.maxWaitMs ?? options.maxWaitMs) : 0
   return {
     rule,
-    group: {
-      ruleSetId,
-      ruleId: rule.id,
-      generation,
-      permits: rule.permits,
-      bands: rule.bands,
-      isLeased: rule.consistency === 'LEASED',
-      memo: newMemo(),
-    },
+    group,
     keyOf: compileKey(rule, options),
-    patience: rule.policy === 'WAIT_FOR_REFILL' ? patienceOf(rule.maxWaitMs ?? options.maxWaitMs) : 0,
+    claim: { group, patience, policy, shadow: rule.mode === 'SHADOW' },
   }
 }
 
 /** A caller that would wait has some patience, if only for one tick: none at all means that nobody asked to wait. */
 export const patienceOf = (maxWaitMs: number): number => Math.max(1, ticksUp(maxWaitMs))
-
-export function demandOf({ rule, group, patience }: CompiledRule, key: string, permits: number): Demand {
-  return {
-    group,
-    key,
-    permits: permits * rule.permits,
-    patience,
-    policy: rule.policy,
-    shadow: rule.mode === 'SHADOW',
-  }
-}
 
 /** Tells "refuse this request" from any identity. */
 const denied = Symbol('denied')

@@ -3,8 +3,10 @@ import {
   type BucketGroup,
   type BucketStore,
   type ChargeResult,
+  type Claim,
   copyResult,
   type Demand,
+  demandOf,
   type Refund,
 } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
@@ -20,6 +22,7 @@ export interface MemoryStoreOptions {
 
 export interface MemoryStore extends BucketStore {
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult
+  chargeOne(claim: Claim, key: string, permits: number): ChargeResult
   /** How many identities are remembered now. */
   readonly size: number
 }
@@ -75,20 +78,38 @@ class Memory implements MemoryStore {
       this.#tableOf[i] = table
       this.#slots[i] = slot
       if (slot === none && demand.key !== overflowKey) strangers += 1
-      if (!this.#step(table, slot, demand, first, now) && !demand.shadow) granted = false
-      first += demand.group.bands.length
+      const bands = demand.group.bands.length
+      const allowed = this.#step(table, slot, bands, first, demand.permits, now, demand.patience)
+      if (!allowed && !demand.shadow) granted = false
+      first += bands
     }
     if (strangers > 0 && granted && !peek && !this.#makeRoom(strangers, demands, now))
       return this.chargeSync(this.#overflow(demands), peek)
     first = 0
     for (let i = 0; i < demands.length; i++) {
       const demand = demands[i] as Demand
-      const charged = granted && (!demand.shadow || this.#allAllow(first, demand))
-      if (charged && !peek) this.#write(demand, i, first)
-      else this.#leave(demand, i, first, now, charged)
-      first += demand.group.bands.length
+      const bands = demand.group.bands.length
+      const charged = granted && (!demand.shadow || this.#allAllow(bands, first))
+      if (charged && !peek) this.#writeOrAdd(demand, i, first)
+      else this.#leave(this.#tableOf[i] as RuleTable, this.#slots[i] as number, bands, first, now, charged)
+      first += bands
     }
     this.#result.granted = granted
+    this.#result.now = now
+    return this.#result
+  }
+
+  /** The straight line through `chargeSync` for an identity that is known. */
+  chargeOne(claim: Claim, key: string, permits: number): ChargeResult {
+    const table = this.#tables.of(claim.group)
+    const slot = table.slotOf(key)
+    if (slot === undefined) return this.chargeSync([demandOf(claim, key, permits)], false)
+    const now = ticks(this.#clock)
+    const bands = claim.group.bands.length
+    while (this.#steps.length < bands) this.#steps.push(newStep())
+    const charged = table.charge(slot, permits, now, claim.patience, this.#steps)
+    if (!charged) this.#leave(table, slot, bands, 0, now, false)
+    this.#result.granted = charged || claim.shadow
     this.#result.now = now
     return this.#result
   }
@@ -112,23 +133,35 @@ class Memory implements MemoryStore {
   }
 
   /** Asks every band of a demand; true if all allow. */
-  #step(table: RuleTable, slot: number, demand: Demand, first: number, now: number): boolean {
+  #step(
+    table: RuleTable,
+    slot: number,
+    bands: number,
+    first: number,
+    permits: number,
+    now: number,
+    patience: number,
+  ): boolean {
     let allowed = true
-    for (let i = 0; i < demand.group.bands.length; i++) {
+    for (let i = 0; i < bands; i++) {
       if (first + i === this.#steps.length) this.#steps.push(newStep())
       const step = this.#steps[first + i] as Step
-      table.step(i, slot, demand.permits, now, demand.patience, step)
+      table.step(i, slot, permits, now, patience, step)
       if (!step.allowed) allowed = false
     }
     return allowed
   }
 
-  #allAllow(first: number, demand: Demand): boolean {
-    for (let i = 0; i < demand.group.bands.length; i++) if (!this.#steps[first + i]?.allowed) return false
+  #allAllow(bands: number, first: number): boolean {
+    for (let i = 0; i < bands; i++) if (!this.#steps[first + i]?.allowed) return false
     return true
   }
 
-  #write(demand: Demand, index: number, first: number): void {
+  #write(table: RuleTable, slot: number, bands: number, first: number): void {
+    for (let i = 0; i < bands; i++) table.write(i, slot, this.#steps[first + i] as Step)
+  }
+
+  #writeOrAdd(demand: Demand, index: number, first: number): void {
     let table = this.#tableOf[index] as RuleTable
     let slot = this.#slots[index] as number
     if (slot === none) {
@@ -136,17 +169,15 @@ class Memory implements MemoryStore {
       table = this.#tables.of(demand.group)
       slot = this.#tables.add(table, demand.key)
     }
-    for (let i = 0; i < demand.group.bands.length; i++) table.write(i, slot, this.#steps[first + i] as Step)
+    this.#write(table, slot, demand.group.bands.length, first)
   }
 
   /**
    * Charges nothing. A band that would have allowed is reported as it stands, unless its answer is to be kept for a peek;
    * and if time has stepped back, the bucket moves along.
    */
-  #leave(demand: Demand, index: number, first: number, now: number, keep: boolean): void {
-    const table = this.#tableOf[index] as RuleTable
-    const slot = this.#slots[index] as number
-    for (let i = 0; i < demand.group.bands.length; i++) {
+  #leave(table: RuleTable, slot: number, bands: number, first: number, now: number, keep: boolean): void {
+    for (let i = 0; i < bands; i++) {
       const step = this.#steps[first + i] as Step
       if (!step.allowed && !step.changes) continue
       table.step(i, slot, 0, now, 0, this.#look)

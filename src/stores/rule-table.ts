@@ -30,7 +30,11 @@ export class RuleTable {
 
   /** Takes on the bands of `group`, which may have changed since the last time. */
   bind(group: BucketGroup): this {
-    if (group === this.#group) return this
+    if (group !== this.#group) this.#takeOn(group)
+    return this
+  }
+
+  #takeOn(group: BucketGroup): void {
     this.#group = group
     this.#bands = group.bands
     this.#buckets = group.bands.map((band) => {
@@ -39,7 +43,6 @@ export class RuleTable {
       this.#kept.set(name, buckets)
       return buckets
     })
-    return this
   }
 
   slotOf(key: string): number | undefined {
@@ -64,6 +67,21 @@ export class RuleTable {
 
   keys(): IterableIterator<string> {
     return this.#slots.keys()
+  }
+
+  /** Asks every band of an identity for `permits`, and takes them if all allow; `out` is what each says. */
+  charge(slot: number, permits: number, now: number, patience: number, out: readonly Step[]): boolean {
+    const buckets = this.#buckets
+    const bands = this.#bands
+    if (buckets.length === 1 && buckets[0]?.take?.(slot, bands[0] as Band, permits, now, out[0] as Step)) return true
+    let allowed = true
+    for (let i = 0; i < buckets.length; i++) {
+      const step = out[i] as Step
+      ;(buckets[i] as Buckets).step(slot, bands[i] as Band, permits, now, patience, step)
+      if (!step.allowed) allowed = false
+    }
+    if (allowed) for (let i = 0; i < buckets.length; i++) (buckets[i] as Buckets).write(slot, (out[i] as Step).next)
+    return allowed
   }
 
   step(index: number, slot: number, permits: number, now: number, patience: number, out: Step): void {

@@ -35,7 +35,13 @@ export class RuleTables {
 
   of(group: BucketGroup): RuleTable {
     const { memo } = group
-    if (memo?.owner === this && !(memo.note as RuleTable).dropped) return (memo.note as RuleTable).bind(group)
+    return memo?.owner === this && !(memo.note as RuleTable).dropped
+      ? (memo.note as RuleTable).bind(group)
+      : this.#find(group)
+  }
+
+  #find(group: BucketGroup): RuleTable {
+    const { memo } = group
     const name = JSON.stringify([group.ruleSetId, group.ruleId, group.generation])
     const table = this.#byName.get(name) ?? new RuleTable(name)
     this.#byName.set(name, table)
