@@ -124,6 +124,15 @@ return {
     return log
   end,
 
+  -- When the next entry leaves, or the time has come of the last who waits.
+  unchangedUntil = function(band, now, log)
+    local shift = shiftOf(log, now)
+    local over = countUntil(log, now - shift - band.window)
+    if over == log.size then return 2 ^ 53 end
+    local leaves, newest = timeAt(log, over + 1) + shift + band.window, timeAt(log, log.size) + shift
+    return newest > now and newest < leaves and newest or leaves
+  end,
+
   expiresAt = function(band, log)
     return log.size == 0 and 0 or timeAt(log, log.size) + band.window
   end,

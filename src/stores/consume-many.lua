@@ -124,9 +124,10 @@ end
 
 local function sayStates(count)
   for i = count, 1, -1 do
-    local isTold = not claimed[i].algorithm.open and not lotsOf[keys[i]]
-    local size = not isTold and -1 or oldFirsts[i] and 4 or 0
-    results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and oldFirsts[i] or 0, oldSeconds[i] or 0
+    local algorithm, first = claimed[i].algorithm, oldFirsts[i]
+    local size = lotsOf[keys[i]] and -1 or first and 4 or 0
+    if first and algorithm.unchangedUntil then first = algorithm.unchangedUntil(claimed[i], now, first) end
+    results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, oldSeconds[i] or 0
     results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
     length = length + 5
   end

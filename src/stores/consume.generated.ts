@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '3502799862c0e86f91132d664e23cdf6e730a683'
+export const consumeSha = '0481f3ac00fe2c26c2c281d540babecac15fffaf'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -525,6 +525,13 @@ if permits > 0 then append(log, at, permits)
 elseif permits < 0 then takeBack(log, at, -permits) end
 return log
 end,
+unchangedUntil = function(band, now, log)
+local shift = shiftOf(log, now)
+local over = countUntil(log, now - shift - band.window)
+if over == log.size then return 2 ^ 53 end
+local leaves, newest = timeAt(log, over + 1) + shift + band.window, timeAt(log, log.size) + shift
+return newest > now and newest < leaves and newest or leaves
+end,
 expiresAt = function(band, log)
 return log.size == 0 and 0 or timeAt(log, log.size) + band.window
 end,
@@ -889,9 +896,10 @@ end
 end
 local function sayStates(count)
 for i = count, 1, -1 do
-local isTold = not claimed[i].algorithm.open and not lotsOf[keys[i]]
-local size = not isTold and -1 or oldFirsts[i] and 4 or 0
-results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and oldFirsts[i] or 0, oldSeconds[i] or 0
+local algorithm, first = claimed[i].algorithm, oldFirsts[i]
+local size = lotsOf[keys[i]] and -1 or first and 4 or 0
+if first and algorithm.unchangedUntil then first = algorithm.unchangedUntil(claimed[i], now, first) end
+results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, oldSeconds[i] or 0
 results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
 length = length + 5
 end

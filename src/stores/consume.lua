@@ -14,7 +14,7 @@
 -- Result   now; then per decision: 1 granted or done, 0 refused, or text: why this one could not be decided;
 --            PLAIN, CHARGE, PEEK, LEASE: per band retryAfter (0 allowed, -1 never), delay, remaining, resetAt;
 --            PLAIN, CHARGE that are refused: per band, from the last to the first, how many numbers its state is
---            (-1: not told), and four numbers;
+--            (-1: not told), and four numbers; of a log, the tick until which it stays as it is, and three more;
 --            LEASE that is granted: how many permits, and until when they may be spent
 --
 -- The whole text runs for every call, so that functions are made where they are needed, and not before.

@@ -25,6 +25,10 @@ const believedForTicks = 1_000_000
 interface Memory {
   /** Per band of the group. */
   readonly states: readonly BucketState[]
+  /** What was asked, and what each band said. */
+  readonly permits: number
+  readonly patience: number
+  readonly said: readonly BandResult[]
   /** The store's tick when it refused. */
   readonly now: number
   /** The tick of the clock here at which it was asked: since then at least as much time has passed for the store. */
@@ -34,7 +38,8 @@ interface Memory {
 /**
  * What buckets looked like when they last refused. A bucket that nobody gives anything back to only gets fuller by its own
  * refill, which the algorithm computes here as it would there; so as long as it says no, the store would say no, in the
- * same words. A yes is never believed: then the store is asked.
+ * same words. A yes is never believed: then the store is asked. A log is not at hand; the same question has the same
+ * answer until the next of its entries leaves.
  */
 export class KnownRefusals implements ChargeObserver {
   readonly #clock: Clock
@@ -60,13 +65,16 @@ export class KnownRefusals implements ChargeObserver {
   }
 
   /** `states`: one per band of the first demand, then of the second, and so on. */
-  refused(demands: readonly Demand[], states: readonly BucketState[], now: number, askedAt: number): void {
+  refused(demands: readonly Demand[], result: ChargeResult, states: readonly BucketState[], askedAt: number): void {
     let first = 0
-    for (const { group, key } of demands) {
-      const own = states.slice(first, first + group.bands.length)
-      first += group.bands.length
+    for (const { group, key, permits, patience } of demands) {
+      const last = first + group.bands.length
+      const own = states.slice(first, last)
+      const said = result.bands.slice(first, last)
+      first = last
       this.forget(group, key)
-      if (!own.includes(null)) this.#remember(group, key, { states: own, now, askedAt })
+      if (!own.includes(null))
+        this.#remember(group, key, { states: own, permits, patience, said, now: result.now, askedAt })
     }
   }
 
@@ -84,29 +92,59 @@ export class KnownRefusals implements ChargeObserver {
     const here = ticks(this.#clock)
     const memories: Memory[] = []
     for (const { group, key } of demands) {
-      const memory = this.#byGroup.get(group)?.get(key)
+      const memory = this.#recall(group, key, here)
       if (memory === undefined) return undefined
-      const age = here - memory.askedAt
-      if (age < 0 || age >= believedForTicks) return undefined
       memories.push(memory)
     }
     const now = Math.max(...memories.map((memory) => memory.now + here - memory.askedAt))
     return this.#refusal(demands, memories, now)
   }
 
+  /** To be told of whatever is asked without being charged: if the clock has stepped back, that moves buckets along. */
+  peeked(demands: readonly Demand[]): void {
+    if (this.#ages.size === 0) return
+    const here = ticks(this.#clock)
+    for (const { group, key } of demands) this.#recall(group, key, here)
+  }
+
+  /** What is remembered, unless it is too old, or from a time that is still to come. */
+  #recall(group: BucketGroup, key: string, here: number): Memory | undefined {
+    const memory = this.#byGroup.get(group)?.get(key)
+    if (memory === undefined) return undefined
+    const age = here - memory.askedAt
+    if (age >= 0 && age < believedForTicks) return memory
+    this.forget(group, key)
+    return undefined
+  }
+
   #refusal(demands: readonly Demand[], memories: readonly Memory[], now: number): ChargeResult | undefined {
     let granted = true
     const bands: BandResult[] = new Array(bandCount(demands))
     let index = 0
-    for (const [i, { group, permits, patience, shadow }] of demands.entries())
-      for (const [place, band] of group.bands.entries()) {
-        const state = memories[i]?.states[place] as readonly number[] | undefined
-        const said = this.#ask(band, state, permits, now, patience)
-        if (!said.allowed && !shadow) granted = false
-        // In a refusal, what would have allowed is told as it stands.
-        bands[index++] = said.allowed ? { ...this.#ask(band, state, 0, now, 0) } : said
+    for (const [i, demand] of demands.entries())
+      for (const place of demand.group.bands.keys()) {
+        const said = this.#band(demand, memories[i] as Memory, place, now)
+        if (said === undefined) return undefined
+        if (!said.allowed && !demand.shadow) granted = false
+        bands[index++] = said
       }
     return granted ? undefined : { granted, now, bands, isUnasked: true }
+  }
+
+  /** In a refusal, what would have allowed is told as it stands. */
+  #band({ group, permits, patience }: Demand, memory: Memory, place: number, now: number): BandResult | undefined {
+    const band = group.bands[place] as Band
+    const state = memory.states[place] as readonly number[] | undefined
+    if (cellsOf(band) !== undefined) {
+      const said = this.#ask(band, state, permits, now, patience)
+      return said.allowed ? this.#ask(band, state, 0, now, 0) : said
+    }
+    const [unchangedUntil = Number.POSITIVE_INFINITY] = state ?? []
+    const isAskedAgain = permits === memory.permits && patience === memory.patience
+    if (!isAskedAgain || now >= unchangedUntil) return undefined
+    const said = memory.said[place] as BandResult
+    const retryAfter = said.allowed ? 0 : said.retryAfter - (now - memory.now)
+    return said.allowed || retryAfter > 0 ? { ...said, retryAfter, resetAt: Math.max(now, said.resetAt) } : undefined
   }
 
   #ask(band: Band, state: readonly number[] | undefined, permits: number, now: number, patience: number): BandResult {
@@ -134,19 +172,26 @@ export class KnownRefusals implements ChargeObserver {
 export function withKnownRefusals(store: BucketStore, known: KnownRefusals): BucketStore {
   return {
     charge(demands, peek) {
+      if (peek) known.peeked(demands)
       const refusal = peek ? undefined : known.refusalOf(demands)
       return refusal === undefined ? store.charge(demands, peek) : Promise.resolve(refusal)
     },
     async refund(refunds) {
-      for (const { group, key } of refunds) known.forget(group, key)
-      await store.refund(refunds)
-      // An answer that was on its way meanwhile may not know of it.
-      for (const { group, key } of refunds) known.forget(group, key)
+      known.granted(refunds)
+      try {
+        await store.refund(refunds)
+      } finally {
+        // An answer that was on its way meanwhile may not know of it.
+        known.granted(refunds)
+      }
     },
     async reset(group, key) {
       known.forget(group, key)
-      await store.reset(group, key)
-      known.forget(group, key)
+      try {
+        await store.reset(group, key)
+      } finally {
+        known.forget(group, key)
+      }
     },
     retire: (group) => store.retire?.(group),
     close: () => store.close(),

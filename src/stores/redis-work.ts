@@ -152,7 +152,10 @@ function littleEndian(first: readonly number[], second: readonly number[]): Buff
   return endianness() === 'LE' ? bytes : bytes.swap64()
 }
 
-/** The numbers of a bucket, as it was when it refused; undefined if nobody has used it, null if it is not told. */
+/**
+ * The numbers of a bucket, as it was when it refused; of a log, the tick until which it stays the same. Undefined if nobody
+ * has used it, null if it is not told.
+ */
 export type BucketState = readonly number[] | undefined | null
 
 export interface Answer extends LeaseResult {

@@ -32,8 +32,8 @@ export interface RedisBucketsOptions {
 export interface ChargeObserver {
   /** Also after a refund or a reset: either way the buckets are no longer what they were. */
   granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void
-  /** What the buckets look like, per band; the store's tick, and the tick of the clock here at which it was asked. */
-  refused(demands: readonly Demand[], states: readonly BucketState[], now: number, askedAt: number): void
+  /** What the buckets look like, per band, and the tick of the clock here at which the store was asked. */
+  refused(demands: readonly Demand[], result: ChargeResult, states: readonly BucketState[], askedAt: number): void
 }
 
 interface Job {
@@ -153,7 +153,7 @@ export class RedisBuckets implements LeasingStore {
       return
     }
     const { states, ...result } = answer
-    if (states !== undefined) this.#observer?.refused(work.claims as readonly Demand[], states, answer.now, askedAt)
+    if (states !== undefined) this.#observer?.refused(work.claims as readonly Demand[], result, states, askedAt)
     else if (changesBuckets.has(work.what)) this.#observer?.granted(work.claims)
     resolve(result)
   }

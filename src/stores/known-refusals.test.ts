@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import type { BucketGroup, BucketStore, ChargeResult, Demand } from '../core/bucket-store.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { KnownRefusals, withKnownRefusals } from './known-refusals.js'
+
+const second = 1_000_000
+
+const group = (capacity = 2): BucketGroup => ({
+  ruleSetId: 'set',
+  ruleId: 'rule',
+  generation: '1',
+  permits: 1,
+  bands: [
+    {
+      label: 'band',
+      algorithm: 'TOKEN_BUCKET',
+      refill: 'STEADY',
+      capacity,
+      refillTokens: capacity,
+      windowTicks: 60 * second,
+    },
+  ],
+})
+
+const demand = (rule: BucketGroup, key: string, permits = 1): Demand => ({
+  group: rule,
+  key,
+  permits,
+  patience: 0,
+  policy: 'REJECT',
+  shadow: false,
+})
+
+const refusal = (now: number): ChargeResult => ({
+  granted: false,
+  now,
+  bands: [{ allowed: false, delay: 0, retryAfter: 30 * second, remaining: 0, resetAt: now + 60 * second }],
+})
+
+/** A store whose clock is at 5 s when that of this process is at 0, and whose bucket is empty. */
+function emptyAt(known: KnownRefusals, rule: BucketGroup, key: string): void {
+  const now = 5 * second
+  known.refused([demand(rule, key)], refusal(now), [[0, 0, now, 60 * second]], 0)
+}
+
+describe('KnownRefusals', () => {
+  it("counts time from when the store was asked, on the store's clock", () => {
+    const clock = manualClock(0)
+    const known = new KnownRefusals({ clock })
+    const rule = group()
+    emptyAt(known, rule, 'a')
+    clock.advance(400)
+    expect(known.refusalOf([demand(rule, 'a')])).toEqual({
+      granted: false,
+      now: 5.4 * second,
+      bands: [{ allowed: false, delay: 0, retryAfter: 29.6 * second, remaining: 0, resetAt: 65 * second }],
+      isUnasked: true,
+    })
+    expect(known.refusalOf([demand(rule, 'b')])).toBeUndefined()
+    expect(known.refusalOf([demand(group(), 'a')])).toBeUndefined()
+  })
+
+  it('knows that more than capacity is impossible', () => {
+    const known = new KnownRefusals({ clock: manualClock(0) })
+    const rule = group()
+    emptyAt(known, rule, 'a')
+    expect(known.refusalOf([demand(rule, 'a', 3)])?.bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('believes for less than a second, and nothing that is still to come', () => {
+    const clock = manualClock(0)
+    const known = new KnownRefusals({ clock })
+    const rule = group()
+    emptyAt(known, rule, 'a')
+    clock.advance(999.999)
+    expect(known.refusalOf([demand(rule, 'a')])).toBeDefined()
+    clock.advance(0.001)
+    expect(known.refusalOf([demand(rule, 'a')])).toBeUndefined()
+    expect(known.size).toBe(0)
+    emptyAt(known, rule, 'a')
+    clock.advance(-1_000.001)
+    known.peeked([demand(rule, 'a')])
+    clock.advance(0.001)
+    expect(known.refusalOf([demand(rule, 'a')])).toBeUndefined()
+  })
+
+  it('remembers no more than it is told to, and forgets the oldest first', () => {
+    const known = new KnownRefusals({ clock: manualClock(0), maxBuckets: 3 })
+    const rule = group()
+    for (let i = 0; i < 10_000; i++) emptyAt(known, rule, `id${i}`)
+    expect(known.size).toBe(3)
+    const remembered = [9_996, 9_997, 9_999].map((i) => known.refusalOf([demand(rule, `id${i}`)]) !== undefined)
+    expect(remembered).toEqual([false, true, true])
+    for (let i = 0; i < 10; i++) emptyAt(known, rule, 'id9997')
+    expect(known.size).toBe(3)
+  })
+
+  it('does not remember what was not told', () => {
+    const known = new KnownRefusals({ clock: manualClock(0) })
+    const rule = group()
+    known.refused([demand(rule, 'a')], refusal(0), [null], 0)
+    expect(known.size).toBe(0)
+  })
+
+  it('forgets what was granted', () => {
+    const known = new KnownRefusals({ clock: manualClock(0) })
+    const rule = group()
+    emptyAt(known, rule, 'a')
+    known.granted([demand(rule, 'b')])
+    expect(known.size).toBe(1)
+    known.granted([demand(rule, 'a')])
+    expect(known.size).toBe(0)
+  })
+})
+
+describe('withKnownRefusals', () => {
+  it('forgets before a refund or a reset is tried, and once more after it, whatever came of it', async () => {
+    const known = new KnownRefusals({ clock: manualClock(0) })
+    const rule = group()
+    const sizes: number[] = []
+    const store: BucketStore = {
+      charge: async () => expect.unreachable(),
+      async refund() {
+        sizes.push(known.size)
+        emptyAt(known, rule, 'a')
+        throw new Error('lost')
+      },
+      async reset() {
+        sizes.push(known.size)
+        emptyAt(known, rule, 'a')
+        throw new Error('lost')
+      },
+      async close() {},
+    }
+    const knowing = withKnownRefusals(store, known)
+    emptyAt(known, rule, 'a')
+    await expect(knowing.refund([{ group: rule, key: 'a', permits: 1 }])).rejects.toThrow('lost')
+    emptyAt(known, rule, 'a')
+    await expect(knowing.reset(rule, 'a')).rejects.toThrow('lost')
+    expect([...sizes, known.size]).toEqual([0, 0, 0])
+  })
+})
