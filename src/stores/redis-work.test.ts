@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest'
+import type { BucketGroup, Demand } from '../core/bucket-store.js'
+import { FluxGateError } from '../core/errors.js'
+import type { AlgorithmName, Band } from '../core/rule.js'
+import { decode, encode, type Names, type Work } from './redis-work.js'
+
+const band = (label: string, algorithm: AlgorithmName = 'TOKEN_BUCKET'): Band => ({
+  label,
+  algorithm,
+  refill: 'STEADY',
+  capacity: 10,
+  refillTokens: 5,
+  windowTicks: 1_000_000,
+})
+const group = (ruleId: string, ...bands: Band[]): BucketGroup => ({
+  ruleSetId: 'set',
+  ruleId,
+  generation: '1',
+  permits: 1,
+  bands,
+})
+const demand = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): Demand => ({
+  group: rule,
+  key,
+  permits: 2,
+  patience: 3,
+  policy: 'REJECT',
+  shadow: false,
+  ...given,
+})
+const names: Names = { keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}` }
+const charge = (...claims: Demand[]): Work => ({ what: 'CHARGE', claims })
+
+function numbersOf(batch: readonly Work[], now = 7): { keys: readonly string[]; numbers: number[] } {
+  const { keys, numbers } = encode(batch, names, now)
+  return { keys, numbers: Array.from({ length: numbers.length / 8 }, (_, i) => numbers.readDoubleLE(i * 8)) }
+}
+
+describe('what the script is asked', () => {
+  const cell = band('cell')
+  const log = band('log', 'SLIDING_WINDOW_LOG')
+  const [one, two] = [group('one', cell), group('two', log, band('cell2'))]
+
+  it('is a plain charge in eight numbers, if it is no more than that', () => {
+    expect(numbersOf([charge(demand(one, 'a'))])).toEqual({
+      keys: ['one/a/cell'],
+      // now, keys that are no logs, bands, decisions; the band; plain, alone, bands; permits, patience, key, band.
+      numbers: [7, 1, 1, 1, ...[1, 10, 5, 1_000_000], ...[0, 1, 1], ...[2, 3, 1, 1]],
+    })
+  })
+
+  it('names keys once, logs last, and says which decisions are alone with theirs', () => {
+    const { keys, numbers } = numbersOf([
+      charge(demand(two, 'a')),
+      charge(demand(one, 'a')),
+      charge(demand(one, 'b'), demand(one, 'a')),
+    ])
+    expect(keys).toEqual(['two/a/cell2', 'one/a/cell', 'one/b/cell', 'two/a/log'])
+    expect(numbers.slice(0, 4)).toEqual([7, 3, 3, 3])
+    const [first, second, third] = [numbers.slice(16, 27), numbers.slice(27, 34), numbers.slice(34)]
+    expect(first).toEqual([...[0, 0, 2], ...[2, 3, 4, 1], ...[2, 3, 1, 2]])
+    expect(second).toEqual([...[0, 0, 1], ...[2, 3, 2, 3]])
+    expect(third).toEqual([...[0, 0, 2], ...[2, 3, 3, 3], ...[2, 3, 2, 3]])
+  })
+
+  it('tells shadows, refunds with their instants, and resets', () => {
+    const { numbers } = numbersOf([
+      charge(demand(one, 'a', { shadow: true })),
+      { what: 'REFUND', claims: [{ group: one, key: 'b', permits: 4, grantedAt: [99] }] },
+      { what: 'REFUND', claims: [{ group: one, key: 'c', permits: 4 }] },
+      { what: 'RESET', claims: [{ group: one, key: 'd' }] },
+      { what: 'PEEK', claims: [demand(one, 'e', { permits: 0 })] },
+    ])
+    expect(numbers.slice(8)).toEqual([
+      ...[1, 1, 1, 2, 3, 1, 1, 1, 1, -1],
+      ...[3, 1, 1, 4, 0, 0, 1, 2, 1, 99],
+      ...[3, 1, 1, 4, 0, 0, 1, 3, 1, -1],
+      ...[6, 1, 1, 0, 0, 0, 1, 4, 1, -1],
+      ...[2, 1, 1, 0, 3, 0, 1, 5, 1, -1],
+    ])
+  })
+})
+
+describe('what the script answers', () => {
+  const rule = group('rule', band('a'), band('b'))
+
+  it('is one answer for each, in its order, and an error is about its own alone', () => {
+    const granted = [1, ...[0, 0, 9, 100], ...[0, '0.5', 8, 200]]
+    const refused = [0, ...[-1, 0, 9, 100], ...[40, 0, 0, 200], ...[4, 1, 2, 3, 4], ...[0, 0, 0, 0, 0]]
+    const reply = [
+      50,
+      ...granted,
+      'key holds something that is not a bucket',
+      ...refused,
+      1,
+      0,
+      ...[0, 0, 1, 2],
+      ...[5, 0, 1, 2],
+    ]
+    const [first, second, third, fourth, fifth] = decode(
+      [
+        charge(demand(rule, 'a')),
+        charge(demand(rule, 'b')),
+        charge(demand(rule, 'c')),
+        { what: 'RESET', claims: [{ group: rule, key: 'd' }] },
+        { what: 'PEEK', claims: [demand(rule, 'e')] },
+      ],
+      reply,
+    )
+    expect(first).toEqual({
+      granted: true,
+      now: 50,
+      bands: [
+        { allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 },
+        { allowed: true, delay: 0.5, retryAfter: 0, remaining: 8, resetAt: 200 },
+      ],
+    })
+    expect(second).toBeInstanceOf(FluxGateError)
+    expect(second).toMatchObject({
+      code: 'FLUXGATE_BUCKET_INVALID',
+      message: 'The bucket store could not decide: key holds something that is not a bucket.',
+    })
+    // States come from the last band to the first.
+    expect(third).toMatchObject({ granted: false, states: [undefined, [1, 2, 3, 4]] })
+    expect(third).toMatchObject({
+      bands: [{ allowed: false, retryAfter: Number.POSITIVE_INFINITY }, { retryAfter: 40 }],
+    })
+    expect(fourth).toEqual({ granted: true, now: 50, bands: [] })
+    expect(fifth).not.toHaveProperty('states')
+  })
+
+  it('may have its numbers as text, as some clients give them', () => {
+    expect(decode([charge(demand(group('r', band('a')), 'a'))], ['50', '1', '0', '0', '9', '100'])).toEqual([
+      { granted: true, now: 50, bands: [{ allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 }] },
+    ])
+  })
+
+  it('does not tell the state of a bucket of which permits are held', () => {
+    const [answer] = decode(
+      [charge(demand(group('r', band('a')), 'a'))],
+      [50, 0, ...[9, 0, 0, 60], ...[-1, 0, 0, 0, 0]],
+    )
+    expect(answer).toMatchObject({ states: [null] })
+  })
+})
