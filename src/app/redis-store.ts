@@ -1,11 +1,13 @@
 import type { BucketStore, SharedResets } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
+import { given } from '../core/given.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { isMisconfigured, wrapRedisError } from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
 import { acrossSlots } from '../stores/across-slots.js'
 import { KnownRefusals, withKnownRefusals } from '../stores/known-refusals.js'
+import { leased } from '../stores/leased.js'
 import { RedisBuckets } from '../stores/redis.js'
 import { RedisResets } from '../stores/redis-resets.js'
 import { type ResilientOptions, resilient } from '../stores/resilient.js'
@@ -25,6 +27,8 @@ export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onS
 
 export interface RedisStore extends BucketStore {
   readonly resets: SharedResets
+  /** Permits paid for in advance that this process may still spend. */
+  readonly heldPermits: number
   ready(withinMs: number): Promise<void>
 }
 
@@ -33,7 +37,7 @@ export interface RedisStore extends BucketStore {
  * a cluster, sentinels, or a client of ioredis or node-redis, which stays the caller's to close.
  */
 export function redisStore(where: string | RedisOptions | object, options: RedisStoreOptions = {}): RedisStore {
-  const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare: _, ...resilience } = options
+  const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare, ...resilience } = options
   if (!/^[^\s{}]+$/.test(prefix))
     throw new FluxGateError(
       'FLUXGATE_ARGUMENT_INVALID',
@@ -47,8 +51,8 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     ...(knownRefusals && { observer: known }),
   })
   const whole = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
-  const bounded = resilient(whole, resilience)
-  const store = knownRefusals ? withKnownRefusals(bounded, known) : bounded
+  const lending = leased(resilient(whole, resilience), given({ leaseShare, clock }))
+  const store = knownRefusals ? withKnownRefusals(lending, known) : lending
   const resets = new RedisResets(connection, prefix)
   return {
     charge: (demands, peek) => store.charge(demands, peek),
@@ -58,6 +62,9 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     close: () => store.close(),
     ready: (withinMs) => ready(connection, buckets, resets, withinMs),
     resets,
+    get heldPermits() {
+      return lending.heldPermits
+    },
     isBounded: true,
   }
 }
