@@ -1,0 +1,63 @@
+// A process that asks a leased bucket as fast as it can, from `go` to `stop`, and then tells what it was admitted.
+// With `hold` it asks until it holds some permits, tells how many, and does nothing ever after, so that it can be killed at
+// that. With `holdAndStop` it closes instead.
+import { setImmediate } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { connectionOf } from '../../dist/redis/connection-of.js'
+import { leased } from '../../dist/stores/leased.js'
+import { RedisBuckets } from '../../dist/stores/redis.js'
+
+const { port, prefix, group, leaseShare, callers, isTimed } = JSON.parse(process.argv[2])
+const client = new Redis(port)
+const store = leased(new RedisBuckets(connectionOf(client), { prefix }), { leaseShare })
+const demands = [{ group, key: 'a', permits: 1, patience: 0, policy: 'REJECT', shadow: false }]
+
+let isStopped = false
+let admitted = 0
+let fromMemory = 0
+let most = 0
+/** How many at each tick of the store. */
+const admissions = new Map()
+
+async function callForever() {
+  while (!isStopped) {
+    const { granted, now, isUnasked } = await store.charge(demands, false)
+    if (!granted) continue
+    admitted += 1
+    // What is decided in memory lets nobody else have a turn.
+    if (admitted % 100 === 0) await setImmediate()
+    if (isTimed) admissions.set(now, (admissions.get(now) ?? 0) + 1)
+    if (isUnasked) fromMemory += 1
+    if (isUnasked && admitted % 64 === 0) most = Math.max(most, store.heldPermits)
+  }
+}
+
+async function hold() {
+  do {
+    await store.charge(demands, false)
+    admitted += 1
+  } while (store.heldPermits < 10)
+}
+
+const stopHere = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+
+let calling
+process.on('message', async (order) => {
+  if (order === 'go') {
+    calling = Promise.all(Array.from({ length: callers }, callForever))
+    return
+  }
+  if (order !== 'stop') await hold()
+  if (order === 'hold') {
+    process.send({ admitted, held: store.heldPermits }, stopHere)
+    return
+  }
+  isStopped = true
+  await calling
+  await store.close()
+  client.disconnect()
+  process.send({ admitted, fromMemory, most, held: store.heldPermits, admissions: [...admissions] })
+  process.disconnect()
+})
+await client.ping()
+process.send('ready')
