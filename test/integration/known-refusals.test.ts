@@ -29,7 +29,7 @@ function processes(count: number, options: RedisStoreOptions = {}) {
   const stores = Array.from({ length: count }, () =>
     redisStore(client, { prefix, clock, timeoutMs: 20_000, ...options }),
   )
-  return { clock, prefix, stores: stores as [BucketStore, BucketStore] }
+  return { clock, prefix, stores: stores as BucketStore[] as [BucketStore, BucketStore] }
 }
 
 const calls = async (act: () => Promise<unknown>): Promise<number> =>
