@@ -1,7 +1,5 @@
 import { systemClock } from '../core/clock.js'
-import { FluxGateError } from '../core/errors.js'
 import type { Handler } from '../core/handler.js'
-import type { RuleSet } from '../core/rule.js'
 import { compileSnapshot } from '../core/snapshot.js'
 import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
@@ -9,6 +7,7 @@ import { Guard, type GuardOptions } from '../http/guard.js'
 import type { LoneRuleInput } from '../rules/input.js'
 import { parseRule } from '../rules/schema.js'
 import { memoryStore } from '../stores/memory.js'
+import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 import type { FluxGateOptions } from './gate-options.js'
 import { boundedStore, isStore, openStore } from './open-parts.js'
 
@@ -40,14 +39,28 @@ export interface OwnedGuard<Native> {
 const ruleSetId = 'limit'
 
 export function guardOf<Native>(options: RateLimitOptions<Native>): OwnedGuard<Native> {
-  if (options?.handler !== undefined)
-    return { guard: new Guard(checkHandler(options.handler), options), close: async () => {} }
+  checkEdgeOptions(options)
+  if (options.handler !== undefined) {
+    const guard = new Guard<Native>(options.handler, options)
+    return { guard, close: async () => guard.close() }
+  }
   const { edge, limit } = divided(options)
-  const clock = options.clock ?? systemClock
+  const { handler, close } = handlerOf(limit, options.clock ?? systemClock)
+  const guard = new Guard<Native>(handler, edge)
+  return {
+    guard,
+    close() {
+      guard.close()
+      return close()
+    },
+  }
+}
+
+/** What answers for one rule alone. */
+function handlerOf(limit: LoneLimit, clock: NonNullable<GuardOptions['clock']>) {
   const { store: given, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
   const rule = parseRule({ id: 'limit', ...document })
-  const ruleSet: RuleSet = { id: ruleSetId, strategy: 'all', rules: [rule] }
-  const snapshot = compileSnapshot([ruleSet], {
+  const snapshot = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {
     ipv6Prefix,
     resolvers: undefined,
     maxWaitMs: defaultMaxWaitMs,
@@ -67,7 +80,7 @@ export function guardOf<Native>(options: RateLimitOptions<Native>): OwnedGuard<N
     localShare: 1,
   })
   return {
-    guard: new Guard(handler, edge),
+    handler,
     async close() {
       room.close()
       if (!isStore(given)) await store.close()
@@ -75,35 +88,11 @@ export function guardOf<Native>(options: RateLimitOptions<Native>): OwnedGuard<N
   }
 }
 
-/** Names that belong to the guard; all others are fields of the rule. */
-const edgeNames = [
-  'ruleSetId',
-  'permits',
-  'trustedProxies',
-  'clientIpHeader',
-  'includePatterns',
-  'excludePatterns',
-  'userIdHeader',
-  'apiKeyHeader',
-  'headers',
-  'skip',
-  'customize',
-  'clock',
-] as const satisfies readonly (keyof GuardOptions)[]
-
-function divided<Native>(options: GuardOptions<Native> & LoneLimit): { edge: GuardOptions<Native>; limit: LoneLimit } {
-  const isEdge = (name: string): boolean => (edgeNames as readonly string[]).includes(name)
-  const entries = Object.entries(options ?? {})
+/** What is not about the edge is a field of the rule. */
+export function divided<Native>(options: RateLimitOptions<Native>): { edge: GuardOptions<Native>; limit: LoneLimit } {
+  const entries = Object.entries(options)
   return {
-    edge: Object.fromEntries(entries.filter(([name]) => isEdge(name) && name !== 'ruleSetId')),
-    limit: Object.fromEntries(entries.filter(([name]) => !isEdge(name))) as unknown as LoneLimit,
+    edge: Object.fromEntries(entries.filter(([name]) => isEdgeOption(name))),
+    limit: Object.fromEntries(entries.filter(([name]) => !isEdgeOption(name))) as unknown as LoneLimit,
   }
-}
-
-function checkHandler(handler: Handler): Handler {
-  if (typeof handler === 'object' && handler !== null && typeof handler.check === 'function') return handler
-  throw new FluxGateError(
-    'FLUXGATE_ARGUMENT_INVALID',
-    'handler must be a gate, as `await createFluxGate(…)` gives it, or an object that implements Handler.',
-  )
 }

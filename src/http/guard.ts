@@ -9,7 +9,7 @@ import { type HeaderChoice, rateLimitHeaders } from './headers.js'
 import { hold } from './hold.js'
 import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, refusalProblem } from './problem.js'
-import { Stay } from './stay.js'
+import { Stay, Stays } from './stay.js'
 
 /** What a hook is given: the request of the framework in use. */
 export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
@@ -44,13 +44,17 @@ export type Outcome =
       readonly headers: Readonly<Record<string, string>>
       readonly decision: Decision | undefined
     }
-  | {
-      readonly kind: 'REFUSE'
-      readonly status: number
-      readonly headers: Readonly<Record<string, string>>
-      readonly body: string
-    }
+  | Refusal
   | { readonly kind: 'GONE' }
+
+export interface Refusal {
+  readonly kind: 'REFUSE'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** What `body` says. */
+  readonly problem: Problem
+  readonly body: string
+}
 
 const uncounted: Outcome = Object.freeze({ kind: 'PASS', headers: Object.freeze({}), decision: undefined })
 const gone: Outcome = Object.freeze({ kind: 'GONE' })
@@ -68,6 +72,7 @@ export class Guard<Native = unknown> {
   readonly #apiKeyHeader: string
   readonly #headers: HeaderChoice
   readonly #clock: Clock
+  readonly #stays = new Stays()
 
   constructor(handler: Handler, options: GuardOptions<Native> = {}) {
     this.#handler = handler
@@ -84,23 +89,28 @@ export class Guard<Native = unknown> {
     const { skip, customize } = this.#options
     if (this.#isLimited?.(pathOf(request.url)) === false) return uncounted
     if (skip !== undefined && (await skip(native))) return uncounted
+    if (this.#stays.isClosed) return closing()
     let context = this.contextOf(request)
     if (customize !== undefined) context = (await customize(context, native)) ?? context
-    const stay = new Stay()
-    const decision = await this.#handler.check(context, {
-      ruleSetId: overrides?.ruleSetId ?? this.#options.ruleSetId,
-      permits: overrides?.permits ?? this.#permitsOf(native),
-      signal: request.signal,
-      onEnter: stay.onEnter,
-      onLeave: stay.onLeave,
-    })
-    if (decision.allowed && (decision.delayMs > 0 || stay.left !== undefined)) {
-      const how = await this.#held(decision, stay, request)
-      if (how === 'ABORTED') return gone
-      if (how === 'CLOSED') return refusal(closingProblem(), { 'Retry-After': '1' })
+    const ruleSetId = overrides?.ruleSetId ?? this.#options.ruleSetId
+    const stay = new Stay(request, this.#stays, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
+    try {
+      const decision = await this.#handler.check(context, stay)
+      if (decision.allowed && (decision.delayMs > 0 || stay.left !== undefined)) {
+        const how = await this.#held(decision, stay)
+        if (how === 'CLOSED' || (how === 'ABORTED' && stay.isSentAway)) return closing()
+        if (how === 'ABORTED') return gone
+      }
+      const headers = rateLimitHeaders(decision, this.#headers, this.#clock.now())
+      return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(refusalProblem(decision), headers)
+    } finally {
+      stay.forget()
     }
-    const headers = rateLimitHeaders(decision, this.#headers, this.#clock.now())
-    return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(refusalProblem(decision), headers)
+  }
+
+  /** Refuses those who are held, with their permits given back, and everybody who comes later. */
+  close(): void {
+    this.#stays.close()
   }
 
   contextOf({ method, url, headers, remoteAddress }: EdgeRequest): RequestContext {
@@ -115,9 +125,9 @@ export class Guard<Native = unknown> {
   }
 
   /** A handler that keeps a waiting room says when; one that is far away has only said for how long. */
-  async #held({ delayMs }: Decision, { left }: Stay, { signal }: EdgeRequest): Promise<Departure> {
-    if (left !== undefined) return left
-    return (await hold(delayMs, signal(), this.#clock)) ? 'RELEASED' : 'ABORTED'
+  async #held({ delayMs }: Decision, stay: Stay): Promise<Departure> {
+    if (stay.left !== undefined) return stay.left
+    return (await hold(delayMs, stay.signal(), this.#clock)) ? 'RELEASED' : 'ABORTED'
   }
 
   #permitsOf(native: Native): number | undefined {
@@ -126,10 +136,13 @@ export class Guard<Native = unknown> {
   }
 }
 
+const closing = (): Outcome => refusal(closingProblem(), { 'Retry-After': '1' })
+
 const refusal = (problem: Problem, headers: Readonly<Record<string, string>>): Outcome => ({
   kind: 'REFUSE',
   status: problem.status,
   headers: { ...headers, 'Content-Type': problemMediaType },
+  problem,
   body: `${JSON.stringify(problem)}\n`,
 })
 

@@ -24,7 +24,7 @@ export const ruleFields: readonly string[] = [
 
 /** Fields of a band that may stand on a rule with a single one, when that rule is all there is. */
 const shortFields = bandFields.filter((name) => name !== 'algorithm')
-const loneRuleFields: readonly string[] = [...ruleFields, ...shortFields]
+export const loneRuleFields: readonly string[] = [...ruleFields, ...shortFields]
 
 const priorityKind = wholeNumber(-maxCapacity, maxCapacity)
 const permitsKind = wholeNumber(1, maxCapacity)

@@ -1,0 +1,49 @@
+/** `fluxgate/fastify` */
+import { type FastifyHook, type FastifyRequest, fastifyHook } from '../middleware/fastify.js'
+import type { RateLimitOptions } from './guard-of.js'
+import { type RouteLimit, RouteLimits } from './route-limits.js'
+
+export type { ContextCustomizer } from '../http/guard.js'
+export type { FastifyApp, FastifyRequest, RateLimitOptions, RouteLimit }
+
+/** As much of Fastify as the plugin needs. */
+interface FastifyApp {
+  addHook(name: 'onRequest', hook: FastifyHook<FastifyRequest>): unknown
+  addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): unknown
+  addHook(name: 'preClose', hook: (done: () => void) => void): unknown
+}
+
+interface FastifyRoute {
+  readonly method: string | string[]
+  readonly url: string
+  readonly config?: object
+}
+
+/** A plugin: `app.register(rateLimit, { capacity: 100, window: '1m' })`. */
+export const rateLimit = Object.assign(
+  (app: FastifyApp, options: RateLimitOptions<FastifyRequest>, done: (error?: Error) => void): void => {
+    const limits = new RouteLimits(withoutRegisterOptions(options))
+    app.addHook('onRequest', fastifyHook(limits.of))
+    // Mistakes in what a route says are found before it is asked for.
+    app.addHook('onRoute', ({ config, method, url }) => {
+      limits.of((config as { rateLimit?: unknown } | undefined)?.rateLimit, () => `${method}:${url}`)
+    })
+    // Before the server waits for those who are held.
+    app.addHook('preClose', (closed) => {
+      limits.close().then(closed, closed)
+    })
+    done()
+  },
+  {
+    // The plugin is for the whole application, not only for what is registered inside it.
+    [Symbol.for('skip-override')]: true,
+    [Symbol.for('fastify.display-name')]: 'fluxgate',
+    [Symbol.for('plugin-meta')]: { name: 'fluxgate', fastify: '>=5' },
+  },
+)
+
+/** What Fastify itself takes among the options of a plugin. */
+function withoutRegisterOptions<Options extends object>(options: Options): Options {
+  const { prefix, logLevel, logSerializers, ...own } = options as Options & Record<string, unknown>
+  return own as Options
+}

@@ -1,0 +1,21 @@
+/** `fluxgate/fetch`: where a server is a function from `Request` to `Response`. */
+import { type FetchLimit, type FetchOrigin, fetchLimit, type RemoteAddressOf } from '../middleware/fetch.js'
+import { guardOf, type RateLimitOptions } from './guard-of.js'
+
+export type { ContextCustomizer } from '../http/guard.js'
+export type { FetchOrigin, FetchRateLimit, FetchRateLimitOptions, RateLimitOptions, RemoteAddressOf }
+
+type FetchRateLimitOptions = RateLimitOptions<Request> & {
+  /** The other end of the connection, for handlers that are wrapped: from what the runtime hands along. */
+  readonly remoteAddress?: RemoteAddressOf | undefined
+}
+
+type FetchRateLimit = FetchLimit & {
+  /** Refuses those who are held, and closes what was made for this limit. */
+  close(): Promise<void>
+}
+
+export function rateLimit({ remoteAddress, ...options }: FetchRateLimitOptions): FetchRateLimit {
+  const { guard, close } = guardOf(options as RateLimitOptions<Request>)
+  return Object.assign(fetchLimit(guard, remoteAddress), { close })
+}

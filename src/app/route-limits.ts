@@ -1,0 +1,85 @@
+import { systemClock } from '../core/clock.js'
+import type { GuardOptions, GuardOverrides } from '../http/guard.js'
+import type { Place } from '../http/place.js'
+import { openFields } from '../rules/fields.js'
+import { noMistakes } from '../rules/mistakes.js'
+import { configInvalid } from './config-file.js'
+import { checkEdgeOptions } from './edge-options.js'
+import { divided, guardOf, type LoneLimit, type OwnedGuard, type RateLimitOptions } from './guard-of.js'
+import { isStore, openStore } from './open-parts.js'
+
+/** What one route says: no limit, another rule set or cost, or a rule of its own in place of what holds elsewhere. */
+export type RouteLimit<Native = unknown> =
+  | false
+  | GuardOverrides
+  | (LoneLimit & Pick<GuardOptions<Native>, 'permits' | 'skip' | 'customize'>)
+
+/** One guard for all routes, and one for each that brings a rule of its own. */
+export class RouteLimits<Native> {
+  readonly #options: RateLimitOptions<Native>
+  readonly #main: OwnedGuard<Native>
+  readonly #elsewhere: Place<Native>
+  readonly #places = new Map<object, Place<Native>>()
+  readonly #owned: OwnedGuard<Native>[]
+  readonly #closeStore: () => Promise<void>
+  #closing: Promise<void> | undefined
+
+  constructor(options: RateLimitOptions<Native>) {
+    checkEdgeOptions(options)
+    const { options: shared, close } = withSharedStore(options)
+    this.#options = shared
+    this.#closeStore = close
+    this.#main = guardOf(shared)
+    this.#elsewhere = { guard: this.#main.guard }
+    this.#owned = [this.#main]
+  }
+
+  /** An arrow, since adapters are given it alone. */
+  readonly of = (limit: unknown, name: () => string): Place<Native> | undefined => {
+    if (limit === undefined || limit === true) return this.#elsewhere
+    if (limit === false) return undefined
+    let place = this.#places.get(limit as object)
+    if (place === undefined) {
+      place = this.#open(limit as Exclude<RouteLimit<Native>, false>, name())
+      this.#places.set(limit as object, place)
+    }
+    return place
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.all(this.#owned.map((owned) => owned.close())).then(this.#closeStore)
+    return this.#closing
+  }
+
+  #open(limit: Exclude<RouteLimit<Native>, false>, name: string): Place<Native> {
+    if (!isRule(limit)) {
+      checkOverrides(limit, this.#options.handler !== undefined)
+      return { guard: this.#main.guard, overrides: limit }
+    }
+    const { edge, limit: main } = divided(this.#options)
+    const store = this.#options.handler === undefined ? main.store : undefined
+    const own = guardOf<Native>({ ...edge, store, id: idOf(name), ...limit } as RateLimitOptions<Native>)
+    this.#owned.push(own)
+    return { guard: own.guard }
+  }
+}
+
+const isRule = (limit: object): limit is LoneLimit => 'capacity' in limit || 'bands' in limit
+
+/** A store that is made here is made once, however many routes have rules of their own. */
+function withSharedStore<Native>(options: RateLimitOptions<Native>) {
+  if (options.handler !== undefined || isStore(options.store)) return { options, close: async () => {} }
+  const store = openStore(options.store, { clock: options.clock ?? systemClock })
+  return { options: { ...options, store }, close: () => store.close() }
+}
+
+function checkOverrides(overrides: object, canChoose: boolean): void {
+  const mistakes = noMistakes()
+  const forms = "false, { ruleSetId, permits }, or a rule such as { capacity: 10, window: '1m' }"
+  const fields = openFields(overrides, '', ['ruleSetId', 'permits'], forms, mistakes)
+  if (fields?.has('ruleSetId') && !canChoose) fields.wrong('ruleSetId', 'needs rules to choose from: { handler: gate }')
+  if (mistakes.count > 0) throw configInvalid('The limit of a route', mistakes.kept)
+}
+
+/** The name of a route as the id of its rule. */
+const idOf = (name: string): string => name.replaceAll(/[^A-Za-z0-9._:-]/g, '.').slice(0, 128)

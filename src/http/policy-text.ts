@@ -1,0 +1,64 @@
+import type { BandDecision, Decision } from '../core/decision.js'
+import { policyName, secondsUp } from './policy.js'
+
+/** How the limits of a decision are written in its headers; the same for as long as its rules are. */
+export interface PolicyText {
+  /** All bands that the caller is told of. */
+  readonly policies: string
+  /** The one that speaks. */
+  readonly name: string
+  readonly bands: readonly BandDecision[]
+}
+
+/** Rules are few and requests many, so texts are kept; by rule and label of the band that speaks. */
+const known = new Map<string, Map<string, PolicyText[]>>()
+const mostKept = 1_000
+let kept = 0
+
+export function policyTextOf(ruleId: string, label: string, { bands }: Decision): PolicyText {
+  const candidates = known.get(ruleId)?.get(label)
+  if (candidates !== undefined)
+    for (let i = 0; i < candidates.length; i++) {
+      const text = candidates[i] as PolicyText
+      if (areAlike(text.bands, bands)) return text
+    }
+  return keep(ruleId, label, { policies: policies(bands), name: sfString(policyName(ruleId, label)), bands })
+}
+
+function keep(ruleId: string, label: string, text: PolicyText): PolicyText {
+  if (kept === mostKept) {
+    known.clear()
+    kept = 0
+  }
+  kept += 1
+  const labels = known.get(ruleId) ?? new Map<string, PolicyText[]>()
+  known.set(ruleId, labels.set(label, [...(labels.get(label) ?? []), text]))
+  return text
+}
+
+function areAlike(some: readonly BandDecision[], others: readonly BandDecision[]): boolean {
+  if (some.length !== others.length) return false
+  for (let i = 0; i < some.length; i++) {
+    const a = some[i] as BandDecision
+    const b = others[i] as BandDecision
+    if (a.label !== b.label || a.ruleId !== b.ruleId || a.limit !== b.limit || a.windowMs !== b.windowMs) return false
+    if (a.shadow !== b.shadow) return false
+  }
+  return true
+}
+
+const policies = (bands: readonly BandDecision[]): string =>
+  bands
+    .filter(({ shadow }) => !shadow)
+    .map(({ ruleId, label, limit, windowMs }) => {
+      return `${sfString(policyName(ruleId, label))};q=${limit};w=${secondsUp(windowMs)}`
+    })
+    .join(', ')
+
+/** A string of RFC 9651, which is printable ASCII. Anything else, from rules that no document was parsed for, is percent-encoded. */
+function sfString(text: string): string {
+  const ascii = text.replaceAll(/[^ -~]/gu, (char) =>
+    [...Buffer.from(char)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
+  )
+  return `"${ascii.replaceAll(/["\\]/g, '\\$&')}"`
+}

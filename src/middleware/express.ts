@@ -1,0 +1,17 @@
+import type { Guard } from '../http/guard.js'
+import { edgeOf, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
+
+/** For Express, and for whatever else takes `(request, response, next)`. */
+export type ExpressMiddleware<Request extends NodeRequest> = (
+  request: Request,
+  response: NodeResponse,
+  next: (error?: unknown) => void,
+) => void
+
+export function expressMiddleware<Request extends NodeRequest>(guard: Guard<Request>): ExpressMiddleware<Request> {
+  return (request, response, next) => {
+    guard.admit(edgeOf(request, response), request).then((outcome) => {
+      if (mayPass(outcome, request, response)) next()
+    }, next)
+  }
+}

@@ -1,0 +1,34 @@
+import type { Guard } from '../http/guard.js'
+import { stackedHeaders } from '../http/stacked-headers.js'
+import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
+
+export interface KoaContext {
+  readonly req: NodeRequest
+  readonly res: NodeResponse
+  readonly originalUrl: string
+  status: number
+  body: unknown
+  respond?: boolean | undefined
+  set(headers: { [name: string]: string }): unknown
+}
+
+export type KoaMiddleware<Context extends KoaContext> = (
+  context: Context,
+  next: () => Promise<unknown>,
+) => Promise<unknown>
+
+export function koaMiddleware<Context extends KoaContext>(guard: Guard<Context>): KoaMiddleware<Context> {
+  return async (context, next) => {
+    const { req, res, originalUrl } = context
+    const outcome = await guard.admit(edgeOf(req, res, originalUrl), context)
+    if (outcome.kind === 'GONE') {
+      context.respond = false
+      return
+    }
+    context.set(stackedHeaders(outcome.headers, (name) => res.getHeader(name), outcome.kind === 'REFUSE'))
+    if (outcome.kind === 'PASS') return next()
+    if (isUnread(req)) context.set({ Connection: 'close' })
+    context.status = outcome.status
+    context.body = outcome.body
+  }
+}

@@ -1,0 +1,43 @@
+import type { Refusal } from '../http/guard.js'
+import type { PlaceOf } from '../http/place.js'
+import { stackedHeaders } from '../http/stacked-headers.js'
+import { limitFor } from './nest-decorators.js'
+import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
+
+/** As much of Nest's ExecutionContext as is needed. */
+export interface NestContext {
+  getType(): string
+  getHandler(): { readonly name: string }
+  getClass(): { readonly name: string }
+  switchToHttp(): { getRequest(): unknown; getResponse(): unknown }
+}
+
+/** Of Express, or of Fastify, which has those of Node inside. */
+export type NestRequest = NodeRequest & { readonly raw?: NodeRequest }
+type NestResponse = NodeResponse & { readonly raw?: NodeResponse; header(name: string, value: string): unknown }
+
+/** Nobody is there: neither the application nor a filter has anything to do, and nobody waits for this. */
+const never = new Promise<boolean>(() => {})
+
+/** Asks before a handler is called. What is refused is thrown, so that exception filters see it. */
+export async function canActivate(
+  context: NestContext,
+  placeOf: PlaceOf<NestRequest>,
+  exceptionOf: (refusal: Refusal) => Promise<Error>,
+): Promise<boolean> {
+  if (context.getType() !== 'http') return true
+  const [method, owner] = [context.getHandler(), context.getClass()]
+  const place = placeOf(limitFor(method, owner), () => `${owner.name}.${method.name}`)
+  if (place === undefined) return true
+  const request = context.switchToHttp().getRequest() as NestRequest
+  const response = context.switchToHttp().getResponse() as NestResponse
+  const raw = request.raw ?? request
+  const edge = edgeOf(raw, response.raw ?? response, request.originalUrl)
+  const outcome = await place.guard.admit(edge, request, place.overrides)
+  if (outcome.kind === 'GONE') return never
+  const headers = stackedHeaders(outcome.headers, (name) => response.getHeader(name), outcome.kind === 'REFUSE')
+  for (const name in headers) response.header(name, headers[name] as string)
+  if (outcome.kind === 'PASS') return true
+  if (isUnread(raw)) response.header('Connection', 'close')
+  throw await exceptionOf(outcome)
+}

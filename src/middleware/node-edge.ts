@@ -1,0 +1,71 @@
+/** Requests and responses of node:http, and of the frameworks that stand on it. */
+import type { EdgeHeaders, EdgeRequest } from '../http/edge-request.js'
+import type { Outcome } from '../http/guard.js'
+import { stackedHeaders } from '../http/stacked-headers.js'
+
+export interface NodeRequest {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  /** Where a middleware is mounted below a path, `url` lacks that path. */
+  readonly originalUrl?: string | undefined
+  readonly headers: EdgeHeaders
+  readonly socket: { readonly remoteAddress?: string | undefined }
+  readonly httpVersionMajor?: number | undefined
+  readonly complete?: boolean | undefined
+}
+
+export interface NodeResponse {
+  statusCode: number
+  readonly socket?: unknown
+  readonly destroyed?: boolean | undefined
+  getHeader(name: string): unknown
+  setHeader(name: string, value: string | number): unknown
+  once(event: 'close', listener: () => void): unknown
+  end(body?: string): unknown
+}
+
+interface Emitter {
+  once(event: 'close', listener: () => void): unknown
+}
+
+export const edgeOf = (
+  request: NodeRequest,
+  response: NodeResponse,
+  url = request.originalUrl ?? request.url ?? '/',
+): EdgeRequest => ({
+  method: request.method ?? 'GET',
+  url,
+  headers: request.headers,
+  remoteAddress: request.socket.remoteAddress,
+  signal: () => signalOf(request, response),
+})
+
+/** Aborts when the client is gone. */
+function signalOf(request: NodeRequest, response: NodeResponse): AbortSignal {
+  const leaving = new AbortController()
+  const leave = (): void => leaving.abort()
+  if (response.destroyed || (request.socket as { destroyed?: boolean }).destroyed) leave()
+  // A pipelined request's response has no socket before the one ahead of it is finished, and does not hear of its end.
+  else (response.socket === null ? (request.socket as Emitter) : response).once('close', leave)
+  return leaving.signal
+}
+
+/** True: on with the application. Otherwise the response was sent, or nobody is there to read one. */
+export function mayPass(outcome: Outcome, request: NodeRequest, response: NodeResponse): boolean {
+  if (outcome.kind === 'GONE') return false
+  const isRefusal = outcome.kind === 'REFUSE'
+  const headers = stackedHeaders(outcome.headers, (name) => response.getHeader(name), isRefusal)
+  for (const name in headers) response.setHeader(name, headers[name] as string)
+  if (!isRefusal) return true
+  if (isUnread(request)) response.setHeader('Connection', 'close')
+  response.statusCode = outcome.status
+  response.setHeader('Content-Length', Buffer.byteLength(outcome.body))
+  response.end(outcome.body)
+  return false
+}
+
+/** Whether a body is still to come that nobody will read; HTTP/2 has streams to end instead of connections. */
+export function isUnread({ headers, complete, httpVersionMajor }: NodeRequest): boolean {
+  if (complete || httpVersionMajor !== 1) return false
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
