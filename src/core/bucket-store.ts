@@ -104,10 +104,11 @@ export interface LeaseResult extends ChargeResult {
   readonly lease?: { readonly permits: number; readonly ending: number }
 }
 
-/** Permits of leases that end at the tick `ending`, and that are held no longer: spent, or refunded as well. */
+/** Permits of leases that end at the tick `ending`, and that are held no longer. */
 export interface Settlement {
   readonly group: BucketGroup
   readonly key: string
+  /** Spent; or, below 0, not spent, and given back. Once the lease has ended there is nothing to give back. */
   readonly permits: number
   readonly ending: number
 }
