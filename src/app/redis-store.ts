@@ -5,12 +5,14 @@ import { given } from '../core/given.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { isMisconfigured, wrapRedisError } from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
+import { isObject } from '../rules/fields.js'
 import { acrossSlots } from '../stores/across-slots.js'
 import { KnownRefusals, withKnownRefusals } from '../stores/known-refusals.js'
 import { leased } from '../stores/leased.js'
 import { RedisBuckets } from '../stores/redis.js'
 import { RedisResets } from '../stores/redis-resets.js'
 import { type ResilientOptions, resilient } from '../stores/resilient.js'
+import { checkAddressNames, checkStoreOptions } from './check-redis-store.js'
 import { openRedis } from './open-redis.js'
 import type { RedisOptions } from './open-redis-target.js'
 
@@ -37,12 +39,8 @@ export interface RedisStore extends BucketStore {
  * a cluster, sentinels, or a client of ioredis or node-redis, which stays the caller's to close.
  */
 export function redisStore(where: string | RedisOptions | object, options: RedisStoreOptions = {}): RedisStore {
+  checkStoreOptions(options)
   const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare, ...resilience } = options
-  if (!/^[^\s{}]+$/.test(prefix))
-    throw new FluxGateError(
-      'FLUXGATE_ARGUMENT_INVALID',
-      `redisStore: prefix must be text without spaces and braces, found ${JSON.stringify(prefix)}.`,
-    )
   const connection = connect(where)
   const known = new KnownRefusals({ clock })
   const buckets = new RedisBuckets(connection, {
@@ -54,12 +52,18 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const lending = leased(resilient(whole, resilience), given({ leaseShare, clock }))
   const store = knownRefusals ? withKnownRefusals(lending, known) : lending
   const resets = new RedisResets(connection, prefix)
+  let isClosed = false
+  const closed = (): Promise<never> =>
+    Promise.reject(new FluxGateError('FLUXGATE_CLOSED', 'This store was closed. Create another one.'))
   return {
-    charge: (demands, peek) => store.charge(demands, peek),
-    refund: (refunds) => store.refund(refunds),
-    reset: (group, key) => store.reset(group, key),
+    charge: (demands, peek) => (isClosed ? closed() : store.charge(demands, peek)),
+    refund: (refunds) => (isClosed ? closed() : store.refund(refunds)),
+    reset: (group, key) => (isClosed ? closed() : store.reset(group, key)),
     retire: (group) => store.retire?.(group),
-    close: () => store.close(),
+    async close() {
+      await store.close()
+      isClosed = true
+    },
     ready: (withinMs) => ready(connection, buckets, resets, withinMs),
     resets,
     get heldPermits() {
@@ -71,9 +75,13 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
 
 function connect(where: string | RedisOptions | object): RedisConnection {
   if (typeof where === 'string') return openRedis({ uri: where })
-  const isAddress = ['uri', 'clusterNodes', 'sentinels'].some((name) => Object.hasOwn(where, name))
-  return isAddress ? openRedis(where) : connectionOf(where)
+  if (!isAddress(where)) return connectionOf(where)
+  checkAddressNames(where)
+  return openRedis(where)
 }
+
+const isAddress = (where: object): where is RedisOptions =>
+  isObject(where) && ['uri', 'clusterNodes', 'sentinels'].some((name) => Object.hasOwn(where, name))
 
 /** Learns early what only a change of configuration can mend; a server that is just not there may come back. */
 async function ready(

@@ -8,6 +8,10 @@ const readEveryMs = 500
 /** No bucket lives longer than this, so that counts may then begin again from nothing. */
 const longestTtlMs = Math.ceil(maxFillTicks / 1_000)
 
+/** All rules of a set at once, and never a key without an end. */
+const countUp = `for i = 2, #ARGV do redis.call('HINCRBY', KEYS[1], ARGV[i], 1) end
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`
+
 /** The counts, in one hash: a rule is reset by counting up, whatever the number of its buckets. */
 export class RedisResets implements SharedResets {
   readonly #connection: RedisConnection
@@ -33,10 +37,7 @@ export class RedisResets implements SharedResets {
   async startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
     try {
       const fields = ruleIds.map((ruleId) => nameOf(ruleSetId, ruleId))
-      await Promise.all([
-        ...fields.map((field) => this.#connection.call(this.#key, ['HINCRBY', this.#key, field, '1'])),
-        this.#connection.call(this.#key, ['PEXPIRE', this.#key, String(longestTtlMs)]),
-      ])
+      await this.#connection.call(this.#key, ['EVAL', countUp, '1', this.#key, String(longestTtlMs), ...fields])
       await this.read()
     } catch (error) {
       throw wrapRedisError(error, 'reset a rule')

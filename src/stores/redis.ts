@@ -46,6 +46,8 @@ interface Job {
 const maxWeight = 128
 const logWeight = 8
 
+const longestCloseMs = 250
+
 /**
  * Buckets in Redis. One decision, with all its rules and bands, is one call of one script on the server's clock; decisions
  * of the same turn share a call. On a cluster a call is about one slot.
@@ -58,6 +60,9 @@ export class RedisBuckets implements LeasingStore {
   readonly #observer: ChargeObserver | undefined
   readonly #script = new Script(consumeScript, consumeSha)
   readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
+  /** Works that have no answer yet. */
+  #underWay = 0
+  #onIdle: (() => void) | undefined
   readonly #names: Names = { keyOf: (group, key, band) => this.#keyOf(group, key, band) }
   readonly #batches = new TurnBatches<Job>({
     weightOf: ({ work }) => weightOf(work),
@@ -100,12 +105,28 @@ export class RedisBuckets implements LeasingStore {
     await this.#script.run(this.#connection, hashSlot(key), [key], [numbers])
   }
 
-  close(): Promise<void> {
-    return this.#connection.close()
+  /** What was asked for before, and in the same turn, is still sent: who is sent away has its permits given back. */
+  async close(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    await this.#idle()
+    await this.#connection.close()
+  }
+
+  /** Resolves when all is answered, or when that takes too long. */
+  #idle(): Promise<void> {
+    if (this.#underWay === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, longestCloseMs)
+      this.#onIdle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 
   /** One piece of work, whose claims are all of one slot if this is a cluster. */
   ask(work: Work): Promise<Answer> {
+    this.#underWay += 1
     return new Promise((resolve, reject) => {
       this.#batches.add(this.#routeOf(work), { work, resolve, reject })
     })
@@ -144,6 +165,9 @@ export class RedisBuckets implements LeasingStore {
     } catch (error) {
       const wrapped = wrapRedisError(error, 'decide')
       for (const { reject } of jobs) reject(wrapped)
+    } finally {
+      this.#underWay -= jobs.length
+      if (this.#underWay === 0) this.#onIdle?.()
     }
   }
 

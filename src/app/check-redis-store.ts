@@ -1,0 +1,57 @@
+import { longestWaitMs } from '../core/range.js'
+import { type Kind, openFields } from '../rules/fields.js'
+import { wholeNumber, yesOrNo } from '../rules/kinds.js'
+import { type Mistakes, noMistakes } from '../rules/mistakes.js'
+import { configInvalid } from './config-file.js'
+import { settings } from './config-settings.js'
+import type { RedisOptions } from './open-redis-target.js'
+import type { RedisStoreOptions } from './redis-store.js'
+
+const milliseconds: Kind<number> = {
+  allowed: `a number of milliseconds from 0 to ${longestWaitMs}`,
+  parse: (value) => (typeof value === 'number' && value >= 0 && value <= longestWaitMs ? value : undefined),
+}
+
+const kinds: Readonly<Record<Exclude<keyof RedisStoreOptions, 'clock'>, Kind<unknown>>> = {
+  prefix: settings.store.prefix.kind,
+  knownRefusals: yesOrNo,
+  leaseShare: settings.store.leaseShare.kind,
+  timeoutMs: milliseconds,
+  failures: wholeNumber(1, 1_000_000),
+  openMs: milliseconds,
+}
+
+const addressNames: Readonly<Record<keyof RedisOptions, true>> = {
+  uri: true,
+  clusterNodes: true,
+  sentinels: true,
+  sentinelName: true,
+  username: true,
+  password: true,
+  sentinelUsername: true,
+  sentinelPassword: true,
+  tls: true,
+  connections: true,
+}
+
+/** A misspelt option must not silently do nothing. */
+export function checkStoreOptions(options: RedisStoreOptions): void {
+  checked('The options of redisStore', (mistakes) => {
+    const names = [...Object.keys(kinds), 'clock']
+    const fields = openFields(options, '', names, 'an object of options', mistakes)
+    for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
+  })
+}
+
+/** The values are looked at by whoever connects. */
+export function checkAddressNames(address: RedisOptions): void {
+  checked('The address of redisStore', (mistakes) => {
+    openFields(address, '', Object.keys(addressNames), 'an object of options', mistakes)
+  })
+}
+
+function checked(what: string, check: (mistakes: Mistakes) => void): void {
+  const mistakes = noMistakes()
+  check(mistakes)
+  if (mistakes.count > 0) throw configInvalid(what, mistakes.kept)
+}
