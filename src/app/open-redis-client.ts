@@ -20,6 +20,7 @@ export class OwnClient {
   /** Resolves when connected for the first time; rejects when it is known that waiting will not help. */
   readonly connected: Promise<void>
   readonly #target: RedisTarget
+  readonly #replyMs: number
   readonly #outcome: Promise<void>
   #client: Redis | Cluster | undefined
   #connection: RedisConnection | undefined
@@ -34,8 +35,10 @@ export class OwnClient {
   #succeed = (): void => {}
   #giveUp = (_reason: FluxGateError): void => {}
 
-  constructor(target: RedisTarget, library: Promise<Library>) {
+  /** `replyMs`: how long those who call wait for a reply. */
+  constructor(target: RedisTarget, library: Promise<Library>, replyMs: number) {
     this.#target = target
+    this.#replyMs = replyMs
     this.#outcome = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -78,8 +81,8 @@ export class OwnClient {
     const retry = (attempt: number): number => retryDelayMs(attempt, this.#isRefused)
     const client =
       target.kind === 'cluster'
-        ? new library.Cluster([...target.nodes], clusterOptions(target, retry))
-        : new library.Redis(serverOptions(target, retry))
+        ? new library.Cluster([...target.nodes], clusterOptions(target, retry, this.#replyMs))
+        : new library.Redis(serverOptions(target, retry, this.#replyMs))
     this.#client = client
     this.#connection = connectionOf(client)
     const events: NodeJS.EventEmitter = client

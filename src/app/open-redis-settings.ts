@@ -4,6 +4,8 @@ import type { RedisTarget } from './open-redis-target.js'
 
 /** How long connecting, and waiting for a reply, may take before a connection is given up and another one tried. */
 const silenceMs = 1_000
+/** Never before those who wait for a reply have given up themselves. */
+const longestSilenceMs = (replyMs: number): number => Math.max(silenceMs, 2 * replyMs)
 const slowestRetryMs = 250
 
 /** After the n-th failure in a row. A server that refuses us is not asked often. */
@@ -18,7 +20,6 @@ const sentOnce = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   connectTimeout: silenceMs,
-  socketTimeout: silenceMs,
   disconnectTimeout: 50,
   keepAlive: 5_000,
   connectionName: 'fluxgate',
@@ -31,8 +32,18 @@ const sentOnce = {
 
 type RetryDelay = (attempt: number) => number
 
-export function serverOptions(target: RedisTarget & { kind: 'server' | 'sentinels' }, retry: RetryDelay) {
-  const common = { ...sentOnce, ...accessOf(target), enableOfflineQueue: false, retryStrategy: retry }
+export function serverOptions(
+  target: RedisTarget & { kind: 'server' | 'sentinels' },
+  retry: RetryDelay,
+  replyMs: number,
+) {
+  const common = {
+    ...sentOnce,
+    ...accessOf(target),
+    socketTimeout: longestSilenceMs(replyMs),
+    enableOfflineQueue: false,
+    retryStrategy: retry,
+  }
   if (target.kind === 'server') return { ...common, ...target.node, db: target.database } satisfies IoredisOptions
   const { sentinelUsername, sentinelPassword, tls } = target
   return {
@@ -50,9 +61,9 @@ export function serverOptions(target: RedisTarget & { kind: 'server' | 'sentinel
   } satisfies IoredisOptions
 }
 
-export function clusterOptions(target: RedisTarget & { kind: 'cluster' }, retry: RetryDelay) {
+export function clusterOptions(target: RedisTarget & { kind: 'cluster' }, retry: RetryDelay, replyMs: number) {
   return {
-    redisOptions: { ...sentOnce, ...accessOf(target) },
+    redisOptions: { ...sentOnce, ...accessOf(target), socketTimeout: longestSilenceMs(replyMs) },
     clusterRetryStrategy: retry,
     // ioredis would repeat commands whose connection was closed, sent or not.
     retryDelayOnFailover: 0,

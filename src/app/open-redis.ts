@@ -10,11 +10,20 @@ export type { RedisOptions, RedisStoreSettings } from './open-redis-target.js'
 /** A connection with everything a connection of our own can do. */
 export type OpenedRedis = Required<RedisConnection>
 
+export interface OpenOptions {
+  /** How long those who call wait for a reply: before that, no connection is taken for dead. */
+  readonly replyMs?: number | undefined
+  readonly load?: () => Promise<Library>
+}
+
 /**
  * Connects in the background, from now until `close()`, however often the server goes and comes. Throws at once if the
  * options are mistaken; ioredis is loaded only here, because only those who come here need it.
  */
-export function openRedis(options: RedisOptions, load: () => Promise<Library> = () => import('ioredis')): OpenedRedis {
+export function openRedis(
+  options: RedisOptions,
+  { replyMs = 0, load = () => import('ioredis') }: OpenOptions = {},
+): OpenedRedis {
   const { connections = 1 } = options
   if (wholeNumber(1, maxConnections).parse(connections) === undefined) {
     const allowed = wholeNumber(1, maxConnections).allowed
@@ -27,7 +36,7 @@ export function openRedis(options: RedisOptions, load: () => Promise<Library> = 
   const library = load().catch((error: unknown) => {
     throw notInstalled(error)
   })
-  const clients = Array.from({ length: connections }, () => new OwnClient(target, library))
+  const clients = Array.from({ length: connections }, () => new OwnClient(target, library, replyMs))
   let turn = 0
 
   /** The next one in turn that is connected; if none is, one of them says why. */

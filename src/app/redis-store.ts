@@ -41,7 +41,7 @@ export interface RedisStore extends BucketStore {
 export function redisStore(where: string | RedisOptions | object, options: RedisStoreOptions = {}): RedisStore {
   checkStoreOptions(options)
   const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare, ...resilience } = options
-  const connection = connect(where)
+  const connection = connect(where, resilience.timeoutMs)
   const known = new KnownRefusals({ clock })
   const buckets = new RedisBuckets(connection, {
     prefix,
@@ -73,11 +73,11 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   }
 }
 
-function connect(where: string | RedisOptions | object): RedisConnection {
-  if (typeof where === 'string') return openRedis({ uri: where })
+function connect(where: string | RedisOptions | object, replyMs: number | undefined): RedisConnection {
+  if (typeof where === 'string') return openRedis({ uri: where }, { replyMs })
   if (!isAddress(where)) return connectionOf(where)
   checkAddressNames(where)
-  return openRedis(where)
+  return openRedis(where, { replyMs })
 }
 
 const isAddress = (where: object): where is RedisOptions =>

@@ -95,7 +95,7 @@ describe('a connection of our own', () => {
   })
 
   it('says how to get the package that it needs', async () => {
-    const connection = openRedis({ uri: server.uri }, () => Promise.reject(new Error('Cannot find package')))
+    const connection = openRedis({ uri: server.uri }, { load: () => Promise.reject(new Error('Cannot find package')) })
     const error = await failureOf(connection.ready(10_000))
     expect(error).toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
     expect(error.message).toContain('npm install ioredis')

@@ -68,6 +68,14 @@ describe('no failure of Redis', () => {
     },
   )
 
+  it('is an answer that takes long, if it may take longer still', async () => {
+    const slow = await stopAfterTest(startRedis())
+    const proxy = await stopAfterTest(startProxy(slow.port))
+    const gate = await open({ store: { uri: `redis://127.0.0.1:${proxy.port}`, timeoutMs: 20_000 } })
+    proxy.setDelay(750)
+    expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: false, remaining: 9 })
+  })
+
   it('is a mistake of the caller', async () => {
     const gate = await open({ store: { uri: server.uri, prefix: freshPrefix(), timeoutMs: 5_000 } })
     const events = eventsOf(gate)
