@@ -22,6 +22,10 @@ const days = 86_400_000
 const limit = { capacity: 10_000, windowMs: days }
 const limits = [1, 2, 3].map((count) => ({ capacity: count * 10_000, windowMs: count * days }))
 const band = { capacity: limit.capacity, window: '1d' }
+const hotKeys = 100
+/** Not reached by few keys either. */
+const hotLimit = { capacity: 10_000_000, windowMs: days }
+const hotBand = { capacity: hotLimit.capacity, window: '1d' }
 const bands = limits.map(({ capacity, windowMs }, i) => ({ label: `band-${i}`, capacity, window: `${windowMs}ms` }))
 
 const ours = 'FluxGate'
@@ -55,10 +59,10 @@ async function measured(server, effort) {
   const everybody = addresses(effort.redis.keys)
   const keys = Array.from(randomOrder(everybody.length, 100_000), (who) => /** @type {string} */ (everybody[who]))
 
-  /** @type {(what: string, askers: readonly import('../redis/closed-loop.mjs').Asker[], concurrency: number, baseline?: string) => Promise<import('../redis/rounds.mjs').Row[]>} */
-  const contest = async (what, askers, concurrency, baseline = theirs) => {
+  /** @type {(what: string, askers: readonly import('../redis/closed-loop.mjs').Asker[], concurrency: number, baseline?: string, asked?: readonly string[], pace?: import('../measure.mjs').Effort) => Promise<import('../redis/rounds.mjs').Row[]>} */
+  const contest = async (what, askers, concurrency, baseline = theirs, asked = keys, pace = effort) => {
     for (const asker of askers) await askForAll(asker, everybody)
-    const rows = await inRounds(`${title}, ${what}`, server, askers, keys, concurrency, effort)
+    const rows = await inRounds(`${title}, ${what}`, server, askers, asked, concurrency, pace)
     for (const { close } of askers) await close()
     figures.push(speedFigures(`${what}, ${callers(concurrency)}`, rows, baseline))
     return rows
@@ -74,11 +78,11 @@ async function measured(server, effort) {
   await contest('Three bands', trio(), 1, theirUnion)
   await contest('Three bands', trio(), few, theirUnion)
   const threeMany = await contest('Three bands', trio(), many, theirUnion)
-  const leasedMany = await contest(
-    'Single band, permits leased',
-    [fluxGate(leased, uri, { ...band, consistency: 'LEASED' }), flexible(theirs, uri, limit)],
-    many,
-  )
+  const leasing = () => [fluxGate(leased, uri, { ...hotBand, consistency: 'LEASED' }), flexible(theirs, uri, hotLimit)]
+  const slow = unhurried(effort)
+  const leasedMany = await contest('Single band, permits leased', leasing(), many, theirs, keys, slow)
+  const hot = keys.map((_, i) => /** @type {string} */ (everybody[i % hotKeys]))
+  const leasedHot = await contest(`Single band, permits leased, ${hotKeys} keys`, leasing(), many, theirs, hot, slow)
   await contest(
     'Algorithms',
     algorithms.map((algorithm) => fluxGate(algorithm, uri, { ...band, algorithm })),
@@ -121,11 +125,14 @@ async function measured(server, effort) {
         measured: timesAs(threeMany, 'perSecond', ours, theirUnion),
         atLeast: 3,
       },
-      {
-        what: `single band, leased, ${callers(many)} : ${theirs}`,
-        measured: timesAs(leasedMany, 'perSecond', leased, theirs),
+      ...[
+        { rows: leasedMany, count: everybody.length },
+        { rows: leasedHot, count: hotKeys },
+      ].map(({ rows, count }) => ({
+        what: `single band, leased, ${count.toLocaleString('en')} keys, ${callers(many)} : ${theirs}`,
+        measured: timesAs(rows, 'perSecond', leased, theirs),
         atLeast: 8,
-      },
+      })),
       {
         what: `p99, single band, ${callers(few)} : ${theirs}`,
         measured: timesAs(singleFew, 'p99Ms', ours, theirs),
@@ -148,6 +155,12 @@ async function measured(server, effort) {
       })),
     ],
   }
+}
+
+/** How many permits a lease is worth shows after a while: turns are longer, and there are fewer of them. */
+const unhurried = (/** @type {import('../measure.mjs').Effort} */ effort) => {
+  const { redis } = effort
+  return { ...effort, redis: { ...redis, seconds: redis.seconds * 4, rounds: Math.ceil(redis.rounds / 2) } }
 }
 
 const callers = (/** @type {number} */ count) => (count === 1 ? 'one caller' : `${count} callers`)
