@@ -3,12 +3,12 @@ import { createClient, createSentinel } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RedisOptions } from '../../src/app/open-redis-target.js'
 import { redisStore } from '../../src/app/redis-store.js'
-import { bucketStoreContract } from '../../src/testing/bucket-store-contract.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { type SentinelGroup, startSentinel } from '../servers/sentinel.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { valkeyBinary } from '../servers/valkey.js'
 import { randomSeed } from './buckets.js'
+import { contractAndHistories } from './histories.js'
 
 const seed = randomSeed()
 const settings = { timeoutMs: 20_000 }
@@ -23,7 +23,7 @@ describe('redisStore over node-redis', () => {
   const client = createClient({ url: sharedRedis().uri })
   beforeAll(async () => void (await client.connect()))
   afterAll(() => client.close())
-  bucketStoreContract(it, (clock) => redisStore(client, { ...settings, prefix: freshPrefix(), clock }), {
+  contractAndHistories(it, (clock) => redisStore(client, { ...settings, prefix: freshPrefix(), clock }), {
     histories: 140,
     seed: seed + 2_000,
   })
@@ -31,7 +31,7 @@ describe('redisStore over node-redis', () => {
 
 /** A connection of the store's own is made for every test, and closed with it. */
 const own = (where: () => string | RedisOptions, histories: number, first: number) =>
-  bucketStoreContract(
+  contractAndHistories(
     it,
     async (clock) => {
       const store = redisStore(where(), { ...settings, prefix: freshPrefix(), clock })
@@ -61,7 +61,7 @@ describe('redisStore over a sentinel client of node-redis', () => {
     await sentinel.connect()
   })
   afterAll(() => sentinel.destroy())
-  bucketStoreContract(it, (clock) => redisStore(sentinel, { ...settings, prefix: freshPrefix(), clock }), {
+  contractAndHistories(it, (clock) => redisStore(sentinel, { ...settings, prefix: freshPrefix(), clock }), {
     histories: 40,
     seed: seed + 6_000,
   })

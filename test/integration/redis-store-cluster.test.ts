@@ -7,13 +7,13 @@ import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket
 import { refundsOf } from '../../src/core/rate-limiter.js'
 import type { Band } from '../../src/core/rule.js'
 import { hashSlot } from '../../src/redis/hash-slot.js'
-import { bucketStoreContract } from '../../src/testing/bucket-store-contract.js'
 import { randomBand, randomDemands, randomPause, seededRandom } from '../../src/testing/history.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { referenceStore } from '../../src/testing/models/reference-store.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { freshPrefix } from '../servers/shared-redis.js'
 import { band, demand, group, randomSeed, second, startMs } from './buckets.js'
+import { contractAndHistories } from './histories.js'
 
 let cluster: Cluster
 let ioredis: IoredisCluster
@@ -54,20 +54,20 @@ describe('decisions of one slot', () => {
   })
 
   describe('over ioredis', () =>
-    bucketStoreContract(it, (clock) => inOneSlot(redisStore(ioredis, { ...settings, prefix: freshPrefix(), clock })), {
+    contractAndHistories(it, (clock) => inOneSlot(redisStore(ioredis, { ...settings, prefix: freshPrefix(), clock })), {
       histories: 100,
       seed: seed + 8_000,
     }))
 
   describe('over node-redis, without known refusals', () =>
-    bucketStoreContract(
+    contractAndHistories(
       it,
       (clock) => inOneSlot(redisStore(nodeRedis, { ...settings, prefix: freshPrefix(), clock, knownRefusals: false })),
       { histories: 80, seed: seed + 9_000 },
     ))
 
   describe('over a connection of our own', () =>
-    bucketStoreContract(
+    contractAndHistories(
       it,
       async (clock) => {
         const where = { clusterNodes: cluster.nodes.map(({ host, port }) => `${host}:${port}`) }

@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
 import { afterAll, describe, it } from 'vitest'
 import { redisStore } from '../../src/app/redis-store.js'
-import { bucketStoreContract } from '../../src/testing/bucket-store-contract.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { randomSeed } from './buckets.js'
+import { contractAndHistories } from './histories.js'
 
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())
@@ -12,7 +12,7 @@ afterAll(() => client.quit())
 const options = { histories: 220, seed: randomSeed() }
 
 describe.each([true, false])('redisStore over ioredis, known refusals: %s', (knownRefusals) =>
-  bucketStoreContract(
+  contractAndHistories(
     it,
     (clock) => redisStore(client, { prefix: freshPrefix(), clock, knownRefusals, timeoutMs: 20_000 }),
     { ...options, seed: options.seed + (knownRefusals ? 0 : 1_000) },

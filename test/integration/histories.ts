@@ -1,0 +1,19 @@
+import type { TestRunner } from '../../src/testing/bucket-store-contract.js'
+import { bucketStoreContract, type StoreFactory } from '../../src/testing/bucket-store-contract.js'
+import { compareWithModel } from '../../src/testing/compare-with-model.js'
+
+const inOne = 20
+
+/** The contract of a store, with the random histories in pieces: each a test that is short even on a busy machine. */
+export function contractAndHistories(
+  it: TestRunner,
+  create: StoreFactory,
+  { histories, seed }: { readonly histories: number; readonly seed: number },
+): void {
+  bucketStoreContract(it, create, { histories: inOne, seed })
+  for (let from = inOne; from < histories; from += inOne)
+    it(`agrees with the reference models over ${inOne} more histories (seed ${seed + from})`, async () => {
+      for (let i = from; i < from + inOne; i++)
+        await compareWithModel(create, { seed: seed + i, steps: 100, maxCapacity: i % 2 === 0 ? 20 : 1e9 })
+    })
+}
