@@ -49,8 +49,8 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     ...(knownRefusals && { observer: known }),
   })
   const whole = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
-  const lending = leased(resilient(whole, resilience), given({ leaseShare, clock }))
-  const store = knownRefusals ? withKnownRefusals(lending, known) : lending
+  const bounded = resilient(whole, resilience)
+  const store = leased(knownRefusals ? withKnownRefusals(bounded, known) : bounded, given({ leaseShare, clock }))
   const resets = new RedisResets(connection, prefix)
   let isClosed = false
   const closed = (): Promise<never> =>
@@ -67,7 +67,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     ready: (withinMs) => ready(connection, buckets, resets, withinMs),
     resets,
     get heldPermits() {
-      return lending.heldPermits
+      return store.heldPermits
     },
     isBounded: true,
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BucketGroup, BucketStore, ChargeResult, Demand } from '../core/bucket-store.js'
+import type { BucketGroup, ChargeResult, Demand, LeasingStore } from '../core/bucket-store.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { KnownRefusals, withKnownRefusals } from './known-refusals.js'
 
@@ -118,8 +118,10 @@ describe('withKnownRefusals', () => {
     const known = new KnownRefusals({ clock: manualClock(0) })
     const rule = group()
     const sizes: number[] = []
-    const store: BucketStore = {
+    const store: LeasingStore = {
       charge: async () => expect.unreachable(),
+      lease: async () => expect.unreachable(),
+      settle: async () => expect.unreachable(),
       async refund() {
         sizes.push(known.size)
         emptyAt(known, rule, 'a')

@@ -3,10 +3,10 @@ import { newStep, type Step } from '../core/algorithm.js'
 import {
   type BandResult,
   type BucketGroup,
-  type BucketStore,
   bandCount,
   type ChargeResult,
   type Demand,
+  type LeasingStore,
 } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
@@ -169,8 +169,10 @@ export class KnownRefusals implements ChargeObserver {
 }
 
 /** Answers what is known to be refused without asking the store, which tells `known` of its refusals. */
-export function withKnownRefusals(store: BucketStore, known: KnownRefusals): BucketStore {
+export function withKnownRefusals(store: LeasingStore, known: KnownRefusals): LeasingStore {
   return {
+    lease: (request) => store.lease(request),
+    settle: (settlements) => store.settle(settlements),
     charge(demands, peek) {
       if (peek) known.peeked(demands)
       const refusal = peek ? undefined : known.refusalOf(demands)

@@ -30,7 +30,7 @@ export interface RedisBucketsOptions {
 
 /** Told how charges went, before those who asked for them are. */
 export interface ChargeObserver {
-  /** Also after a refund or a reset: either way the buckets are no longer what they were. */
+  /** Also after a refund, a reset, a lease or a settlement: either way the buckets are no longer what they were. */
   granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void
   /** What the buckets look like, per band, and the tick of the clock here at which the store was asked. */
   refused(demands: readonly Demand[], result: ChargeResult, states: readonly BucketState[], askedAt: number): void
@@ -192,7 +192,7 @@ export class RedisBuckets implements LeasingStore {
   }
 }
 
-const changesBuckets: ReadonlySet<Work['what']> = new Set(['CHARGE', 'REFUND', 'RESET'])
+const changesBuckets: ReadonlySet<Work['what']> = new Set(['CHARGE', 'REFUND', 'RESET', 'LEASE', 'SETTLE'])
 
 function weightOf({ claims }: Work): number {
   let weight = 0
