@@ -1,9 +1,6 @@
 import type { RedisConnection } from './connection.js'
 import { isNoScript } from './connection-errors.js'
 
-/** Who has found out so often sends the text whatever others do, so that it comes to an end. */
-const mostAttempts = 3
-
 /**
  * A script that servers know by its digest. One that has forgotten it, after a restart or a flush, is sent the text once,
  * with the first call that finds out. All others wait for that one and then go by the digest again, in their order.
@@ -28,7 +25,7 @@ export class Script {
   ): Promise<unknown> {
     const send = (command: string, script: string): Promise<unknown> =>
       connection.call(keys[0] as string, [command, script, String(keys.length), ...keys, ...args])
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       const teaching = this.#teaching.get(route)
       if (teaching !== undefined) await teaching.catch(() => {})
       try {
@@ -36,7 +33,8 @@ export class Script {
       } catch (error) {
         if (!isNoScript(error)) throw error
       }
-      if (attempt === mostAttempts || !this.#teaching.has(route)) return this.#teach(route, send)
+      // Comes to an end: each time round, somebody else has sent the text, and is done with it.
+      if (!this.#teaching.has(route)) return this.#teach(route, send)
     }
   }
 
