@@ -69,7 +69,7 @@ export function clusterOptions(target: RedisTarget & { kind: 'cluster' }, retry:
     retryDelayOnFailover: 0,
     // These two were not done, and may be soon.
     retryDelayOnClusterDown: 30,
-    retryDelayOnTryAgain: 20,
+    retryDelayOnTryAgain: 5,
     maxRedirections: 5,
     slotsRefreshTimeout: silenceMs / 2,
     scaleReads: 'master',

@@ -14,6 +14,7 @@ export const errorCodes = {
   FLUXGATE_STORE_TIMEOUT: 'The bucket store did not answer before its deadline.',
   FLUXGATE_STORE_OPEN: 'The bucket store failed repeatedly and is left alone for a moment.',
   FLUXGATE_BUCKET_INVALID: 'What is kept under the name of one bucket is not a bucket; the store itself is fine.',
+  FLUXGATE_BUCKET_MOVING: 'One bucket is just being moved to another node of a cluster; the store itself is fine.',
   FLUXGATE_CLOSED: 'The limiter or gate was used after close().',
 } as const
 
@@ -43,4 +44,4 @@ export class FluxGateError extends Error {
 
 /** Whether the store is in trouble, or only one bucket in it. */
 export const isStoreTrouble = (error: unknown): boolean =>
-  !(error instanceof FluxGateError && error.code === 'FLUXGATE_BUCKET_INVALID')
+  !(error instanceof FluxGateError && error.code.startsWith('FLUXGATE_BUCKET_'))

@@ -56,6 +56,18 @@ describe('errors of servers and clients', () => {
     expect(error.message).toBe(`The bucket store failed to take permits back: ${reason}`)
   })
 
+  it.each([
+    'TRYAGAIN Multiple keys request during rehashing of slot',
+    'Too many Cluster redirections. Last error: ReplyError: TRYAGAIN Multiple keys request during rehashing of slot',
+    'Too many Cluster redirections. Last error: ReplyError: MOVED 12182 127.0.0.1:7000',
+  ])('%s is about some buckets, not about the store', (message) => {
+    expect(wrapRedisError(new Error(message), 'decide')).toMatchObject({
+      code: 'FLUXGATE_BUCKET_MOVING',
+      message: 'The bucket store could not decide: a slot is being moved.',
+      cause: { message },
+    })
+  })
+
   it('of a name with several addresses are told by the first', () => {
     const error = new AggregateError([
       new Error('connect ECONNREFUSED ::1:6379'),

@@ -4,9 +4,20 @@ import { FluxGateError, messageOf } from '../core/errors.js'
 /** The server does not know a script by its digest: after a restart, a failover or SCRIPT FLUSH. */
 export const isNoScript = (error: unknown): boolean => error instanceof Error && error.message.startsWith('NOSCRIPT')
 
+/**
+ * A slot is being moved and keys of one call are on both sides, between which ioredis then goes to and fro. Nothing was
+ * done; calls about fewer keys may succeed.
+ */
+export const isSplit = (error: unknown): boolean =>
+  error instanceof Error && /^TRYAGAIN\b|redirections\. Last error: \w+: (TRYAGAIN|MOVED|ASK)\b/.test(error.message)
+
 /** `what` completes "failed to …". What waiting cannot mend has a code of its own. */
 export function wrapRedisError(error: unknown, what: string): FluxGateError {
   if (error instanceof FluxGateError) return error
+  if (isSplit(error))
+    return new FluxGateError('FLUXGATE_BUCKET_MOVING', `The bucket store could not ${what}: a slot is being moved.`, {
+      cause: withoutCommand(error),
+    })
   const { reason, advice } = explain(error)
   const message = `The bucket store failed to ${what}: ${reason}`
   return advice === undefined

@@ -12,7 +12,7 @@ import type {
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RedisConnection } from '../redis/connection.js'
-import { wrapRedisError } from '../redis/connection-errors.js'
+import { isSplit, wrapRedisError } from '../redis/connection-errors.js'
 import { hashSlot } from '../redis/hash-slot.js'
 import { Script } from '../redis/script.js'
 import { bucketKey, keySuffix } from './bucket-keys.js'
@@ -163,6 +163,7 @@ export class RedisBuckets implements LeasingStore {
       const answers = decode(works, await this.#script.run(this.#connection, route, keys, [numbers]))
       for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
     } catch (error) {
+      if (jobs.length > 1 && isSplit(error)) return jobs.forEach((job) => void this.#send(route, [job]))
       const wrapped = wrapRedisError(error, 'decide')
       for (const { reject } of jobs) reject(wrapped)
     } finally {
