@@ -77,3 +77,12 @@ function note(tally: Tally, { allowed, degraded }: Decision): void {
   else if (allowed) tally.admitted++
   tally.exactInARow = degraded ? 0 : tally.exactInARow + 1
 }
+
+/** Takes what is left; resolves with how much that was. */
+export async function drain(ask: () => Promise<Decision>): Promise<number> {
+  for (let taken = 0; ; taken++) {
+    const { allowed, degraded } = await ask()
+    if (degraded) throw new Error('the shared store is not there')
+    if (!allowed) return taken
+  }
+}
