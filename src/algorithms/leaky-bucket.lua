@@ -38,13 +38,14 @@ return {
     return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
   end,
 
-  -- A place in the middle of the queue stays empty: filling it would bring two releases together.
+  -- A place in the middle of the queue stays empty: filling it would bring two releases together. An instant has no room
+  -- for the fraction of a delay, so that it may be a tick too early.
   refund = function(band, permits, now, grantedAt, water, part, at, window)
     local whole, fraction = roomAt(band, now, water, part, at, window)
     whole = whole + permits
     if whole >= band.capacity then whole, fraction = band.capacity, 0 end
     local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-    return grantedAt <= now or lastInLine <= ceil(grantedAt), waterOf(whole, fraction, band, now)
+    return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
   end,
 
   expiresAt = function(band, water, part, at, window)

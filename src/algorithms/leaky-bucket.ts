@@ -29,7 +29,10 @@ export const leakyBucket: CellAlgorithm = {
     putWater(next, left, fraction, band, now)
   },
 
-  /** A place in the middle of the queue stays empty: filling it would bring two releases together. */
+  /**
+   * A place in the middle of the queue stays empty: filling it would bring two releases together. An instant has no room
+   * for the fraction of a delay, so that it may be a tick too early.
+   */
   refund(cells, start, band, permits, now, grantedAt, next) {
     putRoom(next, cells, start, band, now)
     const isFull = (next[0] as number) + permits >= band.capacity
@@ -37,7 +40,7 @@ export const leakyBucket: CellAlgorithm = {
     const fraction = isFull ? 0 : (next[1] as number)
     const lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
     putWater(next, whole, fraction, band, now)
-    return grantedAt <= now || lastInLine <= Math.ceil(grantedAt)
+    return grantedAt <= now || lastInLine <= Math.ceil(grantedAt) + 1
   },
 
   expiresAt(cells, start, band) {

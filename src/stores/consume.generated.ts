@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '0481f3ac00fe2c26c2c281d540babecac15fffaf'
+export const consumeSha = '8ba3b37d104d9b20087604a31343a39ffbfb1023'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -278,7 +278,7 @@ local whole, fraction = roomAt(band, now, water, part, at, window)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
 local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-return grantedAt <= now or lastInLine <= ceil(grantedAt), waterOf(whole, fraction, band, now)
+return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
 end,
 expiresAt = function(band, water, part, at, window)
 local whole, fraction = roomOf(band, water, part, window)

@@ -171,6 +171,21 @@ const stores: Readonly<Record<string, [(clock: Clock) => BucketStore, number]>> 
 }
 
 describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, histories]) => {
+  it('takes the last place of a leaky queue back, whatever fraction of a microsecond its time has', async () => {
+    const clock = manualClock(startMs)
+    const store = create(clock)
+    for (let refillTokens = 1; refillTokens <= 60; refillTokens++) {
+      const rule = group(`rule${refillTokens}`, [band({ algorithm: 'LEAKY_BUCKET', capacity: 50, refillTokens })])
+      for (let ahead = 1; ahead <= 3; ahead++) {
+        await store.charge([demand(rule, 'a')], false)
+        const { now, bands } = await store.charge([demand(rule, 'a', { permits: 9 })], false)
+        await store.refund([{ group: rule, key: 'a', permits: 9, grantedAt: [now + (bands[0]?.delay ?? 0)] }])
+        const left = await store.charge([demand(rule, 'a', { permits: 0 })], true)
+        expect([refillTokens, ahead, left.bands[0]?.remaining]).toEqual([refillTokens, ahead, 50 - ahead])
+      }
+    }
+  })
+
   const seed = randomSeed()
   it.each(Object.keys(most))(`%s lets no more in than without waiting (seed ${seed})`, async (name) => {
     const [algorithm, refill] = name.split(' ') as [Band['algorithm'], Band['refill']]
