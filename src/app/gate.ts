@@ -105,6 +105,11 @@ export class Gate implements FluxGate {
     return this.#handler.check(context, options)
   }
 
+  checkNow(context: RequestContext, options?: CheckOptions): Decision | undefined {
+    if (this.#closed || this.#listeners.hearDecisions) return undefined
+    return this.#handler.checkNow(context, options)
+  }
+
   async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
     this.#assertOpen()
     await this.#handler.refund(context, options)

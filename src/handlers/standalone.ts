@@ -45,20 +45,30 @@ export class StandaloneHandler implements Handler {
     this.#withoutStore = new WithoutStore(options)
   }
 
-  /** Not an async function: with a store in this process the answer is there already, and needs a promise but no waiting. */
   check(context: RequestContext, options: CheckOptions = noOptions): Promise<Decision> {
     try {
-      const ruleSet = this.#ruleSet(options.ruleSetId)
-      if (ruleSet === undefined) return Promise.resolve(this.#uncovered('NO_RULE_SET', options.ruleSetId ?? null))
-      const demands = ruleSet.demands(checkContext(context), checkPermits(options.permits ?? 1))
-      if (demands instanceof MissingKey) return Promise.resolve(this.#unidentified(ruleSet, demands))
-      if (demands.length === 0) return Promise.resolve(this.#uncovered('NO_RULE', ruleSet.ruleSet.id))
-      return this.#limiter.isSync
-        ? Promise.resolve(this.#limiter.decideSync(ruleSet.ruleSet.id, demands, options))
-        : this.#ask(ruleSet, demands, options)
+      const answer = this.#decide(context, options)
+      return answer instanceof Promise ? answer : Promise.resolve(answer)
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  checkNow(context: RequestContext, options: CheckOptions = noOptions): Decision | undefined {
+    // What #decide answers with a store in this process is never a promise.
+    return this.#limiter.isSync ? (this.#decide(context, options) as Decision) : undefined
+  }
+
+  /** Not an async function: with a store in this process the answer is there already. */
+  #decide(context: RequestContext, options: CheckOptions): Decision | Promise<Decision> {
+    const ruleSet = this.#ruleSet(options.ruleSetId)
+    if (ruleSet === undefined) return this.#uncovered('NO_RULE_SET', options.ruleSetId ?? null)
+    const demands = ruleSet.demands(checkContext(context), checkPermits(options.permits ?? 1))
+    if (demands instanceof MissingKey) return this.#unidentified(ruleSet, demands)
+    if (demands.length === 0) return this.#uncovered('NO_RULE', ruleSet.ruleSet.id)
+    return this.#limiter.isSync
+      ? this.#limiter.decideSync(ruleSet.ruleSet.id, demands, options)
+      : this.#ask(ruleSet, demands, options)
   }
 
   async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {

@@ -9,7 +9,7 @@ import { type HeaderChoice, rateLimitHeaders } from './headers.js'
 import { hold } from './hold.js'
 import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, refusalProblem } from './problem.js'
-import { Stay, Stays } from './stay.js'
+import { type Stay, Stays } from './stay.js'
 
 /** What a hook is given: the request of the framework in use. */
 export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
@@ -86,26 +86,34 @@ export class Guard<Native = unknown> {
   }
 
   async admit(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
+    return this.admitNow(request, native, overrides)
+  }
+
+  /** At once where nothing takes time: then the application is called in the same tick, as it would be without a limit. */
+  admitNow(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Outcome | Promise<Outcome> {
     const { skip, customize } = this.#options
     if (this.#isLimited?.(pathOf(request.url)) === false) return uncounted
-    if (skip !== undefined && (await skip(native))) return uncounted
-    if (this.#stays.isClosed) return closing()
-    let context = this.contextOf(request)
-    if (customize !== undefined) context = (await customize(context, native)) ?? context
-    const ruleSetId = overrides?.ruleSetId ?? this.#options.ruleSetId
-    const stay = new Stay(request, this.#stays, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
+    if (skip !== undefined || customize !== undefined) return this.#admitByHooks(request, native, overrides)
+    return this.#ask(this.contextOf(request), request, native, overrides)
+  }
+
+  /** Calls back as `admitNow` answers. What `onOutcome` throws is not caught: it is an error of the application. */
+  admitThen(
+    request: EdgeRequest,
+    native: Native,
+    overrides: GuardOverrides | undefined,
+    onOutcome: (outcome: Outcome) => void,
+    onError: (error: unknown) => void,
+  ): void {
+    let outcome: Outcome | Promise<Outcome>
     try {
-      const decision = await this.#handler.check(context, stay)
-      if (decision.allowed && (decision.delayMs > 0 || stay.left !== undefined)) {
-        const how = await this.#held(decision, stay)
-        if (how === 'CLOSED' || (how === 'ABORTED' && stay.isSentAway)) return closing()
-        if (how === 'ABORTED') return gone
-      }
-      const headers = rateLimitHeaders(decision, this.#headers, this.#clock.now())
-      return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(refusalProblem(decision), headers)
-    } finally {
-      stay.forget()
+      outcome = this.admitNow(request, native, overrides)
+    } catch (error) {
+      onError(error)
+      return
     }
+    if (outcome instanceof Promise) outcome.then((later) => queueMicrotask(() => onOutcome(later)), onError)
+    else onOutcome(outcome)
   }
 
   /** Refuses those who are held, with their permits given back, and everybody who comes later. */
@@ -124,10 +132,48 @@ export class Guard<Native = unknown> {
     }
   }
 
+  async #admitByHooks(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
+    const { skip, customize } = this.#options
+    if (skip !== undefined && (await skip(native))) return uncounted
+    const context = this.contextOf(request)
+    return this.#ask((await customize?.(context, native)) ?? context, request, native, overrides)
+  }
+
+  #ask(
+    context: RequestContext,
+    request: EdgeRequest,
+    native: Native,
+    overrides: GuardOverrides | undefined,
+  ): Outcome | Promise<Outcome> {
+    if (this.#stays.isClosed) return closing()
+    const ruleSetId = overrides?.ruleSetId ?? this.#options.ruleSetId
+    const stay = this.#stays.begin(request, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
+    const decision = this.#handler.checkNow?.(context, stay)
+    return decision === undefined || isHeld(decision, stay)
+      ? this.#admitLater(decision ?? this.#handler.check(context, stay), stay)
+      : this.#outcomeOf(decision)
+  }
+
+  async #admitLater(deciding: Decision | Promise<Decision>, stay: Stay): Promise<Outcome> {
+    try {
+      const decision = await deciding
+      const how = isHeld(decision, stay) ? await this.#held(decision, stay) : 'RELEASED'
+      if (how === 'CLOSED' || (how === 'ABORTED' && stay.isSentAway)) return closing()
+      return how === 'ABORTED' ? gone : this.#outcomeOf(decision)
+    } finally {
+      this.#stays.end(stay)
+    }
+  }
+
   /** A handler that keeps a waiting room says when; one that is far away has only said for how long. */
   async #held({ delayMs }: Decision, stay: Stay): Promise<Departure> {
     if (stay.left !== undefined) return stay.left
     return (await hold(delayMs, stay.signal(), this.#clock)) ? 'RELEASED' : 'ABORTED'
+  }
+
+  #outcomeOf(decision: Decision): Outcome {
+    const headers = rateLimitHeaders(decision, this.#headers, this.#clock.now())
+    return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(refusalProblem(decision), headers)
   }
 
   #permitsOf(native: Native): number | undefined {
@@ -135,6 +181,9 @@ export class Guard<Native = unknown> {
     return typeof permits === 'function' ? permits(native) : permits
   }
 }
+
+const isHeld = ({ allowed, delayMs }: Decision, { left }: Stay): boolean =>
+  allowed && (delayMs > 0 || left !== undefined)
 
 const closing = (): Outcome => refusal(closingProblem(), { 'Retry-After': '1' })
 

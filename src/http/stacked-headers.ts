@@ -1,18 +1,23 @@
 type Headers = Readonly<Record<string, string>>
 
+/** A response, as far as it knows what was said on it before. */
+export interface Said {
+  getHeader(name: string): unknown
+}
+
 /**
  * What a response says after one more limit has spoken. All policies are listed; of what is left, the limit with less left
  * speaks, and one that refuses speaks in any case. `said` is what an earlier limit has put on the response.
  */
-export function stackedHeaders(headers: Headers, said: (name: string) => unknown, isRefusal: boolean): Headers {
-  const policies = said('RateLimit-Policy')
-  const left = said('X-RateLimit-Remaining')
+export function stackedHeaders(headers: Headers, said: Said, isRefusal: boolean): Headers {
+  const policies = said.getHeader('ratelimit-policy')
+  const left = said.getHeader('x-ratelimit-remaining')
   if (policies === undefined && left === undefined) return headers
   const together: Record<string, string> = { ...headers }
   if (typeof policies === 'string' && headers['RateLimit-Policy'] !== undefined)
     together['RateLimit-Policy'] = `${policies}, ${headers['RateLimit-Policy']}`
   if (isRefusal) return together
-  if (leftIn(said('RateLimit')) <= leftIn(headers.RateLimit)) delete together.RateLimit
+  if (leftIn(said.getHeader('ratelimit')) <= leftIn(headers.RateLimit)) delete together.RateLimit
   if (count(left) <= count(headers['X-RateLimit-Remaining']))
     for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']) delete together[name]
   return together

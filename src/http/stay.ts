@@ -3,59 +3,16 @@ import type { Departure } from '../core/waiting-room.js'
 import type { EdgeRequest } from './edge-request.js'
 
 /**
- * The options of one check, and what becomes of its request if it has to wait. Nothing is made before that is known: most
- * requests never wait.
+ * The options of one check, and what becomes of its request if it has to wait. A plain object, since every request needs one:
+ * private members of a class cost a request more than the decision does.
  */
-export class Stay implements CheckOptions {
-  readonly ruleSetId: string | undefined
-  readonly permits: number | undefined
+export interface Stay extends CheckOptions {
+  readonly signal: () => AbortSignal
   /** How the waiting ended; undefined if the handler did not have the request wait. */
   left: Promise<Departure> | undefined
-  readonly #request: EdgeRequest
-  readonly #stays: Stays
-  #leaving: AbortController | undefined
-  #isSentAway = false
-  #leave: (how: Departure) => void = () => {}
-
-  constructor(request: EdgeRequest, stays: Stays, ruleSetId: string | undefined, permits: number | undefined) {
-    this.#request = request
-    this.#stays = stays
-    this.ruleSetId = ruleSetId
-    this.permits = permits
-  }
-
-  /** Aborts when the client is gone, and when everybody is sent away. */
-  readonly signal = (): AbortSignal => {
-    if (this.#leaving !== undefined) return this.#leaving.signal
-    const leaving = new AbortController()
-    this.#leaving = leaving
-    this.#stays.add(this)
-    const gone = this.#request.signal()
-    if (gone.aborted) leaving.abort()
-    else gone.addEventListener('abort', () => leaving.abort(), { once: true })
-    return leaving.signal
-  }
-
-  readonly onEnter = (): void => {
-    this.left = new Promise((resolve) => {
-      this.#leave = resolve
-    })
-  }
-
-  readonly onLeave = (how: Departure): void => this.#leave(how)
-
-  sendAway(): void {
-    this.#isSentAway = true
-    this.#leaving?.abort()
-  }
-
-  get isSentAway(): boolean {
-    return this.#isSentAway
-  }
-
-  forget(): void {
-    if (this.#leaving !== undefined) this.#stays.delete(this)
-  }
+  /** Present once the request may have to wait. */
+  leaving: AbortController | undefined
+  isSentAway: boolean
 }
 
 /** All who wait at one place. */
@@ -67,17 +24,48 @@ export class Stays {
     return this.#isClosed
   }
 
-  add(stay: Stay): void {
-    this.#all.add(stay)
-    if (this.#isClosed) stay.sendAway()
+  begin(request: EdgeRequest, ruleSetId: string | undefined, permits: number | undefined): Stay {
+    let leave: (how: Departure) => void
+    const stay: Stay = {
+      ruleSetId,
+      permits,
+      signal: () => (stay.leaving ?? this.#expectWait(stay, request)).signal,
+      onEnter() {
+        stay.left = new Promise((resolve) => {
+          leave = resolve
+        })
+      },
+      onLeave: (how) => leave(how),
+      left: undefined,
+      leaving: undefined,
+      isSentAway: false,
+    }
+    return stay
   }
 
-  delete(stay: Stay): void {
-    this.#all.delete(stay)
+  end(stay: Stay): void {
+    if (stay.leaving !== undefined) this.#all.delete(stay)
   }
 
   close(): void {
     this.#isClosed = true
-    for (const stay of this.#all) stay.sendAway()
+    for (const stay of this.#all) sendAway(stay)
   }
+
+  /** Its signal aborts when the client is gone, and when everybody is sent away. */
+  #expectWait(stay: Stay, request: EdgeRequest): AbortController {
+    const leaving = new AbortController()
+    stay.leaving = leaving
+    this.#all.add(stay)
+    const gone = request.signal()
+    if (gone.aborted) leaving.abort()
+    else gone.addEventListener('abort', () => leaving.abort(), { once: true })
+    if (this.#isClosed) sendAway(stay)
+    return leaving
+  }
+}
+
+function sendAway(stay: Stay): void {
+  stay.isSentAway = true
+  stay.leaving?.abort()
 }

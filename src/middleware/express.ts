@@ -1,4 +1,4 @@
-import type { Guard } from '../http/guard.js'
+import type { Guard, Outcome } from '../http/guard.js'
 import { edgeOf, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 /** For Express, and for whatever else takes `(request, response, next)`. */
@@ -10,8 +10,9 @@ export type ExpressMiddleware<Request extends NodeRequest> = (
 
 export function expressMiddleware<Request extends NodeRequest>(guard: Guard<Request>): ExpressMiddleware<Request> {
   return (request, response, next) => {
-    guard.admit(edgeOf(request, response), request).then((outcome) => {
+    const settle = (outcome: Outcome): void => {
       if (mayPass(outcome, request, response)) next()
-    }, next)
+    }
+    guard.admitThen(edgeOf(request, response), request, undefined, settle, next)
   }
 }

@@ -1,4 +1,5 @@
-import type { Place, PlaceOf } from '../http/place.js'
+import type { Outcome } from '../http/guard.js'
+import type { PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
 
@@ -15,7 +16,8 @@ export interface FastifyRequest {
 export interface FastifyReply {
   readonly raw: NodeResponse
   getHeader(name: string): unknown
-  headers(headers: Record<string, string>): unknown
+  hasHeader(name: string): boolean
+  header(name: string, value: string): unknown
   code(status: number): unknown
   send(body: string): unknown
   hijack(): unknown
@@ -26,26 +28,44 @@ export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done:
 /** An `onRequest` hook. Not an async function: Fastify calls those that take `done` without a promise of its own. */
 export function fastifyHook<Request extends FastifyRequest>(placeOf: PlaceOf<Request>): FastifyHook<Request> {
   return (request, reply, done) => {
-    let place: Place<Request> | undefined
-    try {
-      const { config, method, url } = request.routeOptions
-      place = placeOf((config as { rateLimit?: unknown } | undefined)?.rateLimit, () => `${method}:${url}`)
-    } catch (error) {
-      done(error as Error)
-      return
-    }
+    const { config, method, url } = request.routeOptions
+    const limit = (config as { rateLimit?: unknown } | undefined)?.rateLimit
+    // What is thrown here is the hook's, which Fastify handles.
+    const place = placeOf(limit, () => `${method}:${url}`)
     if (place === undefined) {
       done()
       return
     }
     const { raw, originalUrl } = request
-    place.guard.admit(edgeOf(raw, reply.raw, originalUrl), request, place.overrides).then((outcome) => {
-      if (outcome.kind === 'GONE') return void reply.hijack()
-      reply.headers(stackedHeaders(outcome.headers, (name) => reply.getHeader(name), outcome.kind === 'REFUSE'))
-      if (outcome.kind === 'PASS') return done()
-      if (isUnread(raw)) reply.headers({ Connection: 'close' })
-      reply.code(outcome.status)
-      reply.send(outcome.body)
-    }, done)
+    const settle = (outcome: Outcome): void => {
+      if (outcome.kind === 'GONE') {
+        reply.hijack()
+        return
+      }
+      setHeaders(reply, outcome.headers, outcome.kind === 'REFUSE')
+      if (outcome.kind === 'PASS') done()
+      else {
+        if (isUnread(raw)) reply.header('connection', 'close')
+        reply.code(outcome.status)
+        reply.send(outcome.body)
+      }
+    }
+    place.guard.admitThen(edgeOf(raw, reply.raw, originalUrl), request, place.overrides, settle, done as () => void)
   }
+}
+
+function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>, isRefusal: boolean): void {
+  // `hasHeader` looks at one object, `getHeader` also at the response of Node behind it.
+  const isFirst = !reply.hasHeader('ratelimit-policy') && !reply.hasHeader('x-ratelimit-remaining')
+  const together = isFirst ? headers : stackedHeaders(headers, reply, isRefusal)
+  for (const name in together) reply.header(inLowerCase[name] ?? name, together[name] as string)
+}
+
+/** As Fastify keeps them. A name that is in lower case already is not made anew for every request. */
+const inLowerCase: Readonly<Record<string, string>> = {
+  'RateLimit-Policy': 'ratelimit-policy',
+  RateLimit: 'ratelimit',
+  'X-RateLimit-Limit': 'x-ratelimit-limit',
+  'X-RateLimit-Remaining': 'x-ratelimit-remaining',
+  'X-RateLimit-Reset': 'x-ratelimit-reset',
 }

@@ -36,7 +36,7 @@ export function withHeaders(response: Response, headers: Readonly<Record<string,
 function setHeaders({ status, headers }: Response, more: Readonly<Record<string, string>>): void {
   // Here the outer limit speaks last, so that an inner one may have refused already.
   const isRefused = status === 429 || status === 503
-  const said = (name: string): string | undefined => headers.get(name) ?? undefined
+  const said = { getHeader: (name: string) => headers.get(name) ?? undefined }
   const together = stackedHeaders(more, said, false)
   for (const name in together) {
     if (isRefused && name !== 'RateLimit-Policy' && headers.has(name)) continue

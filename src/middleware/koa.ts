@@ -25,7 +25,7 @@ export function koaMiddleware<Context extends KoaContext>(guard: Guard<Context>)
       context.respond = false
       return
     }
-    context.set(stackedHeaders(outcome.headers, (name) => res.getHeader(name), outcome.kind === 'REFUSE'))
+    context.set(stackedHeaders(outcome.headers, res, outcome.kind === 'REFUSE'))
     if (outcome.kind === 'PASS') return next()
     if (isUnread(req)) context.set({ Connection: 'close' })
     context.status = outcome.status

@@ -35,7 +35,7 @@ export async function canActivate(
   const edge = edgeOf(raw, response.raw ?? response, request.originalUrl)
   const outcome = await place.guard.admit(edge, request, place.overrides)
   if (outcome.kind === 'GONE') return never
-  const headers = stackedHeaders(outcome.headers, (name) => response.getHeader(name), outcome.kind === 'REFUSE')
+  const headers = stackedHeaders(outcome.headers, response, outcome.kind === 'REFUSE')
   for (const name in headers) response.header(name, headers[name] as string)
   if (outcome.kind === 'PASS') return true
   if (isUnread(raw)) response.header('Connection', 'close')

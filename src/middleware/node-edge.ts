@@ -54,7 +54,7 @@ function signalOf(request: NodeRequest, response: NodeResponse): AbortSignal {
 export function mayPass(outcome: Outcome, request: NodeRequest, response: NodeResponse): boolean {
   if (outcome.kind === 'GONE') return false
   const isRefusal = outcome.kind === 'REFUSE'
-  const headers = stackedHeaders(outcome.headers, (name) => response.getHeader(name), isRefusal)
+  const headers = stackedHeaders(outcome.headers, response, isRefusal)
   for (const name in headers) response.setHeader(name, headers[name] as string)
   if (!isRefusal) return true
   if (isUnread(request)) response.setHeader('Connection', 'close')

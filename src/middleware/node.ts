@@ -1,4 +1,4 @@
-import type { Guard } from '../http/guard.js'
+import type { Guard, Outcome } from '../http/guard.js'
 import { edgeOf, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 export type NodeListener<Request, Response> = (request: Request, response: Response) => unknown
@@ -9,13 +9,10 @@ export function limitedListener<Request extends NodeRequest, Response extends No
   listener: NodeListener<Request, Response>,
 ): (request: Request, response: Response) => void {
   return (request, response) => {
-    guard.admit(edgeOf(request, response), request).then(
-      (outcome) => {
-        // Called from outside the promise, so that what it throws is the uncaught exception that it would be without a limit.
-        if (mayPass(outcome, request, response)) queueMicrotask(() => listener(request, response))
-      },
-      (error) => fail(response, error),
-    )
+    const settle = (outcome: Outcome): void => {
+      if (mayPass(outcome, request, response)) listener(request, response)
+    }
+    guard.admitThen(edgeOf(request, response), request, undefined, settle, (error) => fail(response, error))
   }
 }
 
