@@ -5,25 +5,15 @@
 import { type Environment, variable } from './config-placeholders.js'
 
 const fileOnly = 'rules are read from one file: rules { type: file, path }'
-const everyRequest = 'every request to `fluxgate start` is limited by the rules that its path matches'
-const connectionAddress = 'the client address is that of the connection'
 
 /** By place, with what this version has instead. */
 export const absentSettings: Readonly<Record<string, string>> = {
   server: '`fluxgate start` has one endpoint: gateway { host, port }',
-  'gateway.routes': '`fluxgate start` answers every path itself, limited by the rules',
-  'gateway.workers': '`fluxgate start` runs in one process',
   'rules.redis': fileOnly,
   'rules.mongo': fileOnly,
   'rules.uri': fileOnly,
   'rules.database': fileOnly,
   'rules.collection': fileOnly,
-  'ratelimit.filterEnabled': everyRequest,
-  'ratelimit.includePatterns': everyRequest,
-  'ratelimit.excludePatterns': everyRequest,
-  'ratelimit.trustedProxies': connectionAddress,
-  'ratelimit.clientIpHeader': connectionAddress,
-  'ratelimit.headers': 'responses carry both the RateLimit and the X-RateLimit headers',
   'reload.channel': 'the rules file is watched, or read now and then: reload { strategy, pollingInterval }',
 }
 

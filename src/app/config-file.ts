@@ -2,8 +2,9 @@ import { readFile, stat } from 'node:fs/promises'
 import { FluxGateError, type Mistake } from '../core/errors.js'
 import { formatOf, maxDocumentLength, parseDocument } from '../rules/document.js'
 import { noMistakes, rulesInvalid } from '../rules/mistakes.js'
+import { camelCase } from './config-names.js'
 import { maskPlaceholders, unmaskPlaceholders } from './config-placeholders.js'
-import { camelCase, settingNames } from './config-settings.js'
+import { settingNames } from './config-settings.js'
 
 /** The document in a YAML or JSON file; `shown` is how its path appears in messages. */
 export async function readConfigFile(path: string, shown: string): Promise<unknown> {

@@ -2,7 +2,8 @@ import { isObject, wrongValue } from '../rules/fields.js'
 import { type Mistakes, placeOf } from '../rules/mistakes.js'
 import { nearest } from '../rules/nearest.js'
 import { absentSettings } from './config-absent.js'
-import { camelCase, settingGroups } from './config-settings.js'
+import { camelCase } from './config-names.js'
+import { settingGroups } from './config-settings.js'
 
 /** One member of the file: what it is, and its place as the file spells it. */
 export interface Member {

@@ -1,7 +1,8 @@
 import type { Mistakes } from '../rules/mistakes.js'
+import { environmentName } from './config-names.js'
 import { type Member, openPart, openSection, problem, sameAs } from './config-parts.js'
 import { type Environment, fillInValue, scalarOf, variable } from './config-placeholders.js'
-import { environmentName, type Setting, type Settings, settings } from './config-settings.js'
+import { type Setting, type Settings, settings } from './config-settings.js'
 import { resolveStore, type Sources } from './config-store.js'
 
 /** A document → all settings. Reading goes on after a mistake, so that its author sees all of them at once. */
@@ -35,7 +36,7 @@ function readSetting(
   environment: Environment,
   mistakes: Mistakes,
 ): Read {
-  const { kind, standard, isSecret } = setting
+  const { kind, standard, isSecret, read } = setting
   const usual: Read = { value: standard === undefined ? undefined : kind.parse(standard), source: undefined }
   const fromOutside = (text: string): unknown => kind.parse(text) ?? kind.parse(scalarOf(text))
   const names = [environmentName(path), setting.variable ?? ''].filter((name) => variable(environment, name))
@@ -43,18 +44,29 @@ function readSetting(
   if (other !== undefined && name !== undefined) mistakes.add(other, sameAs(name))
   if (name !== undefined) {
     const text = variable(environment, name) ?? ''
-    return { value: checked(fromOutside(text), name, text), source: 'environment' }
+    const value = read ? read(jsonOf(text), name, mistakes) : checked(fromOutside(text), name, text)
+    return { value, source: 'environment' }
   }
   if (member === undefined) return usual
   const { place } = member
   const { value, isWhole, mistakes: wrong } = fillInValue(member.value, environment)
   for (const message of wrong) mistakes.add(place, message)
   if (wrong.length > 0 || (isWhole && value === '')) return usual
+  if (read) return { value: read(isWhole ? jsonOf(String(value)) : value, place, mistakes), source: 'file' }
   const parsed = isWhole && typeof value === 'string' ? fromOutside(value) : kind.parse(value)
   return { value: checked(parsed, place, value), source: 'file' }
 
   function checked(result: unknown, at: string, found: unknown): unknown {
     if (result === undefined) mistakes.add(at, problem(found, kind.allowed, isSecret))
     return result
+  }
+}
+
+/** What has more than one value is JSON where there is only text for it. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
   }
 }

@@ -3,8 +3,9 @@ import { expect, it } from 'vitest'
 import { parseDocument } from '../rules/document.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { absentSettings, absentVariables } from './config-absent.js'
+import { environmentName } from './config-names.js'
 import { readSettings } from './config-reader.js'
-import { environmentName, type Setting, settings } from './config-settings.js'
+import { type Setting, settings } from './config-settings.js'
 
 const page = readFileSync(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
 const rows = page

@@ -6,6 +6,10 @@
 import { durationForms, durationText, durationTicks } from '../rules/duration.js'
 import type { Kind } from '../rules/fields.js'
 import { identifier, oneOf, wholeNumber, yesOrNo } from '../rules/kinds.js'
+import type { Mistakes } from '../rules/mistakes.js'
+import { headerChoice, patternList, proxyList, workerCount } from './config-edge.js'
+import { headerName } from './gateway-kinds.js'
+import { type RouteDefinition, readRoutes, routesForm } from './gateway-schema.js'
 import { nodeForms, parseNode, parseRedisUri, type RedisNode, uriForms } from './open-redis-address.js'
 import { maxConnections } from './open-redis-target.js'
 
@@ -17,6 +21,8 @@ export interface Setting<T> {
   readonly isSecret?: true
   /** A variable that means the same as the one that the place gives. */
   readonly variable?: string
+  /** For a value with places of its own; reports their mistakes, and `kind` only describes it. */
+  readonly read?: (value: unknown, path: string, mistakes: Mistakes) => T | undefined
 }
 
 const setting = <T>(kind: Kind<T>, standard: string | number | boolean): Setting<T> => ({ kind, standard })
@@ -52,6 +58,8 @@ const nodes = (usualPort: number): Kind<readonly RedisNode[]> => ({
   },
 })
 
+const dayTicks = 86_400_000_000
+
 /** In milliseconds; the bounds are in ticks. */
 const duration = (min: number, max: number): Kind<number> => ({
   allowed: `${durationForms}, from ${min === 0 ? '0s' : durationText(min)} to ${durationText(max)}`,
@@ -61,6 +69,12 @@ const duration = (min: number, max: number): Kind<number> => ({
   },
 })
 
+const routes: Setting<readonly RouteDefinition[] | undefined> = {
+  kind: { allowed: `${routesForm}; in the environment as JSON`, parse: () => undefined },
+  standard: undefined,
+  read: readRoutes,
+}
+
 const only = <T extends string>(value: T): Kind<T> => ({
   ...oneOf([value]),
   allowed: `${value}, the only one in this version`,
@@ -68,12 +82,22 @@ const only = <T extends string>(value: T): Kind<T> => ({
 
 const behaviors = oneOf(['ALLOW', 'DENY'] as const, [['REJECT', 'DENY']])
 
-const dayTicks = 86_400_000_000
-
 export const settings = {
   gateway: {
     host: setting(filledText, '127.0.0.1'),
     port: setting(wholeNumber(0, 65_535), 8080),
+    routes,
+    workers: setting(workerCount, 1),
+    connectTimeout: setting(duration(1_000, dayTicks), '5s'),
+    responseTimeout: setting(duration(1_000, dayTicks), '60s'),
+    idleTimeout: setting(duration(0, dayTicks), '5m'),
+    maxConnections: setting(wholeNumber(1, 65_535), 1024),
+    keepAlive: setting(duration(1_000, dayTicks), '4s'),
+    clientKeepAlive: setting(duration(1_000, dayTicks), '75s'),
+    maxHeaderSize: setting(wholeNumber(1_024, 1_048_576), 16_384),
+    maxUrlLength: setting(wholeNumber(64, 1_048_576), 8192),
+    drainTimeout: setting(duration(0, dayTicks), '10s'),
+    accessLog: optional(filledText),
   },
   store: {
     type: setting(oneOf(['memory', 'redis'] as const), 'memory'),
@@ -99,8 +123,16 @@ export const settings = {
   },
   ratelimit: {
     defaultRuleSetId: optional(identifier),
+    filterEnabled: optional(yesOrNo),
+    includePatterns: optional(patternList),
+    excludePatterns: optional(patternList),
     missingRuleBehavior: setting(behaviors, 'ALLOW'),
+    trustedProxies: optional(proxyList),
+    clientIpHeader: setting(headerName, 'X-Forwarded-For'),
     ipv6Prefix: setting(wholeNumber(1, 128), 56),
+    userIdHeader: setting(headerName, 'X-User-Id'),
+    apiKeyHeader: setting(headerName, 'X-API-Key'),
+    headers: setting(headerChoice, 'both'),
     onStoreFailure: setting(oneOf(['LOCAL', 'ALLOW', 'DENY'] as const), 'LOCAL'),
     localShare: setting(share, 1),
   },
@@ -128,14 +160,6 @@ export type Settings = {
 export const settingGroups: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   store: { redis: Object.keys(settings.store).filter((name) => name !== 'type' && name !== 'maxKeys') },
 }
-
-/** `waitForRefill.maxWaitTime` → `FLUXGATE_WAIT_FOR_REFILL_MAX_WAIT_TIME` */
-export const environmentName = (path: string): string =>
-  `FLUXGATE_${path.replaceAll('.', '_').replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')}`.toUpperCase()
-
-/** `max-wait-time` → `maxWaitTime`; what is not in kebab-case stays as it is. */
-export const camelCase = (name: string): string =>
-  /^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(name) ? name.replaceAll(/-(.)/g, (_, char: string) => char.toUpperCase()) : name
 
 /** Of sections and of what is in them. */
 export const settingNames: ReadonlySet<string> = new Set(

@@ -32,7 +32,20 @@ const mistakes = async (text: string, env: Environment = {}) =>
   (await failure(load(text, env))).errors.map(({ path, message }) => `${path}: ${message}`)
 
 const standard = {
-  gateway: { host: '127.0.0.1', port: 8080 },
+  gateway: {
+    host: '127.0.0.1',
+    port: 8080,
+    workers: 1,
+    connectTimeout: 5_000,
+    responseTimeout: 60_000,
+    idleTimeout: 300_000,
+    maxConnections: 1_024,
+    keepAlive: 4_000,
+    clientKeepAlive: 75_000,
+    maxHeaderSize: 16_384,
+    maxUrlLength: 8_192,
+    drainTimeout: 10_000,
+  },
   store: {
     type: 'memory',
     maxKeys: 1_000_000,
@@ -45,7 +58,16 @@ const standard = {
     knownRefusals: true,
   },
   rules: { type: 'file', path: join(directory, 'rules.yaml') },
-  ratelimit: { missingRuleBehavior: 'ALLOW', ipv6Prefix: 56, onStoreFailure: 'LOCAL', localShare: 1 },
+  ratelimit: {
+    missingRuleBehavior: 'ALLOW',
+    clientIpHeader: 'X-Forwarded-For',
+    ipv6Prefix: 56,
+    userIdHeader: 'X-User-Id',
+    apiKeyHeader: 'X-API-Key',
+    headers: 'both',
+    onStoreFailure: 'LOCAL',
+    localShare: 1,
+  },
   reload: { strategy: 'AUTO', pollingInterval: 30_000, resetBucketsOnReload: true },
   waitForRefill: { maxWaitTime: 5_000, maxConcurrentWaits: 100 },
 }
@@ -68,22 +90,50 @@ describe('loadConfig', () => {
 
   it('reads every setting', async () => {
     const text = `
-gateway: { host: 0.0.0.0, port: 0 }
+gateway:
+  { host: 0.0.0.0, port: 0, routes: [], workers: auto, connectTimeout: 1s, responseTimeout: 2s, idleTimeout: 0s, maxConnections: 9,
+    keepAlive: 3s, client-keep-alive: 4s, maxHeaderSize: 2048, maxUrlLength: 100, drainTimeout: 5s, accessLog: log/access.jsonl }
 store: { type: memory, maxKeys: 10 }
 rules: { type: file, path: conf/api.yaml }
-ratelimit: { defaultRuleSetId: api, missingRuleBehavior: REJECT, ipv6Prefix: 64, onStoreFailure: DENY, localShare: 0.25 }
+ratelimit:
+  { defaultRuleSetId: api, filterEnabled: true, includePatterns: [/api/**], excludePatterns: "/api/open, /health", missingRuleBehavior: REJECT,
+    trustedProxies: [10.0.0.0/8], clientIpHeader: X-Real-IP, ipv6Prefix: 64, userIdHeader: X-User, apiKeyHeader: X-Key, headers: false,
+    onStoreFailure: DENY, localShare: 0.25 }
 reload: { strategy: POLLING, pollingInterval: 1.5s, resetBucketsOnReload: false }
 waitForRefill: { maxWaitTime: 250ms, maxConcurrentWaits: 7 }
 `
     expect(await load(text)).toEqual({
       file: join(directory, 'fluxgate.yaml'),
-      gateway: { host: '0.0.0.0', port: 0 },
+      gateway: {
+        host: '0.0.0.0',
+        port: 0,
+        routes: [],
+        workers: 'auto',
+        connectTimeout: 1_000,
+        responseTimeout: 2_000,
+        idleTimeout: 0,
+        maxConnections: 9,
+        keepAlive: 3_000,
+        clientKeepAlive: 4_000,
+        maxHeaderSize: 2_048,
+        maxUrlLength: 100,
+        drainTimeout: 5_000,
+        accessLog: join(directory, 'log/access.jsonl'),
+      },
       store: { ...standard.store, maxKeys: 10 },
       rules: { type: 'file', path: join(directory, 'conf/api.yaml') },
       ratelimit: {
         defaultRuleSetId: 'api',
+        filterEnabled: true,
+        includePatterns: ['/api/**'],
+        excludePatterns: ['/api/open', '/health'],
         missingRuleBehavior: 'DENY',
+        trustedProxies: ['10.0.0.0/8'],
+        clientIpHeader: 'X-Real-IP',
         ipv6Prefix: 64,
+        userIdHeader: 'X-User',
+        apiKeyHeader: 'X-Key',
+        headers: false,
         onStoreFailure: 'DENY',
         localShare: 0.25,
       },
@@ -124,6 +174,22 @@ describe('the environment', () => {
     expect(config.waitForRefill.maxWaitTime).toBe(2_000)
   })
 
+  it('writes lists with commas, and routes as JSON', async () => {
+    const env = {
+      FLUXGATE_GATEWAY_ROUTES: '[{ "id": "api", "uri": "http://127.0.0.1:3000", "predicates": ["Path=/api/**"] }]',
+      FLUXGATE_RATELIMIT_TRUSTED_PROXIES: '10.0.0.1, 192.168.0.0/16',
+      FLUXGATE_RATELIMIT_HEADERS: 'false',
+      FLUXGATE_GATEWAY_ACCESS_LOG: 'stdout',
+    }
+    const { gateway, ratelimit } = await load('gateway: { accessLog: x, routes: [] }', env)
+    expect(gateway.routes).toMatchObject([{ id: 'api', origin: { hostname: '127.0.0.1', port: 3_000 } }])
+    expect(gateway.accessLog).toBe('stdout')
+    expect(ratelimit).toMatchObject({ trustedProxies: ['10.0.0.1', '192.168.0.0/16'], headers: false })
+    expect(await mistakes('', { FLUXGATE_GATEWAY_ROUTES: 'none' })).toEqual([
+      'FLUXGATE_GATEWAY_ROUTES: found "none"; allowed: a list of routes: { id, uri, predicates, filters }',
+    ])
+  })
+
   it('names a path relative to the working directory, not to the file', async () => {
     const path = join(directory, write('rules: { path: a.yaml }'))
     const config = await loadConfig({ path, env: { FLUXGATE_RULES_PATH: 'b.yaml' }, cwd: '/srv' })
@@ -150,7 +216,7 @@ reload: { resetBucketsOnReload: \${RESET}, pollingInterval: "\${N}m" }
 rules: { path: \${DIR:conf}/rules.yaml }
 `
     const config = await load(text, { HOST: 'localhost', RESET: 'false', SHARE: '0.5', N: '2' })
-    expect(config.gateway).toEqual({ host: 'localhost', port: 8081 })
+    expect(config.gateway).toEqual({ ...standard.gateway, host: 'localhost', port: 8081 })
     expect(config.ratelimit).toMatchObject({ defaultRuleSetId: undefined, localShare: 0.5 })
     expect(config.reload).toMatchObject({ resetBucketsOnReload: false, pollingInterval: 120_000 })
     expect(config.rules.path).toBe(join(directory, 'conf/rules.yaml'))
@@ -180,7 +246,7 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
       '  store: found "memory"; allowed: an object of type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connections, leaseShare, knownRefusals, redis',
       `  rules.path: the environment variable A is not set; set it, or give a default: \${A:default}`,
       `  rules.path: the environment variable B is not set; set it, or give a default: \${B:default}`,
-      '  ratelimit.color: unknown key; allowed: defaultRuleSetId, missingRuleBehavior, ipv6Prefix, onStoreFailure, localShare',
+      '  ratelimit.color: unknown key; allowed: defaultRuleSetId, filterEnabled, includePatterns, excludePatterns, missingRuleBehavior, trustedProxies, clientIpHeader, ipv6Prefix, userIdHeader, apiKeyHeader, headers, onStoreFailure, localShare',
       '  ratelimit.missingRuleBehavior: found "MAYBE"; allowed: ALLOW, DENY',
       '  ratelimit.ipv6Prefix: found null; allowed: a whole number from 1 to 128',
       '  ratelimit.localShare: found 0; allowed: a number above 0, at most 1',
@@ -193,12 +259,12 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
   })
 
   it('are also what this version does not have, with what it has instead', async () => {
-    const text = 'server: { port: 8090 }\nratelimit: { trusted-proxies: [10.0.0.0/8] }\nrules: { type: mongo, uri: x }'
+    const text = 'server: { port: 8090 }\nreload: { channel: x }\nrules: { type: mongo, uri: x }'
     expect(await mistakes(text)).toEqual([
       'server: not in this version, where `fluxgate start` has one endpoint: gateway { host, port }',
       'rules.uri: not in this version, where rules are read from one file: rules { type: file, path }',
       'rules.type: found "mongo"; allowed: file, the only one in this version',
-      'ratelimit.trusted-proxies: not in this version, where the client address is that of the connection',
+      'reload.channel: not in this version, where the rules file is watched, or read now and then: reload { strategy, pollingInterval }',
     ])
   })
 

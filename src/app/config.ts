@@ -3,9 +3,10 @@ import { dirname, resolve } from 'node:path'
 import { given } from '../core/given.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { configInvalid, readConfigFile } from './config-file.js'
+import { environmentName } from './config-names.js'
 import { type Environment, variable } from './config-placeholders.js'
 import { readSettings } from './config-reader.js'
-import { environmentName, type Settings } from './config-settings.js'
+import type { Settings } from './config-settings.js'
 import { redisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
 
@@ -30,21 +31,37 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
   const mistakes = noMistakes()
   const settings = readSettings(document, env, mistakes)
   if (mistakes.count > 0) throw configInvalid(hasFile ? shown : 'The configuration', mistakes.kept)
-  const isFromEnvironment = variable(env, environmentName('rules.path')) !== undefined
-  const rulesPath = resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, settings.rules.path)
-  return { ...settings, rules: { ...settings.rules, path: rulesPath }, file: hasFile ? file : undefined }
+  const located = (place: string, relative: string): string => {
+    const isFromEnvironment = variable(env, environmentName(place)) !== undefined
+    return resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, relative)
+  }
+  const { gateway, rules } = settings
+  const isFile = gateway.accessLog !== undefined && !standardStreams.includes(gateway.accessLog)
+  const accessLog = isFile ? located('gateway.accessLog', gateway.accessLog as string) : gateway.accessLog
+  return {
+    ...settings,
+    gateway: { ...gateway, accessLog },
+    rules: { ...rules, path: located('rules.path', rules.path) },
+    file: hasFile ? file : undefined,
+  }
 }
+
+/** What an access log may be called besides the path of a file. */
+export const standardStreams: readonly string[] = ['stdout', 'stderr']
 
 /** What a gate is made of, by configuration. */
 export function gateOptions(config: Config): FluxGateOptions {
   const { store, rules, ratelimit, reload, waitForRefill } = config
-  const { defaultRuleSetId, ...limits } = ratelimit
+  const { defaultRuleSetId, missingRuleBehavior, ipv6Prefix, onStoreFailure, localShare } = ratelimit
   return {
     rules: rules.path,
     store: redisSettings(store) ?? 'memory',
     maxKeys: store.maxKeys,
     ...(defaultRuleSetId !== undefined && { defaultRuleSetId }),
-    ...limits,
+    missingRuleBehavior,
+    ipv6Prefix,
+    onStoreFailure,
+    localShare,
     reload: {
       strategy: reload.strategy,
       pollingIntervalMs: reload.pollingInterval,

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { checkCommand } from './check.js'
+import { gatewayCommand } from './gateway.js'
 import { rulesCommand } from './rules.js'
 import { run } from './run.js'
 import { simulateCommand } from './simulate.js'
@@ -15,6 +16,7 @@ const program = new Command('fluxgate')
   .version(version)
   .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
   .addCommand(startCommand())
+  .addCommand(gatewayCommand())
   .addCommand(checkCommand())
   .addCommand(rulesCommand())
   .addCommand(simulateCommand())

@@ -1,49 +1,85 @@
-/** What `start` says while it runs: lines for people, or one JSON document per line. */
+/** What `start` and `gateway` say while they run: lines for people, or one JSON document per line. */
 import type { DemoHints } from '../app/demo-hints.js'
+import type { RoutesReloaded } from '../app/gateway-reload.js'
 import { paintFor, print, printData } from './output.js'
 
 export interface Started {
   readonly url: string
-  readonly rules: string
+  /** Null where only routes say what is limited. */
+  readonly rules: string | null
   readonly ruleCount: number
+  /** Null where the routes are those of the example. */
+  readonly config: string | null
+  readonly routeCount: number
+  readonly workers: number
   readonly warnings: readonly string[]
-  readonly hints: DemoHints
+  readonly hints: DemoHints | null
+}
+
+interface Failure {
+  readonly message: string
+  readonly errors: readonly { path: string; message: string }[]
 }
 
 export interface Reloaded {
   readonly rules: string
   readonly ruleCount: number
   readonly changed: boolean
-  readonly error: { readonly message: string; readonly errors: readonly { path: string; message: string }[] } | null
+  readonly error: Failure | null
+}
+
+export interface Rerouted extends Omit<RoutesReloaded, 'error'> {
+  readonly config: string
+  readonly error: Failure | null
 }
 
 export interface StartReport {
   started(started: Started): void
   reloaded(reloaded: Reloaded): void
+  rerouted(rerouted: Rerouted): void
+  trouble(text: string): void
   stopping(): void
 }
 
 export const jsonReport: StartReport = {
   started: ({ hints: _, ...started }) => printData({ event: 'started', ...started }),
   reloaded: ({ error, ...reloaded }) => printData({ event: 'reloaded', ...reloaded, error: error?.message ?? null }),
+  rerouted: ({ error, ...rerouted }) => printData({ event: 'rerouted', ...rerouted, error: error?.message ?? null }),
+  trouble: (text) => printData({ event: 'trouble', text }),
   stopping: () => printData({ event: 'stopping' }),
 }
 
 export const textReport: StartReport = {
-  started({ url, rules, ruleCount, warnings, hints }) {
+  started({ url, rules, ruleCount, config, routeCount, workers, warnings, hints }) {
     const paint = paintFor(process.stdout)
     for (const warning of warnings) complain(`warning: ${warning}`)
-    print(`FluxGate listens on ${paint('bold', url)}`)
-    print(`Rules: ${paint('bold', rules)}, ${counted(ruleCount)}. Edit and save it: the new limits hold at once.`)
-    print('\nTry:')
-    for (const [command, meaning] of tryLines(hints, url)) print(`  ${paint('cyan', command)}\n      ${meaning}`)
+    print(`FluxGate listens on ${paint('bold', url)}${workers > 1 ? ` with ${workers} workers` : ''}`)
+    if (rules !== null)
+      print(
+        `Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. Edit and save it: the new limits hold at once.`,
+      )
+    if (config !== null)
+      print(
+        `Routes: ${paint('bold', config)}, ${counted(routeCount, 'route')}. Edit and save it: the new routes hold at once.`,
+      )
+    else print(`Routes: ${counted(routeCount, 'route')} to an example service in this process.`)
+    if (hints !== null) {
+      print('\nTry:')
+      for (const [command, meaning] of tryLines(hints, url)) print(`  ${paint('cyan', command)}\n      ${meaning}`)
+    }
     print('\nCtrl-C stops it.')
   },
   reloaded({ rules, ruleCount, changed, error }) {
     if (error !== null) complain(`${time()} ${rules} is not taken over, the old rules stay: ${oneLine(error)}`)
-    else if (changed) print(`${time()} ${rules} reloaded: ${counted(ruleCount)} in force`)
+    else if (changed) print(`${time()} ${rules} reloaded: ${counted(ruleCount, 'rule')} in force`)
     else print(`${time()} ${rules} read again: nothing changed`)
   },
+  rerouted({ config, routeCount, needsRestart, error }) {
+    if (error !== null) complain(`${time()} ${config} is not taken over, the old routes stay: ${oneLine(error)}`)
+    else print(`${time()} ${config} reloaded: ${counted(routeCount, 'route')} in force`)
+    if (needsRestart) complain(`${time()} ${config} has other changes too, which hold after a restart`)
+  },
+  trouble: (text) => complain(`${time()} ${text}`),
   stopping: () => print(`${time()} stopping: what is held is finished; again to stop at once`),
 }
 
@@ -63,11 +99,11 @@ export function tryLines({ allowed = '/', refused, held }: DemoHints, url: strin
   return lines
 }
 
-const counted = (rules: number): string => `${rules} ${rules === 1 ? 'rule' : 'rules'}`
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 const maxShown = 3
 
-function oneLine({ message, errors }: NonNullable<Reloaded['error']>): string {
+function oneLine({ message, errors }: Failure): string {
   if (errors.length === 0) return message.replaceAll(/\s+/g, ' ')
   const shown = errors.slice(0, maxShown).map((mistake) => `${mistake.path}: ${mistake.message}`)
   const more = errors.length > maxShown ? [`and ${errors.length - maxShown} more`] : []

@@ -37,7 +37,7 @@ describe('fluxgate', () => {
     expect(fluxgate(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  it.each(['', 'start', 'check', 'rules', 'rules validate', 'simulate'])(
+  it.each(['', 'start', 'gateway', 'check', 'rules', 'rules validate', 'simulate'])(
     'explains %s on standard output',
     (command) => {
       const { status, stdout, stderr } = fluxgate([...command.split(' ').filter(Boolean), '--help'])

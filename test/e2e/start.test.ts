@@ -93,7 +93,7 @@ describe('a limited endpoint', () => {
     const { url } = await start()
     const response = await get(`${url}/token?x=1`)
     expect(response.status).toBe(200)
-    expect(await response.json()).toEqual({ hello: '127.0.0.1', path: '/token', remaining: 4 })
+    expect(await response.json()).toEqual({ hello: '127.0.0.1', method: 'GET', path: '/token' })
     expect(response.headers.get('content-type')).toBe('application/json')
     expect(response.headers.get('ratelimit-policy')).toBe('"token.5-per-10s";q=5;w=10')
     expect(response.headers.get('ratelimit')).toBe('"token.5-per-10s";r=4;t=2')
@@ -133,30 +133,7 @@ describe('a limited endpoint', () => {
     const askedAt = performance.now()
     const two = await Promise.all([1, 2].map(() => get(`${url}/leaky`)))
     expect(two.map(({ status }) => status)).toEqual([200, 200])
-    const held = (await Promise.all(two.map((one) => one.json() as Promise<{ heldMs?: number }>))).map(
-      ({ heldMs }) => heldMs ?? 0,
-    )
-    expect(Math.min(...held)).toBe(0)
-    expect(Math.max(...held)).toBeGreaterThan(0)
-    expect(performance.now() - askedAt).toBeGreaterThan(Math.max(...held) - 5)
-  })
-
-  it('gives back what a client had that left while it was held', async () => {
-    const running = await startHolding('2s')
-    await get(running.url)
-    const leaving = new AbortController()
-    const two = [1, 2].map(() => get(running.url, { signal: leaving.signal }))
-    // One of them is held for two seconds; the other, whichever it is, is refused at once.
-    expect((await Promise.any(two)).status).toBe(429)
-    leaving.abort()
-    await Promise.allSettled(two)
-    const next: Response[] = []
-    await until(async () => {
-      next[0] = await get(running.url)
-      return next[0].status === 200
-    }, running)
-    // Its turn is that of the one who left: the next one would be two seconds later.
-    expect(await next[0]?.json()).toMatchObject({ heldMs: expect.any(Number) })
+    expect(performance.now() - askedAt).toBeGreaterThan(900)
   })
 
   it('counts users apart, bands together, and shadows never', async () => {
@@ -164,7 +141,7 @@ describe('a limited endpoint', () => {
     const as = (user: string) => get(`${url}/account/x`, { headers: { 'X-User-Id': user } })
     const seen = [await as('ann'), await as('ann'), await as('ann'), await as('bob')].map(({ status }) => status)
     expect(seen).toEqual([200, 200, 429, 200])
-    expect(await (await as('bob')).json()).toMatchObject({ hello: 'bob', remaining: 0 })
+    expect(await (await as('bob')).json()).toMatchObject({ hello: 'bob' })
     const response = await get(`${url}/api/users`)
     expect(response.headers.get('ratelimit-policy')).toBe('"api.burst";q=3;w=2, "api.sustained";q=10;w=60')
     expect(await statuses(`${url}/elsewhere`, 30)).toEqual(Array(30).fill(200))
@@ -248,6 +225,9 @@ describe('what it prints', () => {
       url: running.url,
       rules: 'rules.yaml',
       ruleCount: 8,
+      config: null,
+      routeCount: 8,
+      workers: 1,
       warnings: [],
     })
     expect((await get(url)).status).toBe(200)

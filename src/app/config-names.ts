@@ -1,0 +1,9 @@
+/** How settings are spelt. */
+
+/** `waitForRefill.maxWaitTime` → `FLUXGATE_WAIT_FOR_REFILL_MAX_WAIT_TIME` */
+export const environmentName = (path: string): string =>
+  `FLUXGATE_${path.replaceAll('.', '_').replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')}`.toUpperCase()
+
+/** `max-wait-time` → `maxWaitTime`; what is not in kebab-case stays as it is. */
+export const camelCase = (name: string): string =>
+  /^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(name) ? name.replaceAll(/-(.)/g, (_, char: string) => char.toUpperCase()) : name

@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs'
+import type { IncomingMessage, Server } from 'node:http'
+import { dirname, join } from 'node:path'
+import { type Cidr, parseCidr } from '../core/ip-address.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { AccessLog } from '../gateway/access-log.js'
+import { Gateway } from '../gateway/gateway.js'
+import type { Route } from '../gateway/route.js'
+import { compileClientIp } from '../http/client-ip.js'
+import { Guard } from '../http/guard.js'
+import { fileRules } from '../rules/file-provider.js'
+import { noMistakes } from '../rules/mistakes.js'
+import { type Config, gateOptions } from './config.js'
+import { configInvalid } from './config-file.js'
+import { createFluxGate } from './create-flux-gate.js'
+import type { FluxGate } from './gate.js'
+import { GatewayRules } from './gateway-rules.js'
+import type { RouteDefinition } from './gateway-schema.js'
+
+export interface GatewayChoices {
+  /** How the rules file is called in messages, and where it is; default that of the configuration. */
+  readonly rulesPath?: string
+  /** Default those of the configuration. */
+  readonly routes?: readonly RouteDefinition[]
+  readonly log?: AccessLog | undefined
+}
+
+export interface RunningGateway {
+  readonly gate: FluxGate
+  /** Whether there is a rules file. */
+  readonly hasRules: boolean
+  readonly server: Server
+  /** The routes in force that nothing limits. */
+  readonly unlimitedRoutes: readonly string[]
+  /** Takes over the routes; rejects, and keeps the old ones, if their rules cannot be used. */
+  setRoutes(routes: readonly RouteDefinition[]): Promise<void>
+  /** Finishes what is under way, for as long as the configuration allows. */
+  close(): Promise<void>
+}
+
+/** Configuration → a gateway that is ready to listen. */
+export async function createGateway(config: Config, choices: GatewayChoices = {}): Promise<RunningGateway> {
+  const { ratelimit } = config
+  const { routes: first = config.gateway.routes ?? [], log } = choices
+  const file = rulesFile(config, choices)
+  const rules = new GatewayRules(file, ratelimit.defaultRuleSetId, first)
+  const gate = await createFluxGate({ ...gateOptions(config), rules })
+  let routes = first
+  try {
+    checkRules(rules, routes, config)
+  } catch (error) {
+    await gate.close()
+    throw error
+  }
+  const guard = new Guard<IncomingMessage>(gate, ratelimit)
+  const opened = (): Route[] => openRoutes(routes, rules, ratelimit.filterEnabled)
+  const gateway = new Gateway({
+    routes: opened(),
+    guard,
+    clientIpOf: compileClientIp(ratelimit),
+    clientIpHeader: ratelimit.clientIpHeader,
+    trustedProxies: (ratelimit.trustedProxies ?? []).map((text) => parseCidr(text) as Cidr),
+    ...limitsOf(config),
+    log,
+  })
+  return {
+    gate,
+    hasRules: file !== undefined,
+    server: gateway.server,
+    get unlimitedRoutes() {
+      return opened().flatMap(({ id, limits }) => (limits.length === 0 ? [id] : []))
+    },
+    async setRoutes(next) {
+      const isOther = rules.take(next)
+      try {
+        checkRules(rules, next, config)
+        if (isOther) await gate.reload()
+      } catch (error) {
+        rules.take(routes)
+        throw error
+      }
+      routes = next
+      gateway.setRoutes(opened())
+    },
+    async close() {
+      await gateway.close(config.gateway.drainTimeout, async () => guard.close())
+      await gate.close()
+    },
+  }
+}
+
+/** Left out, `filterEnabled` follows from the routes: where none has a RateLimiter, the rules are meant for all. */
+function openRoutes(
+  routes: readonly RouteDefinition[],
+  rules: GatewayRules,
+  filterEnabled: boolean | undefined,
+): Route[] {
+  const isFiltered = filterEnabled ?? routes.every(({ limits }) => limits.length === 0)
+  return routes.map((route) => ({ ...route, limits: rules.limitsOf(route, isFiltered) }))
+}
+
+/** A gateway may do without rules: then there is no file of the usual name, and nothing says that there should be. */
+function rulesFile({ rules, file }: Config, { rulesPath }: GatewayChoices): RuleSetProvider | undefined {
+  const usual = join(file === undefined ? process.cwd() : dirname(file), 'rules.yaml')
+  const isLeftOut = rules.path === usual && !existsSync(usual)
+  return isLeftOut && rulesPath === undefined ? undefined : fileRules(rulesPath ?? rules.path)
+}
+
+function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file }: Config): void {
+  const mistakes = noMistakes()
+  rules.check(routes, mistakes)
+  if (mistakes.count > 0) throw configInvalid(file ?? 'The configuration', mistakes.kept)
+}
+
+function limitsOf({ gateway }: Config) {
+  return {
+    upstream: {
+      connectTimeoutMs: gateway.connectTimeout,
+      responseTimeoutMs: gateway.responseTimeout,
+      idleTimeoutMs: gateway.idleTimeout,
+      keepAliveMs: gateway.keepAlive,
+      maxConnections: gateway.maxConnections,
+    },
+    requests: { maxUrlLength: gateway.maxUrlLength, maxHeaderSize: gateway.maxHeaderSize },
+    clientKeepAliveMs: gateway.clientKeepAlive,
+  }
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { FluxGateError, messageOf } from '../core/errors.js'
+import { watchFile } from '../rules/watch-file.js'
+import type { Config } from './config.js'
+import type { RunningGateway } from './create-gateway.js'
+import type { RouteDefinition } from './gateway-schema.js'
+
+export interface RoutesReloaded {
+  readonly routeCount: number
+  /** Settings besides the routes have changed too, and hold after a restart. */
+  readonly needsRestart: boolean
+  /** The old routes stay in force. */
+  readonly error: FluxGateError | null
+}
+
+interface Watched {
+  readonly config: Config
+  readonly running: RunningGateway
+  load(): Promise<Config>
+  routesOf(config: Config): readonly RouteDefinition[]
+  onReload(result: RoutesReloaded): void
+}
+
+/** Takes over the routes of the configuration file whenever it changes. The result stops it. */
+export function watchRoutes({ config, running, load, routesOf, onReload }: Watched): () => void {
+  const { file } = config
+  if (file === undefined) return () => {}
+  let routes = routesOf(config)
+  let turn = Promise.resolve()
+
+  const fail = (error: unknown): void => {
+    const told =
+      error instanceof FluxGateError ? error : new FluxGateError('FLUXGATE_CONFIG_UNREADABLE', messageOf(error))
+    onReload({ routeCount: routes.length, needsRestart: false, error: told })
+  }
+  const reload = async (): Promise<void> => {
+    try {
+      const next = await load()
+      const nextRoutes = routesOf(next)
+      await running.setRoutes(nextRoutes)
+      routes = nextRoutes
+      onReload({ routeCount: routes.length, needsRestart: settingsOf(next) !== settingsOf(config), error: null })
+    } catch (error) {
+      fail(error)
+    }
+  }
+  const digest = async (): Promise<string> =>
+    createHash('sha256')
+      .update(await readFile(file))
+      .digest('hex')
+  return watchFile({
+    file,
+    shown: file,
+    digest,
+    known: undefined,
+    onChange: () => {
+      turn = turn.then(reload)
+    },
+    onError: fail,
+  })
+}
+
+/** Everything but the routes. */
+function settingsOf({ gateway: { routes: _, ...gateway }, ...config }: Config): string {
+  return JSON.stringify({ ...config, gateway })
+}

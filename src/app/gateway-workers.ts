@@ -1,0 +1,103 @@
+import cluster, { type Worker } from 'node:cluster'
+
+/** What a worker tells the process that started it. */
+export interface WorkerMessage {
+  readonly event: string
+  readonly value: unknown
+}
+
+export interface Workers {
+  /** Asks all to finish what is under way; resolves when they have ended. */
+  stop(): Promise<void>
+}
+
+interface WorkerEvents {
+  /** Of the one worker that speaks for all: they all see the same files. */
+  onMessage(message: WorkerMessage): void
+  /** All are listening. */
+  onReady(): void
+  /** The first did not come so far; what was wrong it has said itself. */
+  onRefusal(status: number): void
+  /** One ended by itself, and another takes its place. */
+  onLoss(worker: number): void
+}
+
+/** One that ends at once is not started again at once. */
+const pauseMs = 1_000
+
+/**
+ * Runs this program `count` times on one port. The first worker comes alone, so that a mistake is told once. Who asks for the
+ * workers must not be one of them.
+ */
+export function startWorkers(count: number, events: WorkerEvents): Workers {
+  const workers = new Set<Worker>()
+  let isStopping = false
+  let ready = 0
+  let speaker: Worker | undefined
+  let onEmpty: () => void = () => {}
+
+  const launch = (): void => {
+    const worker = cluster.fork()
+    const startedAt = performance.now()
+    let isListening = false
+    workers.add(worker)
+    speaker ??= worker
+    worker.on('message', (message: WorkerMessage) => {
+      if (worker === speaker) events.onMessage(message)
+    })
+    worker.once('listening', () => {
+      isListening = true
+      ready += 1
+      if (ready === 1) for (let i = 1; i < count; i++) launch()
+      if (ready === count) events.onReady()
+    })
+    worker.once('exit', (status) => {
+      workers.delete(worker)
+      if (speaker === worker) speaker = [...workers][0]
+      if (isStopping) {
+        if (workers.size === 0) onEmpty()
+      } else if (ready === 0 && !isListening) events.onRefusal(status ?? 1)
+      else {
+        events.onLoss(worker.id)
+        const isHasty = performance.now() - startedAt < pauseMs
+        setTimeout(() => !isStopping && launch(), isHasty ? pauseMs : 0)
+      }
+    })
+  }
+  launch()
+  return {
+    stop() {
+      isStopping = true
+      for (const worker of workers) worker.send(stopRequest)
+      return workers.size === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            onEmpty = resolve
+          })
+    },
+  }
+}
+
+const stopRequest = 'stop'
+
+export const isWorker = (): boolean => cluster.isWorker
+
+/** For a worker: signals are the business of the process that started it, whose word, or end, is what counts. */
+export function stopWhenTold(close: () => Promise<void>): void {
+  let isStopping = false
+  const stop = async (): Promise<void> => {
+    if (isStopping) return
+    isStopping = true
+    await close()
+    if (process.connected) process.disconnect()
+  }
+  process.on('message', (message) => {
+    if (message === stopRequest) void stop()
+  })
+  process.once('disconnect', () => void stop())
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
+}
+
+export function tellPrimary(message: WorkerMessage): void {
+  if (process.connected) process.send?.(message)
+}

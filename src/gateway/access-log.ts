@@ -1,0 +1,29 @@
+/** What became of one request, as a line of an access log. No header, no query and no identity but the address is in it. */
+export interface AccessEntry {
+  /** When it came, ISO 8601. */
+  readonly time: string
+  readonly method: string
+  readonly path: string
+  /** Null if the client left, or the connection broke, before there was an answer. */
+  readonly status: number | null
+  readonly durationMs: number
+  /** Of the body that was sent back. */
+  readonly bytes: number
+  readonly route: string | null
+  readonly decision: 'allowed' | 'held' | 'refused' | 'unlimited' | null
+  readonly clientIp: string | null
+  /** Whether the answer was cut off. */
+  readonly aborted: boolean
+}
+
+export type AccessLog = (entry: AccessEntry) => void
+
+/** Long enough for any real path, short enough for a line. */
+const longestPath = 1_024
+
+/** Without the query, which may hold what nobody but the upstream should read. */
+export function loggedPath(url: string): string {
+  const end = Math.min(url.length, longestPath)
+  const question = url.search(/[?#]/)
+  return url.slice(0, question === -1 ? end : Math.min(question, end))
+}

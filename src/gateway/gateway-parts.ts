@@ -1,0 +1,63 @@
+import type { IncomingMessage } from 'node:http'
+import type { ClientIpOf } from '../http/client-ip.js'
+import type { Guard } from '../http/guard.js'
+import type { AccessLog } from './access-log.js'
+import type { ClientRequest } from './client-request.js'
+import type { Forwarding } from './forwarded.js'
+import type { Answer } from './gateway-problem.js'
+import type { RequestLimits } from './objection.js'
+import type { Route } from './route.js'
+import type { UpstreamPool } from './upstream/pool.js'
+
+/** A route and the connections to where it leads. */
+export interface OpenRoute {
+  readonly route: Route
+  readonly pool: UpstreamPool
+}
+
+/** What all requests share. */
+export interface GatewayParts {
+  readonly guard: Guard<IncomingMessage>
+  readonly forwarding: Forwarding
+  readonly clientIpOf: ClientIpOf
+  /** In lower case. */
+  readonly clientIpHeader: string
+  readonly limits: RequestLimits
+  readonly log: AccessLog | undefined
+  /** The first route that takes the request. */
+  findRoute(request: ClientRequest): OpenRoute | undefined
+  /** No more requests on a connection after this one. */
+  isDraining(): boolean
+}
+
+/** May go on, with these headers on its response; or is answered; or nobody is there any more. */
+export type Admission =
+  | { readonly kind: 'PASS'; readonly headers: Readonly<Record<string, string>>; readonly isHeld: boolean }
+  | { readonly kind: 'ANSWER'; readonly answer: Answer }
+  | { readonly kind: 'GONE' }
+
+/** Asks all limits of a route, in order. */
+export async function admit({ guard }: GatewayParts, { limits }: Route, request: ClientRequest): Promise<Admission> {
+  let headers: Readonly<Record<string, string>> = {}
+  let isHeld = false
+  for (const limit of limits) {
+    const outcome = await guard.admit(request, request.message, limit)
+    if (outcome.kind === 'GONE') return outcome
+    if (outcome.kind === 'REFUSE') return { kind: 'ANSWER', answer: outcome }
+    headers = limits.length === 1 ? outcome.headers : joined(headers, outcome.headers)
+    isHeld ||= (outcome.decision?.delayMs ?? 0) > 0
+  }
+  return { kind: 'PASS', headers, isHeld }
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** All policies are listed; of what is left, the limit with less left speaks. */
+function joined(before: Headers, after: Headers): Headers {
+  const together = leftIn(after) < leftIn(before) ? { ...before, ...after } : { ...after, ...before }
+  const policies = [before, after].flatMap((headers) => headers['RateLimit-Policy'] ?? [])
+  return policies.length === 0 ? together : { ...together, 'RateLimit-Policy': policies.join(', ') }
+}
+
+const leftIn = (headers: Headers): number =>
+  Number(/;r=(\d+)/.exec(headers.RateLimit ?? '')?.[1] ?? headers['X-RateLimit-Remaining'] ?? Number.POSITIVE_INFINITY)

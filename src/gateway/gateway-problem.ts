@@ -1,0 +1,46 @@
+import { STATUS_CODES } from 'node:http'
+import { problemMediaType } from '../http/problem.js'
+import type { UpstreamFailure } from './upstream/exchange.js'
+
+/** An answer of the gateway itself. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** RFC 9457. Says what is wrong and nothing about what is behind the gateway. */
+export function problemAnswer(status: number, detail: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  const problem = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail }
+  return { status, headers: { ...headers, 'Content-Type': problemMediaType }, body: `${JSON.stringify(problem)}\n` }
+}
+
+export const noRoute = (): Answer => problemAnswer(404, 'No route of this gateway leads there.')
+
+export const internalProblem = (): Answer => problemAnswer(500, 'The gateway could not handle this request.')
+
+export function failureAnswer({ kind }: UpstreamFailure): Answer {
+  switch (kind) {
+    case 'TIMEOUT':
+      return problemAnswer(504, 'The service behind this gateway did not answer in time.')
+    case 'STALLED':
+      return problemAnswer(408, 'The rest of the request did not arrive in time.')
+    case 'BUSY':
+      return problemAnswer(503, 'The service behind this gateway is busy. Try again in 1 s.', { 'Retry-After': '1' })
+    case 'REFUSED':
+      return problemAnswer(502, 'The service behind this gateway cannot be reached.')
+    default:
+      return problemAnswer(502, 'The service behind this gateway did not answer properly.')
+  }
+}
+
+/** An answer as it stands on the wire, for connections that `node:http` has let go of. The last on its connection. */
+export function rawAnswer({ status, headers, body }: Answer): string {
+  const lines = Object.entries({
+    ...headers,
+    Date: new Date().toUTCString(),
+    'Content-Length': String(Buffer.byteLength(body)),
+    Connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`
+}

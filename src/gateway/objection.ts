@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http'
+import { type Answer, problemAnswer } from './gateway-problem.js'
+
+export interface RequestLimits {
+  /** Bytes of the path and query. */
+  readonly maxUrlLength: number
+  /** Bytes of all headers. */
+  readonly maxHeaderSize: number
+}
+
+/** What a request asks for. */
+export interface Target {
+  readonly path: string
+  /** Behind the question mark; empty if there is none. */
+  readonly query: string
+  /** As it was asked for, with a port if one was given. */
+  readonly host: string
+}
+
+/** Letters, digits and what else a name, an address or a port may have; never what could end a quotation or a line. */
+const hostForm = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/
+
+/**
+ * What the gateway is asked for; or why it does not pass that on. `node:http` has already refused what is not HTTP, and what
+ * two readers could take apart differently: two lengths, a length beside chunks, folded lines, bad chunks.
+ */
+export function readTarget(request: IncomingMessage, limits: RequestLimits): Target | Answer {
+  const { url = '', headers, httpVersion, rawHeaders } = request
+  if (url.length > limits.maxUrlLength) return problemAnswer(414, `A URL may have ${limits.maxUrlLength} characters.`)
+  if (isTooLarge(rawHeaders, limits.maxHeaderSize)) return tooManyHeaders(limits)
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return problemAnswer(505, 'This gateway speaks HTTP/1.1.')
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && httpVersion === '1.0') return badRequest('HTTP/1.0 has no transfer codings.')
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    return problemAnswer(501, 'The only transfer coding is chunked.')
+  // A client of a proxy writes the whole URL, and its host counts instead of the header's.
+  const [, authority, rest] = url.startsWith('/') ? [] : (/^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [])
+  const origin = url.startsWith('/') ? url : rest
+  if (origin === undefined || url.includes('#')) return badRequest('The URL is not one.')
+  const host = authority ?? headers.host ?? ''
+  if (countOf(rawHeaders, 'host') > 1 || !hostForm.test(host)) return badRequest('The host is not one.')
+  const question = origin.indexOf('?')
+  const path = question === -1 ? origin : origin.slice(0, question)
+  return { path: path === '' ? '/' : path, query: question === -1 ? '' : origin.slice(question + 1), host }
+}
+
+export const badRequest = (detail: string): Answer => problemAnswer(400, detail)
+
+export const tooManyHeaders = ({ maxHeaderSize }: Pick<RequestLimits, 'maxHeaderSize'>): Answer =>
+  problemAnswer(431, `All headers together may have ${maxHeaderSize} bytes.`)
+
+function isTooLarge(rawHeaders: readonly string[], max: number): boolean {
+  let size = 0
+  for (let i = 0; i < rawHeaders.length; i++) size += (rawHeaders[i] as string).length + 2
+  return size > max
+}
+
+function countOf(rawHeaders: readonly string[], name: string): number {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const found = rawHeaders[i] as string
+    if (found.length === name.length && found.toLowerCase() === name) count += 1
+  }
+  return count
+}

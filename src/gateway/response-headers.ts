@@ -1,0 +1,39 @@
+import { changeHeaders } from './header-change.js'
+import { namedByConnection, notFromUpstreams } from './hop-by-hop.js'
+import type { Route } from './route.js'
+import type { ResponseHead } from './upstream/response-head.js'
+
+/** What the gateway says about limits counts; an upstream that says something under the same name means another limit. */
+const limitHeaders: ReadonlySet<string> = new Set([
+  'ratelimit',
+  'ratelimit-policy',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+])
+
+/** The headers of a relayed response, flat: the upstream's without what was about its connection, then the gateway's. */
+export function relayedHeaders(head: ResponseHead, route: Route, limits: Readonly<Record<string, string>>): string[] {
+  const { headers, names } = head
+  const connection = names.includes('connection') ? joinedValues(head, 'connection') : undefined
+  const named = namedByConnection(connection)
+  const list: string[] = []
+  let isLimited = false
+  for (const _ in limits) {
+    isLimited = true
+    break
+  }
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i] as string
+    if (notFromUpstreams.has(name) || named?.has(name) || (isLimited && limitHeaders.has(name))) continue
+    list.push(headers[2 * i] as string, headers[2 * i + 1] as string)
+  }
+  for (const name in limits) list.push(name, limits[name] as string)
+  if (route.responseHeaders.length > 0) changeHeaders(list, route.responseHeaders)
+  return list
+}
+
+/** All values of a header as one. */
+function joinedValues({ headers, names }: ResponseHead, name: string): string {
+  return names.flatMap((one, index) => (one === name ? [headers[2 * index + 1] as string] : [])).join(',')
+}

@@ -1,0 +1,51 @@
+import { type Origin, originKey } from './origin.js'
+import { type PoolLimits, UpstreamPool } from './pool.js'
+
+/** All upstreams. One timer looks after all time-outs; requests set none. */
+export class UpstreamPools {
+  readonly #limits: PoolLimits
+  readonly #pools = new Map<string, UpstreamPool>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(limits: PoolLimits) {
+    this.#limits = limits
+    this.#timer = setInterval(() => this.#checkTime(), lookEveryMs(limits)).unref()
+  }
+
+  to(origin: Origin): UpstreamPool {
+    const key = originKey(origin)
+    const known = this.#pools.get(key)
+    if (known !== undefined) return known
+    const pool = new UpstreamPool(origin, this.#limits)
+    this.#pools.set(key, pool)
+    return pool
+  }
+
+  /** These are the upstreams from now on. */
+  keepOnly(origins: readonly Origin[]): void {
+    const keys = new Set(origins.map(originKey))
+    for (const [key, pool] of this.#pools) {
+      if (keys.has(key)) pool.isRetired = false
+      else pool.retire()
+    }
+  }
+
+  close(): void {
+    this.keepOnly([])
+    clearInterval(this.#timer)
+  }
+
+  #checkTime(): void {
+    const now = performance.now()
+    for (const [key, pool] of this.#pools) {
+      pool.checkTime(now)
+      if (pool.isRetired && pool.isEmpty) this.#pools.delete(key)
+    }
+  }
+}
+
+/** Often enough for the shortest of them to be met within a quarter. */
+function lookEveryMs({ connectTimeoutMs, responseTimeoutMs, idleTimeoutMs, keepAliveMs }: PoolLimits): number {
+  const shortest = Math.min(connectTimeoutMs, responseTimeoutMs, idleTimeoutMs || 1_000, keepAliveMs)
+  return Math.min(1_000, Math.max(20, shortest / 4))
+}
