@@ -47,7 +47,7 @@ describe('no failure of Redis', () => {
     'is a key that holds something else than %s: its own decisions are made here, all others in Redis',
     async (_, algorithm, spoil) => {
       const prefix = freshPrefix()
-      const store = { uri: server.uri, prefix, timeoutMs: 5_000 }
+      const store = { uri: server.uri, prefix, timeoutMs: 10_000 }
       const gate = await open({ store }, [{ ...rule, algorithm }])
       const events = eventsOf(gate)
       await gate.check({ userId: 'eve' })
@@ -77,7 +77,7 @@ describe('no failure of Redis', () => {
   })
 
   it('is a mistake of the caller', async () => {
-    const gate = await open({ store: { uri: server.uri, prefix: freshPrefix(), timeoutMs: 5_000 } })
+    const gate = await open({ store: { uri: server.uri, prefix: freshPrefix(), timeoutMs: 10_000 } })
     const events = eventsOf(gate)
     const invalid = { code: 'FLUXGATE_ARGUMENT_INVALID' }
     for (let i = 0; i < 6; i++) {
@@ -103,7 +103,7 @@ describe('no failure of Redis', () => {
         throw new Error('mine')
       },
     }
-    const store = { uri: server.uri, prefix: freshPrefix(), timeoutMs: 5_000 }
+    const store = { uri: server.uri, prefix: freshPrefix(), timeoutMs: 10_000 }
     const gate = await open({ store, keyResolvers: { mine, thrower } }, [
       custom,
       { ...custom, id: 'throws', path: '/throws', keyResolver: 'thrower' },
@@ -119,7 +119,7 @@ describe('no failure of Redis', () => {
 describe('while Redis is gone', () => {
   it('decisions do nothing but decide: no connection, no timer, no waiting', async () => {
     const server = await stopAfterTest(startRedis())
-    const gate = await open({ store: server.uri, resilience: { openMs: 60_000 } })
+    const gate = await open({ store: server.uri, resilience: { timeoutMs: 10_000, openMs: 60_000 } })
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: false })
     await server.kill()
     const isOpen = () =>
@@ -150,7 +150,10 @@ describe('while Redis is gone', () => {
   it('what was known to be refused is still refused, and is no sign that Redis is back', async () => {
     const server = await stopAfterTest(startRedis())
     const proxy = await stopAfterTest(startProxy(server.port))
-    const gate = await open({ store: `redis://127.0.0.1:${proxy.port}`, resilience: { timeoutMs: 5_000, openMs: 100 } })
+    const gate = await open({
+      store: `redis://127.0.0.1:${proxy.port}`,
+      resilience: { timeoutMs: 10_000, openMs: 100 },
+    })
     const events = eventsOf(gate)
     await gate.check({ userId: 'ada' }, { permits: 10 })
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ allowed: false, degraded: false })
@@ -193,7 +196,7 @@ describe('two gates on one Redis', () => {
     const server = await stopAfterTest(startRedis())
     const proxy = await stopAfterTest(startProxy(server.port))
     const prefix = freshPrefix()
-    const resilience = { timeoutMs: 1_000, openMs: 100 }
+    const resilience = { timeoutMs: 10_000, openMs: 100 }
     const one = await open({ store: { uri: `redis://127.0.0.1:${proxy.port}`, prefix, connections: 3 }, resilience })
     const other = await open({ store: { uri: server.uri, prefix, connections: 2 }, resilience })
     const connections = async () => String(await server.call('CLIENT', 'LIST')).split('name=fluxgate').length - 1

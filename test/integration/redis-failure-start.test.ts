@@ -17,8 +17,11 @@ const rules = {
   rules: [{ id: 'rule', limitScope: 'GLOBAL', bands: [{ capacity: 10, window: '1h' }] }],
 } as const
 
+/** Nobody is there to be waited for. */
+const resilience = { timeoutMs: 10_000 }
+
 async function open(store: FluxGateOptions['store']) {
-  const gate = await createFluxGate({ rules, ...(store !== undefined && { store }) })
+  const gate = await createFluxGate({ rules, resilience, ...(store !== undefined && { store }) })
   onTestFinished(() => gate.close())
   return gate
 }
@@ -104,8 +107,9 @@ describe('a server that is not there', () => {
 
   it('does not keep a limiter from limiting either', async () => {
     const port = await freePort()
-    const limiter = createLimiter({ capacity: 2, window: '1h', store: `redis://127.0.0.1:${port}` })
-    onTestFinished(() => limiter.close())
+    const store = redisStore(`redis://127.0.0.1:${port}`, resilience)
+    const limiter = createLimiter({ capacity: 2, window: '1h', store })
+    onTestFinished(() => Promise.all([limiter.close(), store.close()]).then(() => {}))
     const early = [await limiter.consume('a'), await limiter.consume('a'), await limiter.consume('a')]
     expect(early.map(({ allowed, degraded }) => [allowed, degraded])).toEqual([
       [true, true],
