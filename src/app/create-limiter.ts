@@ -92,11 +92,18 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }
   }
 
+  /** Not async: that would be one more promise around the one that there is. */
+  const consume = (key: string, permits = 1): Promise<Decision> => {
+    try {
+      return decide(demand(key, permits))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
   return {
     consumeSync,
-    async consume(key, permits = 1) {
-      return limiter.isSync ? consumeSync(key, permits) : decide(demand(key, permits))
-    },
+    consume: limiter.isSync ? async (key, permits = 1) => consumeSync(key, permits) : consume,
     async peek(key, permits = 1) {
       return decide(demand(key, permits), { peek: true })
     },

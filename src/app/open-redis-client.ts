@@ -55,10 +55,10 @@ export class OwnClient {
     return this.#client?.status === 'ready' && !this.#isRefused && !this.#isClosed
   }
 
-  async call(key: string, command: readonly (string | Buffer)[]): Promise<unknown> {
+  async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
     if (!this.isUsable || this.#connection === undefined) throw this.#noConnection()
-    return this.#connection.call(key, command)
+    return this.#connection.call(key, command, asBytes)
   }
 
   async close(): Promise<void> {

@@ -49,7 +49,7 @@ export function openRedis(
   }
   return {
     isCluster: target.kind === 'cluster',
-    call: (key, command) => next().call(key, command),
+    call: (key, command, asBytes) => next().call(key, command, asBytes),
     async ready(withinMs) {
       const connected = Promise.all(clients.map((client) => client.connected))
       let timer: NodeJS.Timeout | undefined

@@ -6,9 +6,10 @@ export interface RedisConnection {
    * Sends one command, in upper case, in the same turn of the event loop: calls keep their order. `key` is one of the
    * keys it names: a cluster client finds the node by it.
    * Resolves with integers, strings, nulls and lists of these; a map is a list of its names and values in turn.
+   * With `asBytes`, strings are buffers.
    * Rejects with the server's error, or the client's, as it is.
    */
-  call(key: string, command: readonly (string | Buffer)[]): Promise<unknown>
+  call(key: string, command: readonly (string | Buffer)[], asBytes?: boolean): Promise<unknown>
   /**
    * Resolves once connected, or after `withinMs` all the same: a server that is not there may come back.
    * Rejects as soon as it is known that waiting will not help, such as with a wrong password.

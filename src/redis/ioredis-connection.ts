@@ -26,9 +26,10 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
   }
   return {
     isCluster: client.isCluster,
-    async call(_key, [name, ...args]) {
+    async call(_key, [name, ...args], asBytes) {
       const send = senders.get(String(name)) ?? senderOf(String(name))
-      return plainReply(await send.call(client, args))
+      const reply = await send.call(client, args)
+      return asBytes ? reply : plainReply(reply)
     },
     async close() {},
   }

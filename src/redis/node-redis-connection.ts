@@ -15,31 +15,33 @@ export const isNodeRedis = (client: object): client is NodeRedisClient =>
 
 /** Whatever types the caller's client maps to: text is strings, and a map (37 is its mark in RESP3) is a flat list. */
 const replyTypes = { typeMapping: { 37: Array } }
+/** 36 is the mark of text. */
+const byteTypes = { typeMapping: { 36: Buffer, 37: Array } }
 
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const isCluster = 'nodeByAddress' in client
   const send = isCluster ? toCluster(client) : 'getMasterNode' in client ? toSentinel(client) : toClient(client)
   return {
     isCluster,
-    async call(key, command) {
+    async call(key, command, asBytes) {
       if (!client.isOpen) throw notConnected()
-      return send(key, command)
+      return send(key, command, asBytes ? byteTypes : replyTypes)
     },
     async close() {},
   }
 }
 
-type Send = (key: string, command: Command) => Promise<unknown>
+type Send = (key: string, command: Command, replyTypes: object) => Promise<unknown>
 
 const toClient =
   (client: NodeRedisClient): Send =>
-  (_key, command) =>
+  (_key, command, replyTypes) =>
     client.sendCommand(command, replyTypes)
 
 /** `false`: not only for reading, so that no replica answers. */
 const toCluster =
   (client: NodeRedisClient): Send =>
-  (key, command) =>
+  (key, command, replyTypes) =>
     client.sendCommand(key, false, command, replyTypes)
 
 /**
@@ -49,7 +51,7 @@ const toCluster =
  */
 function toSentinel(client: NodeRedisClient): Send {
   let begun: Promise<unknown> = Promise.resolve()
-  return (_key, command) => {
+  return (_key, command, replyTypes) => {
     const sent = begun.then(() => ({ reply: client.sendCommand(false, command, replyTypes) }))
     begun = sent.catch(() => {})
     return sent.then(({ reply }) => reply)

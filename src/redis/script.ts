@@ -16,7 +16,7 @@ export class Script {
     this.#sha = sha
   }
 
-  /** `route` is the same for calls that go to the same node. The script must name at least one key. */
+  /** `route` is the same for calls that go to the same node. The script must name at least one key. Its strings are buffers. */
   async run(
     connection: RedisConnection,
     route: number,
@@ -24,7 +24,7 @@ export class Script {
     args: readonly (string | Buffer)[],
   ): Promise<unknown> {
     const send = (command: string, script: string): Promise<unknown> =>
-      connection.call(keys[0] as string, [command, script, String(keys.length), ...keys, ...args])
+      connection.call(keys[0] as string, [command, script, String(keys.length), ...keys, ...args], true)
     for (;;) {
       const teaching = this.#teaching.get(route)
       if (teaching !== undefined) await teaching.catch(() => {})

@@ -67,9 +67,12 @@ local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
 
+-- Why decisions could not be made, in their order.
+local UNABLE, problems = 2, {}
+
 local function say(number)
   length = length + 1
-  results[length] = exactly(number)
+  results[length] = number == never and -1 or number
 end
 
 local function step(i, permits, patience)
@@ -115,8 +118,7 @@ end
 
 local function sayBands(count)
   for i = 1, count do
-    results[length + 1] = retries[i] == 0 and 0 or exactly(retries[i])
-    results[length + 2] = delays[i] == 0 and 0 or exactly(delays[i])
+    results[length + 1], results[length + 2] = retries[i] == never and -1 or retries[i], delays[i]
     results[length + 3], results[length + 4] = remainders[i], resets[i]
     length = length + 4
   end
@@ -298,14 +300,16 @@ local function writeHeld(name, band, lots, first, second, third, fourth)
 end
 
 return {
+  problems = problems,
+
   decide = function(what)
     local demands, count, problem = 1, nil, nil
     if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
     -- Forgetting what is not a bucket is a way to be rid of it.
     if what == RESET then reset(count)
     elseif problem then
-      length = length + 1
-      results[length] = problem
+      say(UNABLE)
+      problems[#problems + 1] = problem
     elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
     elseif what == PEEK then chargeAll(demands, true)
     elseif what == REFUND then refund(count)

@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '8ba3b37d104d9b20087604a31343a39ffbfb1023'
+export const consumeSha = 'c6063ab1d30011b8a35a13300871423e024f4aa7'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -660,10 +660,6 @@ if not isForeignClock then return call('SET', name, value, 'PXAT', string.format
 call('SET', name, value, 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + foreignTtl))
 end
 local results, length = { now }, 1
-local function exactly(number)
-if number == never then return -1 end
-return number % 1 == 0 and number or string.format('%.17g', number)
-end
 local function charge(left, saidBefore)
 local permits, patience = numbers[place + 1], numbers[place + 2]
 local key, band = numbers[place + 3], bands[numbers[place + 4]]
@@ -692,8 +688,7 @@ results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0
 results[length + 4], results[length + 5] = third or 0, fourth or 0
 length = length + 5
 end
-results[told - 3] = retryAfter == 0 and 0 or exactly(retryAfter)
-results[told - 2] = delay == 0 and 0 or exactly(delay)
+results[told - 3], results[told - 2] = retryAfter == never and -1 or retryAfter, delay
 results[told - 1], results[told] = remaining, resetAt
 return granted
 end
@@ -850,9 +845,10 @@ local isAlone
 local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
+local UNABLE, problems = 2, {}
 local function say(number)
 length = length + 1
-results[length] = exactly(number)
+results[length] = number == never and -1 or number
 end
 local function step(i, permits, patience)
 local band, lots = claimed[i], lotsOf[keys[i]]
@@ -888,8 +884,7 @@ moveAlong(i, step(i, 0, 0))
 end
 local function sayBands(count)
 for i = 1, count do
-results[length + 1] = retries[i] == 0 and 0 or exactly(retries[i])
-results[length + 2] = delays[i] == 0 and 0 or exactly(delays[i])
+results[length + 1], results[length + 2] = retries[i] == never and -1 or retries[i], delays[i]
 results[length + 3], results[length + 4] = remainders[i], resets[i]
 length = length + 4
 end
@@ -1052,13 +1047,14 @@ lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
 call('SET', name, value, 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
 end
 return {
+problems = problems,
 decide = function(what)
 local demands, count, problem = 1, nil, nil
 if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
 if what == RESET then reset(count)
 elseif problem then
-length = length + 1
-results[length] = problem
+say(UNABLE)
+problems[#problems + 1] = problem
 elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
 elseif what == PEEK then chargeAll(demands, true)
 elseif what == REFUND then refund(count)
@@ -1083,4 +1079,7 @@ others.decide(what)
 end
 end
 if others then others.writeAll() end
-return results`
+local packed = pack('<' .. string.rep('d', math.min(most, length)), unpack(results, 1, math.min(most, length)))
+for from = most + 1, length do packed = packed .. pack('<d', results[from]) end
+if others and others.problems[1] then return { packed, unpack(others.problems) } end
+return packed`

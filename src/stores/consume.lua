@@ -11,7 +11,8 @@
 --              else (RESET forgets the buckets): demands
 --                per demand: permits, patience, whether it is a shadow (LEASE: permits wanted at most), bands
 --                  per band: key, band, an instant (REFUND: when granted, below 0: now; SETTLE: when the lease ends)
--- Result   now; then per decision: 1 granted or done, 0 refused, or text: why this one could not be decided;
+-- Result   doubles as above; or if some decisions could not be made, a list of these and, in order, why not:
+--            now; then per decision: 1 granted or done, 0 refused, or 2 could not be made, and nothing follows;
 --            PLAIN, CHARGE, PEEK, LEASE: per band retryAfter (0 allowed, -1 never), delay, remaining, resetAt;
 --            PLAIN, CHARGE that are refused: per band, from the last to the first, how many numbers its state is
 --            (-1: not told), and four numbers; of a log, the tick until which it stays as it is, and three more;
@@ -78,12 +79,6 @@ end
 
 local results, length = { now }, 1
 
--- Redis cuts numbers to integers; one with a fraction goes as text.
-local function exactly(number)
-  if number == never then return -1 end
-  return number % 1 == 0 and number or string.format('%.17g', number)
-end
-
 -- Steps the last `left` bands of a decision. Each asks those after it before it writes or tells, so that all of them know
 -- what becomes of the whole; the result. `saidBefore` is what the bands before it say.
 local function charge(left, saidBefore)
@@ -118,8 +113,7 @@ local function charge(left, saidBefore)
     results[length + 4], results[length + 5] = third or 0, fourth or 0
     length = length + 5
   end
-  results[told - 3] = retryAfter == 0 and 0 or exactly(retryAfter)
-  results[told - 2] = delay == 0 and 0 or exactly(delay)
+  results[told - 3], results[told - 2] = retryAfter == never and -1 or retryAfter, delay
   results[told - 1], results[told] = remaining, resetAt
   return granted
 end
@@ -148,4 +142,9 @@ for _ = 1, decisionCount do
 end
 
 if others then others.writeAll() end
-return results
+
+-- As bytes: a list of numbers takes a client longer to read than all the rest of its work, and cuts them to integers.
+local packed = pack('<' .. string.rep('d', math.min(most, length)), unpack(results, 1, math.min(most, length)))
+for from = most + 1, length do packed = packed .. pack('<d', results[from]) end
+if others and others.problems[1] then return { packed, unpack(others.problems) } end
+return packed

@@ -81,21 +81,22 @@ describe('what the script is asked', () => {
   })
 })
 
+/** As a client has them: somewhere in what it has read, so that they begin anywhere. */
+function bytes(...numbers: readonly number[]): Buffer {
+  const read = Buffer.alloc(1 + numbers.length * 8)
+  for (const [i, number] of numbers.entries()) read.writeDoubleLE(number, 1 + i * 8)
+  return read.subarray(1)
+}
+
 describe('what the script answers', () => {
   const rule = group('rule', band('a'), band('b'))
 
   it('is one answer for each, in its order, and an error is about its own alone', () => {
-    const granted = [1, ...[0, 0, 9, 100], ...[0, '0.5', 8, 200]]
+    const granted = [1, ...[0, 0, 9, 100], ...[0, 0.5, 8, 200]]
     const refused = [0, ...[-1, 0, 9, 100], ...[40, 0, 0, 200], ...[4, 1, 2, 3, 4], ...[0, 0, 0, 0, 0]]
     const reply = [
-      50,
-      ...granted,
-      'key holds something that is not a bucket',
-      ...refused,
-      1,
-      0,
-      ...[0, 0, 1, 2],
-      ...[5, 0, 1, 2],
+      bytes(50, ...granted, 2, ...refused, 1, 0, ...[0, 0, 1, 2], ...[5, 0, 1, 2]),
+      Buffer.from('key holds something that is not a bucket'),
     ]
     const [first, second, third, fourth, fifth] = decode(
       [
@@ -129,8 +130,8 @@ describe('what the script answers', () => {
     expect(fifth).not.toHaveProperty('states')
   })
 
-  it('may have its numbers as text, as some clients give them', () => {
-    expect(decode([charge(demand(group('r', band('a')), 'a'))], ['50', '1', '0', '0', '9', '100'])).toEqual([
+  it('is bytes alone if all could be decided', () => {
+    expect(decode([charge(demand(group('r', band('a')), 'a'))], bytes(50, 1, 0, 0, 9, 100))).toEqual([
       { granted: true, now: 50, bands: [{ allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 }] },
     ])
   })
@@ -138,7 +139,7 @@ describe('what the script answers', () => {
   it('does not tell the state of a bucket of which permits are held', () => {
     const [answer] = decode(
       [charge(demand(group('r', band('a')), 'a'))],
-      [50, 0, ...[9, 0, 0, 60], ...[-1, 0, 0, 0, 0]],
+      bytes(50, 0, ...[9, 0, 0, 60], ...[-1, 0, 0, 0, 0]),
     )
     expect(answer).toMatchObject({ states: [null] })
   })

@@ -163,38 +163,65 @@ export interface Answer extends LeaseResult {
   readonly states?: readonly BucketState[]
 }
 
+const unable = 2
+
 /** Reads the script's reply, one answer per work: an error is about its own work alone. */
 export function decode(batch: readonly Work[], reply: unknown): (Answer | FluxGateError)[] {
-  const numbers = reply as readonly unknown[]
-  let place = 0
-  const next = (): number => Number(numbers[place++])
-  const now = next()
-  return batch.map((work) => {
+  const [bytes, ...problems] = (Array.isArray(reply) ? reply : [reply]) as Buffer[]
+  const numbers = doublesOf(bytes as Buffer)
+  const now = numbers[0] as number
+  let place = 1
+  const answers = new Array<Answer | FluxGateError>(batch.length)
+  for (let i = 0; i < batch.length; i++) {
+    const work = batch[i] as Work
     const said = numbers[place++]
-    if (typeof said === 'string' && !/^[01]$/.test(said))
-      return new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${said}.`)
-    const granted = Number(said) === 1
-    if (work.what === 'REFUND' || work.what === 'SETTLE' || work.what === 'RESET') return { granted, now, bands: [] }
-    const bands: BandResult[] = []
-    const count = bandCount(work.claims)
-    for (let i = 0; i < count; i++) bands.push(bandResult(next(), next(), next(), next()))
-    if (work.what === 'LEASE' && granted) return { granted, now, bands, lease: { permits: next(), ending: next() } }
-    if (work.what !== 'CHARGE' || granted) return { granted, now, bands }
-    return { granted, now, bands, states: bands.map(() => bucketState(next)).reverse() }
-  })
+    if (said === unable) {
+      const problem = String(problems.shift())
+      answers[i] = new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${problem}.`)
+      continue
+    }
+    const granted = said === 1
+    if (work.what === 'REFUND' || work.what === 'SETTLE' || work.what === 'RESET') {
+      answers[i] = { granted, now, bands: [] }
+      continue
+    }
+    const bands = new Array<BandResult>(bandCount(work.claims))
+    for (let band = 0; band < bands.length; band++, place += 4) bands[band] = bandResult(numbers, place)
+    if (work.what === 'LEASE' && granted) {
+      const lease = { permits: numbers[place] as number, ending: numbers[place + 1] as number }
+      place += 2
+      answers[i] = { granted, now, bands, lease }
+    } else if (work.what === 'CHARGE' && !granted) {
+      const states = new Array<BucketState>(bands.length)
+      for (let band = bands.length - 1; band >= 0; band--, place += 5) states[band] = bucketState(numbers, place)
+      answers[i] = { granted, now, bands, states }
+    } else answers[i] = { granted, now, bands }
+  }
+  return answers
 }
 
-const bandResult = (retryAfter: number, delay: number, remaining: number, resetAt: number): BandResult => ({
-  allowed: retryAfter === 0,
-  delay,
-  retryAfter: retryAfter < 0 ? Number.POSITIVE_INFINITY : retryAfter,
-  remaining,
-  resetAt,
-})
+function bandResult(numbers: Float64Array, place: number): BandResult {
+  const retryAfter = numbers[place] as number
+  return {
+    allowed: retryAfter === 0,
+    delay: numbers[place + 1] as number,
+    retryAfter: retryAfter < 0 ? Number.POSITIVE_INFINITY : retryAfter,
+    remaining: numbers[place + 2] as number,
+    resetAt: numbers[place + 3] as number,
+  }
+}
 
-function bucketState(next: () => number): BucketState {
-  const size = next()
-  const numbers = [next(), next(), next(), next()]
+function bucketState(numbers: Float64Array, place: number): BucketState {
+  const size = numbers[place] as number
   if (size < 0) return null
-  return size === 0 ? undefined : numbers
+  return size === 0 ? undefined : [...numbers.subarray(place + 1, place + 5)]
+}
+
+/** A copy: bytes of a reply begin anywhere, doubles only at whole eights. */
+function doublesOf(bytes: Buffer): Float64Array {
+  const copy = new Float64Array(bytes.length / 8)
+  const target = Buffer.from(copy.buffer)
+  target.set(bytes)
+  if (endianness() !== 'LE') target.swap64()
+  return copy
 }

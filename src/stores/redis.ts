@@ -177,9 +177,13 @@ export class RedisBuckets implements LeasingStore {
       reject(answer)
       return
     }
+    if (answer.states === undefined) {
+      if (changesBuckets.has(work.what)) this.#observer?.granted(work.claims)
+      resolve(answer)
+      return
+    }
     const { states, ...result } = answer
-    if (states !== undefined) this.#observer?.refused(work.claims as readonly Demand[], result, states, askedAt)
-    else if (changesBuckets.has(work.what)) this.#observer?.granted(work.claims)
+    this.#observer?.refused(work.claims as readonly Demand[], result, states, askedAt)
     resolve(result)
   }
 

@@ -7,10 +7,11 @@ import type {
   LeasingStore,
   Refund,
 } from '../core/bucket-store.js'
-import { type Clock, schedule, systemClock } from '../core/clock.js'
+import { type Clock, systemClock } from '../core/clock.js'
 import { FluxGateError, isStoreTrouble, messageOf } from '../core/errors.js'
 import { refundsOf } from '../core/rate-limiter.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from './circuit-breaker.js'
+import { Deadlines } from './deadlines.js'
 
 export interface ResilientOptions extends BreakerOptions {
   /** How long one call may take; default 100. */
@@ -30,24 +31,50 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
   const { timeoutMs = 100, clock = systemClock, onStateChange } = options
   const breaker = new CircuitBreaker(options, clock)
 
-  const guarded = async <T>(what: string, call: () => Promise<T>, onLate?: (answer: T) => void): Promise<T> => {
+  const deadlines = new Deadlines(timeoutMs, clock)
+
+  const guarded = <T>(what: string, call: () => Promise<T>, onLate?: (answer: T) => void): Promise<T> => {
     const before = breaker.state
-    if (!breaker.enter())
-      throw new FluxGateError('FLUXGATE_STORE_OPEN', `The bucket store has failed repeatedly; ${what} was not tried.`)
-    try {
-      const answer = await withDeadline(call, { what, timeoutMs, clock, onLate })
-      breaker.succeeded()
-      return answer
-    } catch (cause) {
-      if (isStoreTrouble(cause)) breaker.failed()
-      else breaker.succeeded()
-      if (cause instanceof FluxGateError) throw cause
-      throw new FluxGateError('FLUXGATE_STORE_FAILED', `The bucket store failed to ${what}: ${messageOf(cause)}`, {
-        cause,
-      })
-    } finally {
-      if (breaker.state !== before) onStateChange?.(breaker.state)
-    }
+    if (!breaker.enter()) return Promise.reject(leftAlone(what))
+    return new Promise<T>((resolve, reject) => {
+      const tell = (): void => {
+        if (breaker.state !== before) onStateChange?.(breaker.state)
+      }
+      const fail = (cause: unknown): void => {
+        if (isStoreTrouble(cause)) breaker.failed()
+        else breaker.succeeded()
+        tell()
+        reject(asStoreError(cause, what))
+      }
+      const deadline = deadlines.begin(() => fail(timedOut(what, timeoutMs)))
+      started(call).then(
+        (answer) => {
+          if (!deadlines.end(deadline)) {
+            onLate?.(answer)
+            return
+          }
+          breaker.succeeded()
+          tell()
+          resolve(answer)
+        },
+        (error: unknown) => {
+          if (deadlines.end(deadline)) fail(error)
+        },
+      )
+    })
+  }
+
+  /** Always the same: where it was made says nothing, and to find that out takes longer than all the rest of a decision. */
+  const refusals = new Map<string, FluxGateError>()
+  const leftAlone = (what: string): FluxGateError => {
+    const known = refusals.get(what)
+    if (known !== undefined) return known
+    const error = new FluxGateError(
+      'FLUXGATE_STORE_OPEN',
+      `The bucket store has failed repeatedly; ${what} was not tried.`,
+    )
+    refusals.set(what, error)
+    return error
   }
 
   /** What was charged for somebody who has been answered meanwhile. */
@@ -95,38 +122,22 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
   return leasing
 }
 
-interface Deadline<T> {
-  readonly what: string
-  readonly timeoutMs: number
-  readonly clock: Clock
-  /** Told the answer that came after the deadline. */
-  readonly onLate: ((answer: T) => void) | undefined
+/** What is thrown at once is a rejection like any other. */
+function started<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call()
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }
 
-function withDeadline<T>(call: () => Promise<T>, { what, timeoutMs, clock, onLate }: Deadline<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    let isOver = false
-    const cancel = schedule(clock, timeoutMs, () => {
-      isOver = true
-      reject(
-        new FluxGateError(
-          'FLUXGATE_STORE_TIMEOUT',
-          `The bucket store was asked to ${what} and had not answered after ${timeoutMs} ms.`,
-        ),
-      )
-    })
-    Promise.resolve()
-      .then(call)
-      .then(
-        (answer) => {
-          cancel()
-          if (isOver) onLate?.(answer)
-          else resolve(answer)
-        },
-        (error: unknown) => {
-          cancel()
-          reject(error)
-        },
-      )
-  })
-}
+const timedOut = (what: string, timeoutMs: number): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_STORE_TIMEOUT',
+    `The bucket store was asked to ${what} and had not answered after ${timeoutMs} ms.`,
+  )
+
+const asStoreError = (cause: unknown, what: string): FluxGateError =>
+  cause instanceof FluxGateError
+    ? cause
+    : new FluxGateError('FLUXGATE_STORE_FAILED', `The bucket store failed to ${what}: ${messageOf(cause)}`, { cause })

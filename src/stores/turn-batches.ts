@@ -1,6 +1,7 @@
 /**
  * Gathers what is asked for in one turn of the event loop and sends it together, per route, in pieces of a bounded weight,
- * so that a server is busy for a short while with each. Order is kept within a route.
+ * so that a server is busy for a short while with each. A piece that is full goes at once, so that the server works on it
+ * while the next is put together. Order is kept within a route.
  */
 export interface BatchOptions<Item> {
   readonly weightOf: (item: Item) => number
@@ -8,41 +9,37 @@ export interface BatchOptions<Item> {
   readonly send: (route: number, items: readonly Item[]) => void
 }
 
+interface Piece<Item> {
+  readonly items: Item[]
+  weight: number
+}
+
 export class TurnBatches<Item> {
   readonly #options: BatchOptions<Item>
-  #waiting = new Map<number, Item[]>()
+  #waiting = new Map<number, Piece<Item>>()
 
   constructor(options: BatchOptions<Item>) {
     this.#options = options
   }
 
   add(route: number, item: Item): void {
+    const { weightOf, maxWeight, send } = this.#options
     // After everything that has arrived in this turn was looked at.
     if (this.#waiting.size === 0) setImmediate(() => this.#flush())
-    const items = this.#waiting.get(route)
-    if (items === undefined) this.#waiting.set(route, [item])
-    else items.push(item)
+    const weight = weightOf(item)
+    const piece = this.#waiting.get(route)
+    if (piece !== undefined && piece.weight + weight <= maxWeight) {
+      piece.items.push(item)
+      piece.weight += weight
+      return
+    }
+    this.#waiting.set(route, { items: [item], weight })
+    if (piece !== undefined) send(route, piece.items)
   }
 
   #flush(): void {
     const waiting = this.#waiting
     this.#waiting = new Map()
-    for (const [route, items] of waiting) for (const piece of this.#pieces(items)) this.#options.send(route, piece)
-  }
-
-  #pieces(items: readonly Item[]): readonly (readonly Item[])[] {
-    const { weightOf, maxWeight } = this.#options
-    const pieces: Item[][] = []
-    let room = 0
-    for (const item of items) {
-      const weight = weightOf(item)
-      if (pieces.length === 0 || weight > room) {
-        pieces.push([])
-        room = maxWeight
-      }
-      pieces.at(-1)?.push(item)
-      room -= weight
-    }
-    return pieces
+    for (const [route, { items }] of waiting) this.#options.send(route, items)
   }
 }
