@@ -29,7 +29,7 @@ export function answerClientError(error: ParseError, socket: Duplex, limits: Req
 function answerTo({ code, rawPacket }: ParseError, limits: RequestLimits): Answer {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return isFirstLine(rawPacket)
+      return isLongUrl(rawPacket, limits.maxUrlLength)
         ? problemAnswer(414, `A URL may have ${limits.maxUrlLength} characters.`)
         : tooManyHeaders(limits)
     case 'ERR_HTTP_REQUEST_TIMEOUT':
@@ -41,6 +41,8 @@ function answerTo({ code, rawPacket }: ParseError, limits: RequestLimits): Answe
   }
 }
 
-/** Whether it was the URL that did not come to an end: a method, and no end of a line behind it. */
-const isFirstLine = (packet: Buffer | undefined): boolean =>
-  packet !== undefined && /^[A-Z]{1,20} [^\r\n]*$/.test(packet.toString('latin1', 0, 65_536))
+/** Whether it was the URL that was too long: as far as it was read, there is little else. */
+function isLongUrl(packet: Buffer | undefined, max: number): boolean {
+  const [, url = ''] = /^[A-Z-]{1,20} ([^ \r\n]*)/.exec(packet?.toString('latin1') ?? '') ?? []
+  return url.length > max
+}

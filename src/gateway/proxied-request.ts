@@ -96,14 +96,15 @@ export class ProxiedRequest implements Exchange {
   onConnection(connection: UpstreamConnection): void {
     this.#connection = connection
     connection.write(this.#head)
-    if (this.#hasBody) this.#upload()
+    if (this.#hasBody) this.#upload(connection)
     else {
       this.#isSent = true
       connection.endRequest()
     }
   }
 
-  #upload(): void {
+  #upload(connection: UpstreamConnection): void {
+    connection.expectEarlyAnswer()
     this.#message.on('data', this.#isChunked ? this.#onChunk : this.#onBytes).once('end', this.#onBodyEnd)
   }
 

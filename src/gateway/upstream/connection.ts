@@ -3,6 +3,7 @@ import { connect as connectSecurely } from 'node:tls'
 import { messageOf } from '../../core/errors.js'
 import type { Exchange, UpstreamFailure } from './exchange.js'
 import type { Origin } from './origin.js'
+import { readBeforeFailing } from './read-before-failing.js'
 import type { ResponseHead } from './response-head.js'
 import { ResponseParser } from './response-parser.js'
 
@@ -37,6 +38,7 @@ export class UpstreamConnection {
   #isAnswered = false
   #isRequestSent = false
   #isResponseOver = false
+  #readsBeforeFailing = false
 
   constructor(origin: Origin, owner: Owner) {
     this.#owner = owner
@@ -72,6 +74,12 @@ export class UpstreamConnection {
   write(data: string | Buffer): boolean {
     this.#activeAt = performance.now()
     return typeof data === 'string' ? this.#socket.write(data, 'latin1') : this.#socket.write(data)
+  }
+
+  /** Before a body is written: the upstream may answer, and close, without having read it. */
+  expectEarlyAnswer(): void {
+    if (!this.#readsBeforeFailing) readBeforeFailing(this.#socket)
+    this.#readsBeforeFailing = true
   }
 
   /** Several writes that travel together. */
