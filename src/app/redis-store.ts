@@ -51,7 +51,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const whole = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
   const bounded = resilient(whole, resilience)
   const store = leased(knownRefusals ? withKnownRefusals(bounded, known) : bounded, given({ leaseShare, clock }))
-  const resets = new RedisResets(connection, prefix)
+  const resets = new RedisResets(connection, prefix, resilience.timeoutMs)
   let isClosed = false
   const closed = (): Promise<never> =>
     Promise.reject(new FluxGateError('FLUXGATE_CLOSED', 'This store was closed. Create another one.'))

@@ -2,9 +2,12 @@ import type { SharedResets } from '../core/bucket-store.js'
 import { maxFillTicks } from '../core/rule.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
+import { timedOut } from './deadlines.js'
 
 /** Whoever resets a rule tells Redis; all others see it within this time. */
 const readEveryMs = 500
+/** How long a reset may take at least: no request waits for it. */
+const leastTimeoutMs = 1_000
 /** No bucket lives longer than this, so that counts may then begin again from nothing. */
 const longestTtlMs = Math.ceil(maxFillTicks / 1_000)
 
@@ -16,14 +19,16 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[1])`
 export class RedisResets implements SharedResets {
   readonly #connection: RedisConnection
   readonly #key: string
+  readonly #timeoutMs: number
   #counts: ReadonlyMap<string, number> = new Map()
   #isKnown = false
   readonly #listeners = new Set<() => void>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(connection: RedisConnection, prefix: string) {
+  constructor(connection: RedisConnection, prefix: string, timeoutMs = 0) {
     this.#connection = connection
     this.#key = `${prefix}:resets`
+    this.#timeoutMs = Math.max(timeoutMs, leastTimeoutMs)
   }
 
   get isKnown(): boolean {
@@ -35,13 +40,23 @@ export class RedisResets implements SharedResets {
   }
 
   async startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
+    const what = 'reset a rule'
+    let timer: NodeJS.Timeout | undefined
+    const tooLate = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(timedOut(what, this.#timeoutMs)), this.#timeoutMs)
+    })
     try {
-      const fields = ruleIds.map((ruleId) => nameOf(ruleSetId, ruleId))
-      await this.#connection.call(this.#key, ['EVAL', countUp, '1', this.#key, String(longestTtlMs), ...fields])
-      await this.read()
+      await Promise.race([this.#countUp(ruleIds.map((ruleId) => nameOf(ruleSetId, ruleId))), tooLate])
     } catch (error) {
-      throw wrapRedisError(error, 'reset a rule')
+      throw wrapRedisError(error, what)
+    } finally {
+      clearTimeout(timer)
     }
+  }
+
+  async #countUp(fields: readonly string[]): Promise<void> {
+    await this.#connection.call(this.#key, ['EVAL', countUp, '1', this.#key, String(longestTtlMs), ...fields])
+    await this.read()
   }
 
   watch(onChange: () => void): () => void {

@@ -11,7 +11,7 @@ import { type Clock, systemClock } from '../core/clock.js'
 import { FluxGateError, isStoreTrouble, messageOf } from '../core/errors.js'
 import { refundsOf } from '../core/rate-limiter.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from './circuit-breaker.js'
-import { Deadlines } from './deadlines.js'
+import { Deadlines, timedOut } from './deadlines.js'
 
 export interface ResilientOptions extends BreakerOptions {
   /** How long one call may take; default 100. */
@@ -130,12 +130,6 @@ function started<T>(call: () => Promise<T>): Promise<T> {
     return Promise.reject(error)
   }
 }
-
-const timedOut = (what: string, timeoutMs: number): FluxGateError =>
-  new FluxGateError(
-    'FLUXGATE_STORE_TIMEOUT',
-    `The bucket store was asked to ${what} and had not answered after ${timeoutMs} ms.`,
-  )
 
 const asStoreError = (cause: unknown, what: string): FluxGateError =>
   cause instanceof FluxGateError

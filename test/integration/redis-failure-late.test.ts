@@ -1,6 +1,7 @@
 /** Answers that come after their deadline: nobody is admitted by them, and what they took is given back. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import { createLimiter, type LimiterOptions } from '../../src/app/create-limiter.js'
 import { redisStore } from '../../src/app/redis-store.js'
 import { eventually } from '../servers/eventually.js'
@@ -62,6 +63,18 @@ describe('a server that hangs and goes on', () => {
     const rest = await Promise.all(Array.from({ length: 9 }, () => patient.consume('a')))
     expect(rest.filter(({ allowed }) => allowed)).toHaveLength(7)
     expect(rest.filter(({ degraded }) => degraded)).toEqual([])
+  })
+
+  it('keeps nobody waiting who resets a rule meanwhile', async () => {
+    const rules = { id: 'api', rules: [{ id: 'rule', bands: [{ capacity: 10, window }] }] }
+    const gate = await createFluxGate({ rules, store: redisStore(client, { prefix: freshPrefix(), timeoutMs }) })
+    onTestFinished(() => gate.close())
+    server.pause()
+    onTestFinished(() => server.resume())
+    const late = { code: 'FLUXGATE_STORE_TIMEOUT' }
+    await expect(gate.reset({ ruleSetId: 'api', ruleId: 'rule' })).rejects.toMatchObject(late)
+    await expect(gate.reset({ ruleSetId: 'api', ruleId: 'rule', key: 'ada' })).rejects.toMatchObject(late)
+    await expect(gate.refund({ clientIp: '192.0.2.1' })).rejects.toMatchObject(late)
   })
 
   it('forgets that it refused, once permits are back', async () => {
