@@ -32,6 +32,8 @@ export interface RunningGateway {
   readonly server: Server
   /** The routes in force that nothing limits. */
   readonly unlimitedRoutes: readonly string[]
+  /** Whether rules are being read again because of new routes, rather than by themselves. */
+  readonly isRerouting: boolean
   /** Takes over the routes; rejects, and keeps the old ones, if their rules cannot be used. */
   setRoutes(routes: readonly RouteDefinition[]): Promise<void>
   /** Finishes what is under way, for as long as the configuration allows. */
@@ -46,6 +48,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
   const rules = new GatewayRules(file, ratelimit.defaultRuleSetId, first)
   const gate = await createFluxGate({ ...gateOptions(config), rules })
   let routes = first
+  let isRerouting = false
   try {
     checkRules(rules, routes, config)
   } catch (error) {
@@ -70,14 +73,20 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
     get unlimitedRoutes() {
       return opened().flatMap(({ id, limits }) => (limits.length === 0 ? [id] : []))
     },
+    get isRerouting() {
+      return isRerouting
+    },
     async setRoutes(next) {
       const isOther = rules.take(next)
+      isRerouting = true
       try {
         checkRules(rules, next, config)
         if (isOther) await gate.reload()
       } catch (error) {
         rules.take(routes)
         throw error
+      } finally {
+        isRerouting = false
       }
       routes = next
       gateway.setRoutes(opened())

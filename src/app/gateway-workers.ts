@@ -30,7 +30,8 @@ const pauseMs = 1_000
  * workers must not be one of them.
  */
 export function startWorkers(count: number, events: WorkerEvents): Workers {
-  const workers = new Set<Worker>()
+  /** And whether it listens: before that it serves nobody, and hears nothing. */
+  const workers = new Map<Worker, boolean>()
   let isStopping = false
   let ready = 0
   let speaker: Worker | undefined
@@ -39,24 +40,24 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
   const launch = (): void => {
     const worker = cluster.fork()
     const startedAt = performance.now()
-    let isListening = false
-    workers.add(worker)
+    workers.set(worker, false)
     speaker ??= worker
     worker.on('message', (message: WorkerMessage) => {
       if (worker === speaker) events.onMessage(message)
     })
     worker.once('listening', () => {
-      isListening = true
+      workers.set(worker, true)
       ready += 1
       if (ready === 1) for (let i = 1; i < count; i++) launch()
       if (ready === count) events.onReady()
     })
     worker.once('exit', (status) => {
+      const wasListening = workers.get(worker)
       workers.delete(worker)
-      if (speaker === worker) speaker = [...workers][0]
+      if (speaker === worker) speaker = [...workers.keys()][0]
       if (isStopping) {
         if (workers.size === 0) onEmpty()
-      } else if (ready === 0 && !isListening) events.onRefusal(status ?? 1)
+      } else if (ready === 0 && !wasListening) events.onRefusal(status ?? 1)
       else {
         events.onLoss(worker.id)
         const isHasty = performance.now() - startedAt < pauseMs
@@ -68,7 +69,10 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
   return {
     stop() {
       isStopping = true
-      for (const worker of workers) worker.send(stopRequest)
+      for (const [worker, isListening] of workers) {
+        if (isListening) worker.send(stopRequest)
+        else worker.process.kill('SIGKILL')
+      }
       return workers.size === 0
         ? Promise.resolve()
         : new Promise((resolve) => {

@@ -47,7 +47,7 @@ async function gateway(options: GatewayOptions): Promise<void> {
   const report = options.json ? jsonReport : textReport
   const workers = workerCount(options, config)
   if (workers === 1) await run(options, config, 1, report, (close) => stopOnSignal(close, report.stopping))
-  else if (isWorker()) await run(options, config, workers, spokenReport, stopWhenTold)
+  else if (isWorker()) await work(options, config, workers)
   else supervise(workers, report)
 }
 
@@ -64,6 +64,19 @@ function run(
   onStart: (close: () => Promise<void>) => void,
 ): Promise<void> {
   return startGateway({ config, options, report, workers, exampleRoutes: [], hints: async () => null, onStart })
+}
+
+async function work(options: GatewayOptions, config: Config, workers: number): Promise<void> {
+  let hasStarted = false
+  try {
+    await run(options, config, workers, spokenReport, (close) => {
+      hasStarted = true
+      stopWhenTold(close)
+    })
+  } finally {
+    // One that does not serve ends, with its own status, instead of waiting to be told to.
+    if (!hasStarted) process.channel?.unref()
+  }
 }
 
 /** What a worker would print, one of them says for all. */

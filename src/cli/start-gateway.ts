@@ -60,9 +60,9 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
     await running.close()
     return
   }
-  gate.on('reload', ({ changed, error }) =>
-    report.reloaded({ rules, ruleCount: countRules(gate.ruleSets), changed, error }),
-  )
+  gate.on('reload', ({ changed, error }) => {
+    if (!running.isRerouting) report.reloaded({ rules, ruleCount: countRules(gate.ruleSets), changed, error })
+  })
   const file = config.file === undefined ? null : shownPath(config.file)
   const stopWatching = watchRoutes({
     config,

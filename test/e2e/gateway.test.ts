@@ -1,0 +1,294 @@
+/** `fluxgate gateway` as a process: what it says, how it ends, how it changes while it runs, and what it needs. */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { answerOf, ask, deferred, echoUpstream, serve, upstream } from '../integration/gateway-bed.js'
+import { selfSigned } from '../servers/self-signed.js'
+import { type Workplace, workplace } from './running-program.js'
+
+const route = (id: string, uri: string, path = '/**', filters: unknown[] = []) => ({
+  id,
+  uri,
+  predicates: [`Path=${path}`],
+  filters,
+})
+const configure = (place: Workplace, routes: unknown[], more: object = {}) =>
+  place.write('fluxgate.yaml', { gateway: { routes, ...more } })
+const oneAnHour = { name: 'RateLimiter', args: { bands: [{ capacity: 1, window: '1h' }] } }
+const args = ['gateway', '--port', '0']
+
+describe('starting', () => {
+  it('says where it listens, which routes and rules it has, and what nothing limits', async () => {
+    const place = workplace()
+    const { url: uri } = await echoUpstream()
+    place.write('rules.yaml', { id: 'shop', rules: [{ id: 'one', bands: [{ capacity: 2, window: '1h' }] }] })
+    configure(place, [route('shop', uri, '/shop/**', ['RateLimiter=shop']), route('rest', uri)])
+    const running = await place.start(args)
+    expect(running.stdout()).toBe(
+      `FluxGate listens on ${running.url}\n` +
+        'Rules: rules.yaml, 1 rule. Edit and save it: the new limits hold at once.\n' +
+        'Routes: fluxgate.yaml, 2 routes. Edit and save it: the new routes hold at once.\n\nCtrl-C stops it.\n',
+    )
+    expect(running.stderr()).toBe(
+      'warning: nothing limits rest: no RateLimiter filter, and ratelimit.filterEnabled is not true.\n',
+    )
+    const seen = [1, 2, 3].map(() => `${running.url}/shop/x`)
+    expect((await Promise.all(seen.map((one) => ask(one)))).map(({ status }) => status).sort()).toEqual([200, 200, 429])
+  })
+
+  it.each([
+    ['no routes', { gateway: {} }, /^error: There are no routes\. Name them in fluxgate\.yaml/],
+    [
+      'a mistaken route',
+      { gateway: { routes: [{ id: 'a', uri: 'x', filters: ['StripPrefx=1'] }] } },
+      /2 mistakes\n {2}gateway\.routes\[0\]\.uri: .*\n {2}gateway\.routes\[0\]\.filters\[0\]: found "StripPrefx"; did you mean StripPrefix\?/,
+    ],
+    [
+      'an unknown rule set',
+      { gateway: { routes: [route('a', 'http://127.0.0.1:1', '/', ['RateLimiter=x'])] } },
+      /gateway\.routes\[0\]\.filters\[0\]\.ruleSet: no rule set "x"/,
+    ],
+  ])('with %s says so, and exits 2', async (_, document, message) => {
+    const place = workplace()
+    place.write('fluxgate.yaml', document)
+    for (const more of [[], ['--workers', '2']]) {
+      const running = place.launch([...args, ...more])
+      expect(await running.ended).toBe(2)
+      expect(running.stderr()).toMatch(message)
+      expect(running.stderr().match(/^error:/gm)).toHaveLength(1)
+    }
+  })
+
+  it('trusts an https upstream whose authority Node was told', async () => {
+    const place = workplace()
+    const { cert, key } = selfSigned()
+    place.write('ca.pem', cert)
+    const { port } = await serve(createSecureServer({ cert, key }, (message, response) => response.end(message.url)))
+    configure(place, [route('secure', `https://localhost:${port}`)])
+    const running = await place.start(args, { NODE_EXTRA_CA_CERTS: place.file('ca.pem') })
+    for (let i = 0; i < 3; i++) expect(await ask(`${running.url}/x`)).toMatchObject({ status: 200, body: '/x' })
+  })
+})
+
+describe('an edit of the routes', () => {
+  it('holds at once, leaves alone what is under way, and is kept out if it is mistaken', async () => {
+    const place = workplace()
+    const goOn = deferred()
+    const arrived = deferred()
+    const a = await upstream(async (message, response) => {
+      if (message.url === '/slow') {
+        arrived.resolve()
+        await goOn.promise
+      }
+      response.end('a')
+    })
+    const b = await upstream((_, response) => response.end('b'))
+    configure(place, [route('one', a.url)])
+    const running = await place.start(args)
+    const body = async (path: string) => (await ask(`${running.url}${path}`)).body
+    expect(await body('/x')).toBe('a')
+    const slow = body('/slow')
+    await arrived.promise
+
+    configure(place, [route('one', b.url, '/x', [oneAnHour])])
+    await running.until('the new routes are told', () => running.stdout().includes('reloaded: 1 route in force'))
+    expect([await body('/x'), (await ask(`${running.url}/x`)).status]).toEqual(['b', 429])
+    expect((await ask(`${running.url}/y`)).status).toBe(404)
+    goOn.resolve()
+    expect(await slow).toBe('a')
+
+    configure(place, [route('one', 'nowhere')])
+    const complaint = /fluxgate\.yaml is not taken over, the old routes stay: gateway\.routes\[0\]\.uri: not understood/
+    await running.until('the mistake is told', () => complaint.test(running.stderr()))
+    expect((await ask(`${running.url}/x`)).status).toBe(429)
+
+    configure(place, [route('one', a.url), route('two', b.url)], { port: 1 })
+    await running.until('a restart is asked for', () =>
+      running.stderr().includes('has other changes too, which hold after a restart'),
+    )
+    expect(await body('/x')).toBe('a')
+  })
+})
+
+describe('stopping', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('on %s lets requests finish, takes no more, and exits 0', async (signal) => {
+    const place = workplace()
+    const goOn = deferred()
+    const arrived = deferred()
+    const { url: uri } = await upstream(async (message, response) => {
+      if (message.url === '/slow') {
+        arrived.resolve()
+        await goOn.promise
+      }
+      response.end('done')
+    })
+    configure(place, [route('one', uri)])
+    const running = await place.start(args)
+    const agent = new Agent({ keepAlive: true })
+    onTestFinished(() => agent.destroy())
+    await ask(`${running.url}/idle`, { agent })
+    const slow = ask(`${running.url}/slow`, { agent })
+    await arrived.promise
+    running.process.kill(signal)
+    await running.until('it stops', () => running.stdout().includes('stopping'))
+    await running.until('it takes no more', () =>
+      ask(running.url).then(
+        () => false,
+        () => true,
+      ),
+    )
+    goOn.resolve()
+    expect(await slow).toMatchObject({ status: 200, body: 'done', headers: { connection: 'close' } })
+    expect(await running.ended).toBe(0)
+  })
+
+  it('does not wait for ever: who is held is refused with 503, and what does not end is cut off', async () => {
+    const place = workplace()
+    const arrived = deferred()
+    const { url: uri } = await upstream((message, response) => {
+      if (message.url === '/stuck') arrived.resolve()
+      else response.end('ok')
+    })
+    const leaky = { algorithm: 'LEAKY_BUCKET', capacity: 2, refillTokens: 1, window: '1h' }
+    configure(place, [route('held', uri, '/held', [{ name: 'RateLimiter', args: leaky }]), route('rest', uri)], {
+      drainTimeout: '200ms',
+    })
+    const running = await place.start(args)
+    expect((await ask(`${running.url}/held`)).status).toBe(200)
+    const held = ask(`${running.url}/held`)
+    const stuck = ask(`${running.url}/stuck`).catch((error: Error) => error.message)
+    await arrived.promise
+    // Once the place is taken, another one is refused: so the first is held.
+    await running.until('one is held', async () => (await ask(`${running.url}/held`)).status === 429)
+    running.process.kill('SIGTERM')
+    expect(await held).toMatchObject({ status: 503, headers: { 'content-type': 'application/problem+json' } })
+    expect(await stuck).toMatch(/hang up|ECONNRESET/)
+    expect(await running.ended).toBe(0)
+  })
+})
+
+describe('workers', () => {
+  it('share the port and the work, say that each counts by itself, come back when one dies, and end together', async () => {
+    const place = workplace()
+    const { url: uri } = await echoUpstream()
+    configure(place, [route('one', uri, '/**', [oneAnHour])], { workers: 2 })
+    const running = await place.start(args)
+    expect(running.stdout()).toContain(`FluxGate listens on ${running.url} with 2 workers\n`)
+    expect(running.stderr()).toBe(
+      'warning: buckets are in memory, so each of the 2 workers counts by itself. With Redis they count together.\n',
+    )
+    const statuses = await Promise.all(Array.from({ length: 20 }, () => ask(running.url).then(({ status }) => status)))
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2)
+
+    configure(place, [route('one', uri)], { workers: 2 })
+    await running.until('the new routes are told', () => running.stdout().includes('reloaded: 1 route in force'))
+    await running.until('all take them over', async () => {
+      const all = await Promise.all(Array.from({ length: 8 }, () => ask(running.url)))
+      return all.every(({ status }) => status === 200)
+    })
+    expect(running.stdout().match(/reloaded/g)).toHaveLength(1)
+
+    const children = readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8').trim().split(' ')
+    expect(children).toHaveLength(2)
+    process.kill(Number(children[0]), 'SIGKILL')
+    await running.until('the loss is told', () => /worker \d+ ended; another takes its place/.test(running.stderr()))
+    for (let i = 0; i < 4; i++) expect((await ask(running.url)).status).toBe(200)
+    running.process.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
+    await expect(ask(running.url)).rejects.toThrow()
+  })
+})
+
+describe('the access log', () => {
+  it('has a line of JSON for each request, without what is secret', async () => {
+    const place = workplace()
+    const { url: uri } = await upstream((_, response) => response.end('12345'))
+    configure(place, [route('api', uri, '/api/**', [oneAnHour]), route('rest', uri, '/open')], {
+      accessLog: 'access.jsonl',
+    })
+    const running = await place.start(args)
+    const headers = { 'X-API-Key': 'k-secret', Authorization: 'Bearer t-secret', 'X-User-Id': 'u-secret' }
+    await ask(`${running.url}/api/users/7?token=q-secret`, { headers })
+    await ask(`${running.url}/api/users/7`, { headers })
+    await ask(`${running.url}/open`, { method: 'HEAD' })
+    await ask(`${running.url}/nowhere`)
+    running.process.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
+    const text = readFileSync(place.file('access.jsonl'), 'utf8')
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const common = {
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      durationMs: expect.any(Number),
+      clientIp: '127.0.0.1',
+      aborted: false,
+    }
+    expect(lines).toEqual([
+      { ...common, method: 'GET', path: '/api/users/7', status: 200, bytes: 5, route: 'api', decision: 'allowed' },
+      {
+        ...common,
+        method: 'GET',
+        path: '/api/users/7',
+        status: 429,
+        bytes: expect.any(Number),
+        route: 'api',
+        decision: 'refused',
+      },
+      { ...common, method: 'HEAD', path: '/open', status: 200, bytes: 0, route: 'rest', decision: 'unlimited' },
+      {
+        ...common,
+        method: 'GET',
+        path: '/nowhere',
+        status: 404,
+        bytes: expect.any(Number),
+        route: null,
+        decision: null,
+      },
+    ])
+    expect(text).not.toContain('secret')
+  })
+})
+
+describe('memory', () => {
+  /** 1 GiB takes longer than a test should: FLUXGATE_TEST_BODY_MIB=1024 does it. */
+  const total = Number(process.env.FLUXGATE_TEST_BODY_MIB ?? 256) * 2 ** 20
+  const chunk = Buffer.alloc(2 ** 16)
+
+  async function pour(into: NodeJS.WritableStream): Promise<void> {
+    for (let sent = 0; sent < total; sent += chunk.length) if (!into.write(chunk)) await once(into, 'drain')
+    into.end()
+  }
+  async function drain(from: AsyncIterable<Buffer>): Promise<number> {
+    let bytes = 0
+    for await (const data of from) bytes += data.length
+    return bytes
+  }
+
+  it.each([
+    ['with a length', { 'Content-Length': total }],
+    ['in chunks', { 'Transfer-Encoding': 'chunked' }],
+  ])('stays flat while a large body goes up and comes down %s', async (_, headers) => {
+    const place = workplace()
+    const { url: uri } = await upstream(async (message, response) => {
+      if (message.method === 'PUT') response.end(String(await drain(message)))
+      else await pour(response.writeHead(200, headers))
+    })
+    configure(place, [route('one', uri)])
+    const running = await place.start(args)
+    const up = request(running.url, { method: 'PUT', agent: false, headers })
+    const answered = once(up, 'response') as Promise<[IncomingMessage]>
+    await pour(up)
+    expect((await answerOf((await answered)[0])).body).toBe(String(total))
+    const down = request(running.url, { agent: false }).end()
+    const [response] = (await once(down, 'response')) as [IncomingMessage]
+    expect(await drain(response)).toBe(total)
+    const [, peakKiB] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${running.pid}/status`, 'utf8')) ?? []
+    if (process.env.FLUXGATE_TEST_BODY_MIB)
+      console.log(`${total / 2 ** 20} MiB up and down: peak RSS ${Number(peakKiB) / 1_024} MiB`)
+    expect(Number(peakKiB)).toBeLessThan(150 * 1_000)
+  })
+})
