@@ -9,7 +9,7 @@ export interface GateEvents {
   reload: { readonly changed: boolean; readonly error: FluxGateError | null }
   /** The first decision that had to be made without the store. */
   degraded: { readonly error: unknown }
-  /** The first answer of the store after that. */
+  /** The store answers again, and nothing has failed for a quarter of a second. */
   recovered: Record<string, never>
 }
 

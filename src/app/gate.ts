@@ -47,6 +47,9 @@ export interface FluxGate extends Handler {
   close(): Promise<void>
 }
 
+/** How long nothing may have failed before the store counts as recovered. */
+const calmMs = 250
+
 export interface GateStore {
   readonly store: BucketStore
   /** Whether it is closed with the gate. */
@@ -70,7 +73,7 @@ export class Gate implements FluxGate {
   readonly #reloadName: string
   readonly #stopReloading: () => void
   #snapshot: Snapshot
-  #storeState: { down: boolean; sinceAt: number; error: unknown }
+  #storeState: { down: boolean; sinceAt: number; failedAt: number; error: unknown }
   #closed = false
 
   constructor(options: FluxGateOptions, clock: Clock, provider: RuleSetProvider, book: RuleBook, own: GateStore) {
@@ -81,7 +84,7 @@ export class Gate implements FluxGate {
     this.#store = this.#resets === undefined ? own.store : onceResetsAreKnown(own.store, this.#resets)
     this.#ownsStore = own.isOwn
     this.#snapshot = this.#compile(book.current)
-    this.#storeState = { down: false, sinceAt: clock.now(), error: null }
+    this.#storeState = { down: false, sinceAt: clock.now(), failedAt: 0, error: null }
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#handler = this.#createHandler()
     book.onReload((result) => this.#reloaded(result))
@@ -237,13 +240,18 @@ export class Gate implements FluxGate {
     const { down, sinceAt } = this.#storeState
     // That it was not asked says less than what went wrong when it was.
     if (down && error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_OPEN') return
-    this.#storeState = { down: true, sinceAt: down ? sinceAt : this.#clock.now(), error }
+    const failedAt = this.#clock.now()
+    this.#storeState = { down: true, sinceAt: down ? sinceAt : failedAt, failedAt, error }
     if (!down) this.#listeners.emit('degraded', { error })
   }
 
   #storeAnswered(): void {
-    if (!this.#storeState.down) return
-    this.#storeState = { down: false, sinceAt: this.#clock.now(), error: null }
+    const { down, failedAt } = this.#storeState
+    if (!down) return
+    const now = this.#clock.now()
+    // Some calls may succeed while others go on failing: on a cluster, or where Redis can be read and not written.
+    if (now - failedAt < calmMs) return
+    this.#storeState = { down: false, sinceAt: now, failedAt, error: null }
     this.#listeners.emit('recovered', {})
   }
 

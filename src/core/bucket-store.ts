@@ -153,6 +153,8 @@ export interface BucketStore {
   retire?(group: BucketGroup): void
   /** Present if other processes share the buckets, and therefore whole rules are reset together with them. */
   readonly resets?: SharedResets
+  /** Buckets are spread over several servers, so that calls about some may fail while those about others succeed. */
+  readonly failsInParts?: boolean
   /** Answers or fails within a deadline of its own, so that nobody needs to set one. */
   readonly isBounded?: boolean
   /**

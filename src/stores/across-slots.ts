@@ -13,6 +13,7 @@ interface Part {
  */
 export function acrossSlots(store: LeasingStore, slotOf: (group: BucketGroup, key: string) => number): LeasingStore {
   return {
+    failsInParts: true,
     lease: (request) => store.lease(request),
     settle: (settlements) => store.settle(settlements),
     refund: (refunds) => store.refund(refunds),

@@ -17,11 +17,15 @@ export class CircuitBreaker {
   readonly #failures: number
   readonly #openMs: number
   readonly #clock: Clock
+  readonly #quietMs: number
   #inARow = 0
+  #succeededAt = Number.NEGATIVE_INFINITY
   #openedAt: number | undefined
   #trying = false
 
-  constructor({ failures = 5, openMs = 1_000 }: BreakerOptions, clock: Clock) {
+  /** `quietMs`: it opens only if nothing has succeeded for so long, because then it is not just a part that fails. */
+  constructor({ failures = 5, openMs = 1_000 }: BreakerOptions, clock: Clock, quietMs = 0) {
+    this.#quietMs = quietMs
     this.#failures = failures
     this.#openMs = openMs
     this.#clock = clock
@@ -43,6 +47,7 @@ export class CircuitBreaker {
   }
 
   succeeded(): void {
+    if (this.#quietMs > 0) this.#succeededAt = this.#clock.now()
     this.#inARow = 0
     this.#openedAt = undefined
     this.#trying = false
@@ -51,6 +56,8 @@ export class CircuitBreaker {
   failed(): void {
     this.#inARow += 1
     this.#trying = false
-    if (this.#openedAt !== undefined || this.#inARow >= this.#failures) this.#openedAt = this.#clock.now()
+    if (this.#openedAt === undefined && this.#inARow < this.#failures) return
+    const now = this.#clock.now()
+    if (this.#openedAt !== undefined || now - this.#succeededAt >= this.#quietMs) this.#openedAt = now
   }
 }

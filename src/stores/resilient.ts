@@ -29,7 +29,7 @@ export function resilient(store: LeasingStore, options?: ResilientOptions): Leas
 export function resilient(store: BucketStore, options?: ResilientOptions): BucketStore
 export function resilient(store: BucketStore | LeasingStore, options: ResilientOptions = {}): BucketStore {
   const { timeoutMs = 100, clock = systemClock, onStateChange } = options
-  const breaker = new CircuitBreaker(options, clock)
+  const breaker = new CircuitBreaker(options, clock, store.failsInParts ? timeoutMs : 0)
 
   const deadlines = new Deadlines(timeoutMs, clock)
 

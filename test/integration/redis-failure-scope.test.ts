@@ -163,7 +163,10 @@ describe('while Redis is gone', () => {
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ allowed: false, degraded: false })
     expect(events).toEqual(['degraded'])
     await proxy.accept()
-    await eventually('it is back', async () => !(await gate.check({ userId: 'cy' })).degraded)
+    await eventually('it is told', async () => {
+      await gate.check({ userId: 'cy' })
+      return events.length > 1
+    })
     expect(events).toEqual(['degraded', 'recovered'])
   })
 
@@ -188,6 +191,27 @@ describe('while Redis is gone', () => {
     expect(asked).toBeGreaterThan(20 * callers)
     // What was under way before it was known; then one now and then.
     expect((await callsOf()) - before).toBeLessThan(callers + 5 + tries + 10)
+  })
+})
+
+describe('while Redis can be read but not written', () => {
+  it('is told once, whatever it answers in between', async () => {
+    const server = await stopAfterTest(startRedis())
+    const gate = await open({ store: { uri: server.uri, timeoutMs: 10_000 }, resilience: { openMs: 20 } })
+    const events = eventsOf(gate)
+    await gate.check({ userId: 'ada' })
+    await server.call('CONFIG', 'SET', 'maxmemory', 1)
+    for (let i = 0; i < 20; i++) {
+      expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: true })
+      await gate.check({ userId: 'ada' }, { peek: true })
+    }
+    expect(events).toEqual(['degraded'])
+    await server.call('CONFIG', 'SET', 'maxmemory', 0)
+    await eventually('it is told', async () => {
+      await gate.check({ userId: 'bob' })
+      return events.length > 1
+    })
+    expect(events).toEqual(['degraded', 'recovered'])
   })
 })
 

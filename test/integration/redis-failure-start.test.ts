@@ -102,6 +102,10 @@ describe('a server that is not there', () => {
     })
     // The first that it was asked for.
     expect(decision).toMatchObject({ allowed: true, remaining: 9 })
+    await eventually('it is told', async () => {
+      await gate.check({})
+      return events.length > 1
+    })
     expect(events).toEqual(['degraded', 'recovered'])
   })
 

@@ -234,6 +234,10 @@ describe.each(clients)('through $name, Redis that', (client) => {
       })
       if (isSilent) expect(first.remaining).toBeLessThanOrEqual(7)
       else expect(first).toMatchObject({ allowed: true, remaining: 7 })
+      await eventually('that is told', async () => {
+        await ask(gate, 'DENY')
+        return events.length > 1
+      })
       expect(await ask(gate, 'DENY')).toMatchObject({ allowed: true, degraded: false })
       expect(events).toEqual(['degraded', 'recovered'])
       expect(await gate.health()).toMatchObject({ status: 'UP', store: { status: 'UP', error: null } })
