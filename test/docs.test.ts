@@ -60,7 +60,8 @@ const shown = blocks.filter(({ language, file }) => language === 'js' && file !=
 beforeAll(() => {
   mkdirSync(join(project, 'node_modules'))
   symlinkSync(root, join(project, 'node_modules/fluxgate'))
-  for (const name of ['@types', 'vitest', 'ioredis'])
+  const frameworks = ['express', 'fastify', 'koa', 'hono', '@hono', '@nestjs', 'reflect-metadata']
+  for (const name of ['@types', 'vitest', 'ioredis', ...frameworks])
     symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
   for (const page of new Set(programs.map((program) => program.page))) mkdirSync(directoryOf(page), { recursive: true })
   for (const { page, language, file, text } of blocks)
@@ -252,6 +253,10 @@ describe('the reference of the library', () => {
     ['src/core/handler.ts', 'CheckOptions'],
     ['src/core/request-context.ts', 'RequestContext'],
     ['src/core/bucket-store.ts', 'Demand'],
+    ['src/http/guard.ts', 'GuardOptions'],
+    ['src/http/client-ip.ts', 'ClientIpOptions'],
+    ['src/http/path-filter.ts', 'PathFilterOptions'],
+    ['src/app/guard-of.ts', 'LoneLimit'],
     ['src/stores/memory.ts', 'MemoryStoreOptions'],
     ['src/stores/resilient.ts', 'ResilientOptions'],
     ['src/stores/circuit-breaker.ts', 'BreakerOptions'],

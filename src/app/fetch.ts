@@ -15,7 +15,8 @@ type FetchRateLimit = FetchLimit & {
   close(): Promise<void>
 }
 
-export function rateLimit({ remoteAddress, ...options }: FetchRateLimitOptions): FetchRateLimit {
-  const { guard, close } = guardOf(options as RateLimitOptions<Request>)
+export function rateLimit(options: FetchRateLimitOptions): FetchRateLimit {
+  const { remoteAddress, ...others } = options ?? {}
+  const { guard, close } = guardOf<Request>(options && (others as RateLimitOptions<Request>))
   return Object.assign(fetchLimit(guard, remoteAddress), { close })
 }

@@ -15,10 +15,10 @@ type HonoRateLimit<Context extends HonoContext> = HonoMiddleware<Context> & {
   close(): Promise<void>
 }
 
-export function rateLimit<Context extends HonoContext = HonoContext>({
-  remoteAddress,
-  ...options
-}: HonoRateLimitOptions<Context>): HonoRateLimit<Context> {
-  const { guard, close } = guardOf(options as RateLimitOptions<Context>)
+export function rateLimit<Context extends HonoContext = HonoContext>(
+  options: HonoRateLimitOptions<Context>,
+): HonoRateLimit<Context> {
+  const { remoteAddress, ...others } = options ?? {}
+  const { guard, close } = guardOf<Context>(options && (others as RateLimitOptions<Context>))
   return Object.assign(honoMiddleware(guard, remoteAddress), { close })
 }

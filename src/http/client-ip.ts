@@ -22,12 +22,12 @@ export function compileClientIp({ trustedProxies = [], clientIpHeader }: ClientI
   const isTrusted = (ip: string): boolean => trusted.some((network) => inCidr(ip, network))
 
   return (remoteAddress, headers) => {
-    let ip = remoteAddress === undefined ? undefined : canonicalIp(remoteAddress)
+    let ip = remoteAddress === undefined ? undefined : addressIn(remoteAddress)
     if (ip === undefined || trusted.length === 0) return ip
     const entries = entriesOf(textOf(headers[header]))
     while (isTrusted(ip)) {
       const entry = entries.pop()
-      const before = entry === undefined ? undefined : canonicalIp(withoutPort(entry))
+      const before = entry === undefined ? undefined : addressIn(entry)
       // Nothing more is said, or nothing that is an address: the proxy itself is all that is known.
       if (before === undefined) return ip
       ip = before
@@ -57,6 +57,8 @@ const listed = (text: string): string[] =>
 /** The `for` of each element of RFC 7239; an element without one is somebody unknown. */
 const forwardedFor = (text: string): string[] =>
   listed(text).map((element) => /(?:^|;)\s*for\s*=\s*"?([^";]*)"?/i.exec(element)?.[1]?.trim() ?? '')
+
+const addressIn = (text: string): string | undefined => canonicalIp(text) ?? canonicalIp(withoutPort(text))
 
 /** `1.2.3.4:5678`, `[2001:db8::1]:443`, `[2001:db8::1]` */
 function withoutPort(entry: string): string {

@@ -23,7 +23,7 @@ export function stackedHeaders(headers: Headers, said: Said, isRefusal: boolean)
   return together
 }
 
-const leftIn = (text: unknown): number => count(/;r=(\d+)/.exec(String(text))?.[1])
+const leftIn = (text: unknown): number => count(/;r=(\d+);t=\d+$/.exec(String(text))?.[1])
 
 /** What says nothing leaves everything. */
 const count = (text: unknown): number => (text === undefined ? Number.POSITIVE_INFINITY : Number(text))

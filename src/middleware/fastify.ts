@@ -5,7 +5,6 @@ import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-ed
 
 export interface FastifyRequest {
   readonly raw: NodeRequest
-  readonly originalUrl: string
   readonly routeOptions: {
     readonly config?: object | undefined
     readonly method?: string | string[] | undefined
@@ -36,7 +35,7 @@ export function fastifyHook<Request extends FastifyRequest>(placeOf: PlaceOf<Req
       done()
       return
     }
-    const { raw, originalUrl } = request
+    const { raw } = request
     const settle = (outcome: Outcome): void => {
       if (outcome.kind === 'GONE') {
         reply.hijack()
@@ -50,7 +49,7 @@ export function fastifyHook<Request extends FastifyRequest>(placeOf: PlaceOf<Req
         reply.send(outcome.body)
       }
     }
-    place.guard.admitThen(edgeOf(raw, reply.raw, originalUrl), request, place.overrides, settle, done as () => void)
+    place.guard.admitThen(edgeOf(raw, reply.raw), request, place.overrides, settle, done as () => void)
   }
 }
 
