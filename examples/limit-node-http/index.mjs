@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { createFluxGate } from 'fluxgate'
+import { rateLimit } from 'fluxgate/node'
 
 const gate = await createFluxGate({
   rules: {
@@ -11,21 +12,10 @@ const gate = await createFluxGate({
   },
 })
 
-const server = createServer(async (request, response) => {
-  const { allowed, remaining, retryAfterMs } = await gate.check({
-    clientIp: request.socket.remoteAddress,
-    method: request.method,
-    path: request.url,
-    headers: request.headers,
-  })
-  if (!allowed) {
-    // null means that this request can never be allowed, so there is no time to come back at.
-    const headers = retryAfterMs === null ? {} : { 'Retry-After': Math.max(1, Math.ceil(retryAfterMs / 1000)) }
-    response.writeHead(429, headers).end('Too many requests\n')
-    return
-  }
-  response.end(`Hello. ${remaining} left.\n`)
-})
+const limit = rateLimit({ handler: gate })
+const server = createServer(
+  limit((request, response) => response.end(request.url === '/login' ? 'Welcome.\n' : 'Hello.\n')),
+)
 
 server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
   console.log(`http://127.0.0.1:${server.address().port}`)
