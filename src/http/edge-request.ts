@@ -10,7 +10,7 @@ export interface EdgeRequest {
   /** The other end of the socket. */
   readonly remoteAddress: string | undefined
   /** Aborts when the client is gone; called only for a request that has to be held. */
-  readonly signal: () => AbortSignal
+  signal(): AbortSignal
 }
 
 /** What follows the host; a client of a proxy may send `http://host` before it. */

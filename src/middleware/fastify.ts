@@ -27,10 +27,10 @@ export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done:
 /** An `onRequest` hook. Not an async function: Fastify calls those that take `done` without a promise of its own. */
 export function fastifyHook<Request extends FastifyRequest>(placeOf: PlaceOf<Request>): FastifyHook<Request> {
   return (request, reply, done) => {
-    const { config, method, url } = request.routeOptions
-    const limit = (config as { rateLimit?: unknown } | undefined)?.rateLimit
+    const route = request.routeOptions
+    const limit = (route.config as { rateLimit?: unknown } | undefined)?.rateLimit
     // What is thrown here is the hook's, which Fastify handles.
-    const place = placeOf(limit, () => `${method}:${url}`)
+    const place = placeOf(limit, limit === undefined ? String : () => `${route.method}:${route.url}`)
     if (place === undefined) {
       done()
       return

@@ -28,20 +28,32 @@ interface Emitter {
   once(event: 'close', listener: () => void): unknown
 }
 
+/** Made for every request, so it brings no function of its own. */
+interface NodeEdge extends EdgeRequest {
+  readonly request: NodeRequest
+  readonly response: NodeResponse
+}
+
 export const edgeOf = (
   request: NodeRequest,
   response: NodeResponse,
   url = request.originalUrl ?? request.url ?? '/',
-): EdgeRequest => ({
-  method: request.method ?? 'GET',
-  url,
-  headers: request.headers,
-  remoteAddress: request.socket.remoteAddress,
-  signal: () => signalOf(request, response),
-})
+): EdgeRequest => {
+  const edge: NodeEdge = {
+    method: request.method ?? 'GET',
+    url,
+    headers: request.headers,
+    remoteAddress: request.socket.remoteAddress,
+    request,
+    response,
+    signal,
+  }
+  return edge
+}
 
 /** Aborts when the client is gone. */
-function signalOf(request: NodeRequest, response: NodeResponse): AbortSignal {
+function signal(this: NodeEdge): AbortSignal {
+  const { request, response } = this
   const leaving = new AbortController()
   const leave = (): void => leaving.abort()
   if (response.destroyed || (request.socket as { destroyed?: boolean }).destroyed) leave()
