@@ -70,6 +70,7 @@ const standard = {
   },
   reload: { strategy: 'AUTO', pollingInterval: 30_000, resetBucketsOnReload: true },
   waitForRefill: { maxWaitTime: 5_000, maxConcurrentWaits: 100 },
+  areRulesOptional: true,
 }
 
 describe('loadConfig', () => {
@@ -139,6 +140,7 @@ waitForRefill: { maxWaitTime: 250ms, maxConcurrentWaits: 7 }
       },
       reload: { strategy: 'POLLING', pollingInterval: 1_500, resetBucketsOnReload: false },
       waitForRefill: { maxWaitTime: 250, maxConcurrentWaits: 7 },
+      areRulesOptional: false,
     })
   })
 

@@ -6,13 +6,15 @@ import { configInvalid, readConfigFile } from './config-file.js'
 import { environmentName } from './config-names.js'
 import { type Environment, variable } from './config-placeholders.js'
 import { readSettings } from './config-reader.js'
-import type { Settings } from './config-settings.js'
+import { type Settings, settings as standardSettings } from './config-settings.js'
 import { redisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
 
 export interface Config extends Settings {
   /** The file it was read from, absolute; `undefined` if there is none. */
   readonly file: string | undefined
+  /** The rules are where they usually are, and nothing says that there have to be any. */
+  readonly areRulesOptional: boolean
 }
 
 export interface ConfigSource {
@@ -43,6 +45,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
     gateway: { ...gateway, accessLog },
     rules: { ...rules, path: located('rules.path', rules.path) },
     file: hasFile ? file : undefined,
+    areRulesOptional: rules.path === standardSettings.rules.path.standard,
   }
 }
 

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import type { IncomingMessage, Server } from 'node:http'
-import { dirname, join } from 'node:path'
 import { type Cidr, parseCidr } from '../core/ip-address.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import type { AccessLog } from '../gateway/access-log.js'
@@ -109,10 +108,9 @@ function openRoutes(
 }
 
 /** A gateway may do without rules: then there is no file of the usual name, and nothing says that there should be. */
-function rulesFile({ rules, file }: Config, { rulesPath }: GatewayChoices): RuleSetProvider | undefined {
-  const usual = join(file === undefined ? process.cwd() : dirname(file), 'rules.yaml')
-  const isLeftOut = rules.path === usual && !existsSync(usual)
-  return isLeftOut && rulesPath === undefined ? undefined : fileRules(rulesPath ?? rules.path)
+function rulesFile({ rules, areRulesOptional }: Config, { rulesPath }: GatewayChoices): RuleSetProvider | undefined {
+  if (rulesPath !== undefined) return fileRules(rulesPath)
+  return areRulesOptional && !existsSync(rules.path) ? undefined : fileRules(rules.path)
 }
 
 function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file }: Config): void {

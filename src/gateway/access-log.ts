@@ -1,3 +1,6 @@
+import type { Admission } from './gateway-parts.js'
+import type { Route } from './route.js'
+
 /** What became of one request, as a line of an access log. No header, no query and no identity but the address is in it. */
 export interface AccessEntry {
   /** When it came, ISO 8601. */
@@ -17,6 +20,12 @@ export interface AccessEntry {
 }
 
 export type AccessLog = (entry: AccessEntry) => void
+
+export function decisionOf(admission: Admission, { limits }: Route): AccessEntry['decision'] {
+  if (admission.kind !== 'PASS') return 'refused'
+  if (admission.isHeld) return 'held'
+  return limits.length === 0 ? 'unlimited' : 'allowed'
+}
 
 /** Long enough for any real path, short enough for a line. */
 const longestPath = 1_024

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ClientIpOf } from '../http/client-ip.js'
-import type { Guard } from '../http/guard.js'
+import type { Guard, GuardOverrides, Outcome } from '../http/guard.js'
 import type { AccessLog } from './access-log.js'
 import type { ClientRequest } from './client-request.js'
 import type { Forwarding } from './forwarded.js'
@@ -36,18 +36,39 @@ export type Admission =
   | { readonly kind: 'ANSWER'; readonly answer: Answer }
   | { readonly kind: 'GONE' }
 
-/** Asks all limits of a route, in order. */
-export async function admit({ guard }: GatewayParts, { limits }: Route, request: ClientRequest): Promise<Admission> {
-  let headers: Readonly<Record<string, string>> = {}
-  let isHeld = false
+const unlimited: Admission = Object.freeze({ kind: 'PASS', headers: Object.freeze({}), isHeld: false })
+
+/** Asks all limits of a route, in order. At once where nothing takes time. */
+export function admit(
+  { guard }: GatewayParts,
+  { limits }: Route,
+  request: ClientRequest,
+): Admission | Promise<Admission> {
+  if (limits.length === 0) return unlimited
+  if (limits.length > 1) return admitByAll(guard, limits, request)
+  const outcome = guard.admitNow(request, request.message, limits[0])
+  return outcome instanceof Promise ? outcome.then(asAdmission) : asAdmission(outcome)
+}
+
+async function admitByAll(
+  guard: Guard<IncomingMessage>,
+  limits: readonly GuardOverrides[],
+  request: ClientRequest,
+): Promise<Admission> {
+  let passed = unlimited
   for (const limit of limits) {
-    const outcome = await guard.admit(request, request.message, limit)
-    if (outcome.kind === 'GONE') return outcome
-    if (outcome.kind === 'REFUSE') return { kind: 'ANSWER', answer: outcome }
-    headers = limits.length === 1 ? outcome.headers : joined(headers, outcome.headers)
-    isHeld ||= (outcome.decision?.delayMs ?? 0) > 0
+    const admission = asAdmission(await guard.admit(request, request.message, limit))
+    if (admission.kind !== 'PASS') return admission
+    const headers = joined(passed.kind === 'PASS' ? passed.headers : {}, admission.headers)
+    passed = { kind: 'PASS', headers, isHeld: admission.isHeld || (passed.kind === 'PASS' && passed.isHeld) }
   }
-  return { kind: 'PASS', headers, isHeld }
+  return passed
+}
+
+function asAdmission(outcome: Outcome): Admission {
+  if (outcome.kind === 'GONE') return outcome
+  if (outcome.kind === 'REFUSE') return { kind: 'ANSWER', answer: outcome }
+  return { kind: 'PASS', headers: outcome.headers, isHeld: (outcome.decision?.delayMs ?? 0) > 0 }
 }
 
 type Headers = Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type AccessEntry, loggedPath } from './access-log.js'
+import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
 import { ClientRequest } from './client-request.js'
-import { admit, type GatewayParts, type OpenRoute } from './gateway-parts.js'
+import { type Admission, admit, type GatewayParts, type OpenRoute } from './gateway-parts.js'
 import { type Answer, failureAnswer, internalProblem, noRoute, rawAnswer } from './gateway-problem.js'
 import { notInTrailers } from './hop-by-hop.js'
 import { linger } from './linger.js'
@@ -65,32 +65,34 @@ export class ProxiedRequest implements Exchange {
     const open = this.#parts.findRoute(request)
     this.#open = open
     if (open === undefined) this.#answer(noRoute())
-    else if (open.route.limits.length > 0) void this.#askLimits(request, target, open)
-    else {
-      this.#decision = 'unlimited'
-      this.#forward(target, open)
-    }
+    else this.#askLimits(request, target, open)
   }
 
-  async #askLimits(request: ClientRequest, target: Target, open: OpenRoute): Promise<void> {
+  #askLimits(request: ClientRequest, target: Target, open: OpenRoute): void {
     try {
-      const admission = await admit(this.#parts, open.route, request)
-      if (admission.kind === 'GONE' || this.#response.destroyed) return
-      this.#decision = admission.kind === 'ANSWER' ? 'refused' : admission.isHeld ? 'held' : 'allowed'
-      if (admission.kind === 'ANSWER') this.#answer(admission.answer)
-      else {
-        this.#limitHeaders = admission.headers
-        this.#forward(target, open)
-      }
+      const admission = admit(this.#parts, open.route, request)
+      if (admission instanceof Promise) admission.then((one) => this.#proceed(one, target, open)).catch(this.#onError)
+      else this.#proceed(admission, target, open)
     } catch (error) {
-      process.emitWarning(error instanceof Error ? error : String(error))
-      this.#answer(internalProblem())
+      this.#onError(error)
     }
   }
 
-  #forward(target: Target, { route, pool }: OpenRoute): void {
-    this.#head = requestHead(this.#parts, this.#message, route, target, false)
-    pool.request(this)
+  #proceed(admission: Admission, target: Target, { route, pool }: OpenRoute): void {
+    if (admission.kind === 'GONE' || this.#response.destroyed) return
+    this.#decision = decisionOf(admission, route)
+    if (admission.kind === 'ANSWER') this.#answer(admission.answer)
+    else {
+      this.#limitHeaders = admission.headers
+      this.#head = requestHead(this.#parts, this.#message, route, target, false)
+      pool.request(this)
+    }
+  }
+
+  /** What nobody foresaw is for whoever runs this, not for whoever asks. */
+  readonly #onError = (error: unknown): void => {
+    process.emitWarning(error instanceof Error ? error : String(error))
+    this.#answer(internalProblem())
   }
 
   onConnection(connection: UpstreamConnection): void {

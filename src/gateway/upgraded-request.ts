@@ -1,6 +1,6 @@
 import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type AccessEntry, loggedPath } from './access-log.js'
+import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
 import { ClientRequest } from './client-request.js'
 import { admit, type GatewayParts, type OpenRoute } from './gateway-parts.js'
 import { type Answer, failureAnswer, internalProblem, noRoute, rawAnswer } from './gateway-problem.js'
@@ -58,8 +58,7 @@ export class UpgradedRequest implements Exchange {
     try {
       const admission = await admit(this.#parts, route, request)
       if (admission.kind === 'GONE' || this.#socket.destroyed) return
-      const passed = route.limits.length === 0 ? 'unlimited' : 'allowed'
-      this.#decision = admission.kind === 'ANSWER' ? 'refused' : admission.isHeld ? 'held' : passed
+      this.#decision = decisionOf(admission, route)
       if (admission.kind === 'ANSWER') this.#answer(admission.answer)
       else {
         this.#limitHeaders = admission.headers

@@ -1,0 +1,26 @@
+// @ts-check
+/** The least that node:http can do: a server, an agent that keeps connections, and two pipes. No limits. */
+import { Agent, createServer, request } from 'node:http'
+
+const agent = new Agent({ keepAlive: true, maxSockets: 256, noDelay: true })
+const server = createServer((incoming, response) => {
+  const outgoing = request({
+    agent,
+    host: '127.0.0.1',
+    port: process.env.UPSTREAM_PORT,
+    method: incoming.method,
+    path: incoming.url,
+    headers: incoming.headers,
+  })
+  outgoing.on('response', (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
+    answer.pipe(response)
+  })
+  outgoing.on('error', () => response.destroy())
+  incoming.pipe(outgoing)
+})
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address()
+  process.send?.({ port: typeof address === 'object' ? address?.port : 0 })
+})
+process.on('message', () => process.send?.({ cpu: process.cpuUsage() }))
