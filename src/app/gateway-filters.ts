@@ -55,7 +55,9 @@ function headerForm(kind: 'REQUEST' | 'RESPONSE', change: 'ADD' | 'SET'): PartFo
     short: pair('name', 'value'),
     read(args) {
       const name = nameOf(args)
-      const value = args.require('value', headerValue)
+      const value = headerValue.parse(args.value('value'))
+      // Not shown: it may be what the upstream knows the gateway by.
+      if (value === undefined) args.wrong('value', `not understood; allowed: ${headerValue.allowed}`)
       return name === undefined || value === undefined ? undefined : { kind, change: { kind: change, name, value } }
     },
   }

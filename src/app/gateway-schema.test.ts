@@ -115,7 +115,7 @@ describe('mistakes', () => {
         filters: [
           'StripPrefix=none',
           { name: 'RewritePath', args: { regexp: '(', replacment: '/' } },
-          { name: 'AddRequestHeader', args: { name: 'Connection', value: 'x' } },
+          { name: 'AddRequestHeader', args: { name: 'Connection', value: 'secret\n' } },
           { name: 'RateLimiter', args: { bands: [{ capacity: 0, window: '1m' }], keyResolver: 'cookie' } },
           { name: 'RateLimiter', args: { ruleSet: 'x', capacity: 5 } },
           'RateLimiter',
@@ -143,6 +143,7 @@ describe('mistakes', () => {
       `${at}.filters[1].args.regexp: found "("; allowed: a regular expression`,
       expect.stringContaining(`${at}.filters[1].args.replacement: found nothing; allowed: `),
       expect.stringContaining(`${at}.filters[2].args.name: found "Connection"; allowed: `),
+      `${at}.filters[2].args.value: not understood; allowed: text of printable characters, at most 8192`,
       `${at}.filters[3].args.keyResolver: found "cookie"; allowed: ip, user, apiKey, or header.x`,
       `${at}.filters[3].args.bands[0].capacity: found 0; allowed: a whole number from 1 to 1000000000`,
       `${at}.filters[4].args.capacity: found beside ruleSet; allowed: in a rule of that set`,

@@ -27,6 +27,7 @@ export interface GatewayPlan {
   readonly options: GatewayArguments
   readonly report: StartReport
   readonly workers: number
+  readonly warnings?: readonly string[]
   /** Where the configuration names none. */
   readonly exampleRoutes: readonly RouteDefinition[]
   hints(ruleSets: readonly RuleSet[]): Promise<DemoHints | null>
@@ -84,7 +85,12 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
     config: config.gateway.routes === undefined ? null : file,
     routeCount: routesOf(config).length,
     workers,
-    warnings: [...unusedVariables(process.env), ...unlimited(running.unlimitedRoutes), ...apart(config, workers)],
+    warnings: [
+      ...unusedVariables(process.env),
+      ...(plan.warnings ?? []),
+      ...unlimited(running.unlimitedRoutes),
+      ...apart(config, workers),
+    ],
     hints,
   })
 }

@@ -42,11 +42,14 @@ async function start(options: GatewayArguments): Promise<void> {
   const config = await readConfig(options)
   const report = options.json ? jsonReport : textReport
   const isExample = config.gateway.routes === undefined
+  const warnings =
+    config.gateway.workers === 1 ? [] : ['gateway.workers is for `fluxgate gateway`; this is one process.']
   await startGateway({
     config,
     options,
     report,
     workers: 1,
+    warnings,
     exampleRoutes: isExample ? await exampleRoutes(options.rules ?? config.rules.path) : [],
     hints: async (ruleSets) => (isExample ? findDemoHints(ruleSets, gateOptions(config)) : null),
     onStart: (close) => stopOnSignal(close, report.stopping),

@@ -9,7 +9,7 @@ import type { RoutedRequest } from './predicates.js'
 export class ClientRequest implements RoutedRequest, EdgeRequest {
   readonly message: IncomingMessage
   readonly method: string
-  /** Path and query: a host before them has been understood already. */
+  /** For limits, which look at the path alone. */
   readonly url: string
   readonly path: string
   readonly query: string
@@ -24,7 +24,7 @@ export class ClientRequest implements RoutedRequest, EdgeRequest {
     this.method = message.method ?? 'GET'
     this.path = normalisePath(path)
     this.query = query
-    this.url = query === '' ? path : `${path}?${query}`
+    this.url = this.path
     this.host = withoutPort(host)
     this.headers = message.headers
     this.remoteAddress = message.socket.remoteAddress

@@ -32,14 +32,15 @@ export class Forwarding {
     const peer = this.#peerOf(request.socket)
     const said = peer.isTrusted ? request.headers : nothing
     const colon = host.endsWith(']') ? -1 : host.lastIndexOf(':')
-    const own = `for=${peer.forwardedFor};host=${quotedHost(host)};proto=${peer.scheme}`
+    // HTTP/1.0 does without a host.
+    const own = `for=${peer.forwardedFor};${host === '' ? '' : `host=${quotedHost(host)};`}proto=${peer.scheme}`
+    const saidHost = text(said['x-forwarded-host']) ?? host
+    if (saidHost !== '') headers.push('X-Forwarded-Host', saidHost)
     headers.push(
       'X-Forwarded-For',
       appended(said['x-forwarded-for'], peer.address),
       'X-Forwarded-Proto',
       text(said['x-forwarded-proto']) ?? peer.scheme,
-      'X-Forwarded-Host',
-      text(said['x-forwarded-host']) ?? host,
       'X-Forwarded-Port',
       text(said['x-forwarded-port']) ?? (colon === -1 ? peer.port : host.slice(colon + 1)),
       'Forwarded',

@@ -72,6 +72,7 @@ describe('an upstream', () => {
   it.each([
     ['says nothing', ''],
     ['does not speak HTTP', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'],
+    ['has a status that is none', 'HTTP/1.1 042 OK\r\n\r\n'],
     ['speaks HTTP/2', 'HTTP/2 200 OK\r\n\r\n'],
     ['gives two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd'],
     ['gives a length that is none', 'HTTP/1.1 200 OK\r\nContent-Length: -3\r\n\r\nabc'],

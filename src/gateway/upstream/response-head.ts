@@ -22,7 +22,7 @@ export class BadResponse extends Error {
 /** `text` is everything before the empty line, in latin1. */
 export function parseResponseHead(text: string, method: string): ResponseHead {
   const lineEnd = endOfLine(text, 0)
-  const [, minor, code = '', reason = ''] = /^HTTP\/1\.([01]) (\d{3})(?: (.*))?$/.exec(text.slice(0, lineEnd)) ?? []
+  const [, minor, code = '', reason = ''] = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: (.*))?$/.exec(text.slice(0, lineEnd)) ?? []
   if (minor === undefined) throw new BadResponse('its status line is not HTTP/1.1')
   const status = Number(code)
   const headers: string[] = []
