@@ -24,7 +24,8 @@ export async function knownRefusals(server, { redis: { watchSeconds }, progress 
   const lines = []
   for (const asker of askers) {
     progress(`Redis, known refusals: ${asker.name}`)
-    await keepAsking(asker, ['refused'], 1, 0.05)
+    let isUsedUp = false
+    while (!isUsedUp) isUsedUp = (await keepAsking(asker, ['refused'], 1, 0.05)).allowed === 0
     const before = await workOf(server)
     const { allowed, waitsMs, elapsedMs } = await keepAsking(asker, ['refused'], concurrency, watchSeconds)
     const { calls } = await workOf(server)
