@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { noMistakes } from '../rules/mistakes.js'
+import { filterForms } from './gateway-filters.js'
+import { predicateForms } from './gateway-predicates.js'
 import { type RouteDefinition, readRoutes } from './gateway-schema.js'
 
 function read(...routes: unknown[]): readonly RouteDefinition[] {
@@ -160,4 +163,15 @@ describe('mistakes', () => {
     expect(readRoutes(value, 'gateway.routes', mistakes)).toBeUndefined()
     expect(mistakes.kept[0]?.message).toContain('allowed: a list of routes')
   })
+})
+
+it('has a guide that lists every predicate and every filter, and no other', () => {
+  const page = readFileSync(new URL('../../docs/guide/gateway.md', import.meta.url), 'utf8')
+  const namesUnder = (title: string): string[] => {
+    const [, table = ''] = page.split(`\n| ${title} | long form | `)
+    const [rows = ''] = table.split('\n\n')
+    return [...rows.matchAll(/^\| `([A-Za-z]+)[=`]/gm)].map(([, name = '']) => name)
+  }
+  expect(namesUnder('predicate')).toEqual(Object.keys(predicateForms))
+  expect(namesUnder('filter')).toEqual(Object.keys(filterForms))
 })

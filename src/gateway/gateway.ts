@@ -100,7 +100,7 @@ export class Gateway {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, first: Buffer) => {
       if (!isWebSocket(request)) return reinjectWithoutUpgrade(server, request, socket, first)
       this.#tunnels.add(socket.once('close', () => this.#tunnels.delete(socket)))
-      new UpgradedRequest(this.#parts, request, socket, first).start()
+      void new UpgradedRequest(this.#parts, request, socket, first).start()
     })
     server.on('connect', (_, socket: Duplex) => {
       socket.on('error', () => socket.destroy())

@@ -55,6 +55,14 @@ export class ProxiedRequest implements Exchange {
   }
 
   start(): void {
+    try {
+      this.#begin()
+    } catch (error) {
+      this.#onError(error)
+    }
+  }
+
+  #begin(): void {
     const target = readTarget(this.#message, this.#parts.limits)
     if ('status' in target) {
       this.#answer(target)
@@ -69,13 +77,9 @@ export class ProxiedRequest implements Exchange {
   }
 
   #askLimits(request: ClientRequest, target: Target, open: OpenRoute): void {
-    try {
-      const admission = admit(this.#parts, open.route, request)
-      if (admission instanceof Promise) admission.then((one) => this.#proceed(one, target, open)).catch(this.#onError)
-      else this.#proceed(admission, target, open)
-    } catch (error) {
-      this.#onError(error)
-    }
+    const admission = admit(this.#parts, open.route, request)
+    if (admission instanceof Promise) admission.then((one) => this.#proceed(one, target, open)).catch(this.#onError)
+    else this.#proceed(admission, target, open)
   }
 
   #proceed(admission: Admission, target: Target, { route, pool }: OpenRoute): void {
@@ -147,8 +151,15 @@ export class ProxiedRequest implements Exchange {
     } else if (status === 102) this.#response.writeProcessing()
     else if (status === 103) {
       const link = names.flatMap((name, index) => (name === 'link' ? [headers[2 * index + 1] as string] : []))
-      if (link.length > 0) this.#response.writeEarlyHints({ link })
+      if (link.length > 0) this.#hint(link)
     }
+  }
+
+  /** Hints are worth no more than that: one that Node does not understand costs nobody the response. */
+  #hint(link: string[]): void {
+    try {
+      this.#response.writeEarlyHints({ link })
+    } catch {}
   }
 
   onHead(head: ResponseHead): void {

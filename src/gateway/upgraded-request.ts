@@ -42,7 +42,16 @@ export class UpgradedRequest implements Exchange {
     socket.on('error', () => socket.destroy()).once('close', this.#onClose)
   }
 
-  start(): void {
+  async start(): Promise<void> {
+    try {
+      await this.#begin()
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error))
+      this.#answer(internalProblem())
+    }
+  }
+
+  async #begin(): Promise<void> {
     const target = readTarget(this.#message, this.#parts.limits)
     if ('status' in target) {
       this.#answer(target)
@@ -51,23 +60,18 @@ export class UpgradedRequest implements Exchange {
     this.#request = new ClientRequest(this.#message, target, this.#parts.clientIpOf)
     this.#open = this.#parts.findRoute(this.#request)
     if (this.#open === undefined) this.#answer(noRoute())
-    else void this.#askLimits(this.#request, target, this.#open)
+    else await this.#askLimits(this.#request, target, this.#open)
   }
 
   async #askLimits(request: ClientRequest, target: Target, { route, pool }: OpenRoute): Promise<void> {
-    try {
-      const admission = await admit(this.#parts, route, request)
-      if (admission.kind === 'GONE' || this.#socket.destroyed) return
-      this.#decision = decisionOf(admission, route)
-      if (admission.kind === 'ANSWER') this.#answer(admission.answer)
-      else {
-        this.#limitHeaders = admission.headers
-        this.#head = requestHead(this.#parts, this.#message, route, target, true)
-        pool.request(this)
-      }
-    } catch (error) {
-      process.emitWarning(error instanceof Error ? error : String(error))
-      this.#answer(internalProblem())
+    const admission = await admit(this.#parts, route, request)
+    if (admission.kind === 'GONE' || this.#socket.destroyed) return
+    this.#decision = decisionOf(admission, route)
+    if (admission.kind === 'ANSWER') this.#answer(admission.answer)
+    else {
+      this.#limitHeaders = admission.headers
+      this.#head = requestHead(this.#parts, this.#message, route, target, true)
+      pool.request(this)
     }
   }
 
