@@ -6,6 +6,7 @@ import { createServer as createSecureServer } from 'node:https'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { answerOf, ask, deferred, echoUpstream, serve, upstream } from '../integration/gateway-bed.js'
 import { selfSigned } from '../servers/self-signed.js'
+import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { type Workplace, workplace } from './running-program.js'
 
 const route = (id: string, uri: string, path = '/**', filters: unknown[] = []) => ({
@@ -198,6 +199,23 @@ describe('workers', () => {
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
     await expect(ask(running.url)).rejects.toThrow()
+  })
+
+  it('that share a Redis share their limits', async () => {
+    const place = workplace()
+    const { url: uri } = await echoUpstream()
+    const tenAnHour = { name: 'RateLimiter', args: { bands: [{ capacity: 10, window: '1h' }] } }
+    configure(place, [route('one', uri, '/**', [tenAnHour])])
+    const env = {
+      FLUXGATE_REDIS_URI: sharedRedis().uri,
+      FLUXGATE_STORE_PREFIX: freshPrefix(),
+      FLUXGATE_STORE_TIMEOUT_MS: '10000',
+    }
+    const running = await place.start([...args, '--workers', '2'], env)
+    expect(running.stderr()).toBe('')
+    const statuses = await Promise.all(Array.from({ length: 30 }, () => ask(running.url).then(({ status }) => status)))
+    expect(statuses.filter((status) => status === 200)).toHaveLength(10)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(20)
   })
 })
 
