@@ -13,7 +13,9 @@ export interface Cidr {
 
 /** One spelling per address: IPv4 dotted, IPv6 lower-case and compressed, no zone. Undefined if it is not an address. */
 export function canonicalIp(text: string): string | undefined {
-  return parse(text, scratch) ? format(scratch) : undefined
+  if (!parse(text, scratch)) return undefined
+  // IPv4 is only understood in its one spelling, so that the text itself will do.
+  return text.includes(':') ? format(scratch) : text
 }
 
 /** `10.0.0.0/8`, `2001:db8::/32`, or one address. Bits beyond the prefix are ignored. Undefined if it is none of these. */

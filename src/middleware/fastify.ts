@@ -53,18 +53,19 @@ export function fastifyHook<Request extends FastifyRequest>(placeOf: PlaceOf<Req
   }
 }
 
-function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>, isRefusal: boolean): void {
+/** One by one, in lower case as Fastify keeps them: names that are looked up or made anew would cost more than the decision. */
+function setHeaders(reply: FastifyReply, told: Readonly<Record<string, string>>, isRefusal: boolean): void {
   // `hasHeader` looks at one object, `getHeader` also at the response of Node behind it.
   const isFirst = !reply.hasHeader('ratelimit-policy') && !reply.hasHeader('x-ratelimit-remaining')
-  const together = isFirst ? headers : stackedHeaders(headers, reply, isRefusal)
-  for (const name in together) reply.header(inLowerCase[name] ?? name, together[name] as string)
-}
-
-/** As Fastify keeps them. A name that is in lower case already is not made anew for every request. */
-const inLowerCase: Readonly<Record<string, string>> = {
-  'RateLimit-Policy': 'ratelimit-policy',
-  RateLimit: 'ratelimit',
-  'X-RateLimit-Limit': 'x-ratelimit-limit',
-  'X-RateLimit-Remaining': 'x-ratelimit-remaining',
-  'X-RateLimit-Reset': 'x-ratelimit-reset',
+  const headers = isFirst ? told : stackedHeaders(told, reply, isRefusal)
+  if (headers['RateLimit-Policy'] !== undefined) reply.header('ratelimit-policy', headers['RateLimit-Policy'])
+  if (headers.RateLimit !== undefined) reply.header('ratelimit', headers.RateLimit)
+  if (headers['X-RateLimit-Remaining'] !== undefined) {
+    reply.header('x-ratelimit-limit', headers['X-RateLimit-Limit'] as string)
+    reply.header('x-ratelimit-remaining', headers['X-RateLimit-Remaining'])
+    reply.header('x-ratelimit-reset', headers['X-RateLimit-Reset'] as string)
+  }
+  if (!isRefusal) return
+  if (headers['Retry-After'] !== undefined) reply.header('retry-after', headers['Retry-After'])
+  reply.header('content-type', headers['Content-Type'] as string)
 }
