@@ -5,6 +5,10 @@
 export const errorCodes = {
   FLUXGATE_RULES_INVALID: 'A rule document has mistakes; `errors` lists each with its place.',
   FLUXGATE_RULES_UNREADABLE: 'Rules could not be read from where they are kept.',
+  FLUXGATE_RULES_CONFLICT: 'Rules were changed by somebody else in the meantime; read them again and repeat the edit.',
+  FLUXGATE_RULE_SET_UNKNOWN: 'There is no rule set of that id to edit.',
+  FLUXGATE_RULES_READ_ONLY: 'Rules are kept where they cannot be edited, such as in objects of the program.',
+  FLUXGATE_OVERRIDE_INVALID: 'An override has mistakes; `errors` lists each with its place.',
   FLUXGATE_CONFIG_INVALID: 'The configuration has mistakes; `errors` lists each with its place.',
   FLUXGATE_CONFIG_UNREADABLE: 'The configuration file could not be read.',
   FLUXGATE_ARGUMENT_INVALID: 'A function was called with something it cannot take.',
