@@ -20,6 +20,17 @@ export type { KeyResolver } from './core/key-resolver.js'
 export type { MatchedContext, RequestContext } from './core/request-context.js'
 export type { AlgorithmName, Band, LimitScope, OnStoreFailure, Policy, Rule, RuleSet } from './core/rule.js'
 export type { ReloadStrategy, RuleSetProvider } from './core/rule-set-provider.js'
+export type {
+  Edit,
+  HistoryEntry,
+  Page,
+  PageQuery,
+  RuleDocument,
+  RuleQuery,
+  RuleSetDocument,
+  RuleSetHead,
+  RuleStore,
+} from './core/rule-store.js'
 export type { NamedResolver, NamedResolvers } from './core/scope-key-resolver.js'
 export { fileRules } from './rules/file-provider.js'
 export type { BandInput, LoneRuleInput, RuleInput, RuleSetInput } from './rules/input.js'

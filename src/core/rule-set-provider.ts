@@ -8,6 +8,15 @@ export interface RuleSetProvider {
   readonly source: string
   /** Present if the provider notices changes by itself; calls back soon after one. The result stops watching. */
   watch?(onChange: () => void, onError: (error: unknown) => void): () => void
+  /** How `watch` learns of changes, as health names it; WATCH if left out. */
+  readonly watchKind?: 'WATCH' | 'PUBSUB'
+  /** Whether what stands behind the provider lets itself be watched; asked once, before `watch`. Left out: it does. */
+  canWatch?(): Promise<boolean>
+  /**
+   * Present if rules are edited through this provider. An edit is answered only after every listener has settled, so that it
+   * is in force by then in this process. The result stops listening.
+   */
+  onEdit?(listener: () => Promise<unknown>): () => void
 }
 
 /** Decides when rules are loaded again. */

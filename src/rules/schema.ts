@@ -7,13 +7,15 @@
 import type { Mistake } from '../core/errors.js'
 import type { Rule, RuleSet } from '../core/rule.js'
 import { isObject, itemsOf, openFields, wrongValue } from './fields.js'
-import { identifier, oneOf, text } from './kinds.js'
+import { identifier, oneOf, text, wholeNumber } from './kinds.js'
 import { type Mistakes, noMistakes, quoted, rulesInvalid } from './mistakes.js'
 import { readLoneRule, readRule } from './rule-schema.js'
 
-export const ruleSetFields: readonly string[] = ['id', 'description', 'strategy', 'rules']
+export const ruleSetFields: readonly string[] = ['id', 'description', 'strategy', 'rules', 'version']
 
 const strategyKind = oneOf(['all', 'first'] as const)
+/** Set by stores; a set may be given back as it was received. */
+const versionKind = wholeNumber(0, Number.MAX_SAFE_INTEGER)
 const documentForms = '{ ruleSets: [...] }, a list of rule sets, or one rule set'
 
 /** All rule sets of a document, or a FluxGateError that lists every mistake. */
@@ -61,6 +63,7 @@ function readRuleSet(value: unknown, path: string, mistakes: Mistakes): RuleSet 
   const id = fields.require('id', identifier)
   const description = fields.read('description', text)
   const strategy = fields.read('strategy', strategyKind) ?? 'all'
+  fields.read('version', versionKind)
   const list = itemsOf(fields.value('rules'))
   if (list === undefined) fields.wrong('rules', wrongValue(fields.value('rules'), 'a list of rules'))
   const rules = readList(list ?? [], fields.at('rules'), readRule, 'the rule set', mistakes)

@@ -7,3 +7,9 @@ export {
 export { type Comparison, compareWithModel } from './compare-with-model.js'
 export { type ManualClock, manualClock } from './manual-clock.js'
 export { type ReferenceStore, referenceStore } from './models/reference-store.js'
+export {
+  type RulePlace,
+  type RulePlaceFactory,
+  type RuleStoreContractOptions,
+  ruleStoreContract,
+} from './rule-store-contract.js'

@@ -1,0 +1,138 @@
+/**
+ * What an edit comes to: pure functions from what is there and what is wanted to the change that has to be made, or to
+ * nothing if all is as wanted already. Versions only grow, also over removals, so that one that was seen once never
+ * stands for something else later.
+ */
+import { FluxGateError } from '../../core/errors.js'
+import { given } from '../../core/given.js'
+import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
+import { type CheckedRuleSet, compareDocuments, isSameRule, setDocument, versionOf } from './rule-document.js'
+import type { Kept, KeptRuleSet, RuleSetChange } from './rule-storage.js'
+
+interface Planning {
+  readonly ruleSetId: string
+  readonly kept: Kept
+  readonly edit: Edit
+  /** ISO 8601. */
+  readonly at: string
+}
+
+export function planPutRule(planning: Planning, document: RuleDocument): RuleSetChange | undefined {
+  const { ruleSetId, kept, edit } = planning
+  const head = existingHead(ruleSetId, kept)
+  const before = kept.rules.find(({ id }) => id === document.id)
+  checkVersion(`Rule "${document.id}" of "${ruleSetId}"`, before === undefined ? 0 : versionOf(before), edit)
+  if (before !== undefined && isSameRule(before, document)) return undefined
+  const after = stamped(document, before, kept, planning.at)
+  const rules = [...kept.rules.filter(({ id }) => id !== document.id), after]
+  return change(planning, { head, rules }, [after], [], {
+    action: 'PUT_RULE',
+    ruleId: document.id,
+    version: versionOf(after),
+    before: before ?? null,
+    after,
+  })
+}
+
+export function planDeleteRule(planning: Planning, ruleId: string): RuleSetChange | undefined {
+  const { ruleSetId, kept, edit } = planning
+  const head = existingHead(ruleSetId, kept)
+  const before = kept.rules.find(({ id }) => id === ruleId)
+  checkVersion(`Rule "${ruleId}" of "${ruleSetId}"`, before === undefined ? 0 : versionOf(before), edit)
+  if (before === undefined) return undefined
+  const rules = kept.rules.filter(({ id }) => id !== ruleId)
+  return change(planning, { head, rules }, [], [ruleId], {
+    action: 'DELETE_RULE',
+    ruleId,
+    version: versionOf(before) + 1,
+    before,
+    after: null,
+  })
+}
+
+export function planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): RuleSetChange | undefined {
+  const { ruleSetId, kept, edit, at } = planning
+  checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
+  const { id, description, strategy } = wanted
+  const head: RuleSetHead = { id, ...given({ description, strategy }) }
+  const byId = new Map(kept.rules.map((rule) => [rule.id, rule]))
+  const put: RuleDocument[] = []
+  const rules = wanted.rules.map((rule) => {
+    const before = byId.get(rule.id)
+    if (before !== undefined && isSameRule(before, rule)) return before
+    const after = stamped(rule, before, kept, at)
+    put.push(after)
+    return after
+  })
+  const staying = new Set(wanted.rules.map((rule) => rule.id))
+  const remove = kept.rules.map((rule) => rule.id).filter((ruleId) => !staying.has(ruleId))
+  const isSame = put.length === 0 && remove.length === 0 && isSameHead(kept.head, head)
+  if (isSame) return undefined
+  return change(planning, { head, rules }, put, remove, {
+    action: 'PUT_SET',
+    ruleId: null,
+    version: kept.version + 1,
+    before: kept.head === undefined ? null : setDocument(kept as KeptRuleSet),
+    after: setDocument({ ...kept, head, version: kept.version + 1, rules }),
+  })
+}
+
+export function planDeleteRuleSet(planning: Planning): RuleSetChange | undefined {
+  const { ruleSetId, kept, edit } = planning
+  checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
+  if (kept.head === undefined) return undefined
+  const remove = kept.rules.map(({ id }) => id)
+  return change(planning, { rules: [] }, [], remove, {
+    action: 'DELETE_SET',
+    ruleId: null,
+    version: kept.version + 1,
+    before: setDocument(kept as KeptRuleSet),
+    after: null,
+  })
+}
+
+/** Also of what was read: a set that is missing here is missing for the caller. */
+export function existingHead(ruleSetId: string, { head }: Kept): RuleSetHead {
+  if (head !== undefined) return head
+  throw new FluxGateError(
+    'FLUXGATE_RULE_SET_UNKNOWN',
+    `There is no rule set "${ruleSetId}". Correct the id, or create the set first.`,
+  )
+}
+
+function change(
+  { ruleSetId, kept, edit, at }: Planning,
+  after: Pick<Kept, 'head' | 'rules'>,
+  put: readonly RuleDocument[],
+  remove: readonly string[],
+  entry: Omit<HistoryEntry, 'at' | 'by' | 'ruleSetId'>,
+): RuleSetChange {
+  const gone = new Set(remove)
+  let { removedVersion } = kept
+  for (const rule of kept.rules) if (gone.has(rule.id)) removedVersion = Math.max(removedVersion, versionOf(rule) + 1)
+  return {
+    ruleSetId,
+    from: kept.version,
+    after: { ...after, version: kept.version + 1, removedVersion, rules: [...after.rules].sort(compareDocuments) },
+    put,
+    remove,
+    entry: { at, by: edit.by, ruleSetId, ...entry },
+  }
+}
+
+function stamped(rule: RuleDocument, before: RuleDocument | undefined, kept: Kept, at: string): RuleDocument {
+  const version = (before === undefined ? kept.removedVersion : versionOf(before)) + 1
+  return { ...rule, createdAt: before?.createdAt ?? at, updatedAt: at, version }
+}
+
+function checkVersion(what: string, version: number, { ifVersion }: Edit): void {
+  if (ifVersion === undefined || ifVersion === version) return
+  const present = version === 0 ? 'does not exist' : `has version ${version}`
+  const expected = ifVersion === 0 ? 'it was expected not to exist' : `version ${ifVersion} was expected`
+  throw conflict(`${what} ${present}, and ${expected}. Nothing was changed: read it again and repeat the edit.`)
+}
+
+export const conflict = (message: string): FluxGateError => new FluxGateError('FLUXGATE_RULES_CONFLICT', message)
+
+const isSameHead = (a: RuleSetHead | undefined, b: RuleSetHead): boolean =>
+  a !== undefined && a.description === b.description && a.strategy === b.strategy

@@ -1,0 +1,82 @@
+/** Rules as documents: what the owner wrote, and what the store adds to it. */
+import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
+import { isObject } from '../fields.js'
+import { copyJson } from '../free-json.js'
+import { noMistakes, rulesInvalid } from '../mistakes.js'
+import { readRule } from '../rule-schema.js'
+import { parseRuleSets } from '../schema.js'
+import type { KeptRuleSet, RuleSearch } from './rule-storage.js'
+
+/** What the store sets, whatever an editor says about it. */
+export const storeFields = ['createdAt', 'updatedAt', 'version'] as const
+
+/** Where `q` is looked for. */
+export const searchedFields = ['id', 'name', 'description', 'path'] as const
+
+/** A rule that an editor brought: checked, no longer shared with the caller, and without what only the store may set. */
+export function checkedRule(document: unknown): RuleDocument {
+  const mistakes = noMistakes()
+  readRule(document, '', mistakes)
+  const copy = mistakes.count === 0 ? copyJson(document, '', mistakes) : undefined
+  if (mistakes.count > 0) throw rulesInvalid('The rule', mistakes)
+  return withoutStoreFields(copy as RuleDocument)
+}
+
+export interface CheckedRuleSet {
+  readonly id: string
+  readonly description?: string
+  readonly strategy?: 'all' | 'first'
+  readonly rules: readonly RuleDocument[]
+}
+
+/** The same for a whole set. */
+export function checkedRuleSet(document: unknown): CheckedRuleSet {
+  parseRuleSets([document], 'The rule set')
+  const mistakes = noMistakes()
+  const copy = copyJson(document, 'ruleSets[0]', mistakes) as CheckedRuleSet
+  if (mistakes.count > 0) throw rulesInvalid('The rule set', mistakes)
+  return { ...copy, rules: copy.rules.map(withoutStoreFields) }
+}
+
+export function withoutStoreFields(document: RuleDocument): RuleDocument {
+  const { createdAt: _createdAt, updatedAt: _updatedAt, version: _version, ...own } = document
+  return own as RuleDocument
+}
+
+/** Documents that were written by others need not say it. */
+export const versionOf = (document: RuleDocument): number =>
+  typeof document.version === 'number' ? document.version : 1
+
+export const priorityOf = (document: RuleDocument): number =>
+  typeof document.priority === 'number' ? document.priority : 0
+
+export const isEnabled = (document: RuleDocument): boolean => document.enabled !== false
+
+/** By priority, highest first; ties by id, whatever the machine's language. */
+export function compareDocuments(a: RuleDocument, b: RuleDocument): number {
+  return priorityOf(b) - priorityOf(a) || (a.id < b.id ? -1 : Number(a.id > b.id))
+}
+
+/** Whether an owner would see no difference; the order of fields is one. */
+export const isSameRule = (a: RuleDocument, b: RuleDocument): boolean =>
+  JSON.stringify(withoutStoreFields(a)) === JSON.stringify(withoutStoreFields(b))
+
+export function matchesSearch(document: RuleDocument, { q, enabled, after }: Omit<RuleSearch, 'limit'>): boolean {
+  if (enabled !== undefined && isEnabled(document) !== enabled) return false
+  if (after !== undefined && compareDocuments(document, { ...after }) <= 0) return false
+  return (
+    q === undefined ||
+    searchedFields.some((name) =>
+      String(document[name] ?? '')
+        .toLowerCase()
+        .includes(q),
+    )
+  )
+}
+
+export function setDocument({ head, version, rules }: KeptRuleSet): RuleSetDocument {
+  return { ...head, version, rules: [...rules].sort(compareDocuments) }
+}
+
+/** As parsed from a place that others write to as well. */
+export const isDocument = (value: unknown): value is RuleDocument => isObject(value) && typeof value.id === 'string'

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { ruleStoreContract } from '../../testing/index.js'
+import type { Kept, KeptRuleSet, NumberedEntry, RuleStorage } from './rule-storage.js'
+import { ruleStoreOf } from './rule-store-of.js'
+
+interface Shelf {
+  readonly sets: Map<string, Kept>
+  readonly entries: Map<string, NumberedEntry[]>
+}
+
+const emptyShelf = (): Shelf => ({ sets: new Map(), entries: new Map() })
+
+/** The least that a storage has to be. Everything takes a turn of the event loop, so that editors get into each other's way. */
+function shelfStorage({ sets, entries }: Shelf): RuleStorage {
+  const soon = () => new Promise<void>((resolve) => setImmediate(resolve))
+  const nothing: Kept = { version: 0, removedVersion: 0, rules: [] }
+  return {
+    source: 'a shelf',
+    async read(ruleSetId) {
+      await soon()
+      return sets.get(ruleSetId) ?? nothing
+    },
+    async readAll() {
+      await soon()
+      return [...sets.values()].filter((kept): kept is KeptRuleSet => kept.head !== undefined)
+    },
+    async commit({ ruleSetId, from, after, entry }) {
+      await soon()
+      if ((sets.get(ruleSetId) ?? nothing).version !== from) return false
+      sets.set(ruleSetId, after)
+      entries.set(ruleSetId, [{ setVersion: after.version, entry }, ...(entries.get(ruleSetId) ?? [])])
+      return true
+    },
+    async history(ruleSetId, below, limit) {
+      const found = entries.get(ruleSetId) ?? []
+      return found.filter(({ setVersion }) => setVersion < below).slice(0, limit)
+    },
+    async close() {},
+  }
+}
+
+describe('a rule store over the least of all storages', () => {
+  ruleStoreContract(it, (clock) => {
+    const shelf = emptyShelf()
+    return { open: () => ruleStoreOf(shelfStorage(shelf), { clock }) }
+  })
+})
+
+describe('an edit', () => {
+  it('gives up, and says so, when others are always faster', async () => {
+    const storage = shelfStorage(emptyShelf())
+    const store = ruleStoreOf({ ...storage, commit: async () => false })
+    await expect(store.putRuleSet({ id: 'api', rules: [] }, { by: 'ann' })).rejects.toMatchObject({
+      code: 'FLUXGATE_RULES_CONFLICT',
+      message: 'Rule set "api" is being changed by others all the time. Nothing was changed: repeat the edit.',
+    })
+  })
+
+  it('that fails does not keep the next one from being made', async () => {
+    const storage = shelfStorage(emptyShelf())
+    let isDown = true
+    const commit: RuleStorage['commit'] = (change) =>
+      isDown ? Promise.reject(new Error('down')) : storage.commit(change)
+    const store = ruleStoreOf({ ...storage, commit })
+    await expect(store.putRuleSet({ id: 'api', rules: [] }, { by: 'ann' })).rejects.toThrow('down')
+    isDown = false
+    expect((await store.putRuleSet({ id: 'api', rules: [] }, { by: 'ann' })).created).toBe(true)
+  })
+
+  it('says what it has found instead of what was expected', async () => {
+    const store = ruleStoreOf(shelfStorage(emptyShelf()))
+    const rule = { id: 'a', bands: [{ capacity: 1, window: '1s' }] }
+    await store.putRuleSet({ id: 'api', rules: [rule] }, { by: 'ann' })
+    await expect(store.putRule('api', { ...rule, name: 'x' }, { by: 'ann', ifVersion: 7 })).rejects.toThrow(
+      'Rule "a" of "api" has version 1, and version 7 was expected. Nothing was changed: read it again and repeat the edit.',
+    )
+    await expect(store.putRuleSet({ id: 'api', rules: [] }, { by: 'ann', ifVersion: 0 })).rejects.toThrow(
+      'Rule set "api" has version 1, and it was expected not to exist. Nothing was changed: read it again and repeat the edit.',
+    )
+    await expect(store.deleteRule('api', 'b', { by: 'ann', ifVersion: 2 })).rejects.toThrow(
+      'Rule "b" of "api" does not exist, and version 2 was expected. Nothing was changed: read it again and repeat the edit.',
+    )
+  })
+})

@@ -1,0 +1,150 @@
+import { type Clock, systemClock } from '../../core/clock.js'
+import { FluxGateError } from '../../core/errors.js'
+import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
+import { parseRuleSets } from '../schema.js'
+import { closePage, isNumber, isRank, isText, openPage } from './page.js'
+import { conflict, existingHead, planDeleteRule, planDeleteRuleSet, planPutRule, planPutRuleSet } from './plan-edit.js'
+import {
+  checkedRule,
+  checkedRuleSet,
+  compareDocuments,
+  matchesSearch,
+  priorityOf,
+  setDocument,
+} from './rule-document.js'
+import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from './rule-storage.js'
+
+/** How often an edit is worked out anew because others were faster; one of them gets on each time. */
+const maxAttempts = 100
+
+/** Everything that rule stores have in common, around the place where rules are kept. */
+export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clock?: Clock } = {}): RuleStore {
+  const listeners = new Set<() => Promise<unknown>>()
+  let turn: Promise<unknown> = Promise.resolve()
+  let isClosed = false
+
+  const open = (): void => {
+    if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This rule store was closed. Create another one.')
+  }
+
+  /** Edits of one process follow each other, so that they only ever have to compete with those of others. */
+  function edit(ruleSetId: string, given: Edit, plan: (planning: Planning) => RuleSetChange | undefined) {
+    const result = turn.then(() => editNow(ruleSetId, given, plan))
+    turn = result.catch(() => {})
+    return result
+  }
+
+  async function editNow(ruleSetId: string, given: Edit, plan: (planning: Planning) => RuleSetChange | undefined) {
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+      open()
+      const kept = await storage.read(ruleSetId)
+      const change = plan({ ruleSetId, kept, edit: given, at: new Date(clock.now()).toISOString() })
+      if (change === undefined) return { kept, change }
+      if (!(await storage.commit(change))) continue
+      // Whoever decides by these rules in this process does so by the new ones when the edit is answered.
+      await Promise.all([...listeners].map((listener) => listener()))
+      return { kept, change }
+    }
+    throw conflict(
+      `Rule set "${ruleSetId}" is being changed by others all the time. Nothing was changed: repeat the edit.`,
+    )
+  }
+
+  async function findRules(ruleSetId: string, search: RuleSearch): Promise<readonly RuleDocument[]> {
+    const found = await storage.findRules?.(ruleSetId, search)
+    if (found !== undefined) return found
+    const kept = await storage.read(ruleSetId)
+    existingHead(ruleSetId, kept)
+    return kept.rules
+      .filter((rule) => matchesSearch(rule, search))
+      .sort(compareDocuments)
+      .slice(0, search.limit)
+  }
+
+  const { source, watchKind } = storage
+  const watch = storage.watch?.bind(storage)
+  const canWatch = storage.canWatch?.bind(storage)
+  return {
+    source,
+    ...(watch !== undefined && { watch }),
+    ...(watchKind !== undefined && { watchKind }),
+    ...(canWatch !== undefined && { canWatch }),
+    async load() {
+      open()
+      const sets = await storage.readAll()
+      return parseRuleSets(
+        sets.map(({ head, rules }) => ({ ...head, rules })),
+        source,
+      )
+    },
+    onEdit(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async listRuleSets(query) {
+      open()
+      const { limit, position } = openPage(query, isText)
+      const sets = (await storage.readAll())
+        .filter(({ head }) => position === undefined || head.id > position)
+        .sort((a, b) => (a.head.id < b.head.id ? -1 : 1))
+      return closePage(sets.slice(0, limit + 1).map(setDocument), limit, ({ id }) => id)
+    },
+    async getRuleSet(id) {
+      open()
+      const kept = await storage.read(id)
+      return exists(kept) ? setDocument(kept) : undefined
+    },
+    async putRuleSet(document, given) {
+      open()
+      const wanted = checkedRuleSet(document)
+      const { kept, change } = await edit(wanted.id, given, (planning) => planPutRuleSet(planning, wanted))
+      const after = change?.after ?? kept
+      return { document: setDocument(after as KeptRuleSet), created: !exists(kept) }
+    },
+    async deleteRuleSet(id, given) {
+      open()
+      return (await edit(id, given, planDeleteRuleSet)).change !== undefined
+    },
+    async listRules(ruleSetId, query) {
+      open()
+      const { limit, position } = openPage(query, isRank)
+      const after = position && { priority: position[0], id: position[1] }
+      const { enabled } = query
+      const q = query.q === '' ? undefined : query.q?.toLowerCase()
+      const found = await findRules(ruleSetId, { q, enabled, after, limit: limit + 1 })
+      return closePage(found, limit, (rule) => [priorityOf(rule), rule.id])
+    },
+    async getRule(ruleSetId, ruleId) {
+      open()
+      return (await storage.read(ruleSetId)).rules.find(({ id }) => id === ruleId)
+    },
+    async putRule(ruleSetId, document, given) {
+      open()
+      const wanted = checkedRule(document)
+      const { kept, change } = await edit(ruleSetId, given, (planning) => planPutRule(planning, wanted))
+      const before = kept.rules.find(({ id }) => id === wanted.id)
+      return { document: (change?.put[0] ?? before) as RuleDocument, created: before === undefined }
+    },
+    async deleteRule(ruleSetId, ruleId, given) {
+      open()
+      const { change } = await edit(ruleSetId, given, (planning) => planDeleteRule(planning, ruleId))
+      return change !== undefined
+    },
+    async history(ruleSetId, query) {
+      open()
+      const { limit, position } = openPage(query, isNumber)
+      const found = await storage.history(ruleSetId, position ?? Number.MAX_SAFE_INTEGER, limit + 1)
+      const { items, cursor } = closePage(found, limit, ({ setVersion }) => setVersion)
+      return { items: items.map(({ entry }) => entry), cursor }
+    },
+    async close() {
+      isClosed = true
+      await turn
+      await storage.close()
+    },
+  }
+}
+
+type Planning = Parameters<typeof planPutRule>[0]
+
+const exists = (kept: Kept): kept is KeptRuleSet => kept.head !== undefined

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { by, field, mistakesOf, rejects, rule, type WithPlace } from './rule-store-bed.js'
+
+/** The part of the contract that is about edits: what they change, and what they leave alone. */
+export function editingContract(withPlace: WithPlace): void {
+  withPlace('keeps a set as it was written, with versions and times of its own', async ({ store, open }) => {
+    const rules = [rule('a', { name: 'A', priority: 5 }), rule('b', { enabled: false })]
+    const put = await store.putRuleSet({ id: 'api', description: 'The API', strategy: 'first', rules }, { by })
+    const at = '2026-01-31T12:00:00.000Z'
+    const stamps = { createdAt: at, updatedAt: at, version: 1 }
+    assert.deepEqual(put, {
+      created: true,
+      document: {
+        id: 'api',
+        description: 'The API',
+        strategy: 'first',
+        version: 1,
+        rules: rules.map((one) => ({ ...one, ...stamps })),
+      },
+    })
+    for (const reader of [store, await open()]) {
+      assert.deepEqual(await reader.getRuleSet('api'), put.document)
+      assert.deepEqual(await reader.getRule('api', 'a'), { ...rules[0], ...stamps })
+      assert.equal(await reader.getRule('api', 'c'), undefined)
+      const [loaded] = await reader.load()
+      assert.deepEqual([loaded?.id, loaded?.strategy, loaded?.rules.map(({ id }) => id)], ['api', 'first', ['a', 'b']])
+    }
+  })
+
+  withPlace('an edit counts up the version of its rule and of its set, and of no other', async ({ store, clock }) => {
+    await store.putRuleSet({ id: 'api', rules: [rule('a'), rule('b')] }, { by })
+    await store.putRuleSet({ id: 'web', rules: [rule('a')] }, { by })
+    clock.advance(1_500)
+    const { document, created } = await store.putRule('api', rule('a', { name: 'new' }), { by })
+    assert.equal(created, false)
+    assert.deepEqual(document, {
+      ...rule('a', { name: 'new' }),
+      createdAt: '2026-01-31T12:00:00.000Z',
+      updatedAt: '2026-01-31T12:00:01.500Z',
+      version: 2,
+    })
+    assert.equal((await store.getRuleSet('api'))?.version, 2)
+    assert.equal((await store.getRule('api', 'b'))?.version, 1)
+    assert.equal((await store.getRuleSet('web'))?.version, 1)
+    assert.equal((await store.putRule('api', rule('c'), { by })).created, true)
+    assert.equal((await store.getRuleSet('api'))?.version, 3)
+  })
+
+  withPlace('replacing a set keeps the rules that stay the same, with their versions', async ({ store, clock }) => {
+    const [a, b, c, d] = [rule('a'), rule('b'), rule('c'), rule('d')]
+    await store.putRuleSet({ id: 'api', description: 'x', rules: [a, b, c] }, { by })
+    const before = await store.getRule('api', 'a')
+    clock.advance(1_000)
+    const changed = rule('b', { mode: 'SHADOW' })
+    const { document, created } = await store.putRuleSet({ id: 'api', rules: [d, a, changed] }, { by })
+    assert.equal(created, false)
+    assert.deepEqual([document.version, document.description], [2, undefined])
+    assert.deepEqual(
+      document.rules.map(({ id, version }) => [id, version]),
+      [
+        ['a', 1],
+        ['b', 2],
+        ['d', 1],
+      ],
+    )
+    assert.deepEqual(document.rules[0], before)
+  })
+
+  withPlace('an edit that changes nothing writes nothing', async ({ store, clock }) => {
+    await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
+    clock.advance(1_000)
+    const before = (await store.getRuleSet('api')) ?? assert.fail()
+    // As somebody would send back what they have received.
+    assert.deepEqual((await store.putRuleSet(before, { by })).document, before)
+    assert.deepEqual((await store.putRule('api', before.rules[0], { by })).document, before.rules[0])
+    assert.equal((await store.history('api', { limit: 10 })).items.length, 1)
+  })
+
+  withPlace('of two editors with one version the second is refused, and loses nothing', async ({ store, open }) => {
+    const other = await open()
+    await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by, ifVersion: 0 })
+    await store.putRule('api', rule('a', { name: 'first' }), { by, ifVersion: 1 })
+    await rejects(other.putRule('api', rule('a', { name: 'second' }), { by, ifVersion: 1 }), 'FLUXGATE_RULES_CONFLICT')
+    await rejects(other.deleteRule('api', 'a', { by, ifVersion: 1 }), 'FLUXGATE_RULES_CONFLICT')
+    await rejects(other.putRuleSet({ id: 'api', rules: [] }, { by, ifVersion: 1 }), 'FLUXGATE_RULES_CONFLICT')
+    await rejects(other.deleteRuleSet('api', { by, ifVersion: 1 }), 'FLUXGATE_RULES_CONFLICT')
+    assert.equal((await other.getRule('api', 'a'))?.name, 'first')
+    assert.equal((await other.getRuleSet('api'))?.version, 2)
+    await other.putRule('api', rule('a', { name: 'third' }), { by, ifVersion: 2 })
+    assert.equal((await store.getRule('api', 'a'))?.version, 3)
+  })
+
+  withPlace('version 0 stands for what must not exist yet', async ({ store }) => {
+    await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by, ifVersion: 0 })
+    await rejects(store.putRuleSet({ id: 'api', rules: [] }, { by, ifVersion: 0 }), 'FLUXGATE_RULES_CONFLICT')
+    await rejects(store.putRule('api', rule('a', { name: 'x' }), { by, ifVersion: 0 }), 'FLUXGATE_RULES_CONFLICT')
+    await store.putRule('api', rule('b'), { by, ifVersion: 0 })
+    await rejects(store.putRule('api', rule('c'), { by, ifVersion: 1 }), 'FLUXGATE_RULES_CONFLICT')
+    await rejects(store.deleteRule('api', 'c', { by, ifVersion: 1 }), 'FLUXGATE_RULES_CONFLICT')
+  })
+
+  withPlace('what is removed and comes back never has a version that was seen before', async ({ store }) => {
+    await store.putRuleSet({ id: 'api', rules: [rule('a'), rule('b')] }, { by })
+    await store.putRule('api', rule('a', { name: 'x' }), { by })
+    assert.equal(await store.deleteRule('api', 'a', { by, ifVersion: 2 }), true)
+    assert.equal(await store.deleteRule('api', 'a', { by }), false)
+    assert.equal(await store.getRule('api', 'a'), undefined)
+    assert.equal((await store.putRule('api', rule('a'), { by })).document.version, 4)
+    const { version = 0 } = (await store.getRuleSet('api')) ?? {}
+    assert.equal(version, 4)
+    assert.equal(await store.deleteRuleSet('api', { by, ifVersion: 4 }), true)
+    assert.equal(await store.getRuleSet('api'), undefined)
+    assert.deepEqual(await store.load(), [])
+    const again = await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by, ifVersion: 0 })
+    assert.deepEqual([again.created, again.document.version, again.document.rules[0]?.version], [true, 6, 6])
+  })
+
+  withPlace('ten editors at once in two stores lose no edit', async ({ store, open }) => {
+    const stores = [store, await open()]
+    await store.putRuleSet({ id: 'api', rules: [] }, { by })
+    const edits = Array.from({ length: 10 }, (_, i) => stores[i % 2]?.putRule('api', rule(`r${i}`), { by }))
+    await Promise.all(edits)
+    const after = await store.getRuleSet('api')
+    assert.equal(after?.rules.length, 10)
+    assert.equal(after.version, 11)
+    assert.equal((await store.history('api', { limit: 100 })).items.length, 11)
+  })
+
+  withPlace('of ten that count on the same version exactly one gets through', async ({ store, open }) => {
+    const stores = [store, await open()]
+    await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
+    const edits = Array.from({ length: 10 }, (_, i) =>
+      stores[i % 2]?.putRule('api', rule('a', { name: `n${i}` }), { by, ifVersion: 1 }),
+    )
+    const results = await Promise.allSettled(edits)
+    const winners = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value?.document.name] : []))
+    assert.equal(winners.length, 1)
+    assert.equal((await store.getRule('api', 'a'))?.name, winners[0])
+    for (const result of results)
+      if (result.status === 'rejected') assert.equal(result.reason.code, 'FLUXGATE_RULES_CONFLICT')
+  })
+
+  withPlace('attributes come back as they were given, whatever else is edited', async ({ store, open }) => {
+    const text = JSON.stringify(attributes)
+    const check = async (what: string): Promise<void> => {
+      for (const reader of [store, await open()]) {
+        const found = await reader.getRule('api', 'a')
+        assert.equal(JSON.stringify(found?.attributes), text, what)
+        const [loaded] = await reader.load()
+        assert.equal(JSON.stringify(loaded?.rules.find(({ id }) => id === 'a')?.attributes), text, what)
+      }
+    }
+    await store.putRuleSet({ id: 'api', rules: [rule('a', { attributes }), rule('b', { attributes: {} })] }, { by })
+    await check('put with its set')
+    await store.putRule('api', rule('b', { name: 'x', attributes: { b: [] } }), { by })
+    await check('another rule edited')
+    const { version: _, ...own } = (await store.getRule('api', 'a')) ?? assert.fail()
+    await store.putRule('api', { ...own, name: 'new', priority: 3 }, { by })
+    await check('the rule edited')
+    const set = (await store.getRuleSet('api')) ?? assert.fail()
+    await store.putRuleSet({ ...set, description: 'new', rules: [...set.rules, rule('c')] }, { by })
+    await check('the set replaced')
+    await store.deleteRule('api', 'b', { by })
+    await check('another rule removed')
+    const [entry] = (await store.history('api', { limit: 1 })).items
+    assert.equal(JSON.stringify(field(entry?.before, 'attributes')), '{"b":[]}')
+  })
+
+  withPlace('mistakes are listed, each with its place, and nothing is written', async ({ store }) => {
+    await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
+    const broken = { id: 'b', bands: [{ capacity: 0, window: '1m' }], colour: 'red' }
+    assert.deepEqual(await mistakesOf(store.putRule('api', broken, { by })), ['colour', 'bands[0].capacity'])
+    assert.deepEqual(await mistakesOf(store.putRule('api', 'text', { by })), ['document'])
+    assert.deepEqual(await mistakesOf(store.putRuleSet({ id: 'api', rules: [rule('x'), broken] }, { by })), [
+      'ruleSets[0].rules[1].colour',
+      'ruleSets[0].rules[1].bands[0].capacity',
+    ])
+    assert.deepEqual(await mistakesOf(store.putRuleSet({ id: 'a/b', rules: [] }, { by })), ['ruleSets[0].id'])
+    assert.deepEqual(await mistakesOf(store.putRuleSet(null, { by })), ['ruleSets[0]'])
+    assert.deepEqual(await mistakesOf(store.putRule('api', rule('b', { attributes: { at: new Date(0) } }), { by })), [
+      'attributes.at',
+    ])
+    assert.deepEqual(
+      (await store.getRuleSet('api'))?.rules.map(({ id }) => id),
+      ['a'],
+    )
+    assert.equal((await store.history('api', { limit: 10 })).items.length, 1)
+  })
+}
+
+/** What is easily lost: order, names that mean something to JavaScript or a database, numbers, and any script. */
+const attributes: unknown = JSON.parse(
+  `{"zulu":1,"alpha":{"__proto__":{"polluted":true},"constructor":"x","$set":{"a.b":1},"":"empty"},
+  "numbers":[0,-1,1.5,0.1,1e21,1e-7,9007199254740991,-9007199254740991,4294967296,1.7976931348623157e308,5e-324],
+  "texts":["","한국어","🎉\\u0000\\u001f\\u2028","\\ud800 alone"," leading and trailing ","yes","null","0x10","1_000","# no","- a"],
+  "lists":[[],[[]],{},[{"a":[null,true,false]}]],"id":"not the rule's","version":"mine","__proto__":"own","last":null}`,
+)
