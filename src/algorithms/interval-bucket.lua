@@ -15,6 +15,8 @@ local function ticksUntilTurn(whole, since, target, band, now)
 end
 
 return {
+  endsAtReset = true,
+
   step = function(band, permits, now, patience, written, writtenSince)
     local whole, since = levelAt(band, now, written, writtenSince)
     local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)

@@ -27,6 +27,8 @@ local function waterOf(whole, fraction, band, now)
 end
 
 return {
+  endsAtReset = true,
+
   step = function(band, permits, now, patience, water, part, at, window)
     local whole, fraction = roomAt(band, now, water, part, at, window)
     local wait = waitFor(whole, fraction, band, permits, patience)

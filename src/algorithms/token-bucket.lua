@@ -7,9 +7,20 @@ local function levelAt(band, now, whole, fraction, at, window)
 end
 
 return {
+  -- What is written means the same as nothing from the instant on that `step` has told.
+  endsAtReset = true,
+
   step = function(band, permits, now, patience, written, part, at, window)
-    local whole, fraction = levelAt(band, now, written, part, at, window)
     local capacity = band.capacity
+    -- Nearly all requests that are granted: under this very band, permits enough, and less than one refilled since the last.
+    if written and written < capacity and permits <= written and window == band.window and now >= at and permits > 0 then
+      local left, level = written - permits, part + (now - at) * band.tokens
+      local missing = (capacity - left) * window
+      if level < window and missing < exactLimit then
+        return 0, 0, left, now + ceil((missing - level) / band.tokens), true, left, level, now, window
+      end
+    end
+    local whole, fraction = levelAt(band, now, written, part, at, window)
     local wait = 0
     if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
     local retryAfter, delay, charged = answer(wait, permits, patience)

@@ -92,7 +92,7 @@ end
 
 -- What other decisions may be about too is written once, at the end.
 local function write(i, first, second, third, fourth, fifth)
-  if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed[i], first, second, third, fourth) end
+  if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed[i], nil, first, second, third, fourth) end
   commit(keys[i], claimed[i], first, second, third, fourth, fifth)
 end
 
@@ -296,7 +296,7 @@ local function writeHeld(name, band, lots, first, second, third, fourth)
   local expiresAt = math.max(held.roomAgainAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
   local value = pack('<Bdddddddd', band.kind, first, second, third, fourth,
     lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
-  call('SET', name, value, 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
+  call('SET', name, value, 'PX', format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
 end
 
 return {
@@ -325,7 +325,7 @@ return {
       elseif band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
       elseif lots and lots.heldEarlier + lots.heldLater > 0 then
         writeHeld(name, band, lots, first, second, third, fourth)
-      else writeCells(name, band, first, second, third, fourth) end
+      else writeCells(name, band, nil, first, second, third, fourth) end
     end
   end,
 }

@@ -1,9 +1,9 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'c6063ab1d30011b8a35a13300871423e024f4aa7'
+export const consumeSha = '47167b2053edadb68a3c4e91482c7504483dc3b6'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
-local floor, ceil, never = math.floor, math.ceil, math.huge
+local floor, ceil, never, format = math.floor, math.ceil, math.huge, string.format
 local kindsOfBuckets, noBucket = 6, 'holds something that is not a bucket'
 local input = ARGV[1]
 local most = 4000
@@ -105,9 +105,17 @@ if window ~= band.window then fraction = carriedFraction(fraction, window, band)
 return refill(whole, fraction, band, now > at and now - at or 0)
 end
 return {
+endsAtReset = true,
 step = function(band, permits, now, patience, written, part, at, window)
-local whole, fraction = levelAt(band, now, written, part, at, window)
 local capacity = band.capacity
+if written and written < capacity and permits <= written and window == band.window and now >= at and permits > 0 then
+local left, level = written - permits, part + (now - at) * band.tokens
+local missing = (capacity - left) * window
+if level < window and missing < exactLimit then
+return 0, 0, left, now + ceil((missing - level) / band.tokens), true, left, level, now, window
+end
+end
+local whole, fraction = levelAt(band, now, written, part, at, window)
 local wait = 0
 if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
 local retryAfter, delay, charged = answer(wait, permits, patience)
@@ -148,6 +156,7 @@ if target <= whole then return 0 end
 return since + ceil((target - whole) / band.tokens) * band.window - now
 end
 return {
+endsAtReset = true,
 step = function(band, permits, now, patience, written, writtenSince)
 local whole, since = levelAt(band, now, written, writtenSince)
 local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
@@ -263,6 +272,7 @@ if fraction == 0 then return band.capacity - whole, 0, now, band.window end
 return band.capacity - whole - 1, band.window - fraction, now, band.window
 end
 return {
+endsAtReset = true,
 step = function(band, permits, now, patience, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
 local wait = waitFor(whole, fraction, band, permits, patience)
@@ -648,16 +658,18 @@ capacity = numbers[place + 2],
 tokens = numbers[place + 3],
 window = numbers[place + 4],
 algorithm = algorithm,
+step = algorithm.step,
+endsAtReset = algorithm.endsAtReset,
 }
 place = place + 4
 end
 local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
-local function writeCells(name, band, first, second, third, fourth)
-local expiresAt = band.algorithm.expiresAt(band, first, second, third, fourth)
+local function writeCells(name, band, resetAt, first, second, third, fourth)
+local expiresAt = band.endsAtReset and resetAt or band.algorithm.expiresAt(band, first, second, third, fourth)
 if expiresAt <= now then return call('DEL', name) end
 local value = pack('<Bdddd', band.kind, first, second, third, fourth)
-if not isForeignClock then return call('SET', name, value, 'PXAT', string.format('%d', ceil(expiresAt / 1000))) end
-call('SET', name, value, 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + foreignTtl))
+if not isForeignClock then return call('SET', name, value, 'PXAT', format('%d', ceil(expiresAt / 1000))) end
+call('SET', name, value, 'PX', format('%d', ceil((expiresAt - now) / 1000) + foreignTtl))
 end
 local results, length = { now }, 1
 local function charge(left, saidBefore)
@@ -668,7 +680,7 @@ local value = values[key]
 if value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
 if kind ~= band.kind then first = nil end
 local retryAfter, delay, remaining, resetAt, writes, one, two, three, four =
-band.algorithm.step(band, permits, now, patience, first, second, third, fourth)
+band.step(band, permits, now, patience, first, second, third, fourth)
 place = place + 4
 length = length + 4
 local told = length
@@ -677,11 +689,11 @@ if left > 1 then granted = charge(left - 1, granted) end
 if not granted and retryAfter == 0 then
 local _
 _, delay, remaining, resetAt, writes, one, two, three, four =
-band.algorithm.step(band, 0, now, 0, first, second, third, fourth)
+band.step(band, 0, now, 0, first, second, third, fourth)
 end
 if writes then
 first, second, third, fourth = one, two, three, four
-writeCells(KEYS[key], band, first, second, third, fourth)
+writeCells(KEYS[key], band, resetAt, first, second, third, fourth)
 end
 if not granted then
 results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
@@ -695,12 +707,30 @@ end
 local others
 for _ = 1, decisionCount do
 local what, count = numbers[place + 1], numbers[place + 3]
-local isPlain = what == PLAIN and numbers[place + 2] == 1
-for i = place + 6, isPlain and place + 2 + 4 * count or 0, 4 do
+local isPlain, granted = what == PLAIN and numbers[place + 2] == 1, false
+if isPlain and count == 1 then
+local key, band = numbers[place + 6], bands[numbers[place + 7]]
+local value = values[key]
+local kind, first, second, third, fourth
+isPlain = not value or #value == 33
+if isPlain and value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
+if kind ~= band.kind then first = nil end
+local retryAfter, delay, remaining, resetAt, _, one, two, three, four =
+band.step(band, numbers[place + 4], now, numbers[place + 5], first, second, third, fourth)
+granted = isPlain and retryAfter == 0
+if granted then
+writeCells(KEYS[key], band, resetAt, one, two, three, four)
+results[length + 1], results[length + 2], results[length + 3] = 1, 0, delay
+results[length + 4], results[length + 5] = remaining, resetAt
+end
+elseif isPlain then
+for i = place + 6, place + 2 + 4 * count, 4 do
 local value = values[numbers[i]]
 isPlain = isPlain and (not value or #value == 33)
 end
-if isPlain then
+end
+if granted then place, length = place + 7, length + 5
+elseif isPlain then
 place = place + 3
 length = length + 1
 local said = length
@@ -863,7 +893,7 @@ nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i] = st
 return retries[i] == 0
 end
 local function write(i, first, second, third, fourth, fifth)
-if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed[i], first, second, third, fourth) end
+if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed[i], nil, first, second, third, fourth) end
 commit(keys[i], claimed[i], first, second, third, fourth, fifth)
 end
 local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
@@ -1044,7 +1074,7 @@ local function writeHeld(name, band, lots, first, second, third, fourth)
 local expiresAt = math.max(held.roomAgainAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
 local value = pack('<Bdddddddd', band.kind, first, second, third, fourth,
 lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
-call('SET', name, value, 'PX', string.format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
+call('SET', name, value, 'PX', format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
 end
 return {
 problems = problems,
@@ -1069,7 +1099,7 @@ if not first then call('DEL', name)
 elseif band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
 elseif lots and lots.heldEarlier + lots.heldLater > 0 then
 writeHeld(name, band, lots, first, second, third, fourth)
-else writeCells(name, band, first, second, third, fourth) end
+else writeCells(name, band, nil, first, second, third, fourth) end
 end
 end,
 }
