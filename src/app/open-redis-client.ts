@@ -61,9 +61,20 @@ export class OwnClient {
     return this.#connection.call(key, command, asBytes)
   }
 
+  async subscribe(
+    channel: string,
+    onMessage: (message: string) => void,
+    onGap?: () => void,
+  ): Promise<() => Promise<void>> {
+    if (!this.#hasOutcome) await this.#outcome
+    if (!this.isUsable || this.#connection === undefined) throw this.#noConnection()
+    return this.#connection.subscribe(channel, onMessage, onGap)
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
+    await this.#connection?.close()
     clearTimeout(this.#revival)
     this.#decide()
     this.#succeed()

@@ -50,6 +50,7 @@ export function openRedis(
   return {
     isCluster: target.kind === 'cluster',
     call: (key, command, asBytes) => next().call(key, command, asBytes),
+    subscribe: (channel, onMessage, onGap) => next().subscribe(channel, onMessage, onGap),
     async ready(withinMs) {
       const connected = Promise.all(clients.map((client) => client.connected))
       let timer: NodeJS.Timeout | undefined

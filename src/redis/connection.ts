@@ -11,6 +11,12 @@ export interface RedisConnection {
    */
   call(key: string, command: readonly (string | Buffer)[], asBytes?: boolean): Promise<unknown>
   /**
+   * Hears what is published on a channel, over a connection of its own, and resolves, once it does, with how to end it.
+   * Rejects if there is no connection now. One that is lost later comes back by itself; `onGap` is called each time it is
+   * back, because what was published in between was missed.
+   */
+  subscribe(channel: string, onMessage: (message: string) => void, onGap?: () => void): Promise<() => Promise<void>>
+  /**
    * Resolves once connected, or after `withinMs` all the same: a server that is not there may come back.
    * Rejects as soon as it is known that waiting will not help, such as with a wrong password.
    */

@@ -1,10 +1,23 @@
 import type { RedisConnection } from './connection.js'
+import { type Listen, Subscriptions } from './subscriptions.js'
 
 /** As much of an ioredis `Redis` or `Cluster` as is used here. */
 export interface IoredisClient {
   readonly isCluster: boolean
   readonly status: string
   createBuiltinCommand(name: string): { readonly buffer: SendCommand }
+  duplicate(options: object): IoredisListener
+  /** Of a cluster. */
+  nodes?(role: 'master'): readonly IoredisClient[]
+}
+
+interface IoredisListener {
+  connect(): Promise<unknown>
+  subscribe(channel: string): Promise<unknown>
+  unsubscribe(channel: string): Promise<unknown>
+  ping(): Promise<unknown>
+  on(event: string, listener: (...values: string[]) => void): unknown
+  disconnect(): void
 }
 
 type SendCommand = (this: IoredisClient, args: readonly (string | Buffer)[]) => Promise<unknown>
@@ -24,6 +37,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     senders.set(name, sender)
     return sender
   }
+  const subscriptions = new Subscriptions(listenLike(client))
   return {
     isCluster: client.isCluster,
     async call(_key, [name, ...args], asBytes) {
@@ -31,9 +45,37 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
       const reply = await send.call(client, args)
       return asBytes ? reply : plainReply(reply)
     },
-    async close() {},
+    subscribe: (channel, onMessage, onGap) => subscriptions.subscribe(channel, onMessage, onGap),
+    close: () => subscriptions.close(),
   }
 }
+
+/** Whoever listens can say nothing else, so it is a connection of its own. Any node of a cluster hears what all are told. */
+const listenLike =
+  (client: IoredisClient): Listen =>
+  async (onMessage, onLost) => {
+    const nodes = client.nodes?.('master') ?? [client]
+    const node = nodes[Math.floor(Math.random() * nodes.length)]
+    if (node === undefined) throw new Error('no node of the cluster is known yet')
+    const listener = node.duplicate({
+      lazyConnect: true,
+      retryStrategy: null,
+      enableOfflineQueue: true,
+      autoResubscribe: false,
+      keyPrefix: '',
+    })
+    // Every error is followed by the end.
+    listener.on('error', () => {})
+    listener.on('end', onLost)
+    listener.on('message', (channel, message) => onMessage(String(channel), String(message)))
+    await listener.connect()
+    return {
+      subscribe: (channel) => listener.subscribe(channel),
+      unsubscribe: (channel) => listener.unsubscribe(channel),
+      ping: () => listener.ping(),
+      close: () => listener.disconnect(),
+    }
+  }
 
 /**
  * Text arrives as buffers, which leaves strings to one use: integers of a client with `stringNumbers`. Maps are objects

@@ -1,5 +1,7 @@
 import { FluxGateError } from '../core/errors.js'
 import type { RedisConnection } from './connection.js'
+import { listenLikeNodeRedis } from './node-redis-listener.js'
+import { Subscriptions } from './subscriptions.js'
 
 type Command = readonly (string | Buffer)[]
 
@@ -21,13 +23,18 @@ const byteTypes = { typeMapping: { 36: Buffer, 37: Array } }
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const isCluster = 'nodeByAddress' in client
   const send = isCluster ? toCluster(client) : 'getMasterNode' in client ? toSentinel(client) : toClient(client)
+  const subscriptions = new Subscriptions(async (onMessage, onLost) => {
+    if (!client.isOpen) throw notConnected()
+    return listenLikeNodeRedis(client, onMessage, onLost)
+  })
   return {
     isCluster,
     async call(key, command, asBytes) {
       if (!client.isOpen) throw notConnected()
       return send(key, command, asBytes ? byteTypes : replyTypes)
     },
-    async close() {},
+    subscribe: (channel, onMessage, onGap) => subscriptions.subscribe(channel, onMessage, onGap),
+    close: () => subscriptions.close(),
   }
 }
 

@@ -3,14 +3,14 @@ import type { RedisConnection } from './connection.js'
 import { Script } from './script.js'
 
 type Command = readonly (string | Buffer)[]
+type Caller = Pick<RedisConnection, 'call'>
 
 /** A server at the end of a line: it answers in order when it is told to, and may forget scripts. */
 function line() {
   const sent: string[] = []
   const waiting: (() => void)[] = []
   let knows = false
-  const connection: RedisConnection = {
-    isCluster: false,
+  const connection: Caller = {
     call(_key, [name, script, , ...rest]: Command) {
       sent.push(`${String(name)} ${String(rest.at(-1))}`)
       return new Promise((resolve, reject) => {
@@ -21,7 +21,6 @@ function line() {
         })
       })
     },
-    async close() {},
   }
   return {
     connection,
@@ -37,7 +36,7 @@ function line() {
   }
 }
 
-const run = (script: Script, connection: RedisConnection, arg: string, route = 0): Promise<unknown> =>
+const run = (script: Script, connection: Caller, arg: string, route = 0): Promise<unknown> =>
   script.run(connection, route, ['key'], [arg])
 
 describe('Script', () => {
@@ -104,13 +103,11 @@ describe('Script', () => {
 
   it('is not tried again after any other error', async () => {
     const sent: unknown[] = []
-    const connection: RedisConnection = {
-      isCluster: false,
+    const connection: Caller = {
       async call(_key, [name]: Command) {
         sent.push(name)
         throw new Error('OOM command not allowed')
       },
-      async close() {},
     }
     await expect(run(new Script('text', 'sha'), connection, 'a')).rejects.toThrow('OOM')
     expect(sent).toEqual(['EVALSHA'])
@@ -118,13 +115,11 @@ describe('Script', () => {
 
   it('fails for whoever sends the text in vain, and the next one tries', async () => {
     const sent: unknown[] = []
-    const connection: RedisConnection = {
-      isCluster: false,
+    const connection: Caller = {
       async call(_key, [name]: Command) {
         sent.push(name)
         throw new Error(name === 'EVAL' ? 'LOADING' : 'NOSCRIPT')
       },
-      async close() {},
     }
     const script = new Script('text', 'sha')
     const calls = await Promise.allSettled(['a', 'b'].map((arg) => run(script, connection, arg)))

@@ -18,7 +18,7 @@ export class Script {
 
   /** `route` is the same for calls that go to the same node. The script must name at least one key. Its strings are buffers. */
   async run(
-    connection: RedisConnection,
+    connection: Pick<RedisConnection, 'call'>,
     route: number,
     keys: readonly string[],
     args: readonly (string | Buffer)[],

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isNoScript, wrapRedisError } from '../../src/redis/connection-errors.js'
 import { connectionOf } from '../../src/redis/connection-of.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
+import { eventually } from '../servers/eventually.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { type SentinelGroup, startSentinel } from '../servers/sentinel.js'
 
@@ -129,6 +130,37 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
     expect(wrapped.code).toBe('FLUXGATE_STORE_FAILED')
     expect(wrapped.message).toMatch(/^The bucket store failed to decide: WRONGTYPE /)
     expect(JSON.stringify([wrapped.cause, Object.entries(wrapped.cause ?? {})])).not.toContain('secret-field')
+  })
+
+  it('hears what is published, until it is told to stop, on a connection of its own', async () => {
+    const connection = connectionOf(opened[0])
+    const heard: string[] = []
+    const stop = await connection.subscribe('p:news', (message) => heard.push(`first ${message}`))
+    const stopToo = await connection.subscribe('p:news', (message) => heard.push(`second ${message}`))
+    const stopOther = await connection.subscribe('other', (message) => heard.push(message))
+    await call('k', 'EVAL', "return redis.call('PUBLISH', ARGV[1], ARGV[2])", '1', 'k', 'p:news', '한국 1')
+    await eventually('the message has come', () => heard.length === 2)
+    await stop()
+    await call('k', 'EVAL', "return redis.call('PUBLISH', ARGV[1], ARGV[2])", '1', 'k', 'p:news', '2')
+    await eventually('the message has come', () => heard.length === 3)
+    await Promise.all([stopToo(), stopOther()])
+    expect(heard).toEqual(['first 한국 1', 'second 한국 1', 'second 2'])
+  })
+
+  it('hears again after its connection was lost, and says that it has missed something', async () => {
+    const connection = connectionOf(opened[0])
+    const heard: string[] = []
+    const stop = await connection.subscribe(
+      'news',
+      (message) => heard.push(message),
+      () => heard.push('gap'),
+    )
+    const masters = name in clusters ? cluster.nodes : name.includes('entinel') ? group.servers : [server]
+    for (const one of masters) await one.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    await eventually('it is back', () => heard.includes('gap'))
+    await call('k', 'EVAL', "return redis.call('PUBLISH', ARGV[1], ARGV[2])", '1', 'k', 'news', 'again')
+    await eventually('the message has come', () => heard.at(-1) === 'again')
+    await stop()
   })
 
   it('is left open', async () => {
