@@ -28,7 +28,7 @@ testing/      published contract suites, manual clock, reference models         
 `.trim()
 
 /** Packages that any part may use. Clients of servers and web frameworks are not among them: only app/ knows those. */
-const sharedPackages = ['commander', 'yaml']
+const sharedPackages = ['commander', 'typebox', 'yaml']
 const testPackages = ['vitest', 'fast-check']
 
 interface Layer {

@@ -183,6 +183,16 @@ describe('permits, peek, refund and reset', () => {
     expect((await gate.check({ path: '/two' })).allowed).toBe(true)
     await expect(gate.reset({ ruleSetId: 'api', ruleId: 'three' })).rejects.toThrow(/no rule "three"/)
   })
+
+  it('a look shows the buckets of one identity, and charges nothing', async () => {
+    const gate = await gateOf([rule('narrow', 3)])
+    const where = { ruleSetId: 'api', ruleId: 'narrow', key: '10.0.0.1' }
+    for (const remaining of [3, 3]) expect(await gate.look(where)).toMatchObject([{ limit: 3, remaining }])
+    await gate.check({ clientIp: '10.0.0.1' }, { permits: 3 })
+    expect(await gate.look(where)).toMatchObject([{ limit: 3, remaining: 0, resetAt: start + 60_000 }])
+    expect(await gate.look({ ...where, key: '10.0.0.2' })).toMatchObject([{ remaining: 3 }])
+    await expect(gate.look({ ...where, ruleId: 'wide' })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+  })
 })
 
 describe('waiting', () => {

@@ -1,13 +1,14 @@
-import type { BucketStore, SharedResets } from '../core/bucket-store.js'
+import { type BucketStore, demandOf, type SharedResets } from '../core/bucket-store.js'
 import { checkKey } from '../core/check-key.js'
 import type { Clock } from '../core/clock.js'
-import type { Decision } from '../core/decision.js'
+import { composeDecision } from '../core/compose-decision.js'
+import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
-import { compileSnapshot, type Snapshot } from '../core/snapshot.js'
+import { type CompiledRule, compileSnapshot, type Snapshot } from '../core/snapshot.js'
 import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
@@ -34,6 +35,12 @@ export interface GateHealth {
 
 export interface FluxGate extends Handler {
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
+  /** The buckets of one identity under one rule as they stand, band by band; charges nothing. */
+  look(what: {
+    readonly ruleSetId: string
+    readonly ruleId: string
+    readonly key: string
+  }): Promise<readonly BandDecision[]>
   /** Forgets one identity of a rule, or all buckets of a rule, or of a whole rule set. */
   reset(what: { readonly ruleSetId: string; readonly ruleId?: string; readonly key?: string }): Promise<void>
   /** Loads the rules again; rejects with what is wrong with them, in which case the old ones stay. */
@@ -118,15 +125,23 @@ export class Gate implements FluxGate {
     await this.#handler.refund(context, options)
   }
 
+  async look({
+    ruleSetId,
+    ruleId,
+    key,
+  }: {
+    ruleSetId: string
+    ruleId: string
+    key: string
+  }): Promise<readonly BandDecision[]> {
+    this.#assertOpen()
+    const demands = this.#chosen(ruleSetId, ruleId).map(({ claim }) => demandOf(claim, checkKey(key), 0))
+    return composeDecision(ruleSetId, demands, await this.#store.charge(demands, true), false).bands
+  }
+
   async reset({ ruleSetId, ruleId, key }: { ruleSetId: string; ruleId?: string; key?: string }): Promise<void> {
     this.#assertOpen()
-    const rules = this.#snapshot.ruleSets.get(ruleSetId)?.rules ?? new Map()
-    const chosen = ruleId === undefined ? [...rules.values()] : [rules.get(ruleId)].filter((rule) => rule !== undefined)
-    if (chosen.length === 0)
-      throw new FluxGateError(
-        'FLUXGATE_ARGUMENT_INVALID',
-        `There is no rule ${ruleId === undefined ? 'in' : `"${ruleId}" in`} rule set "${ruleSetId}" to reset.`,
-      )
+    const chosen = this.#chosen(ruleSetId, ruleId)
     if (key !== undefined) {
       checkKey(key)
       for (const { group } of chosen) await this.#store.reset(group, key)
@@ -172,6 +187,15 @@ export class Gate implements FluxGate {
     this.#stopWatchingResets?.()
     this.#room.close()
     if (this.#ownsStore) await this.#store.close()
+  }
+
+  /** One rule, or all of a rule set. */
+  #chosen(ruleSetId: string, ruleId: string | undefined): readonly CompiledRule[] {
+    const rules = this.#snapshot.ruleSets.get(ruleSetId)?.rules
+    const chosen = [...(rules?.values() ?? [])].filter(({ rule }) => ruleId === undefined || rule.id === ruleId)
+    if (chosen.length > 0) return chosen
+    const which = ruleId === undefined ? 'rule' : `rule "${ruleId}"`
+    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `There is no ${which} in rule set "${ruleSetId}".`)
   }
 
   async #checkAloud(context: RequestContext, options?: CheckOptions): Promise<Decision> {

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import { FluxGateError, messageOf } from '../core/errors.js'
+import type { RuleStore } from '../core/rule-store.js'
+import { apiRoutes } from '../server/api-routes.js'
+import { ApiServer, type ListenOptions } from '../server/api-server.js'
+import { type ServerLog, silentLog } from '../server/server-log.js'
+import type { Statistics } from '../telemetry/statistics.js'
+import type { FluxGate } from './gate.js'
+
+export interface ServerOptions {
+  readonly gate: FluxGate
+  /** Where rules are kept and edited; the gate has to load them from there too. Left out: rules can be read, not edited. */
+  readonly rules?: RuleStore
+  readonly statistics?: Statistics
+  /** Prometheus text for /metrics. */
+  readonly metrics?: () => string | Promise<string>
+  /** What /info shows; nothing secret. */
+  readonly info?: () => object | Promise<object>
+  /** Changes and failures; default nowhere. */
+  readonly logger?: ServerLog
+  /** Opens every route. Left out, or empty: the server listens on this machine only, and everybody on it may do everything. */
+  readonly adminToken?: string
+  /** Opens checks and refunds. */
+  readonly checkToken?: string
+  /** Files in PEM. */
+  readonly tls?: { readonly cert: string; readonly key: string }
+  /** Show identities as they are in statistics and events, instead of as digests; default false. */
+  readonly revealKeys?: boolean
+}
+
+export interface FluxGateServer {
+  /** Default 127.0.0.1:8090; port 0 for any that is free. */
+  listen(options?: ListenOptions): Promise<{ readonly url: string; readonly port: number }>
+  /** Says from now on that it is not ready, and closes connections after their request. */
+  drain(): void
+  /** Finishes what is under way for at most `graceMs`, 10 seconds unless said otherwise. The gate stays open. */
+  close(graceMs?: number): Promise<void>
+}
+
+/** A gate, and what belongs to it, as a server that any language asks over HTTP. */
+export function createServer(options: ServerOptions): FluxGateServer {
+  const { adminToken, checkToken, logger: log = silentLog, revealKeys = false } = options
+  assertSendable('adminToken', adminToken)
+  assertSendable('checkToken', checkToken)
+  const { gate, rules, statistics, metrics, info } = options
+  const routes = apiRoutes({
+    gate,
+    rules,
+    statistics,
+    metrics,
+    info,
+    log,
+    revealKeys,
+    isDraining: () => server.isDraining,
+  })
+  const server: ApiServer = new ApiServer({
+    routes,
+    log,
+    tls: options.tls && readPair(options.tls),
+    adminToken,
+    checkToken,
+  })
+  return server
+}
+
+/** What a header cannot carry would never be right, and nobody would know why. */
+function assertSendable(name: string, token: string | undefined): void {
+  if (token === undefined || /^[\x21-\x7e]*$/.test(token)) return
+  const message = 'has a space, or a character that HTTP headers cannot carry; allowed: visible ASCII'
+  throw new FluxGateError('FLUXGATE_CONFIG_INVALID', `server.${name}: ${message}.`, {
+    errors: [{ path: `server.${name}`, message }],
+  })
+}
+
+function readPair({ cert, key }: { readonly cert: string; readonly key: string }): { cert: Buffer; key: Buffer } {
+  return { cert: readPem('cert', cert), key: readPem('key', key) }
+}
+
+function readPem(name: string, path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    const message = `${JSON.stringify(path)} cannot be read: ${messageOf(cause)}`
+    throw new FluxGateError('FLUXGATE_CONFIG_INVALID', `server.tls.${name}: ${message}`, {
+      cause,
+      errors: [{ path: `server.tls.${name}`, message }],
+    })
+  }
+}

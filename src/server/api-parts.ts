@@ -1,0 +1,20 @@
+import type { RuleStore } from '../core/rule-store.js'
+import type { Statistics } from '../telemetry/statistics.js'
+import type { ServedGate } from './served-gate.js'
+import type { ServerLog } from './server-log.js'
+
+/** What the routes are about. What is left out, the routes that need it say so. */
+export interface ApiParts {
+  readonly gate: ServedGate
+  /** Where rules are kept and edited; the gate loads them from there. */
+  readonly rules?: RuleStore | undefined
+  readonly statistics?: Statistics | undefined
+  /** Prometheus text. */
+  readonly metrics?: (() => string | Promise<string>) | undefined
+  /** Version, kinds of stores, and the like; nothing secret. */
+  readonly info?: (() => object | Promise<object>) | undefined
+  readonly log: ServerLog
+  /** Whether identities are shown as they are, instead of as digests. */
+  readonly revealKeys: boolean
+  isDraining(): boolean
+}

@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { FluxGateError } from '../core/errors.js'
+import { ApiRequest, maxHeaders, type RequestParts } from './api-request.js'
+import { isLoopback } from './loopback.js'
+import { answerParseError } from './parse-error.js'
+import type { Route } from './route.js'
+import { Router } from './router.js'
+import { type ServerLog, silentLog } from './server-log.js'
+import { type TokenOptions, Tokens } from './tokens.js'
+
+export interface ApiServerOptions extends TokenOptions {
+  readonly routes: readonly Route[]
+  readonly log?: ServerLog | undefined
+  /** PEM; without it, the server speaks plain HTTP. */
+  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined
+  /** Called when the server begins to stop, so that what would stay open ends. */
+  readonly onDrain?: (() => void) | undefined
+}
+
+export interface ListenOptions {
+  readonly host?: string
+  readonly port?: number
+}
+
+/** Who does not finish sending is not waited for. */
+const headersTimeoutMs = 10_000
+const requestTimeoutMs = 30_000
+/** Longer than the minute after which most balancers close, so that they do so first. */
+const keepAliveMs = 65_000
+const maxHeaderBytes = 16_384
+
+/** The HTTP server: owns the port and its connections, and knows nothing of what the routes do. */
+export class ApiServer {
+  readonly #server: Server
+  readonly #tokens: Tokens
+  readonly #log: ServerLog
+  readonly #isSecure: boolean
+  readonly #onDrain: (() => void) | undefined
+  #isDraining = false
+
+  constructor({ routes, log = silentLog, tls, onDrain, ...tokens }: ApiServerOptions) {
+    this.#tokens = new Tokens(tokens)
+    this.#log = log
+    this.#isSecure = tls !== undefined
+    this.#onDrain = onDrain
+    const parts: RequestParts = {
+      router: new Router(routes),
+      tokens: this.#tokens,
+      log,
+      isDraining: () => this.#isDraining,
+    }
+    this.#server = openServer(parts, tls)
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining
+  }
+
+  /** Resolves with where it listens. Without an admin token that can only be this machine. */
+  async listen({
+    host = '127.0.0.1',
+    port = 8090,
+  }: ListenOptions = {}): Promise<{ readonly url: string; readonly port: number }> {
+    if (this.#tokens.isOpen && !isLoopback(host)) throw openToOthers(host)
+    this.#server.listen(port, host)
+    await once(this.#server, 'listening')
+    const { address, port: taken, family } = this.#server.address() as AddressInfo
+    // A name may lead anywhere, whatever it is called.
+    if (this.#tokens.isOpen && !isLoopback(address)) {
+      await this.close(0)
+      throw openToOthers(`${host} (${address})`)
+    }
+    const shown = family === 'IPv6' ? `[${address}]` : address
+    const url = `${this.#isSecure ? 'https' : 'http'}://${shown}:${taken}`
+    this.#log.info('the server listens', { url })
+    return { url, port: taken }
+  }
+
+  /** Turns away whoever asks if it is ready; requests are still answered, and their connections closed after it. */
+  drain(): void {
+    if (this.#isDraining) return
+    this.#isDraining = true
+    this.#onDrain?.()
+  }
+
+  /** Takes no more connections, finishes what is under way, and cuts off what is not finished after `graceMs`. */
+  async close(graceMs = 10_000): Promise<void> {
+    this.drain()
+    if (!this.#server.listening) return
+    const closed = new Promise((resolve) => this.#server.close(resolve))
+    const idle = setInterval(() => this.#server.closeIdleConnections(), 50)
+    const impatience = setTimeout(() => this.#server.closeAllConnections(), graceMs)
+    await closed
+    clearInterval(idle)
+    clearTimeout(impatience)
+  }
+}
+
+function openServer(parts: RequestParts, tls: ApiServerOptions['tls']): Server {
+  const options = {
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveMs,
+    connectionsCheckingInterval: 5_000,
+    insecureHTTPParser: false,
+    requireHostHeader: true,
+    noDelay: true,
+  }
+  const server =
+    tls === undefined ? createServer(options) : createTlsServer({ ...options, ...tls, minVersion: 'TLSv1.2' })
+  // One more than are allowed are read, so that too many can be told from enough.
+  server.maxHeadersCount = maxHeaders + 1
+  const answer = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) =>
+    new ApiRequest(parts, request, response, awaitsContinue).start()
+  server.on('request', answer(false))
+  server.on('checkContinue', answer(true))
+  server.on('clientError', answerParseError)
+  return server
+}
+
+function openToOthers(host: string): FluxGateError {
+  const message = `The server would be open to everybody at ${host}: without an admin token it listens on this machine only. Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.`
+  return new FluxGateError('FLUXGATE_CONFIG_INVALID', message, {
+    errors: [
+      { path: 'server.host', message: `found ${host}; allowed without an admin token: 127.0.0.1, ::1, localhost` },
+    ],
+  })
+}

@@ -1,0 +1,46 @@
+import type { TObject } from 'typebox'
+import { invalidRequest } from './api-problem.js'
+import { assertValid } from './validator.js'
+
+/**
+ * The query of a URL by its schema. A name that the route does not know is refused rather than ignored: a misspelt `key`
+ * would otherwise reset a whole rule.
+ */
+export function parseQuery(text: string, schema: TObject): Record<string, unknown> {
+  const query: Record<string, unknown> = {}
+  for (const pair of text === '' ? [] : text.split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
+    const known = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
+    if (known === undefined)
+      throw invalidRequest('query', `has no parameter ${JSON.stringify(name.slice(0, 60))}; ${namesOf(schema)}`)
+    if (Object.hasOwn(query, name)) throw invalidRequest(name, 'is given twice')
+    query[name] = converted(
+      decoded(equals === -1 ? '' : pair.slice(equals + 1)),
+      'type' in known ? known.type : 'string',
+    )
+  }
+  assertValid(schema, query, 'query')
+  return query
+}
+
+/** What is not a number or a yes or no stays text, which the schema then refuses. */
+function converted(value: string, type: unknown): unknown {
+  if (type === 'integer' && /^-?\d{1,15}$/.test(value)) return Number(value)
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
+  return value
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw invalidRequest('query', 'has a % that is not the beginning of an escape in UTF-8')
+  }
+}
+
+function namesOf({ properties }: TObject): string {
+  const names = Object.keys(properties)
+  return names.length === 0 ? 'there is none' : `there is ${names.join(', ')}`
+}

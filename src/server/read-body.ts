@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ApiProblem } from './api-problem.js'
+
+export const maxBodyBytes = 2 ** 20
+
+const nothing = Buffer.alloc(0)
+
+/** All of a body, or a problem as soon as it is too large. Calls back once; not a promise, because every check comes by here. */
+export function readBody(request: IncomingMessage, done: (error: unknown, body: Buffer) => void): void {
+  let first: Buffer | undefined
+  let others: Buffer[] | undefined
+  let size = 0
+  const finish = (error?: unknown): void => {
+    request.off('data', onData).off('end', finish).off('error', finish)
+    // Somebody has to hear what goes wrong from now on.
+    request.on('error', () => {})
+    done(error, error === undefined ? (others ? Buffer.concat(others, size) : (first ?? nothing)) : nothing)
+  }
+  const onData = (chunk: Buffer): void => {
+    size += chunk.length
+    if (size > maxBodyBytes) finish(tooLarge())
+    else if (first === undefined) first = chunk
+    else if (others === undefined) others = [first, chunk]
+    else others.push(chunk)
+  }
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) done(tooLarge(), nothing)
+  else request.on('data', onData).on('end', finish).on('error', finish)
+}
+
+const tooLarge = (): ApiProblem => new ApiProblem('FLUXGATE_BODY_TOO_LARGE', `A body may have ${maxBodyBytes} bytes.`)
+
+/** Whether more of a body may follow than is read for the sake of the connection. */
+export const mayBeLong = ({ headers, complete }: IncomingMessage): boolean =>
+  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > maxBodyBytes)
+
+/** How long a client has to read an answer that came while it was still sending. */
+const lingerMs = 1_000
+
+/** Closed while the client is sending, a connection would be reset, and a reset takes the answer with it. */
+export function endAfterBody(request: IncomingMessage, response: ServerResponse, body: string | undefined): void {
+  if (body !== undefined) response.write(body)
+  const end = (): void => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(end, lingerMs)
+  request
+    .on('error', () => {})
+    .once('close', end)
+    .once('end', end)
+    .resume()
+}
+
+/** JSON, and nothing else, uncompressed: a form of another site can send everything that needs no such header. */
+export function assertJson({ headers }: IncomingMessage): void {
+  const type = headers['content-type'] ?? ''
+  const isJson = type === 'application/json' || jsonType.test(type)
+  const coding = headers['content-encoding']
+  if (isJson && (coding === undefined || coding.toLowerCase() === 'identity')) return
+  throw new ApiProblem(
+    'FLUXGATE_MEDIA_TYPE_UNSUPPORTED',
+    isJson
+      ? 'The body is compressed; send it as it is.'
+      : 'The body must be JSON, with "Content-Type: application/json".',
+    { headers: { 'Accept-Post': 'application/json' } },
+  )
+}
+
+const jsonType = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i

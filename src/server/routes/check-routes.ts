@@ -1,0 +1,93 @@
+import type { Decision } from '../../core/decision.js'
+import type { CheckOptions } from '../../core/handler.js'
+import type { RequestContext } from '../../core/request-context.js'
+import { json, type Reply, type Route, route } from '../route.js'
+import {
+  batchSchema,
+  type CheckBody,
+  checkSchema,
+  type RefundBody,
+  refundedSchema,
+  refundSchema,
+} from '../schemas/check-schema.js'
+import { decisionSchema, decisionsSchema } from '../schemas/decision-schema.js'
+import type { ServedGate } from '../served-gate.js'
+
+const group = 'Decisions'
+
+/** What programs ask for, in any language. Fast: with buckets in this process no promise is made. */
+export function checkRoutes(gate: ServedGate): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/api/ratelimit/check',
+      name: 'check',
+      summary: 'Decide about one request, and charge for it if it is allowed.',
+      group,
+      access: 'CHECK',
+      body: checkSchema,
+      responses: { 200: { description: 'The decision, whether it allows or refuses.', schema: decisionSchema } },
+      handle({ body }) {
+        const decision = decide(gate, body)
+        return decision instanceof Promise ? decision.then(ok) : ok(decision)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ratelimit/check/batch',
+      name: 'checkBatch',
+      summary: 'Decide about many requests at once, each by itself.',
+      group,
+      access: 'CHECK',
+      body: batchSchema,
+      responses: { 200: { description: 'The decisions.', schema: decisionsSchema } },
+      handle({ body }) {
+        // Asked for in one turn, so that they share one call to a store that can do that.
+        const decisions = body.checks.map((check) => decide(gate, check))
+        return decisions.some((decision) => decision instanceof Promise)
+          ? Promise.all(decisions).then((settled) => json({ decisions: settled }))
+          : json({ decisions })
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ratelimit/refund',
+      name: 'refund',
+      summary: 'Give back what a check took.',
+      group,
+      access: 'CHECK',
+      body: refundSchema,
+      responses: { 200: { description: 'It was given back.', schema: refundedSchema } },
+      async handle({ body }) {
+        const permits = body.permits ?? 1
+        await gate.refund(contextOf(body), { ruleSetId: body.ruleSetId ?? undefined, permits })
+        return json({ permits })
+      },
+    }),
+  ]
+}
+
+const ok = (decision: Decision): Reply => ({ status: 200, json: decision })
+
+function decide(gate: ServedGate, body: CheckBody): Decision | Promise<Decision> {
+  const context = contextOf(body)
+  const options: CheckOptions = {
+    ruleSetId: body.ruleSetId ?? undefined,
+    permits: body.permits ?? undefined,
+    peek: body.peek ?? undefined,
+  }
+  return gate.checkNow?.(context, options) ?? gate.check(context, options)
+}
+
+/** Spelt out, so that nothing else of the body comes with it. */
+function contextOf(body: RefundBody): RequestContext {
+  return {
+    clientIp: body.clientIp ?? undefined,
+    userId: body.userId ?? undefined,
+    apiKey: body.apiKey ?? undefined,
+    method: body.method?.toUpperCase(),
+    path: body.path ?? body.endpoint ?? undefined,
+    headers: (body.headers ?? undefined) as RequestContext['headers'],
+    attributes: body.attributes ?? undefined,
+  }
+}
