@@ -1,14 +1,17 @@
 // @ts-check
 /**
- * Puts consume.lua and what it includes into one checked-in module, so that nothing reads the disk at run time:
- * `node scripts/assemble-lua.mjs`. A test compares the result with the module.
+ * Puts scripts for Redis, and what they include, into checked-in modules, so that nothing reads the disk at run time:
+ * `node scripts/assemble-lua.mjs`. A test compares the results with the modules.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const frame = new URL('../src/stores/consume.lua', import.meta.url)
-const module = new URL('../src/stores/consume.generated.ts', import.meta.url)
+/** By module: the scripts of its folder that it holds. */
+const modules = {
+  'src/stores/consume.generated.ts': ['consume'],
+}
+const root = new URL('../', import.meta.url)
 
 /**
  * A file's lines that do something, without comments and indentation. Lines that begin with `--@` bring in other files as
@@ -36,10 +39,22 @@ function code(/** @type {URL} */ file) {
   return lines
 }
 
+/** What each module should hold, by its path. */
 export function assemble() {
-  const script = code(frame).join('\n')
-  const sha = createHash('sha1').update(script).digest('hex')
-  return `/** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */\nexport const consumeSha = '${sha}'\n\nexport const consumeScript = \`${script}\`\n`
+  return Object.entries(modules).map(([path, names]) => {
+    const module = new URL(path, root)
+    const files = names.map((name) => `${name}.lua`)
+    const made = `/** Made from ${files.join(', ')} by scripts/assemble-lua.mjs; edit ${names.length === 1 ? 'that one' : 'those'}. */\n`
+    return { path, text: made + names.map((name) => constants(name, new URL(`${name}.lua`, module))).join('\n') }
+  })
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(module, assemble())
+function constants(/** @type {string} */ name, /** @type {URL} */ file) {
+  const script = code(file).join('\n')
+  const sha = createHash('sha1').update(script).digest('hex')
+  const constant = name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())
+  return `export const ${constant}Sha = '${sha}'\n\nexport const ${constant}Script = \`${script}\`\n`
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  for (const { path, text } of assemble()) writeFileSync(new URL(path, root), text)

@@ -1,16 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { assemble } from '../scripts/assemble-lua.mjs'
-import { consumeScript, consumeSha } from '../src/stores/consume.generated.js'
+import { consumeScript } from '../src/stores/consume.generated.js'
 
-describe('the script that decides in Redis', () => {
-  it('is made of the Lua files as they are', () => {
-    expect(readFileSync('src/stores/consume.generated.ts', 'utf8'), 'run: node scripts/assemble-lua.mjs').toBe(
-      assemble(),
-    )
-    expect(consumeSha).toMatch(/^[0-9a-f]{40}$/)
+describe('scripts for Redis', () => {
+  it.each(assemble())('$path is made of the Lua files as they are', ({ path, text }) => {
+    expect(readFileSync(path, 'utf8'), 'run: node scripts/assemble-lua.mjs').toBe(text)
   })
 
+  it.each(assemble())('$path holds nothing that its literals would change', ({ text }) => {
+    const scripts = [...text.matchAll(/Script = `([\s\S]*?)`\n/g)].map(([, script = '']) => script)
+    expect(scripts.length).toBe(text.match(/^export const \w+Sha = '[0-9a-f]{40}'$/gm)?.length)
+    for (const script of scripts) expect(script).not.toMatch(/[`\\]|\$\{|--/)
+  })
+})
+
+describe('the script that decides in Redis', () => {
   it('reads the time and the keys that it is given, and searches for none', () => {
     const commands = [...consumeScript.matchAll(/\bp?call\('(\w+)'/g)].map(([, name]) => name)
     expect([...new Set(commands)].sort()).toEqual([
@@ -33,10 +38,5 @@ describe('the script that decides in Redis', () => {
       expect(readFileSync(`src/algorithms/${name}.lua`, 'utf8')).not.toMatch(/\bcall\(|redis\./)
     for (const name of ['fixed-window', 'sliding-window-log', 'sliding-window-counter'])
       expect(readFileSync(`src/algorithms/${name}.lua`, 'utf8')).not.toMatch(/\bcall\(|redis\./)
-  })
-
-  it('fits into the literal that holds it', () => {
-    expect(consumeScript).not.toMatch(/[`\\]|\$\{/)
-    expect(consumeScript).not.toContain('--')
   })
 })
