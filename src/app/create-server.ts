@@ -3,7 +3,9 @@ import { FluxGateError, messageOf } from '../core/errors.js'
 import type { RuleStore } from '../core/rule-store.js'
 import { apiRoutes } from '../server/api-routes.js'
 import { ApiServer, type ListenOptions } from '../server/api-server.js'
+import { EventStreams } from '../server/event-streams.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
+import { keyDigest } from '../server/shown-key.js'
 import type { Statistics } from '../telemetry/statistics.js'
 import type { FluxGate } from './gate.js'
 
@@ -43,24 +45,26 @@ export function createServer(options: ServerOptions): FluxGateServer {
   assertSendable('adminToken', adminToken)
   assertSendable('checkToken', checkToken)
   const { gate, rules, statistics, metrics, info } = options
-  const routes = apiRoutes({
-    gate,
-    rules,
-    statistics,
-    metrics,
-    info,
-    log,
-    revealKeys,
-    isDraining: () => server.isDraining,
-  })
+  const shown = revealKeys ? (key: string) => key : keyDigest
+  const events = new EventStreams({ gate, shown })
+  const isDraining = (): boolean => server.isDraining
+  const version = packageVersion()
+  const routes = apiRoutes({ gate, rules, statistics, metrics, info, log, shown, version, isDraining }, events)
+  const tls = options.tls && readPair(options.tls)
   const server: ApiServer = new ApiServer({
     routes,
     log,
-    tls: options.tls && readPair(options.tls),
+    tls,
     adminToken,
     checkToken,
+    onDrain: () => events.close(),
   })
   return server
+}
+
+function packageVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
 }
 
 /** What a header cannot carry would never be right, and nobody would know why. */

@@ -5,6 +5,7 @@ import { composeDecision } from '../core/compose-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
+import type { OverrideStore } from '../core/override-store.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
@@ -47,6 +48,8 @@ export interface FluxGate extends Handler {
   reload(): Promise<void>
   /** The rule sets in force. */
   readonly ruleSets: readonly RuleSet[]
+  /** Exceptions to rules, where the store keeps them. */
+  readonly overrides?: OverrideStore | undefined
   /** The result stops listening. */
   on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void
   health(): Promise<GateHealth>
@@ -108,6 +111,10 @@ export class Gate implements FluxGate {
 
   get ruleSets(): readonly RuleSet[] {
     return this.#book.current
+  }
+
+  get overrides(): OverrideStore | undefined {
+    return (this.#store as BucketStore & { readonly overrides?: OverrideStore }).overrides
   }
 
   check(context: RequestContext, options?: CheckOptions): Promise<Decision> {

@@ -14,7 +14,8 @@ export interface ApiParts {
   /** Version, kinds of stores, and the like; nothing secret. */
   readonly info?: (() => object | Promise<object>) | undefined
   readonly log: ServerLog
-  /** Whether identities are shown as they are, instead of as digests. */
-  readonly revealKeys: boolean
+  /** An identity as it may be told: a digest, unless keys may be shown. */
+  readonly shown: (key: string) => string
+  readonly version: string
   isDraining(): boolean
 }

@@ -59,7 +59,7 @@ export interface Route<Body = unknown, Query = unknown> {
 
 /** Types `handle` by the schemas. */
 export function route<B extends TSchema = TUnknown, Q extends TObject = TObject>(
-  definition: Route<Static<B>, Static<Q>> & { readonly body?: B; readonly query?: Q },
+  definition: Omit<Route<Static<B>, Static<Q>>, 'body' | 'query'> & { readonly body?: B; readonly query?: Q },
 ): Route {
   return definition as unknown as Route
 }

@@ -20,3 +20,5 @@ export const readySchema = Type.Object(
 )
 
 export const infoSchema = Type.Object({}, { title: 'Info', additionalProperties: true })
+
+export const openApiSchema = Type.Object({ openapi: Type.String() }, { title: 'OpenApi', additionalProperties: true })

@@ -1,0 +1,190 @@
+import Type from 'typebox'
+import { FluxGateError } from '../../core/errors.js'
+import type { RuleDocument } from '../../core/rule-store.js'
+import type { ApiParts } from '../api-parts.js'
+import { ApiProblem, invalidRequest } from '../api-problem.js'
+import { audit } from '../audit.js'
+import { etagOf, expectedVersion, isKnown } from '../etag.js'
+import { mergePatch } from '../merge-patch.js'
+import { type Call, json, type Reply, type Route, route } from '../route.js'
+import { putInForce, rulesOf } from '../rules-in-force.js'
+import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
+import { ruleBodySchema, rulePageSchema, rulePatchSchema, ruleSchema } from '../schemas/rule-schemas.js'
+import { conditional, etagHeader, noContent, nothingHere, withId } from './rule-editing.js'
+import { pathOfSet } from './rule-set-routes.js'
+
+const group = 'Rules'
+const access = 'ADMIN'
+const path = '/api/rule-sets/:id/rules'
+const one = `${path}/:ruleId`
+const located = { ...etagHeader, Location: 'Its path.' }
+
+export function ruleRoutes(parts: ApiParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path,
+      name: 'listRules',
+      summary: 'The rules of a set, by priority.',
+      group,
+      access,
+      query: Type.Object({
+        q: Type.Optional(Type.String({ maxLength: 256, description: 'Text in id, name, description or path.' })),
+        enabled: Type.Optional(Type.Boolean()),
+        ...pageParameters,
+      }),
+      responses: { 200: { description: 'A page of them.', schema: rulePageSchema } },
+      async handle({ params: { id = '' }, query: { q, enabled, limit = defaultLimit, cursor } }) {
+        const page = await rulesOf(parts).listRules(id, { q, enabled, limit, cursor })
+        return json({ rules: page.items, cursor: page.cursor })
+      },
+    }),
+    route({
+      method: 'POST',
+      path,
+      name: 'createRule',
+      summary: 'Add a rule to a set. In force when it is answered.',
+      group,
+      access,
+      body: ruleSchema,
+      isCheckedByStore: true,
+      responses: {
+        201: { description: 'It was created.', schema: ruleSchema, headers: located },
+        409: { description: 'There is one with this id already.' },
+      },
+      async handle(call) {
+        const { id: ruleId } = (call.body ?? {}) as { id?: unknown }
+        try {
+          return await put(parts, call, call.body, 0)
+        } catch (error) {
+          const isThere = isConflict(error) && (await rulesOf(parts).getRule(idOf(call), String(ruleId))) !== undefined
+          if (!isThere) throw error
+          throw new ApiProblem('FLUXGATE_ALREADY_EXISTS', `There is a rule "${ruleId}" already; PUT replaces it.`)
+        }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: one,
+      name: 'getRule',
+      summary: 'One rule.',
+      group,
+      access,
+      responses: {
+        200: { description: 'The rule.', schema: ruleSchema, headers: etagHeader },
+        304: { description: 'It is still the one that `If-None-Match` names.' },
+      },
+      async handle(call) {
+        const rule = await existing(parts, call)
+        const etag = { ETag: etagOf(rule.version) }
+        return isKnown(call.headers, rule.version) ? { status: 304, headers: etag } : json(rule, 200, etag)
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: one,
+      name: 'putRule',
+      summary: 'Create a rule, or replace it. In force when it is answered.',
+      group,
+      access,
+      body: ruleBodySchema,
+      isCheckedByStore: true,
+      headers: conditional,
+      responses: {
+        200: { description: 'It was replaced.', schema: ruleSchema, headers: etagHeader },
+        201: { description: 'It was created.', schema: ruleSchema, headers: located },
+      },
+      async handle(call) {
+        const { ruleId = '' } = call.params
+        return put(
+          parts,
+          call,
+          withId(call.body, ruleId),
+          await expectedVersion(call.headers, currentVersion(parts, call)),
+        )
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: one,
+      name: 'patchRule',
+      summary: 'Change some members of a rule, as a JSON merge patch; all others stay as they are.',
+      group,
+      access,
+      body: rulePatchSchema,
+      isCheckedByStore: true,
+      headers: { 'If-Match': conditional['If-Match'] },
+      responses: { 200: { description: 'The rule as it is now.', schema: ruleSchema, headers: etagHeader } },
+      handle: (call) => patch(parts, call),
+    }),
+    route({
+      method: 'DELETE',
+      path: one,
+      name: 'deleteRule',
+      summary: 'Delete a rule, and with it its buckets.',
+      group,
+      access,
+      headers: { 'If-Match': conditional['If-Match'] },
+      responses: { 204: { description: 'It is gone.' } },
+      async handle(call) {
+        const { id: ruleSetId = '', ruleId = '' } = call.params
+        const ifVersion = await expectedVersion(call.headers, currentVersion(parts, call))
+        const existed = await rulesOf(parts).deleteRule(ruleSetId, ruleId, { by: call.by, ifVersion })
+        if (!existed) throw unknownRule(call)
+        audit(parts.log, call, 'DELETE_RULE', { ruleSetId, ruleId })
+        await putInForce(parts, 'The rule is deleted, but still in force.')
+        return noContent
+      },
+    }),
+  ]
+}
+
+const idOf = ({ params }: Call): string => params.id ?? ''
+
+async function put(parts: ApiParts, call: Call, body: unknown, ifVersion: number | undefined): Promise<Reply> {
+  const ruleSetId = idOf(call)
+  const { document, created } = await rulesOf(parts).putRule(ruleSetId, body, { by: call.by, ifVersion })
+  const { id: ruleId, version } = document
+  audit(parts.log, call, 'PUT_RULE', { ruleSetId, ruleId, version })
+  await putInForce(parts, 'The rule is kept, but not in force.')
+  const location = created && { Location: `${pathOfSet(ruleSetId)}/rules/${encodeURIComponent(ruleId)}` }
+  return json(document, created ? 201 : 200, { ETag: etagOf(version), ...location })
+}
+
+const maxAttempts = 20
+
+/** Without `If-Match` a patch is meant for whatever is there, so that it is worked out again when others were faster. */
+async function patch(parts: ApiParts, call: Call): Promise<Reply> {
+  if (call.headers['if-none-match'] !== undefined)
+    throw invalidRequest('If-None-Match', 'makes no sense for a patch, which changes what exists')
+  const expected = await expectedVersion(call.headers, currentVersion(parts, call))
+  for (let attempt = 1; ; attempt++) {
+    const before = await existing(parts, call)
+    const ifVersion = expected ?? (before.version as number)
+    try {
+      return await put(parts, call, withId(mergePatch(before, withId(call.body, before.id)), before.id), ifVersion)
+    } catch (error) {
+      if (expected !== undefined || !isConflict(error) || attempt === maxAttempts) throw error
+    }
+  }
+}
+
+const isConflict = (error: unknown): boolean =>
+  error instanceof FluxGateError && error.code === 'FLUXGATE_RULES_CONFLICT'
+
+async function existing(parts: ApiParts, call: Call): Promise<RuleDocument> {
+  const { id = '', ruleId = '' } = call.params
+  const rule = await rulesOf(parts).getRule(id, ruleId)
+  if (rule === undefined) throw unknownRule(call)
+  return rule
+}
+
+const currentVersion =
+  (parts: ApiParts, { params: { id = '', ruleId = '' } }: Call) =>
+  async () =>
+    ((await rulesOf(parts).getRule(id, ruleId))?.version as number | undefined) ?? 0
+
+const unknownRule = ({ params: { id = '', ruleId = '' } }: Call): ApiProblem =>
+  nothingHere(`There is no rule ${shown(ruleId)} in rule set ${shown(id)}.`)
+
+const shown = (id: string): string => JSON.stringify(id.slice(0, 128))

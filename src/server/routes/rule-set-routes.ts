@@ -1,0 +1,139 @@
+import Type from 'typebox'
+import type { RuleSetDocument, RuleStore } from '../../core/rule-store.js'
+import type { ApiParts } from '../api-parts.js'
+import { ApiProblem } from '../api-problem.js'
+import { audit } from '../audit.js'
+import { etagOf, expectedVersion, isKnown } from '../etag.js'
+import { json, type Route, route } from '../route.js'
+import { putInForce, rulesOf } from '../rules-in-force.js'
+import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
+import { historySchema, ruleSetBodySchema, ruleSetPageSchema, ruleSetSchema } from '../schemas/rule-schemas.js'
+import { conditional, etagHeader, noContent, withId } from './rule-editing.js'
+
+const group = 'Rule sets'
+const access = 'ADMIN'
+const path = '/api/rule-sets/:id'
+
+export function ruleSetRoutes(parts: ApiParts): Route[] {
+  const currentVersion = (id: string) => async () => (await rulesOf(parts).getRuleSet(id))?.version ?? 0
+  return [
+    route({
+      method: 'GET',
+      path: '/api/rule-sets',
+      name: 'listRuleSets',
+      summary: 'All rule sets, by id.',
+      group,
+      access,
+      query: Type.Object({
+        q: Type.Optional(Type.String({ maxLength: 256, description: 'Text that the id or the description contains.' })),
+        ...pageParameters,
+      }),
+      responses: { 200: { description: 'A page of them.', schema: ruleSetPageSchema } },
+      async handle({ query }) {
+        const { items, cursor } = await findRuleSets(rulesOf(parts), query)
+        return json({ ruleSets: items, cursor })
+      },
+    }),
+    route({
+      method: 'GET',
+      path,
+      name: 'getRuleSet',
+      summary: 'One rule set with its rules.',
+      group,
+      access,
+      responses: {
+        200: { description: 'The rule set.', schema: ruleSetSchema, headers: etagHeader },
+        304: { description: 'It is still the one that `If-None-Match` names.' },
+      },
+      async handle({ params: { id = '' }, headers }) {
+        const found = await rulesOf(parts).getRuleSet(id)
+        if (found === undefined) throw unknownSet(id)
+        const etag = { ETag: etagOf(found.version) }
+        return isKnown(headers, found.version) ? { status: 304, headers: etag } : json(found, 200, etag)
+      },
+    }),
+    route({
+      method: 'PUT',
+      path,
+      name: 'putRuleSet',
+      summary: 'Create a rule set, or replace it with all its rules. In force when it is answered.',
+      group,
+      access,
+      body: ruleSetBodySchema,
+      isCheckedByStore: true,
+      headers: conditional,
+      responses: {
+        200: { description: 'It was replaced.', schema: ruleSetSchema, headers: etagHeader },
+        201: {
+          description: 'It was created.',
+          schema: ruleSetSchema,
+          headers: { ...etagHeader, Location: 'Its path.' },
+        },
+      },
+      async handle(call) {
+        const { id = '' } = call.params
+        const ifVersion = await expectedVersion(call.headers, currentVersion(id))
+        const edit = { by: call.by, ifVersion }
+        const { document, created } = await rulesOf(parts).putRuleSet(withId(call.body, id), edit)
+        audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
+        await putInForce(parts, 'The rule set is kept, but not in force.')
+        const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
+        return json(document, created ? 201 : 200, headers)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path,
+      name: 'deleteRuleSet',
+      summary: 'Delete a rule set with its rules.',
+      group,
+      access,
+      headers: conditional,
+      responses: { 204: { description: 'It is gone.' } },
+      async handle(call) {
+        const { id = '' } = call.params
+        const ifVersion = await expectedVersion(call.headers, currentVersion(id))
+        const existed = await rulesOf(parts).deleteRuleSet(id, { by: call.by, ifVersion })
+        if (!existed) throw unknownSet(id)
+        audit(parts.log, call, 'DELETE_SET', { ruleSetId: id })
+        await putInForce(parts, 'The rule set is deleted, but still in force.')
+        return noContent
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/history`,
+      name: 'ruleSetHistory',
+      summary: 'Who changed what in a rule set, newest first; also of one that is gone.',
+      group,
+      access,
+      query: Type.Object(pageParameters),
+      responses: { 200: { description: 'A page of changes.', schema: historySchema } },
+      async handle({ params: { id = '' }, query: { limit = defaultLimit, cursor } }) {
+        const page = await rulesOf(parts).history(id, { limit, cursor })
+        return json({ changes: page.items, cursor: page.cursor })
+      },
+    }),
+  ]
+}
+
+export const pathOfSet = (id: string): string => `/api/rule-sets/${encodeURIComponent(id)}`
+
+const unknownSet = (id: string): ApiProblem =>
+  new ApiProblem('FLUXGATE_NOT_FOUND', `There is no rule set ${JSON.stringify(id.slice(0, 128))}.`)
+
+/** A page has as many as were found in one of the store's, but never none while there are more. */
+async function findRuleSets(
+  rules: RuleStore,
+  { q, limit = defaultLimit, cursor }: { q?: string; limit?: number; cursor?: string },
+) {
+  const sought = q?.toLowerCase() ?? ''
+  const matches = ({ id, description = '' }: RuleSetDocument): boolean =>
+    [id, description].some((text) => text.toLowerCase().includes(sought))
+  for (let from = cursor; ; ) {
+    const page = await rules.listRuleSets({ limit, cursor: from })
+    const items = page.items.filter(matches)
+    if (items.length > 0 || page.cursor === null) return { items, cursor: page.cursor }
+    from = page.cursor
+  }
+}

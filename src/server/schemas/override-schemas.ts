@@ -1,0 +1,30 @@
+import Type from 'typebox'
+import { cursorSchema } from './common-schemas.js'
+import { bandSchema } from './rule-schemas.js'
+
+const overrideFields = {
+  action: Type.Enum(['LIMIT', 'ALLOW', 'DENY'], { description: 'Other bands, no limit, or nothing at all.' }),
+  bands: Type.Optional(
+    Type.Array(bandSchema, { minItems: 1, maxItems: 8, description: 'LIMIT: in place of the rule’s.' }),
+  ),
+  expiresAt: Type.Optional(Type.String({ description: 'ISO 8601; from then on the rule applies as it is.' })),
+  note: Type.Optional(Type.String({ description: 'For people.' })),
+}
+
+const key = Type.String({
+  minLength: 1,
+  description: 'The identity as the rule counts it; for a rule of scope IP also a range such as `10.0.0.0/8`.',
+})
+
+export const overrideSchema = Type.Object({ key, ...overrideFields }, { title: 'Override' })
+
+/** The key is in the URL and need not be repeated. */
+export const overrideBodySchema = Type.Object(
+  { key: Type.Optional(key), ...overrideFields },
+  { title: 'OverrideToPut' },
+)
+
+export const overridePageSchema = Type.Object(
+  { overrides: Type.Array(overrideSchema), cursor: cursorSchema },
+  { title: 'OverridePage' },
+)
