@@ -3,6 +3,7 @@ import { FluxGateError } from '../core/errors.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { type NamedResolvers, unknownResolvers } from '../core/scope-key-resolver.js'
 import { RuleBook } from '../rules/rule-book.js'
+import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { checkOptions } from './check-options.js'
 import { readGateOptions } from './config.js'
 import { type FluxGate, Gate } from './gate.js'
@@ -10,7 +11,10 @@ import type { FluxGateOptions } from './gate-options.js'
 import { boundedStore, openRules, openStore } from './open-parts.js'
 
 /** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
-export async function createFluxGate(given: FluxGateOptions | string): Promise<FluxGate> {
+export const createFluxGate = (given: FluxGateOptions | string): Promise<FluxGate> => openGate(given)
+
+/** The same with somebody who is told of every decision. */
+export async function openGate(given: FluxGateOptions | string, observer?: DecisionObserver): Promise<FluxGate> {
   const options = await readGateOptions(checkOptions(typeof given === 'string' ? { config: given } : given))
   const clock = options.clock ?? systemClock
   const provider = checkingResolvers(openRules(options.rules), options.keyResolvers)
@@ -22,6 +26,7 @@ export async function createFluxGate(given: FluxGateOptions | string): Promise<F
     return new Gate(options, clock, provider, book, {
       store: boundedStore(store, { ...options.resilience, clock }),
       isOwn,
+      observer,
     })
   } catch (error) {
     if (isOwn) await store.close()

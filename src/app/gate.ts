@@ -15,16 +15,27 @@ import { StandaloneHandler } from '../handlers/standalone.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
 import type { ReloadResult, RuleBook, RuleBookStatus } from '../rules/rule-book.js'
 import { memoryStore } from '../stores/memory.js'
+import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { BucketGenerations } from './bucket-generations.js'
 import { type GateEvents, type GateListener, GateListeners } from './gate-events.js'
 import type { FluxGateOptions } from './gate-options.js'
 import { onceResetsAreKnown } from './once-resets-are-known.js'
 import { canChange } from './open-parts.js'
+import { StoreState } from './store-state.js'
+import { WatchedHandler } from './watched-handler.js'
 
 export interface GateHealth {
   /** DEGRADED: decisions are made, but without the store or on rules older than the ones that were offered. */
   readonly status: 'UP' | 'DEGRADED'
-  readonly store: { readonly status: 'UP' | 'DOWN'; readonly sinceAt: number; readonly error: string | null }
+  readonly store: {
+    readonly status: 'UP' | 'DOWN'
+    readonly sinceAt: number
+    readonly error: string | null
+    /** Of the circuit breaker; CLOSED where there is none. */
+    readonly breaker: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
+    /** Permits paid for in advance that this process may still spend. */
+    readonly heldPermits: number
+  }
   readonly rules: Omit<RuleBookStatus, 'failure'> & {
     readonly status: 'UP' | 'STALE'
     readonly reload: string
@@ -57,13 +68,11 @@ export interface FluxGate extends Handler {
   close(): Promise<void>
 }
 
-/** How long nothing may have failed before the store counts as recovered. */
-const calmMs = 250
-
-export interface GateStore {
+export interface GateParts {
   readonly store: BucketStore
   /** Whether it is closed with the gate. */
   readonly isOwn: boolean
+  readonly observer?: DecisionObserver | undefined
 }
 
 /** Owns what a gate is made of: rules, snapshot, store, waiting room, listeners. */
@@ -72,10 +81,15 @@ export class Gate implements FluxGate {
   readonly #clock: Clock
   readonly #book: RuleBook
   readonly #store: BucketStore
+  /** What the store says of itself. */
+  readonly #state: Pick<BucketStore, 'breaker' | 'heldPermits'>
+  readonly #storeState: StoreState
   readonly #ownsStore: boolean
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
+  readonly #observer: DecisionObserver | undefined
+  readonly #watched: WatchedHandler
   /** Of this process, where the store has none that all processes share. */
   readonly #generations = new BucketGenerations()
   readonly #resets: SharedResets | undefined
@@ -83,20 +97,22 @@ export class Gate implements FluxGate {
   readonly #reloadName: string
   readonly #stopReloading: () => void
   #snapshot: Snapshot
-  #storeState: { down: boolean; sinceAt: number; failedAt: number; error: unknown }
   #closed = false
 
-  constructor(options: FluxGateOptions, clock: Clock, provider: RuleSetProvider, book: RuleBook, own: GateStore) {
+  constructor(options: FluxGateOptions, clock: Clock, provider: RuleSetProvider, book: RuleBook, own: GateParts) {
     this.#options = options
     this.#clock = clock
     this.#book = book
     this.#resets = own.store.resets
     this.#store = this.#resets === undefined ? own.store : onceResetsAreKnown(own.store, this.#resets)
     this.#ownsStore = own.isOwn
+    this.#observer = own.observer
+    this.#state = own.store
     this.#snapshot = this.#compile(book.current)
-    this.#storeState = { down: false, sinceAt: clock.now(), failedAt: 0, error: null }
+    this.#storeState = new StoreState(clock)
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#handler = this.#createHandler()
+    this.#watched = new WatchedHandler(this.#handler, this.#listeners, own.observer)
     book.onReload((result) => this.#reloaded(result))
     this.#stopWatchingResets = this.#resets?.watch(() => this.#replaceSnapshot(this.#book.current))
     const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
@@ -118,13 +134,13 @@ export class Gate implements FluxGate {
   }
 
   check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
-    if (this.#closed || this.#listeners.hearDecisions) return this.#checkAloud(context, options)
-    return this.#handler.check(context, options)
+    if (this.#closed) return Promise.reject(closedError())
+    return this.#watched.isWatched ? this.#watched.check(context, options) : this.#handler.check(context, options)
   }
 
   checkNow(context: RequestContext, options?: CheckOptions): Decision | undefined {
-    if (this.#closed || this.#listeners.hearDecisions) return undefined
-    return this.#handler.checkNow(context, options)
+    if (this.#closed) return undefined
+    return this.#watched.isWatched ? this.#watched.checkNow(context, options) : this.#handler.checkNow(context, options)
   }
 
   async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
@@ -172,10 +188,16 @@ export class Gate implements FluxGate {
 
   async health(): Promise<GateHealth> {
     const { failure, ...rules } = this.#book.status()
-    const { down, sinceAt, error } = this.#storeState
+    const { isDown, sinceAt, error } = this.#storeState
     return {
-      status: down || failure !== null ? 'DEGRADED' : 'UP',
-      store: { status: down ? 'DOWN' : 'UP', sinceAt, error: error === null ? null : messageOf(error) },
+      status: isDown || failure !== null ? 'DEGRADED' : 'UP',
+      store: {
+        status: isDown ? 'DOWN' : 'UP',
+        sinceAt,
+        error: error === null ? null : messageOf(error),
+        breaker: this.#state.breaker ?? 'CLOSED',
+        heldPermits: this.#state.heldPermits ?? 0,
+      },
       rules: {
         ...rules,
         status: failure === null ? 'UP' : 'STALE',
@@ -203,14 +225,6 @@ export class Gate implements FluxGate {
     if (chosen.length > 0) return chosen
     const which = ruleId === undefined ? 'rule' : `rule "${ruleId}"`
     throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `There is no ${which} in rule set "${ruleSetId}".`)
-  }
-
-  async #checkAloud(context: RequestContext, options?: CheckOptions): Promise<Decision> {
-    this.#assertOpen()
-    const startedAt = performance.now()
-    const decision = await this.#handler.check(context, options)
-    this.#listeners.emit('decision', { decision, context, durationMs: performance.now() - startedAt })
-    return decision
   }
 
   #createHandler(): StandaloneHandler {
@@ -268,28 +282,21 @@ export class Gate implements FluxGate {
   #storeFailed(error: unknown): void {
     // What fails because it was closed is no news.
     if (this.#closed) return
-    const { down, sinceAt } = this.#storeState
-    // That it was not asked says less than what went wrong when it was.
-    if (down && error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_OPEN') return
-    const failedAt = this.#clock.now()
-    this.#storeState = { down: true, sinceAt: down ? sinceAt : failedAt, failedAt, error }
-    if (!down) this.#listeners.emit('degraded', { error })
+    this.#observer?.storeFailed(error)
+    if (this.#storeState.failed(error)) this.#listeners.emit('degraded', { error })
   }
 
   #storeAnswered(): void {
-    const { down, failedAt } = this.#storeState
-    if (!down) return
-    const now = this.#clock.now()
-    // Some calls may succeed while others go on failing: on a cluster, or where Redis can be read and not written.
-    if (now - failedAt < calmMs) return
-    this.#storeState = { down: false, sinceAt: now, failedAt, error: null }
-    this.#listeners.emit('recovered', {})
+    if (this.#storeState.answered()) this.#listeners.emit('recovered', {})
   }
 
   #assertOpen(): void {
-    if (this.#closed) throw new FluxGateError('FLUXGATE_CLOSED', 'This gate was closed. Create another one.')
+    if (this.#closed) throw closedError()
   }
 }
+
+const closedError = (): FluxGateError =>
+  new FluxGateError('FLUXGATE_CLOSED', 'This gate was closed. Create another one.')
 
 const asReloadError = (error: unknown): FluxGateError =>
   error instanceof FluxGateError

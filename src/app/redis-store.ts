@@ -69,6 +69,9 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     get heldPermits() {
       return store.heldPermits
     },
+    get breaker() {
+      return bounded.breaker ?? 'CLOSED'
+    },
     isBounded: true,
   }
 }

@@ -157,6 +157,10 @@ export interface BucketStore {
   readonly failsInParts?: boolean
   /** Answers or fails within a deadline of its own, so that nobody needs to set one. */
   readonly isBounded?: boolean
+  /** Of the circuit breaker before it, if there is one. */
+  readonly breaker?: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
+  /** Permits paid for in advance that this process may still spend, where the store leases. */
+  readonly heldPermits?: number
   /**
    * Resolves once the store can be asked, and after `withinMs` all the same; rejects if that is known to be impossible
    * without a change of configuration.

@@ -102,6 +102,9 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
     reset: (group, key) => guarded('reset a bucket', () => store.reset(group, key)),
     retire: (group) => store.retire?.(group),
     close: () => store.close(),
+    get breaker() {
+      return breaker.state
+    },
   }
   if (!('lease' in store)) return bounded
 
@@ -118,6 +121,9 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
         (result) => giveLeaseBack(request, result),
       ),
     settle: (settlements) => guarded('settle leases', () => store.settle(settlements)),
+    get breaker() {
+      return breaker.state
+    },
   }
   return leasing
 }

@@ -1,0 +1,32 @@
+/** Upper bounds in seconds: from a decision in memory to one that waited for its deadline. */
+export const durationBounds = [
+  0.000_001, 0.000_002_5, 0.000_005, 0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005,
+  0.01, 0.025, 0.05, 0.1, 0.25, 1,
+] as const
+
+const boundsMs = durationBounds.map((seconds) => seconds * 1_000)
+
+/** How many took how long. */
+export class DurationHistogram {
+  /** One more than there are bounds: what took longer than all of them. */
+  readonly #counts: number[] = new Array(boundsMs.length + 1).fill(0)
+  #sumMs = 0
+
+  /** `weight` decisions that are taken to have lasted as long as this one. */
+  observe(durationMs: number, weight: number): void {
+    let place = 0
+    while (place < boundsMs.length && durationMs > (boundsMs[place] as number)) place++
+    ;(this.#counts[place] as number) += weight
+    this.#sumMs += durationMs * weight
+  }
+
+  /** As Prometheus has it: each bucket includes those below it, and the last holds all. */
+  read(): { readonly cumulative: readonly number[]; readonly count: number; readonly sumSeconds: number } {
+    let count = 0
+    const cumulative = this.#counts.map((own) => {
+      count += own
+      return count
+    })
+    return { cumulative, count, sumSeconds: this.#sumMs / 1_000 }
+  }
+}

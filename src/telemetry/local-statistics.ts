@@ -1,0 +1,105 @@
+import type { Clock } from '../core/clock.js'
+import type { DecisionRecorder } from './decision-recorder.js'
+import { FrequentKeys, type SeenKey } from './frequent-keys.js'
+import type { ShowKey } from './key-digest.js'
+import type { DecisionSample, KeyCount, RecentDecision, Statistics } from './statistics.js'
+
+export interface LocalStatisticsOptions {
+  readonly recorder: DecisionRecorder
+  readonly clock: Clock
+  readonly showKey: ShowKey
+}
+
+const keptDecisions = 500
+/** Of those who ask most; and of those who are refused most, whom many others must not hide. */
+const keptKeys = 10_000
+const keptOffenders = 1_000
+const mostPath = 256
+/** A rule set that does not exist may be asked for by any name. */
+const mostId = 128
+
+/** Statistics of this process alone. */
+export class LocalStatistics implements Statistics {
+  readonly #options: LocalStatisticsOptions
+  readonly #seen = new FrequentKeys(keptKeys)
+  readonly #refused = new FrequentKeys(keptOffenders)
+  /** A ring; keys as they are. */
+  readonly #recent: RecentDecision[] = []
+  #next = 0
+
+  constructor(options: LocalStatisticsOptions) {
+    this.#options = options
+    options.recorder.onSample((sample) => this.#record(sample))
+  }
+
+  async summary() {
+    return this.#options.recorder.summary()
+  }
+
+  async top({ by, limit }: Parameters<Statistics['top']>[0]): Promise<readonly KeyCount[]> {
+    const keys = by === 'denied' ? this.#refused : this.#seen
+    return keys.read(this.#now()).slice(0, limit).map(this.#shown)
+  }
+
+  async keys({ prefix, limit }: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
+    const { showKey } = this.#options
+    const isDigest = prefix.startsWith('sha256:')
+    const isWanted = ({ key }: SeenKey): boolean =>
+      key.startsWith(prefix) || (isDigest && showKey(key).startsWith(prefix))
+    return this.#seen.read(this.#now(), isWanted).slice(0, limit).map(this.#shown)
+  }
+
+  async recent({ limit }: Parameters<Statistics['recent']>[0]): Promise<readonly RecentDecision[]> {
+    const newestFirst = [...this.#recent.slice(this.#next), ...this.#recent.slice(0, this.#next)].reverse()
+    const { showKey } = this.#options
+    return newestFirst.slice(0, limit).map((decision) => ({
+      ...decision,
+      key: decision.key === null ? null : showKey(decision.key),
+    }))
+  }
+
+  #record(sample: DecisionSample): void {
+    const { decision, at, weight } = sample
+    this.#recent[this.#next] = recentDecision(sample, (key) => key)
+    this.#next = (this.#next + 1) % keptDecisions
+    const { ruleSetId, ruleId, key, allowed } = decision
+    if (key === null) return
+    const seen = { ruleSetId, ruleId, key }
+    this.#seen.add(seen, !allowed, weight, at)
+    if (!allowed) this.#refused.add(seen, true, weight, at)
+  }
+
+  #now = (): number => Math.round(this.#options.clock.now())
+
+  #shown = ({ ruleSetId, ruleId, key, requests, denied, lastAt }: SeenKey): KeyCount => ({
+    ruleSetId,
+    ruleId,
+    key: this.#options.showKey(key),
+    requests: Math.round(requests),
+    denied: Math.round(denied),
+    lastAt,
+  })
+}
+
+/** What is shown of a decision; of what the client sent, a bounded part. */
+export function recentDecision({ decision, context, at, weight }: DecisionSample, showKey: ShowKey): RecentDecision {
+  const { allowed, delayMs, reason, ruleSetId, ruleId, band, key, limit, remaining, retryAfterMs, degraded } = decision
+  const { method, path } = context
+  return {
+    at,
+    allowed,
+    delayMs,
+    reason,
+    ruleSetId: ruleSetId?.slice(0, mostId) ?? null,
+    ruleId,
+    band,
+    key: key === null ? null : showKey(key),
+    limit,
+    remaining,
+    retryAfterMs,
+    degraded,
+    method: method?.slice(0, 32) ?? null,
+    path: path?.slice(0, mostPath) ?? null,
+    weight,
+  }
+}
