@@ -4,16 +4,14 @@ import { FluxGateError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { isMisconfigured, wrapRedisError } from '../redis/connection-errors.js'
-import { connectionOf } from '../redis/connection-of.js'
-import { isObject } from '../rules/fields.js'
 import { acrossSlots } from '../stores/across-slots.js'
 import { KnownRefusals, withKnownRefusals } from '../stores/known-refusals.js'
 import { leased } from '../stores/leased.js'
 import { RedisBuckets } from '../stores/redis.js'
 import { RedisResets } from '../stores/redis-resets.js'
 import { type ResilientOptions, resilient } from '../stores/resilient.js'
-import { checkAddressNames, checkStoreOptions } from './check-redis-store.js'
-import { openRedis } from './open-redis.js'
+import { checkStoreOptions } from './check-redis-store.js'
+import { connectRedis } from './connect-redis.js'
 import type { RedisOptions } from './open-redis-target.js'
 
 export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onStateChange'> {
@@ -41,7 +39,7 @@ export interface RedisStore extends BucketStore {
 export function redisStore(where: string | RedisOptions | object, options: RedisStoreOptions = {}): RedisStore {
   checkStoreOptions(options)
   const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare, ...resilience } = options
-  const connection = connect(where, resilience.timeoutMs)
+  const connection = connectRedis(where, resilience.timeoutMs)
   const known = new KnownRefusals({ clock })
   const buckets = new RedisBuckets(connection, {
     prefix,
@@ -75,16 +73,6 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     isBounded: true,
   }
 }
-
-function connect(where: string | RedisOptions | object, replyMs: number | undefined): RedisConnection {
-  if (typeof where === 'string') return openRedis({ uri: where }, { replyMs })
-  if (!isAddress(where)) return connectionOf(where)
-  checkAddressNames(where)
-  return openRedis(where, { replyMs })
-}
-
-const isAddress = (where: object): where is RedisOptions =>
-  isObject(where) && ['uri', 'clusterNodes', 'sentinels'].some((name) => Object.hasOwn(where, name))
 
 /** Learns early what only a change of configuration can mend; a server that is just not there may come back. */
 async function ready(

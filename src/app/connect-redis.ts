@@ -1,0 +1,20 @@
+import type { RedisConnection } from '../redis/connection.js'
+import { connectionOf } from '../redis/connection-of.js'
+import { isObject } from '../rules/fields.js'
+import { checkAddressNames } from './check-redis-store.js'
+import { openRedis } from './open-redis.js'
+import type { RedisOptions } from './open-redis-target.js'
+
+/**
+ * A connection of our own to an address, or one that is made of the caller's client. Those who call wait `replyMs` for a
+ * reply.
+ */
+export function connectRedis(where: string | RedisOptions | object, replyMs: number | undefined): RedisConnection {
+  if (typeof where === 'string') return openRedis({ uri: where }, { replyMs })
+  if (!isAddress(where)) return connectionOf(where)
+  checkAddressNames(where)
+  return openRedis(where, { replyMs })
+}
+
+const isAddress = (where: object): where is RedisOptions =>
+  isObject(where) && ['uri', 'clusterNodes', 'sentinels'].some((name) => Object.hasOwn(where, name))
