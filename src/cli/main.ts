@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { bulkCommand } from './bulk.js'
 import { checkCommand } from './check.js'
 import { gatewayCommand } from './gateway.js'
 import { rulesCommand } from './rules.js'
@@ -20,5 +21,6 @@ const program = new Command('fluxgate')
   .addCommand(checkCommand())
   .addCommand(rulesCommand())
   .addCommand(simulateCommand())
+  .addCommand(bulkCommand())
 
 await run(program, process.argv)

@@ -19,6 +19,8 @@ export const errorCodes = {
   FLUXGATE_STORE_OPEN: 'The bucket store failed repeatedly and is left alone for a moment.',
   FLUXGATE_BUCKET_INVALID: 'What is kept under the name of one bucket is not a bucket; the store itself is fine.',
   FLUXGATE_BUCKET_MOVING: 'One bucket is just being moved to another node of a cluster; the store itself is fine.',
+  FLUXGATE_BULK_INPUT_INVALID: 'What is to be loaded cannot be read as what it is said to be.',
+  FLUXGATE_BULK_STOPPED: 'A load was stopped before its end, such as by a server that has gone.',
   FLUXGATE_CLOSED: 'The limiter or gate was used after close().',
 } as const
 

@@ -12,14 +12,14 @@ export const isSplit = (error: unknown): boolean =>
   error instanceof Error && /^TRYAGAIN\b|redirections\. Last error: \w+: (TRYAGAIN|MOVED|ASK)\b/.test(error.message)
 
 /** `what` completes "failed to …". What waiting cannot mend has a code of its own. */
-export function wrapRedisError(error: unknown, what: string): FluxGateError {
+export function wrapRedisError(error: unknown, what: string, who = 'The bucket store'): FluxGateError {
   if (error instanceof FluxGateError) return error
   if (isSplit(error))
-    return new FluxGateError('FLUXGATE_BUCKET_MOVING', `The bucket store could not ${what}: a slot is being moved.`, {
+    return new FluxGateError('FLUXGATE_BUCKET_MOVING', `${who} could not ${what}: a slot is being moved.`, {
       cause: withoutCommand(error),
     })
   const { reason, advice } = explain(error)
-  const message = `The bucket store failed to ${what}: ${reason}`
+  const message = `${who} failed to ${what}: ${reason}`
   return advice === undefined
     ? new FluxGateError('FLUXGATE_STORE_FAILED', message, { cause: withoutCommand(error) })
     : new FluxGateError('FLUXGATE_STORE_MISCONFIGURED', `${message}. ${advice}`, { cause: withoutCommand(error) })

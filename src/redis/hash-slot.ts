@@ -4,7 +4,14 @@ const slots = 16_384
 export function hashSlot(key: string): number {
   const open = key.indexOf('{')
   const close = open < 0 ? -1 : key.indexOf('}', open + 1)
-  return crc16(close > open + 1 ? key.slice(open + 1, close) : key) % slots
+  return crc16(Buffer.from(close > open + 1 ? key.slice(open + 1, close) : key)) % slots
+}
+
+/** The same of a key that need not be text. */
+export function hashSlotOfBytes(key: Buffer): number {
+  const open = key.indexOf('{')
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1)
+  return crc16(close > open + 1 ? key.subarray(open + 1, close) : key) % slots
 }
 
 /** The variant that Redis names in its specification: polynomial 0x1021, starting from 0. */
@@ -14,8 +21,8 @@ const table = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
-function crc16(text: string): number {
+function crc16(bytes: Buffer): number {
   let crc = 0
-  for (const byte of Buffer.from(text)) crc = ((crc << 8) ^ (table[(crc >> 8) ^ byte] as number)) & 0xffff
+  for (const byte of bytes) crc = ((crc << 8) ^ (table[(crc >> 8) ^ byte] as number)) & 0xffff
   return crc
 }

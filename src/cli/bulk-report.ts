@@ -1,0 +1,47 @@
+import type { BulkReport } from '../app/bulk.js'
+import { exitStatus } from './exit-status.js'
+import { formatDuration } from './format-duration.js'
+import { paintFor, print, printJson } from './output.js'
+
+interface ReportOptions {
+  readonly emit?: true
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+/** What became of the records; those that failed, each on a line of its own on standard error. */
+export function tellReport(report: BulkReport, { emit, dryRun, json }: ReportOptions): void {
+  const { failed, stoppedBy } = report
+  process.exitCode = failed === 0 && stoppedBy === undefined ? exitStatus.ok : exitStatus.no
+  if (json) printJson(asJson(report))
+  else tell(report, dryRun ? 'in order' : emit ? 'written' : 'loaded', emit)
+}
+
+/** `isTaken`: standard output holds what was asked for already. */
+function tell(report: BulkReport, what: string, isTaken = false): void {
+  for (const line of troubles(report)) process.stderr.write(`${line}\n`)
+  const summary = summaryOf(report, what)
+  if (isTaken) process.stderr.write(`${summary}\n`)
+  else print(summary)
+}
+
+function summaryOf({ records, done, failed, elapsedMs }: BulkReport, what: string): string {
+  const count = (value: number): string => value.toLocaleString('en')
+  const rate = Math.round((done * 1_000) / Math.max(1, elapsedMs))
+  const failures = failed === 0 ? '' : `, ${count(failed)} failed`
+  const took = `in ${formatDuration(Math.max(1, Math.round(elapsedMs)))}, ${count(rate)}/s`
+  return `${count(done)} of ${count(records)} records ${what}${failures}, ${took}`
+}
+
+function* troubles({ failures, failed, stoppedBy, resumeFromLine }: BulkReport): Generator<string> {
+  const paint = paintFor(process.stderr)
+  for (const { line, message } of failures) yield `${paint('red', '✗')} line ${line}: ${message}`
+  if (failed > failures.length) yield `  … and ${(failed - failures.length).toLocaleString('en')} more`
+  if (stoppedBy !== undefined)
+    yield `${paint('red', 'error:')} ${stoppedBy.message} Go on with --from-line ${resumeFromLine}: all records before it have been answered, and of those behind it some may have been carried out.`
+}
+
+function asJson({ stoppedBy, elapsedMs, ...report }: BulkReport): object {
+  const stop = stoppedBy && { stoppedBy: { code: stoppedBy.code, message: stoppedBy.message } }
+  return { ...report, elapsedMs: Math.round(elapsedMs), ...stop }
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { CommandWriter, encodeCommand } from './command-writer.js'
+
+const textOf = (command: readonly (string | Uint8Array)[]): string => encodeCommand(command).toString('utf8')
+
+describe('a command as Redis reads it', () => {
+  it('has the number of its arguments and the length of each, in bytes', () => {
+    expect(textOf(['SET', 'key', 'value'])).toBe('*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nvalue\r\n')
+    expect(textOf(['SET', 'city', '서울'])).toBe('*3\r\n$3\r\nSET\r\n$4\r\ncity\r\n$6\r\n서울\r\n')
+    expect(textOf(['SET', 'face', '🙂'])).toBe('*3\r\n$3\r\nSET\r\n$4\r\nface\r\n$4\r\n🙂\r\n')
+  })
+
+  it('may hold empty arguments, line ends and any bytes', () => {
+    expect(textOf(['SET', '', 'a\r\n$3\r\nb'])).toBe('*3\r\n$3\r\nSET\r\n$0\r\n\r\n$8\r\na\r\n$3\r\nb\r\n')
+    const bytes = Buffer.from([0, 255, 13, 10, 128])
+    expect(encodeCommand(['SET', 'k', bytes])).toEqual(
+      Buffer.concat([Buffer.from('*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\n'), bytes, Buffer.from('\r\n')]),
+    )
+  })
+
+  it.each([9, 10, 99, 100, 65_535, 65_536, 1_000_000])('may have an argument of %i bytes', (size) => {
+    expect(textOf(['ECHO', 'x'.repeat(size)])).toBe(`*2\r\n$4\r\nECHO\r\n$${size}\r\n${'x'.repeat(size)}\r\n`)
+  })
+
+  it('may have a thousand arguments', () => {
+    const command = ['MGET', ...Array.from({ length: 999 }, (_, i) => `k${i}`)]
+    expect(textOf(command)).toBe(`*1000\r\n${command.map((part) => `$${part.length}\r\n${part}\r\n`).join('')}`)
+  })
+})
+
+describe('CommandWriter', () => {
+  it('takes the last command out again, and knows where its arguments are', () => {
+    const writer = new CommandWriter()
+    writer.addCommand(['SET', 'a', '1'])
+    writer.addCommand(['SET', 'b', '2'])
+    expect(writer.argument(1)?.toString()).toBe('b')
+    expect(writer.argument(3)).toBeUndefined()
+    writer.drop()
+    expect(writer.take()).toEqual(encodeCommand(['SET', 'a', '1']))
+    expect(writer.take()).toHaveLength(0)
+  })
+
+  it('does not touch what was taken until it is given back', () => {
+    const writer = new CommandWriter()
+    writer.addCommand(['SET', 'a', '1'])
+    const taken = writer.take()
+    writer.addCommand(['DEL', 'zzzzzzzz'])
+    expect(taken).toEqual(encodeCommand(['SET', 'a', '1']))
+  })
+})
