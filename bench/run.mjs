@@ -9,6 +9,8 @@ import { Broken } from './measure.mjs'
 import { sectionText, verdicts, verdictText } from './report.mjs'
 import { writeResults } from './results-file.mjs'
 import { allAlgorithms } from './sections/algorithms.mjs'
+import { overFrameworks } from './sections/frameworks.mjs'
+import { overGateways } from './sections/gateway.mjs'
 import { matching } from './sections/matching.mjs'
 import { memory } from './sections/memory.mjs'
 import { overRedis } from './sections/redis.mjs'
@@ -23,6 +25,8 @@ const sections = {
   memory,
   algorithms: allAlgorithms,
   redis: overRedis,
+  frameworks: overFrameworks,
+  gateway: overGateways,
 }
 
 const usage = `Usage: npm run bench -- [--quick] [<section> ...]
@@ -38,6 +42,7 @@ const full = {
   rounds: 15,
   memoryKeys: 1_000_000,
   redis: { keys: 10_000, seconds: 0.5, warmUps: 2, rounds: 11, watchSeconds: 4, memoryKeys: 100_000 },
+  http: { seconds: 1, warmUps: 2, rounds: 9 },
 }
 /** @type {typeof full} */
 const quick = {
@@ -47,6 +52,7 @@ const quick = {
   rounds: 3,
   memoryKeys: 20_000,
   redis: { keys: 500, seconds: 0.05, warmUps: 0, rounds: 2, watchSeconds: 0.2, memoryKeys: 2_000 },
+  http: { seconds: 0.05, warmUps: 0, rounds: 2 },
 }
 
 const options = readOptions()

@@ -31,9 +31,19 @@ describe('npm run bench', () => {
     const { status, stdout, stderr } = await run(['--expose-gc', 'bench/run.mjs', '--quick'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     const titles = [...stdout.matchAll(/^## (.+)$/gm)].map((match) => match[1])
-    expect(titles).toEqual(['Single band', 'Rules', 'Matching', 'Memory', 'Algorithms', 'Redis', 'Demands'])
+    expect(titles).toEqual([
+      'Single band',
+      'Rules',
+      'Matching',
+      'Memory',
+      'Algorithms',
+      'Redis',
+      'Frameworks',
+      'Gateway',
+      'Demands',
+    ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(17)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(23)
     expect(readResults()).toBe(before)
   }, 180_000)
 
@@ -59,6 +69,6 @@ describe('npm run bench', () => {
   it('refuses a section that does not exist and names those that do', async () => {
     const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'nothing'])
     expect(status).toBe(2)
-    expect(stderr).toContain('single-band, rules, matching, memory, algorithms, redis')
+    expect(stderr).toContain('single-band, rules, matching, memory, algorithms, redis, frameworks, gateway')
   })
 })

@@ -13,9 +13,10 @@
  * @property {number} scriptUs time that the server spent in scripts, per decision
  * @property {number} serverUs CPU time of the server per decision, with what is not in scripts
  *
- * @typedef {{ name: string, turns: readonly Turn[] }} Row
+ * @typedef {import('../turns.mjs').Row<Turn>} Row
  */
-import { Broken, collectGarbage, median, quantile } from '../measure.mjs'
+import { Broken, collectGarbage, quantile } from '../measure.mjs'
+import { timesAs, typical } from '../turns.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { workOf } from './server.mjs'
 
@@ -67,23 +68,6 @@ async function takeTurn(server, asker, keys, concurrency, seconds) {
     scriptUs: (after.scriptUs - before.scriptUs) / decisions,
     serverUs: (after.serverUs - before.serverUs) / decisions,
   }
-}
-
-/** @type {(row: Row | undefined, figure: keyof Turn) => number} */
-export const typical = (row, figure) => median((row?.turns ?? []).map((turn) => turn[figure]))
-
-/**
- * How many times as much of a figure `name` has as `than`: the median of what each round says.
- *
- * @param {readonly Row[]} rows
- * @param {keyof Turn} figure
- * @param {string} name
- * @param {string} than
- */
-export function timesAs(rows, figure, name, than) {
-  const turnsOf = (/** @type {string} */ wanted) => rows.find((row) => row.name === wanted)?.turns ?? []
-  const others = turnsOf(than)
-  return median(turnsOf(name).map((turn, round) => turn[figure] / (others[round]?.[figure] ?? Number.NaN)))
 }
 
 /**

@@ -12,8 +12,9 @@ import {
 } from '../redis/contenders.mjs'
 import { knownRefusals } from '../redis/known-refusals.mjs'
 import { redisGone } from '../redis/redis-gone.mjs'
-import { inRounds, speedFigures, timesAs } from '../redis/rounds.mjs'
+import { inRounds, speedFigures } from '../redis/rounds.mjs'
 import { startServer } from '../redis/server.mjs'
+import { timesAs } from '../turns.mjs'
 
 export const title = 'Redis'
 

@@ -15,6 +15,9 @@ describe('normalisePath', () => {
     ['/api/users?page=2', '/api/users'],
     ['/api/users/?page=/../x', '/api/users'],
     ['/api/users#top', '/api/users'],
+    ['/api/users#top?page=2', '/api/users'],
+    ['/api/users/..?page=2', '/api'],
+    ['/api/.#top', '/api'],
     ['///api///users///', '/api/users'],
   ])('takes %s for %s', (spelling, path) => expect(normalisePath(spelling)).toBe(path))
 
@@ -27,6 +30,10 @@ describe('normalisePath', () => {
     ['/..', '/'],
     ['/../../..', '/'],
     ['?a=/b', '/'],
+    ['/?a=/b', '/'],
+    ['/#a', '/'],
+    ['/.?a', '/'],
+    ['//?a', '/'],
     ['/../a', '/a'],
     ['/a/..', '/'],
     ['/a/.', '/a'],

@@ -8,7 +8,9 @@
 export function normalisePath(path: string | null | undefined): string {
   if (path === undefined || path === null) return '/'
   // Most requests are spelt normally: they pay for one scan and no copy.
-  return isNormal(path) ? path : normaliseSegments(path.slice(0, pathEnd(path)))
+  const end = normalLength(path)
+  if (end === path.length) return path
+  return end === -1 ? normaliseSegments(path.slice(0, pathEnd(path))) : path.slice(0, end)
 }
 
 /** The same for text in which `?` and `#` have no special meaning, such as a pattern. */
@@ -27,26 +29,30 @@ const percent = 0x25
 const question = 0x3f
 const hash = 0x23
 
-function isNormal(path: string): boolean {
-  if (path.charCodeAt(0) !== slash) return false
+/** Where query or fragment begin, or the text ends, if all before is spelt normally; else -1. */
+function normalLength(path: string): number {
+  if (path.charCodeAt(0) !== slash) return -1
   for (let i = 0; i < path.length; i++) {
     const code = path.charCodeAt(i)
     if (code > question && code <= 0x7f) continue
     if (code === slash) {
-      if (!isSegmentAt(path, i + 1)) return false
+      if (!isSegmentAt(path, i + 1)) return -1
     } else if (code === percent) {
-      if (!isEscapeAt(path, i) || unreserved.has(hexAt(path, i + 1) * 16 + hexAt(path, i + 2))) return false
-    } else if (code === question || code === hash || code > 0x7f) return false
+      if (!isEscapeAt(path, i) || unreserved.has(hexAt(path, i + 1) * 16 + hexAt(path, i + 2))) return -1
+    } else if (code === question || code === hash) return i
+    else if (code > 0x7f) return -1
   }
-  return true
+  return path.length
 }
 
 /** Whether something other than an empty or a dot segment starts here; the root has no segment at all. */
 function isSegmentAt(path: string, start: number): boolean {
   let i = start
   while (i < start + 2 && path.charCodeAt(i) === dot) i++
-  const ends = i === path.length || path.charCodeAt(i) === slash
-  return !ends || path.length === 1
+  if (i === path.length) return i === 1
+  const code = path.charCodeAt(i)
+  if (code === question || code === hash) return i === 1
+  return code !== slash
 }
 
 /** Whether an escape starts here, in capitals as normalised paths spell them. */

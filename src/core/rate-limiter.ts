@@ -73,9 +73,13 @@ export class RateLimiter {
 
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
     const first = demands[0] as Demand
-    return demands.length === 1 && first.patience === 0 && isPlain(options)
-      ? this.decideOne(ruleSetId, first, first.key, first.permits)
-      : this.#decideAll(ruleSetId, demands, options)
+    const store = this.#store
+    if (demands.length > 1 || first.patience > 0 || options.peek || store.chargeOne === undefined || this.#room.isFull)
+      return this.#decideAll(ruleSetId, demands, options)
+    throwIfAborted(options)
+    const result = store.chargeOne(first, first.key, first.permits)
+    const decision = composeOne(ruleSetId, first, first.key, result, this.#degraded)
+    return this.#seated(decision, demands, result, options)
   }
 
   /** The most frequent decision: one rule, and nobody to be held. Makes nothing but the Decision. */
@@ -118,7 +122,11 @@ export class RateLimiter {
     result: ChargeResult,
     options: DecideOptions,
   ): Decision {
-    const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
+    return this.#seated(composeDecision(ruleSetId, demands, result, this.#degraded), demands, result, options)
+  }
+
+  /** The decision, once its request has a place in the waiting room if it needs one. */
+  #seated(decision: Decision, demands: readonly Demand[], result: ChargeResult, options: DecideOptions): Decision {
     const { peek, signal, onLeave } = options
     if (decision.delayMs === 0 && (onLeave === undefined || this.#room.size === 0)) return decision
     if (peek || !decision.allowed || !isHeld(demands, options)) return decision
@@ -178,10 +186,6 @@ export const isAborted = ({ signal }: Pick<DecideOptions, 'signal'>): boolean =>
 export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void {
   if (typeof signal === 'object') signal.throwIfAborted()
 }
-
-/** Whether permits are asked for, and nothing else. */
-const isPlain = ({ peek, signal, onLeave }: DecideOptions): boolean =>
-  peek !== true && signal === undefined && onLeave === undefined
 
 /**
  * Whether a delay is waited for here: by a caller that asked to wait, or one that may still leave. A delay that a leaky

@@ -20,10 +20,12 @@ export interface RuleMatcher {
 
 /** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
 export function compileRules(ruleSet: RuleSet): RuleMatcher {
-  const tree = compilePathTree(compileLeaves(rankedRules(ruleSet)))
+  const rules = rankedRules(ruleSet)
+  const tree = compilePathTree(compileLeaves(rules))
+  const areForEveryPath = rules.every(({ path }) => path === '/**')
   return {
     match(context) {
-      const path = normalisePath(context.path)
+      const path = areForEveryPath ? '/' : normalisePath(context.path)
       const method = upperCase(context.method)
       const count = tree.find(path)
       const only = count === 1 ? readyAnswer(tree.found[0] as Leaf, method) : undefined

@@ -1,6 +1,5 @@
 import type { Guard } from '../http/guard.js'
-import { stackedHeaders } from '../http/stacked-headers.js'
-import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
+import { edgeOf, isUnread, type NodeRequest, type NodeResponse, setHeaders } from './node-edge.js'
 
 export interface KoaContext {
   readonly req: NodeRequest
@@ -20,12 +19,13 @@ export type KoaMiddleware<Context extends KoaContext> = (
 export function koaMiddleware<Context extends KoaContext>(guard: Guard<Context>): KoaMiddleware<Context> {
   return async (context, next) => {
     const { req, res, originalUrl } = context
-    const outcome = await guard.admit(edgeOf(req, res, originalUrl), context)
+    const admitted = guard.admitNow(edgeOf(req, res, originalUrl), context)
+    const outcome = admitted instanceof Promise ? await admitted : admitted
     if (outcome.kind === 'GONE') {
       context.respond = false
       return
     }
-    context.set(stackedHeaders(outcome.headers, res, outcome.kind === 'REFUSE'))
+    setHeaders(res, outcome.headers, outcome.kind === 'REFUSE')
     if (outcome.kind === 'PASS') return next()
     if (isUnread(req)) context.set({ Connection: 'close' })
     context.status = outcome.status

@@ -66,14 +66,18 @@ function signal(this: NodeEdge): AbortSignal {
 export function mayPass(outcome: Outcome, request: NodeRequest, response: NodeResponse): boolean {
   if (outcome.kind === 'GONE') return false
   const isRefusal = outcome.kind === 'REFUSE'
-  const headers = stackedHeaders(outcome.headers, response, isRefusal)
-  for (const name in headers) response.setHeader(name, headers[name] as string)
+  setHeaders(response, outcome.headers, isRefusal)
   if (!isRefusal) return true
   if (isUnread(request)) response.setHeader('Connection', 'close')
   response.statusCode = outcome.status
   response.setHeader('Content-Length', Buffer.byteLength(outcome.body))
   response.end(outcome.body)
   return false
+}
+
+export function setHeaders(response: NodeResponse, told: Readonly<Record<string, string>>, isRefusal: boolean): void {
+  const headers = stackedHeaders(told, response, isRefusal)
+  for (const name in headers) response.setHeader(name, headers[name] as string)
 }
 
 /** Whether a body is still to come that nobody will read; HTTP/2 has streams to end instead of connections. */

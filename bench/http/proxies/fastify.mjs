@@ -3,15 +3,15 @@
 import proxy from '@fastify/http-proxy'
 import rateLimit from '@fastify/rate-limit'
 import Fastify from 'fastify'
+import { most } from '../answer.mjs'
+import { tellPort } from '../listen.mjs'
 
 const app = Fastify()
-await app.register(rateLimit, { max: 1_000_000_000, timeWindow: '1 minute' })
+await app.register(rateLimit, { max: most, timeWindow: '1 minute' })
 await app.register(proxy, {
-  upstream: `http://127.0.0.1:${process.env.UPSTREAM_PORT}`,
+  upstream: `http://127.0.0.1:${process.argv[2]}`,
   prefix: '/api',
   rewritePrefix: '/api',
 })
 await app.listen({ port: 0, host: '127.0.0.1' })
-const address = app.server.address()
-process.send?.({ port: typeof address === 'object' ? address?.port : 0 })
-process.on('message', () => process.send?.({ cpu: process.cpuUsage() }))
+tellPort(app.server)

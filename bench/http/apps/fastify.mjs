@@ -1,0 +1,13 @@
+// @ts-check
+import peer from '@fastify/rate-limit'
+import Fastify from 'fastify'
+import { rateLimit } from '../../../dist/app/fastify.js'
+import { answer, most } from '../answer.mjs'
+import { tellPort } from '../listen.mjs'
+
+const app = Fastify()
+if (process.argv[2] === 'fluxgate') await app.register(rateLimit, { capacity: most, window: '1m' })
+if (process.argv[2] === 'peer') await app.register(peer, { max: most, timeWindow: '1 minute' })
+app.get('/api/items', async () => answer)
+await app.listen({ port: 0, host: '127.0.0.1' })
+tellPort(app.server)

@@ -1,0 +1,13 @@
+// @ts-check
+import { createServer } from 'node:http'
+import Koa from 'koa'
+import { rateLimit } from '../../../dist/app/koa.js'
+import { answer, most } from '../answer.mjs'
+import { listen } from '../listen.mjs'
+
+const app = new Koa()
+if (process.argv[2] === 'fluxgate') app.use(rateLimit({ capacity: most, window: '1m' }))
+app.use((context) => {
+  context.body = answer
+})
+listen(createServer(app.callback()))

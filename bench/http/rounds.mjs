@@ -1,0 +1,59 @@
+// @ts-check
+/** Servers take turns in rounds, asked by one process. What counts is the clock; CPU time is told beside it. */
+import { Broken } from '../measure.mjs'
+import { timesAs, typical } from '../turns.mjs'
+import { cpuTimeUs, startLoad } from './processes.mjs'
+
+/**
+ * @typedef {import('./load.mjs').Outcome & { serverUs: number }} Turn
+ * @typedef {import('../turns.mjs').Row<Turn>} Row
+ */
+
+export const connections = 64
+
+/**
+ * @param {string} title
+ * @param {readonly import('./processes.mjs').Listening[]} servers
+ * @param {import('../measure.mjs').Effort} effort
+ * @returns {Promise<Row[]>}
+ */
+export async function serversInRounds(title, servers, { http: { warmUps, rounds, seconds }, progress }) {
+  const load = await startLoad()
+  const rows = servers.map(({ name }) => ({ name, turns: /** @type {Turn[]} */ ([]) }))
+  try {
+    for (let round = -warmUps; round < rounds; round++) {
+      progress(`${title}: ${round < 0 ? 'warming up' : `round ${round + 1} of ${rounds}`}`)
+      for (let turn = 0; turn < servers.length; turn++) {
+        const index = (turn + round + warmUps) % servers.length
+        const { name, port, pid } = /** @type {import('./processes.mjs').Listening} */ (servers[index])
+        const usedBefore = cpuTimeUs(pid)
+        const outcome = await load.ask({ port, connections, seconds })
+        if (outcome.others > 0)
+          throw new Broken(`${name} answered ${outcome.others} requests with something else than 200.`)
+        const serverUs = (cpuTimeUs(pid) - usedBefore) / (outcome.perSecond * seconds)
+        if (round >= 0) rows[index]?.turns.push({ ...outcome, serverUs })
+      }
+    }
+  } finally {
+    load.stop()
+  }
+  return rows
+}
+
+/**
+ * @param {string} title
+ * @param {readonly Row[]} rows
+ * @param {string} baseline
+ * @returns {import('../report.mjs').FigureTable}
+ */
+export function requestFigures(title, rows, baseline) {
+  const lines = rows.map((row) => [
+    row.name,
+    Math.round(typical(row, 'perSecond')).toLocaleString('en'),
+    ...[typical(row, 'p50Ms'), typical(row, 'p99Ms')].map((ms) => ms.toFixed(2)),
+    Number.isNaN(typical(row, 'serverUs')) ? '–' : typical(row, 'serverUs').toFixed(1),
+    timesAs(rows, 'perSecond', row.name, baseline).toFixed(2),
+  ])
+  const head = ['contender', 'requests/s', 'p50 ms', 'p99 ms', 'server µs', `times as fast as ${baseline}`]
+  return { title, head, lines }
+}
