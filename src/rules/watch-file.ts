@@ -131,7 +131,7 @@ export function watchFile({ file, shown, digest, known, onChange, onError }: Wat
 }
 
 /** Changes with almost every change of the file, and costs no reading. */
-async function markOf(file: string): Promise<string | undefined> {
+export async function markOf(file: string): Promise<string | undefined> {
   return stat(file).then(
     ({ dev, ino, size, mtimeMs, ctimeMs }) => [dev, ino, size, mtimeMs, ctimeMs].join(),
     () => undefined,

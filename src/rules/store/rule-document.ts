@@ -57,9 +57,11 @@ export function compareDocuments(a: RuleDocument, b: RuleDocument): number {
   return priorityOf(b) - priorityOf(a) || (a.id < b.id ? -1 : Number(a.id > b.id))
 }
 
-/** Whether an owner would see no difference; the order of fields is one. */
-export const isSameRule = (a: RuleDocument, b: RuleDocument): boolean =>
-  JSON.stringify(withoutStoreFields(a)) === JSON.stringify(withoutStoreFields(b))
+/** Whether an owner would see no difference. The order of a rule's own fields is none; within them it may matter. */
+export const isSameRule = (a: RuleDocument, b: RuleDocument): boolean => ownText(a) === ownText(b)
+
+const ownText = (document: RuleDocument): string =>
+  JSON.stringify(Object.entries(withoutStoreFields(document)).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 export function matchesSearch(document: RuleDocument, { q, enabled, after }: Omit<RuleSearch, 'limit'>): boolean {
   if (enabled !== undefined && isEnabled(document) !== enabled) return false

@@ -10,6 +10,8 @@ export interface RuleStorage extends Pick<RuleSetProvider, 'source' | 'watch' | 
   read(ruleSetId: string): Promise<Kept>
   /** Every set that exists, each from one moment. */
   readAll(): Promise<readonly KeptRuleSet[]>
+  /** Present if what rules say can be had for less than with versions and times: a document with all of them. */
+  loadDocument?(): Promise<unknown>
   /**
    * Makes the whole change and keeps its entry, if the set still has the version `from`; else does nothing at all and
    * answers false. Rejects with a FluxGateError if it cannot be written.

@@ -71,11 +71,7 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     ...(canWatch !== undefined && { canWatch }),
     async load() {
       open()
-      const sets = await storage.readAll()
-      return parseRuleSets(
-        sets.map(({ head, rules }) => ({ ...head, rules })),
-        source,
-      )
+      return parseRuleSets(await (storage.loadDocument?.() ?? documentOf(storage)), source)
     },
     onEdit(listener) {
       listeners.add(listener)
@@ -144,6 +140,10 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     },
   }
 }
+
+/** All that rules say. */
+const documentOf = async (storage: RuleStorage): Promise<unknown> =>
+  (await storage.readAll()).map(({ head, rules }) => ({ ...head, rules }))
 
 type Planning = Parameters<typeof planPutRule>[0]
 

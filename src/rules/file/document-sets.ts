@@ -1,0 +1,61 @@
+/** The rule sets of a document, in whichever of its three forms: `{ ruleSets }`, a list, or one set alone. */
+import type { RuleDocument } from '../../core/rule-store.js'
+import { isObject } from '../fields.js'
+import { storeFields } from '../store/rule-document.js'
+import type { Kept, RuleSetChange } from '../store/rule-storage.js'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A document that was checked before. */
+export function setsOf(document: unknown): readonly Fields[] {
+  if (Array.isArray(document)) return document
+  const { ruleSets } = document as Fields
+  return Array.isArray(ruleSets) ? ruleSets : [document as Fields]
+}
+
+/** Whether a set stands alone, so that there is no place for another one. */
+export const isLoneSet = (document: unknown): boolean => isObject(document) && !Object.hasOwn(document, 'ruleSets')
+
+/** The same document after a change, with everything that stays where it was. Of a lone set, `{ ruleSets }` is made. */
+export function changedDocument(document: unknown, change: RuleSetChange): unknown {
+  const { ruleSetId, after } = change
+  const sets = setsOf(document)
+  const index = sets.findIndex(({ id }) => id === ruleSetId)
+  if (isLoneSet(document) && index === 0 && after.head !== undefined)
+    return changedSet(sets[0] as Fields, after, change)
+  const next =
+    after.head === undefined
+      ? sets.filter((_, place) => place !== index)
+      : index < 0
+        ? [...sets, changedSet({}, after, change)]
+        : sets.map((set, place) => (place === index ? changedSet(set, after, change) : set))
+  return Array.isArray(document) ? next : { ruleSets: next }
+}
+
+function changedSet(set: Fields, { head, version }: Kept, { put, remove }: RuleSetChange): Fields {
+  const present = (set.rules ?? []) as readonly RuleDocument[]
+  const byId = new Map(put.map((rule) => [rule.id, rule]))
+  const gone = new Set(remove)
+  const staying = present.filter(({ id }) => !gone.has(id))
+  const known = new Set(staying.map(({ id }) => id))
+  const rules = [
+    ...staying.map((rule) => merged(rule, byId.get(rule.id) ?? rule)),
+    ...put.filter(({ id }) => !known.has(id)).map((rule) => merged({}, rule)),
+  ]
+  return inOrderOf(set, { ...head, ...(Object.hasOwn(set, 'version') && { version }), rules })
+}
+
+/** What the store sets is kept elsewhere; where it is written all the same, it is kept up to date. */
+function merged(before: Fields, after: RuleDocument): Fields {
+  const entries = Object.entries(after).filter(
+    ([name]) => !storeFields.some((field) => field === name) || Object.hasOwn(before, name),
+  )
+  return inOrderOf(before, Object.fromEntries(entries))
+}
+
+/** Names that were there keep their order; new ones follow. */
+function inOrderOf(before: Fields, after: Fields): Fields {
+  const old = Object.keys(before).filter((name) => Object.hasOwn(after, name))
+  const names = new Set([...old, ...Object.keys(after)])
+  return Object.fromEntries([...names].map((name) => [name, after[name]]))
+}

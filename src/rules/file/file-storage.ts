@@ -1,0 +1,130 @@
+import { realpath, stat } from 'node:fs/promises'
+import { FluxGateError, messageOf } from '../../core/errors.js'
+import { formatOf, parseDocument } from '../document.js'
+import { readRulesFile, unreadable } from '../rules-file.js'
+import { parseRuleSets } from '../schema.js'
+import { checkedRuleSet } from '../store/rule-document.js'
+import type { KeptRuleSet, RuleStorage } from '../store/rule-storage.js'
+import { markOf, watchFile } from '../watch-file.js'
+import { changedDocument, setsOf } from './document-sets.js'
+import { appendHistory, readHistory } from './file-history.js'
+import { codeOf, withFileLock } from './file-lock.js'
+import { nothing, type Records, readRecords, reconciled, recordsText } from './file-records.js'
+import { replaceFile } from './replace-file.js'
+import { rewriteDocument } from './rewrite-document.js'
+
+/** Rules in one file. `file` is its absolute path, `shown` how it appears in messages. */
+export function fileStorage(file: string, shown: string): RuleStorage {
+  const format = formatOf(file)
+  let loaded: string | undefined
+  let seen: { readonly mark: string; readonly records: Records } | undefined
+
+  async function readDocument() {
+    const { text, digest } = await readRulesFile(file, shown)
+    const document = parseDocument(text, format, shown)
+    parseRuleSets(document, shown)
+    return { text, digest, document }
+  }
+
+  /** The file, and the records as they have to be after what was edited by hand. */
+  async function readState() {
+    const { text, digest, document } = await readDocument()
+    const at = (await stat(file)).mtime.toISOString()
+    const records = await readRecords(`${file}.versions.json`)
+    return { text, digest, document, ...reconciled(records, setsOf(document).map(checkedRuleSet), at) }
+  }
+
+  const writeRecords = async (records: Records): Promise<void> => {
+    await replaceFile(`${file}.versions.json`, recordsText(records), async () => true)
+  }
+
+  /** What somebody has seen must not have the same version after the next edit by hand: so it is written down. */
+  async function readNoted(): Promise<Records> {
+    const { records, entries } = await readState()
+    if (entries.length === 0) return records
+    try {
+      return await writing(async () => {
+        const state = await readState()
+        await writeRecords(state.records)
+        await appendHistory(`${file}.history.jsonl`, state.entries)
+        return state.records
+      })
+    } catch (error) {
+      // Where nothing can be written, nothing can be edited by anybody who relies on versions.
+      if (error instanceof FluxGateError && error.code === 'FLUXGATE_RULES_READ_ONLY') return records
+      throw error
+    }
+  }
+
+  /** The records, read again only if one of the files was touched. */
+  async function currentRecords(): Promise<Records> {
+    const mark = await marks()
+    if (seen?.mark === mark) return seen.records
+    const records = await readNoted()
+    // Of files that were written in between, the next reader finds other marks.
+    seen = { mark: (await marks()) === mark ? mark : '', records }
+    return records
+  }
+  const marks = async (): Promise<string> => `${await markOf(file)} ${await markOf(`${file}.versions.json`)}`
+
+  /** One writer at a time; what the system objects to is said in words about the file. */
+  async function writing<T>(write: () => Promise<T>): Promise<T> {
+    try {
+      return await withFileLock(`${file}.lock`, write)
+    } catch (error) {
+      if (error instanceof FluxGateError) throw error
+      if (['EACCES', 'EPERM', 'EROFS'].includes(String(codeOf(error)))) throw readOnly(shown, error)
+      throw unreadable(`${shown} could not be written: ${messageOf(error)}.`, error)
+    }
+  }
+
+  return {
+    source: shown,
+    async loadDocument() {
+      const { document, digest } = await readDocument()
+      loaded = digest
+      return document
+    },
+    async read(ruleSetId) {
+      return (await currentRecords()).get(ruleSetId) ?? nothing
+    },
+    async readAll() {
+      return [...(await currentRecords()).values()].filter((kept): kept is KeptRuleSet => kept.head !== undefined)
+    },
+    async commit(change) {
+      await checkWritable(file, shown)
+      return writing(async () => {
+        const { text, digest, document, records, entries } = await readState()
+        if ((records.get(change.ruleSetId) ?? nothing).version !== change.from) return false
+        const next = rewriteDocument(text, format, changedDocument(document, change))
+        // A link stays one, and what it points to is replaced.
+        const target = await realpath(file)
+        const isUntouched = async () => (await readRulesFile(file, shown)).digest === digest
+        if (next !== text && !(await replaceFile(target, next, isUntouched))) return false
+        await writeRecords(new Map([...records, [change.ruleSetId, change.after]]))
+        const entry = { setVersion: change.after.version, entry: change.entry }
+        await appendHistory(`${file}.history.jsonl`, [...entries, entry])
+        return true
+      })
+    },
+    history: (ruleSetId, below, limit) => readHistory(`${file}.history.jsonl`, ruleSetId, below, limit),
+    watch(onChange, onError) {
+      const digest = async () => (await readRulesFile(file, shown)).digest
+      return watchFile({ file, shown, digest, known: loaded, onChange, onError })
+    },
+    async close() {},
+  }
+}
+
+/** Also for an administrator, whom the system would let write it. */
+async function checkWritable(file: string, shown: string): Promise<void> {
+  const info = await stat(file).catch(() => undefined)
+  if (info !== undefined && (info.mode & 0o222) === 0) throw readOnly(shown)
+}
+
+const readOnly = (shown: string, cause?: unknown): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_RULES_READ_ONLY',
+    `${shown} may not be written by this process: allow it to write the file and its directory, or edit the file by hand.`,
+    cause === undefined ? {} : { cause },
+  )

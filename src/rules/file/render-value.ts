@@ -1,0 +1,34 @@
+/** Values as text that is put into a document: YAML in lines or between brackets, or JSON. */
+import { Document, isCollection, isScalar, type ToStringOptions, visit } from 'yaml'
+import { isObject } from '../fields.js'
+
+const options: ToStringOptions = { indent: 2, lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER }
+
+/** Letters, marks and signs of any script; everything else is safer as an escape between quotes. */
+const plainText = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u
+
+/** YAML on one line, as it may also stand between brackets. */
+export const flowYaml = (value: unknown): string => yamlText(value, true)
+
+/** YAML in lines; those after the first begin with `indent`. */
+export const blockYaml = (value: unknown, indent: string): string =>
+  yamlText(value, !needsLines(value)).replaceAll('\n', `\n${indent}`)
+
+/** JSON in lines if `unit` says how deep each level is indented, else on one line. */
+export const jsonText = (value: unknown, indent: string, unit: string | undefined): string =>
+  JSON.stringify(value, null, unit).replaceAll('\n', `\n${indent}`)
+
+/** Whether YAML gives it lines of its own. */
+export function needsLines(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0
+  return isObject(value) && Object.keys(value).length > 0
+}
+
+function yamlText(value: unknown, isFlow: boolean): string {
+  const document = new Document(value, { schema: 'core', aliasDuplicateObjects: false })
+  visit(document, (_key, node) => {
+    if (isFlow && isCollection(node)) node.flow = true
+    if (isScalar(node) && typeof node.value === 'string' && !plainText.test(node.value)) node.type = 'QUOTE_DOUBLE'
+  })
+  return document.toString(options).trimEnd()
+}

@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, chown, open, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+/** Whoever reads the file sees the old content or the new one, whatever happens while it is written. */
+export async function replaceFile(file: string, text: string, isStillWanted: () => Promise<boolean>): Promise<boolean> {
+  const directory = dirname(file)
+  const temporary = join(directory, `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`)
+  const before = await stat(file).catch(() => undefined)
+  try {
+    const handle = await open(temporary, 'wx', 0o600)
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await chmod(temporary, before?.mode ?? 0o644)
+    // Only the administrator may give a file away; for everybody else it is theirs already, or stays so.
+    if (before !== undefined) await chown(temporary, before.uid, before.gid).catch(() => {})
+    if (!(await isStillWanted())) return false
+    await rename(temporary, file)
+    await syncDirectory(directory)
+    return true
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+/** The new name outlives a power failure too, on systems that can promise it. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r').catch(() => undefined)
+  await handle?.sync().catch(() => {})
+  await handle?.close()
+}

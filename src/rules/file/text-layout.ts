@@ -1,0 +1,97 @@
+/** Where things stand in the text of a YAML or JSON document, as far as an edit has to know. */
+import { isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap, type YAMLSeq } from 'yaml'
+
+export type AnyPair = Pair<Node, Node | null>
+export type AnyMap = YAMLMap<Node, Node | null>
+
+export const startOf = (node: Node): number => node.range?.[0] ?? 0
+
+/** Where the last character of a node ends: without the comments and line breaks that follow it. */
+export function contentEnd(node: Node, text: string): number {
+  if ((isMap(node) || isSeq(node)) && !node.flow) {
+    const last = node.items.at(-1)
+    if (last !== undefined) return isMap(node) ? pairEnd(last as AnyPair, text) : contentEnd(last as Node, text)
+  }
+  const [start = 0, end = 0] = node.range ?? []
+  if (!isScalar(node) || (node.type !== 'BLOCK_LITERAL' && node.type !== 'BLOCK_FOLDED')) return end
+  // The text of a block scalar includes the end of its last line.
+  return start + text.slice(start, end).trimEnd().length
+}
+
+export function pairEnd({ key, value }: AnyPair, text: string): number {
+  const colon = colonEnd(key, text)
+  return value === null ? colon : Math.max(colon, contentEnd(value, text))
+}
+
+/** Behind the colon that follows a name. */
+export function colonEnd(key: Node, text: string): number {
+  const end = key.range?.[1] ?? 0
+  return text.indexOf(':', end) < 0 ? end : text.indexOf(':', end) + 1
+}
+
+export const lineStart = (text: string, offset: number): number =>
+  offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1
+
+/** Where the line ends, before its line break. */
+export function lineEnd(text: string, offset: number): number {
+  const end = text.indexOf('\n', offset)
+  if (end < 0) return text.length
+  return end > offset && text[end - 1] === '\r' ? end - 1 : end
+}
+
+/** Where the next line begins, or the text ends. */
+export function nextLine(text: string, offset: number): number {
+  const end = text.indexOf('\n', offset)
+  return end < 0 ? text.length : end + 1
+}
+
+/** As many spaces as there are characters before it on its line. */
+export const columnIndent = (text: string, offset: number): string => ' '.repeat(offset - lineStart(text, offset))
+
+/** The white space that its line begins with. */
+export const lineIndent = (text: string, offset: number): string =>
+  /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? ''
+
+export const beginsLine = (text: string, offset: number): boolean =>
+  text.slice(lineStart(text, offset), offset).trim() === ''
+
+/** Where the comments begin that stand right above a line, just as deep: they are about what stands there. */
+export function commentsAbove(text: string, offset: number): number {
+  const indent = columnIndent(text, offset)
+  let start = lineStart(text, offset)
+  while (start > 0) {
+    const above = lineStart(text, start - 1)
+    if (!text.startsWith(`${indent}#`, above)) break
+    start = above
+  }
+  return start
+}
+
+/** The dash of an item of a block sequence. */
+export function dashOf(seq: YAMLSeq, index: number): number | undefined {
+  const token = seq.srcToken
+  if (token?.type !== 'block-seq') return undefined
+  return token.items[index]?.start.find(({ type }) => type === 'seq-item-ind')?.offset
+}
+
+/** How deep each level of a JSON text is indented; `undefined` if it stands on one line. */
+export const jsonUnit = (text: string): string | undefined => /\n([ \t]+)["[{]/.exec(text)?.[1]
+
+export interface Splice {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** The text with its splices made; `undefined` if two of them are about the same part of it. */
+export function spliced(text: string, splices: readonly Splice[]): string | undefined {
+  const lineBreak = text.includes('\r\n') ? '\r\n' : '\n'
+  let result = ''
+  let done = 0
+  for (const { start, end, text: inserted } of splices.toSorted((a, b) => a.start - b.start || a.end - b.end)) {
+    if (start < done) return undefined
+    result += text.slice(done, start) + inserted.replaceAll('\n', lineBreak)
+    done = end
+  }
+  return result + text.slice(done)
+}
