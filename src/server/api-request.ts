@@ -5,7 +5,7 @@ import { ApiProblem, problemOf } from './api-problem.js'
 import { parseBoundedJson } from './bounded-json.js'
 import { assertOwnHost, assertOwnOrigin } from './loopback.js'
 import { parseQuery } from './query.js'
-import { assertJson, endAfterBody, mayBeLong, readBody } from './read-body.js'
+import { assertReadable, endAfterBody, mayBeLong, readBody } from './read-body.js'
 import type { Call, Reply, Route } from './route.js'
 import type { Router } from './router.js'
 import type { ServerLog } from './server-log.js'
@@ -82,7 +82,7 @@ export class ApiRequest {
       this.#run(route, undefined)
       return
     }
-    assertJson(this.#request)
+    assertReadable(this.#request)
     if (this.#awaitsContinue) this.#response.writeContinue()
     readBody(this.#request, (error, bytes) => {
       try {

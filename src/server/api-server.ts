@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { FluxGateError } from '../core/errors.js'
 import { ApiRequest, maxHeaders, type RequestParts } from './api-request.js'
 import { isLoopback } from './loopback.js'
@@ -39,6 +39,8 @@ export class ApiServer {
   readonly #log: ServerLog
   readonly #isSecure: boolean
   readonly #onDrain: (() => void) | undefined
+  /** Connections on which nothing has been asked yet. */
+  readonly #unused = new Set<Socket>()
   #isDraining = false
 
   constructor({ routes, log = silentLog, tls, onDrain, ...tokens }: ApiServerOptions) {
@@ -52,7 +54,15 @@ export class ApiServer {
       log,
       isDraining: () => this.#isDraining,
     }
-    this.#server = openServer(parts, tls)
+    this.#server = openServer(tls)
+    const answer = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
+      this.#unused.delete(request.socket)
+      new ApiRequest(parts, request, response, awaitsContinue).start()
+    }
+    this.#server.on('request', answer(false)).on('checkContinue', answer(true)).on('clientError', answerParseError)
+    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+      this.#unused.add(socket.once('close', () => this.#unused.delete(socket)))
+    })
   }
 
   get isDraining(): boolean {
@@ -93,13 +103,15 @@ export class ApiServer {
     const closed = new Promise((resolve) => this.#server.close(resolve))
     const idle = setInterval(() => this.#server.closeIdleConnections(), 50)
     const impatience = setTimeout(() => this.#server.closeAllConnections(), graceMs)
+    // To node:http these are not idle, as their first request may be on its way.
+    for (const socket of this.#unused) socket.destroy()
     await closed
     clearInterval(idle)
     clearTimeout(impatience)
   }
 }
 
-function openServer(parts: RequestParts, tls: ApiServerOptions['tls']): Server {
+function openServer(tls: ApiServerOptions['tls']): Server {
   const options = {
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: headersTimeoutMs,
@@ -114,11 +126,6 @@ function openServer(parts: RequestParts, tls: ApiServerOptions['tls']): Server {
     tls === undefined ? createServer(options) : createTlsServer({ ...options, ...tls, minVersion: 'TLSv1.2' })
   // One more than are allowed are read, so that too many can be told from enough.
   server.maxHeadersCount = maxHeaders + 1
-  const answer = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) =>
-    new ApiRequest(parts, request, response, awaitsContinue).start()
-  server.on('request', answer(false))
-  server.on('checkContinue', answer(true))
-  server.on('clientError', answerParseError)
   return server
 }
 

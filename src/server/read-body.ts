@@ -23,8 +23,7 @@ export function readBody(request: IncomingMessage, done: (error: unknown, body: 
     else if (others === undefined) others = [first, chunk]
     else others.push(chunk)
   }
-  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) done(tooLarge(), nothing)
-  else request.on('data', onData).on('end', finish).on('error', finish)
+  request.on('data', onData).on('end', finish).on('error', finish)
 }
 
 const tooLarge = (): ApiProblem => new ApiProblem('FLUXGATE_BODY_TOO_LARGE', `A body may have ${maxBodyBytes} bytes.`)
@@ -51,8 +50,12 @@ export function endAfterBody(request: IncomingMessage, response: ServerResponse,
     .resume()
 }
 
-/** JSON, and nothing else, uncompressed: a form of another site can send everything that needs no such header. */
-export function assertJson({ headers }: IncomingMessage): void {
+/**
+ * What can be told of a body before it is read: that it is not too large, and JSON, uncompressed. Nothing else is taken,
+ * because a form of another site can send everything that needs no such header.
+ */
+export function assertReadable({ headers }: IncomingMessage): void {
+  if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge()
   const type = headers['content-type'] ?? ''
   const isJson = type === 'application/json' || jsonType.test(type)
   const coding = headers['content-encoding']
