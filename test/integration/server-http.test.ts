@@ -171,7 +171,7 @@ describe('health', () => {
     gate.health = async () => ({
       ...health,
       status: 'DEGRADED',
-      store: { status: 'DOWN', sinceAt: 1_700_000_000_000, error: 'Redis does not answer.' },
+      store: { ...health.store, status: 'DOWN', sinceAt: 1_700_000_000_000, error: 'Redis does not answer.' },
     })
     expect(await ask('GET', '/health/ready')).toMatchObject({
       status: 503,
