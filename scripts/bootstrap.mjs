@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * Makes a clone ready to run: packages installed, dist built. `npm start` and `npm test` run it first. What only some
- * commands need is named by an argument: `redis` sees to it that there is a redis-server to start.
+ * commands need is named by an argument: `redis` sees to it that there is a redis-server to start, `mongo` that there is
+ * something to test rules in MongoDB with, where Go is installed.
  *
  * It uses nothing but Node, because it runs before anything is installed. When nothing is to be done it prints nothing
  * and takes no lock. Each step records last what it has finished, so that an interrupted run is repaired by the next.
@@ -9,13 +10,17 @@
 import { mkdirSync } from 'node:fs'
 import { build } from './bootstrap/build.mjs'
 import { withLock } from './bootstrap/lock.mjs'
+import { mongo } from './bootstrap/mongo.mjs'
 import { packages } from './bootstrap/packages.mjs'
 import { redis } from './bootstrap/redis.mjs'
 import { at, Failure } from './bootstrap/step.mjs'
 
 /** In order: a step may rely on those before it. */
 const steps = [packages, build]
-const onRequest = new Map([['redis', redis]])
+const onRequest = new Map([
+  ['redis', redis],
+  ['mongo', mongo],
+])
 
 const say = (/** @type {string} */ text) => process.stderr.write(text)
 

@@ -9,6 +9,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -77,10 +78,11 @@ interface Call {
   /** Names of steps that are not always taken. */
   readonly steps?: string[]
   readonly path?: string
+  readonly environment?: Record<string, string>
 }
 
-function start({ nodeArguments = [], steps = [], path = process.env.PATH ?? '' }: Call = {}) {
-  const env = { ...process.env, PATH: path, npm_execpath: join(project, 'npm.mjs') }
+function start({ nodeArguments = [], steps = [], path = process.env.PATH ?? '', environment = {} }: Call = {}) {
+  const env = { ...process.env, ...environment, PATH: path, npm_execpath: join(project, 'npm.mjs') }
   const child = spawn(process.execPath, [...nodeArguments, 'scripts/bootstrap.mjs', ...steps], { cwd: project, env })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -220,12 +222,13 @@ describe('a build', () => {
   })
 })
 
+/** What is on the PATH: programs are played by scripts, since these tests must not change the machine. */
+function program(name: string, text: string): void {
+  write(`bin/${name}`, `#!/bin/sh\n${text}\n`)
+  chmodSync(join(project, 'bin', name), 0o755)
+}
+
 describe('redis-server', () => {
-  /** What is on the PATH: apt-get and sudo are played by scripts, since these tests must not change the machine. */
-  const program = (name: string, text: string): void => {
-    write(`bin/${name}`, `#!/bin/sh\n${text}\n`)
-    chmodSync(join(project, 'bin', name), 0o755)
-  }
   const pretendNoRoot = 'data:text/javascript,process.getuid=()=>1000'
   const prepare = (): Promise<Result> =>
     bootstrap({ nodeArguments: ['--import', pretendNoRoot], steps: ['redis'], path: join(project, 'bin') })
@@ -287,10 +290,49 @@ describe('redis-server', () => {
     expect(said).toContain('"brew install redis"')
     expect(said).not.toContain('    at ')
   })
+})
 
-  it('is the only step with a name; another one is refused', async () => {
-    const { status, said } = await bootstrap({ steps: ['mongo'] })
+it('a step that nobody knows is refused', async () => {
+  const { status, said } = await bootstrap({ steps: ['kafka'] })
+  expect(status).toBe(1)
+  expect(said).toBe('Nothing is known about "kafka"; there is redis, mongo.\n')
+})
+
+describe('a server for rules in MongoDB', () => {
+  const built = (): string[] => (exists('cache/fluxgate') ? readdirSync(join(project, 'cache/fluxgate')) : [])
+  const prepare = (environment: Record<string, string> = {}): Promise<Result> => {
+    const clean = { FLUXGATE_TEST_MONGO_URI: '', XDG_CACHE_HOME: join(project, 'cache') }
+    return bootstrap({ steps: ['mongo'], path: join(project, 'bin'), environment: { ...clean, ...environment } })
+  }
+
+  beforeEach(async () => {
+    for (const name of ['main.go', 'go.mod', 'go.sum']) write(`test/servers/ferretdb/${name}`, name)
+    await bootstrap()
+  })
+
+  it('is built where Go is installed, once for all clones, and again when its sources change', async () => {
+    program('go', 'shift 4; echo "#!/bin/sh" > "$2"; /bin/chmod 755 "$2"')
+    expect((await prepare()).said).toMatch(/^building FerretDB, which takes some minutes the first time … \d+\.\d s\n$/)
+    expect(built()).toEqual([expect.stringMatching(/^ferretdb-[0-9a-f]{16}$/)])
+    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+    write('test/servers/ferretdb/go.mod', 'another')
+    expect((await prepare()).status).toBe(0)
+    expect(built()).toHaveLength(2)
+  })
+
+  it('that cannot be built is explained in the words of Go', async () => {
+    program('go', 'echo "go: module not found" >&2; exit 1')
+    const { status, said } = await prepare()
     expect(status).toBe(1)
-    expect(said).toBe('Nothing is known about "mongo"; there is redis.\n')
+    expect(said).toMatch(/failed\ngo: module not found\n\nFerretDB could not be built\.\n$/)
+  })
+
+  it('is not built where there is one, or no Go', async () => {
+    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+    program('go', 'exit 1')
+    expect(await prepare({ FLUXGATE_TEST_MONGO_URI: 'mongodb://host' })).toMatchObject({ status: 0, said: '' })
+    program('mongod', '')
+    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+    expect(built()).toEqual([])
   })
 })

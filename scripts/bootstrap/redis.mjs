@@ -1,8 +1,6 @@
 // @ts-check
 /** There is a redis-server to start: tests and benchmarks use real ones. On Debian and its like it is installed. */
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
-import { Failure, run } from './step.mjs'
+import { Failure, isOnPath, run } from './step.mjs'
 
 /** @type {import('./step.mjs').Step} */
 export const redis = { doing: 'installing redis-server', needed: () => !isOnPath('redis-server'), run: install }
@@ -49,16 +47,4 @@ function gist(/** @type {string} */ output) {
   const lines = output.split('\n')
   const telling = lines.filter((line) => /^[EW]: /.test(line))
   return (telling.length > 0 ? telling : lines).slice(-10).join('\n')
-}
-
-function isOnPath(/** @type {string} */ program) {
-  const places = (process.env.PATH ?? '').split(delimiter).filter((place) => place !== '')
-  return places.some((place) => {
-    try {
-      accessSync(join(place, program), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
 }

@@ -2,8 +2,8 @@
 /** What the steps share: where things are, how a command is run, and how a failure is told. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
@@ -29,6 +29,27 @@ export const lockHash = () => hash(readFileSync(at('package-lock.json')))
 export const readText = (/** @type {string} */ file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined)
 
 export const readJson = (/** @type {string} */ file) => JSON.parse(readFileSync(file, 'utf8'))
+
+/**
+ * Where a program is that the PATH leads to; undefined if it leads to none.
+ *
+ * @param {string} program
+ */
+export function findOnPath(program) {
+  const places = (process.env.PATH ?? '').split(delimiter).filter((place) => place !== '')
+  return places.map((place) => join(place, program)).find(isExecutable)
+}
+
+export const isOnPath = (/** @type {string} */ program) => findOnPath(program) !== undefined
+
+export function isExecutable(/** @type {string} */ file) {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /**
  * Runs a command in the repository without showing its output; it ends when this process does.

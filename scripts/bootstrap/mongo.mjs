@@ -1,0 +1,46 @@
+// @ts-check
+/**
+ * A server for the tests of rules in MongoDB: the one that FLUXGATE_TEST_MONGO_URI names, or mongod, or else FerretDB, which
+ * is built where Go is installed. It takes minutes, so the result is kept for all clones on the machine.
+ */
+import { mkdirSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { at, Failure, findOnPath, hash, isExecutable, isOnPath, run } from './step.mjs'
+
+/** @type {import('./step.mjs').Step} */
+export const mongo = {
+  doing: 'building FerretDB, which takes some minutes the first time',
+  needed: () => mongoServer() === undefined && isOnPath('go'),
+  run: build,
+}
+
+const sources = at('test', 'servers', 'ferretdb')
+
+/**
+ * What the tests use.
+ *
+ * @returns {{ kind: 'uri' | 'mongod' | 'ferretdb', where: string } | undefined}
+ */
+export function mongoServer() {
+  const uri = process.env.FLUXGATE_TEST_MONGO_URI
+  if (uri) return { kind: 'uri', where: uri }
+  const mongod = findOnPath('mongod')
+  if (mongod !== undefined) return { kind: 'mongod', where: mongod }
+  const ferretdb = ferretFile()
+  return isExecutable(ferretdb) ? { kind: 'ferretdb', where: ferretdb } : undefined
+}
+
+/** Named after what it is built from. */
+function ferretFile() {
+  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
+  const content = ['main.go', 'go.mod', 'go.sum'].map((name) => readFileSync(join(sources, name), 'utf8'))
+  return join(cache, 'fluxgate', `ferretdb-${hash(content.join('')).slice(0, 16)}`)
+}
+
+async function build() {
+  const file = ferretFile()
+  mkdirSync(join(file, '..'), { recursive: true })
+  const { status, output } = await run(['go', 'build', '-C', sources, '-trimpath', '-o', file, '.'])
+  if (status !== 0) throw new Failure(`${output.split('\n').slice(-10).join('\n')}\n\nFerretDB could not be built.`)
+}

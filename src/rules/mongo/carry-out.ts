@@ -1,0 +1,71 @@
+import { isDuplicate, type MongoCollections, type MongoDocument, type MongoOperation } from './database.js'
+import { documentId, fromMongo, toMongo } from './document.js'
+import { latestHeads, type MongoHead, type Todo, todoOf } from './head.js'
+
+/** How many changes of each set are remembered. */
+const maxHistory = 1_000
+
+/**
+ * Carries out a change on the documents of rules, keeps its entry and says so in the head. It may be done twice, and by
+ * several at once: each step either does nothing the second time or is told apart by versions.
+ */
+export async function carryOut(collections: MongoCollections, head: MongoHead): Promise<void> {
+  const { rules, sets, history } = collections
+  const { ruleSetId, version, commit } = head
+  const todo = todoOf(head)
+  if (todo === undefined) return
+  const operations = operationsOf(ruleSetId, todo, await rules.find({ ruleSetId }).toArray())
+  if (operations.length > 0) await ignoringDuplicates(rules.bulkWrite(operations, { ordered: false }))
+  const { before, after, ...entry } = todo.entry
+  const texts = { before: JSON.stringify(before), after: JSON.stringify(after) }
+  await ignoringDuplicates(
+    history.insertOne({ _id: head._id, commit, ...entry, version, entryVersion: entry.version, ...texts }),
+  )
+  await sets.updateOne({ _id: head._id, commit }, { $unset: { todo: '' } })
+  await sets.deleteMany({ ruleSetId, version: { $lt: version } })
+  await history.deleteMany({ ruleSetId, version: { $lte: version - maxHistory } })
+  await withdrawStrays(collections, head, todo)
+}
+
+/** A document that has changed since it was looked at is left alone: whoever did so was later. */
+function operationsOf(ruleSetId: string, { put, remove }: Todo, documents: readonly MongoDocument[]): MongoOperation[] {
+  const operations: MongoOperation[] = []
+  const present = new Map<unknown, MongoDocument>()
+  const changed = new Set([...remove, ...put.map(({ id }) => id)])
+  for (const document of documents) {
+    const { id } = fromMongo(document)
+    if (!changed.has(id)) continue
+    if (document._id === documentId(ruleSetId, id) && !remove.includes(id)) present.set(document._id, document)
+    else operations.push({ deleteOne: { filter: unchanged(document) } })
+  }
+  for (const rule of put) {
+    const replacement = toMongo(ruleSetId, rule)
+    const document = present.get(replacement._id)
+    operations.push(
+      document === undefined
+        ? { insertOne: { document: replacement } }
+        : { replaceOne: { filter: unchanged(document), replacement } },
+    )
+  }
+  return operations
+}
+
+const unchanged = ({ _id, version }: MongoDocument): MongoDocument => ({ _id, version: version ?? null })
+
+/** Who was so slow that others have gone on may have inserted what they had removed. */
+async function withdrawStrays({ rules, sets }: MongoCollections, head: MongoHead, { put }: Todo): Promise<void> {
+  const { ruleSetId } = head
+  const latest = latestHeads(await sets.find({ ruleSetId }).toArray()).get(ruleSetId)
+  if (latest === undefined || latest.version === head.version) return
+  const staying = new Set(latest.rules.map(({ id }) => id))
+  const strays = put.filter(({ id }) => !staying.has(id))
+  for (const { id, version } of strays) await rules.deleteMany({ _id: documentId(ruleSetId, id), version })
+}
+
+async function ignoringDuplicates(work: Promise<unknown>): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    if (!isDuplicate(error)) throw error
+  }
+}

@@ -1,0 +1,79 @@
+/** As much of a database of the official driver as is used here; its `Db` fits. */
+export interface MongoDatabase {
+  readonly databaseName: string
+  collection(name: string, options?: object): MongoCollection
+  watch(pipeline: object[], options?: object): MongoChangeStream
+}
+
+export interface MongoCollection {
+  find(filter: object, options?: object): { toArray(): Promise<MongoDocument[]> }
+  insertOne(document: object): Promise<unknown>
+  bulkWrite(operations: MongoOperation[], options?: object): Promise<unknown>
+  updateOne(filter: object, update: object): Promise<unknown>
+  deleteMany(filter: object): Promise<unknown>
+  createIndexes(indexes: { key: Record<string, 1 | -1>; name?: string }[]): Promise<unknown>
+}
+
+export type MongoOperation =
+  | { insertOne: { document: MongoDocument } }
+  | { replaceOne: { filter: MongoDocument; replacement: MongoDocument } }
+  | { deleteOne: { filter: MongoDocument } }
+
+export interface MongoChangeStream {
+  /** The next change if there is one; the first call opens the stream. */
+  tryNext(): Promise<unknown>
+  next(): Promise<unknown>
+  close(): Promise<void>
+  readonly resumeToken: unknown
+}
+
+export type MongoDocument = Readonly<Record<string, unknown>>
+
+/** One change is seen by whoever reads after it, whichever server of a replica set goes down meanwhile. */
+const concerns = {
+  readPreference: 'primary',
+  readConcern: { level: 'majority' },
+  writeConcern: { w: 'majority' },
+  ignoreUndefined: true,
+}
+
+export interface MongoCollections {
+  /** One document for each rule, which others may read and write as well. */
+  readonly rules: MongoCollection
+  /** For each set the last change, and what it left behind. */
+  readonly sets: MongoCollection
+  readonly history: MongoCollection
+}
+
+export function collectionsOf(database: MongoDatabase, name: string): MongoCollections {
+  return {
+    rules: database.collection(name, concerns),
+    sets: database.collection(setsOf(name), concerns),
+    history: database.collection(`${name}_history`, concerns),
+  }
+}
+
+export const setsOf = (name: string): string => `${name}_sets`
+
+/** Indexes that are there already, under whatever name, are fine; so is a user who may not create any. */
+export async function createIndexes({ rules, sets, history }: MongoCollections): Promise<void> {
+  const create = async (collection: MongoCollection, ...keys: Record<string, 1 | -1>[]): Promise<void> => {
+    try {
+      await collection.createIndexes(keys.map((key) => ({ key })))
+    } catch (error) {
+      if (!['IndexOptionsConflict', 'IndexKeySpecsConflict', 'Unauthorized'].includes(codeNameOf(error))) throw error
+    }
+  }
+  await create(rules, { ruleSetId: 1, enabled: 1 })
+  await create(rules, { ruleSetId: 1, priority: -1 })
+  await create(sets, { ruleSetId: 1 })
+  await create(history, { ruleSetId: 1, version: -1 })
+}
+
+const codeNameOf = (error: unknown): string =>
+  error instanceof Error && 'codeName' in error ? String(error.codeName) : ''
+
+export const isDuplicate = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 11_000
+
+export const isUnauthorized = (error: unknown): boolean => codeNameOf(error) === 'Unauthorized'

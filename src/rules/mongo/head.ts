@@ -1,0 +1,72 @@
+/**
+ * The head of a set: its last change and what it left behind. Heads are only ever inserted, under `<set>/<version>`, because
+ * that is the one step which every server takes for one caller alone; whoever inserts the next version has made the change.
+ * Then it is carried out on the documents of the rules, by its author or by somebody who finds it left undone.
+ */
+import { randomUUID } from 'node:crypto'
+import { given } from '../../core/given.js'
+import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
+import { versionOf } from '../store/rule-document.js'
+import type { RuleSetChange } from '../store/rule-storage.js'
+import type { MongoDocument } from './database.js'
+import { digestOf, pack, unpack } from './document.js'
+
+export interface MongoHead extends MongoDocument {
+  readonly _id: string
+  readonly ruleSetId: string
+  readonly version: number
+  readonly removedVersion: number
+  /** Another one for every attempt, so that its author knows it again. */
+  readonly commit: string
+  /** Whether there is a set, or only the memory of one. */
+  readonly exists: boolean
+  readonly rules: readonly RuleMark[]
+  /** What is left to do, as JSON; gone when it is done. */
+  readonly todo?: string
+}
+
+/** By its digest one sees whether a rule was edited past FluxGate. */
+export interface RuleMark {
+  readonly id: string
+  readonly version: number
+  readonly digest: string
+}
+
+export interface Todo {
+  readonly put: readonly RuleDocument[]
+  readonly remove: readonly string[]
+  readonly entry: HistoryEntry
+}
+
+export function headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange): MongoHead {
+  const { version, removedVersion, head, rules } = after
+  const todo: Todo = { put, remove, entry }
+  return {
+    _id: `${ruleSetId}/${version}`,
+    ruleSetId,
+    version,
+    removedVersion,
+    commit: randomUUID(),
+    exists: head !== undefined,
+    ...pack(given({ description: head?.description, strategy: head?.strategy })),
+    rules: rules.map((rule) => ({ id: rule.id, version: versionOf(rule), digest: digestOf(rule) })),
+    todo: JSON.stringify(todo),
+  }
+}
+
+export const todoOf = ({ todo }: MongoHead): Todo | undefined =>
+  todo === undefined ? undefined : (JSON.parse(todo) as Todo)
+
+/** What the set says besides its rules. */
+export function setHead(head: MongoHead): RuleSetHead {
+  const { ruleSetId, description, strategy, asJson } = head
+  return { id: ruleSetId, ...unpack({ description, strategy, asJson }) }
+}
+
+/** The latest head of each set. */
+export function latestHeads(documents: readonly MongoDocument[]): Map<string, MongoHead> {
+  const latest = new Map<string, MongoHead>()
+  for (const head of documents as readonly MongoHead[])
+    if (head.version > (latest.get(head.ruleSetId)?.version ?? 0)) latest.set(head.ruleSetId, head)
+  return latest
+}

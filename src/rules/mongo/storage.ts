@@ -1,0 +1,259 @@
+/**
+ * Rules in MongoDB. Transactions are not needed, so that a server without a replica set will do: a change is made by
+ * inserting the next head of its set (`head.ts`), and readers look at the heads before and after they read the rules, so
+ * that what they return is never half a change.
+ */
+import type { Clock } from '../../core/clock.js'
+import { FluxGateError, messageOf } from '../../core/errors.js'
+import type { HistoryEntry } from '../../core/rule-store.js'
+import { wrongValue } from '../fields.js'
+import { noMistakes, placeOf, rulesInvalid } from '../mistakes.js'
+import { setDocument } from '../store/rule-document.js'
+import type { Kept, KeptRuleSet, NumberedEntry, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
+import { type Assembled, assemble } from './assemble.js'
+import { carryOut } from './carry-out.js'
+import {
+  collectionsOf,
+  createIndexes,
+  isDuplicate,
+  isUnauthorized,
+  type MongoCollections,
+  type MongoDatabase,
+  type MongoDocument,
+} from './database.js'
+import { headOf, latestHeads, type MongoHead } from './head.js'
+import { canWatch, watchRules } from './watch.js'
+
+export interface MongoStorageOptions {
+  /** Called once, when the database is needed for the first time, and again if that failed. */
+  readonly connect: () => Promise<MongoDatabase>
+  readonly disconnect: () => Promise<void>
+  readonly collection: string
+  /** How the place appears in messages. */
+  readonly source: string
+  readonly clock: Clock
+  /** A change that nobody has carried out for so long has lost its author; default 5000. */
+  readonly abandonedMs?: number
+}
+
+const maxReads = 50
+const pauseMs = 20
+
+export class MongoStorage implements RuleStorage {
+  readonly source: string
+  readonly #options: MongoStorageOptions
+  #opened: Promise<{ database: MongoDatabase; collections: MongoCollections }> | undefined
+  /** The changes that were seen undone, and since when. */
+  readonly #undone = new Map<string, number>()
+
+  constructor(options: MongoStorageOptions) {
+    this.source = options.source
+    this.#options = options
+  }
+
+  read(ruleSetId: string): Promise<Kept> {
+    return this.#doing('read', async (collections) => {
+      const sets = await this.#settled(collections, { ruleSetId })
+      return sets.get(ruleSetId) ?? assemble(ruleSetId, undefined, [])
+    })
+  }
+
+  readAll(): Promise<readonly KeptRuleSet[]> {
+    return this.#doing('read', async (collections) => {
+      const sets = await this.#settled(collections, {})
+      return [...sets.values()].filter((kept): kept is Assembled & KeptRuleSet => kept.head !== undefined)
+    })
+  }
+
+  commit(change: RuleSetChange): Promise<boolean> {
+    return this.#doing('written', async (collections) => {
+      const { ruleSetId, from } = change
+      const head = await this.#head(collections, ruleSetId)
+      if ((head?.version ?? 0) !== from) return false
+      if (head !== undefined) await this.#finished(collections, head)
+      return this.#insert(collections, headOf(change))
+    })
+  }
+
+  history(ruleSetId: string, below: number, limit: number): Promise<readonly NumberedEntry[]> {
+    return this.#doing('read', async ({ history }) => {
+      const options = { sort: { version: -1 }, limit }
+      const found = await history.find({ ruleSetId, version: { $lt: below } }, options).toArray()
+      return found.map(numbered)
+    })
+  }
+
+  async canWatch(): Promise<boolean> {
+    const { database } = await this.#open()
+    return canWatch(database)
+  }
+
+  watch(onChange: () => void, onError: (error: unknown) => void): () => void {
+    const connect = async (): Promise<MongoDatabase> => (await this.#open()).database
+    return watchRules({ connect, collection: this.#options.collection, onChange, onError })
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.catch(() => {})
+    await this.#options.disconnect()
+  }
+
+  /** Each set as it is, with what others have changed taken into the history. */
+  async #settled(collections: MongoCollections, filter: object): Promise<Map<string, Assembled>> {
+    for (;;) {
+      const { heads, sets } = await this.#snapshot(collections, filter)
+      for (const head of heads.values()) this.#noticeUndone(collections, head)
+      let isLate = false
+      for (const [ruleSetId, kept] of sets)
+        if (kept.isDrifted && !(await this.#adopt(collections, ruleSetId, heads.get(ruleSetId), kept))) isLate = true
+      if (!isLate) return sets
+    }
+  }
+
+  /** All from one moment: no change was made between the first and the last look at the heads. */
+  async #snapshot({ rules, sets }: MongoCollections, filter: object) {
+    for (let attempt = 1; attempt <= maxReads; attempt++) {
+      const heads = latestHeads(await sets.find(filter).toArray())
+      const documents = await rules.find(filter).toArray()
+      const projection = { ruleSetId: 1, version: 1 }
+      const after = latestHeads(await sets.find(filter, { projection }).toArray())
+      const isSame = heads.size === after.size && [...heads].every(([id, { _id }]) => after.get(id)?._id === _id)
+      if (isSame) return { heads, sets: assembleAll(heads, documents, this.source) }
+      await pause()
+    }
+    throw new FluxGateError(
+      'FLUXGATE_RULES_UNREADABLE',
+      `The rules in ${this.source} are being changed all the time; try again.`,
+    )
+  }
+
+  /** Gives what others have changed a version, and an entry in the history. False if somebody was faster. */
+  async #adopt(
+    collections: MongoCollections,
+    ruleSetId: string,
+    before: MongoHead | undefined,
+    kept: Assembled,
+  ): Promise<boolean> {
+    const { version, head } = kept
+    const after = head === undefined ? null : setDocument({ ...kept, head })
+    const at = new Date(this.#options.clock.now()).toISOString()
+    const entry: HistoryEntry = {
+      ...{ at, by: 'outside', action: 'PUT_SET', ruleSetId, ruleId: null, version, before: null, after },
+    }
+    try {
+      if (before !== undefined) await this.#finished(collections, before)
+      const change = { ruleSetId, from: version - 1, after: kept, put: [], remove: [], entry }
+      return await this.#insert(collections, headOf(change))
+    } catch (error) {
+      // Who may only read still sees the rules.
+      if (isUnauthorized(error)) return true
+      throw error
+    }
+  }
+
+  async #insert(collections: MongoCollections, head: MongoHead): Promise<boolean> {
+    const { sets, history } = collections
+    try {
+      await sets.insertOne(head)
+    } catch (error) {
+      if (isDuplicate(error)) return false
+      throw error
+    }
+    // A version that others have long gone past is free again; whoever takes it has changed nothing.
+    const latest = await this.#head(collections, head.ruleSetId)
+    if (latest !== undefined && latest.version > head.version) {
+      const [entry] = await history.find({ _id: head._id }).toArray()
+      if (entry?.commit !== head.commit) {
+        await sets.deleteMany({ _id: head._id, commit: head.commit })
+        return false
+      }
+    }
+    // From here on the change is made. If it cannot be carried out now, whoever comes next does it.
+    await carryOut(collections, head).catch(() => {})
+    return true
+  }
+
+  async #head({ sets }: MongoCollections, ruleSetId: string): Promise<MongoHead | undefined> {
+    return latestHeads(await sets.find({ ruleSetId }).toArray()).get(ruleSetId)
+  }
+
+  /** Resolves when the change is carried out: by its author, or here if they do not come to it. */
+  async #finished(collections: MongoCollections, head: MongoHead): Promise<void> {
+    let left: MongoHead | undefined = head
+    while (left?.todo !== undefined && !(await this.#finishAbandoned(collections, left))) {
+      await pause()
+      const [found] = await collections.sets.find({ _id: head._id }).toArray()
+      left = found as MongoHead | undefined
+    }
+  }
+
+  async #finishAbandoned(collections: MongoCollections, head: MongoHead): Promise<boolean> {
+    const { abandonedMs = 5_000 } = this.#options
+    const now = performance.now()
+    const since = this.#undone.get(head.commit) ?? now
+    this.#undone.set(head.commit, since)
+    if (now - since < abandonedMs) return false
+    await carryOut(collections, head)
+    this.#undone.delete(head.commit)
+    return true
+  }
+
+  /** Readers need not wait for it, so it is nobody's error if it fails. */
+  #noticeUndone(collections: MongoCollections, head: MongoHead): void {
+    if (head.todo !== undefined) this.#finishAbandoned(collections, head).catch(() => {})
+    else if (this.#undone.size > 0) this.#undone.delete(head.commit)
+  }
+
+  #open() {
+    this.#opened ??= this.#connect()
+    this.#opened.catch(() => {
+      this.#opened = undefined
+    })
+    return this.#opened
+  }
+
+  async #connect() {
+    const database = await this.#options.connect()
+    const collections = collectionsOf(database, this.#options.collection)
+    await createIndexes(collections)
+    return { database, collections }
+  }
+
+  async #doing<T>(what: 'read' | 'written', work: (collections: MongoCollections) => Promise<T>): Promise<T> {
+    try {
+      return await work((await this.#open()).collections)
+    } catch (cause) {
+      if (cause instanceof FluxGateError) throw cause
+      const code =
+        what === 'written' && isUnauthorized(cause) ? 'FLUXGATE_RULES_READ_ONLY' : 'FLUXGATE_RULES_UNREADABLE'
+      throw new FluxGateError(code, `The rules in ${this.source} could not be ${what}: ${messageOf(cause)}`, { cause })
+    }
+  }
+}
+
+function assembleAll(
+  heads: Map<string, MongoHead>,
+  documents: readonly MongoDocument[],
+  source: string,
+): Map<string, Assembled> {
+  const bySet = new Map<string, MongoDocument[]>([...heads.keys()].map((id) => [id, []]))
+  const mistakes = noMistakes()
+  for (const document of documents) {
+    const { _id, ruleSetId } = document
+    const list = bySet.get(String(ruleSetId)) ?? []
+    if (typeof ruleSetId === 'string') bySet.set(ruleSetId, list)
+    else mistakes.add(placeOf(placeOf('', String(_id)), 'ruleSetId'), wrongValue(ruleSetId, 'the id of a rule set'))
+    list.push(document)
+  }
+  if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
+  return new Map([...bySet].map(([id, list]) => [id, assemble(id, heads.get(id), list)]))
+}
+
+function numbered(document: MongoDocument): NumberedEntry {
+  const { at, by, action, ruleSetId, ruleId, version, entryVersion, before, after } = document
+  const texts = { before: JSON.parse(String(before)), after: JSON.parse(String(after)) }
+  const entry = { at, by, action, ruleSetId, ruleId, version: entryVersion, ...texts } as HistoryEntry
+  return { setVersion: Number(version), entry }
+}
+
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())))
