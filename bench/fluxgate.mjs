@@ -11,3 +11,6 @@ export const { compileRules } = await load('core/rule-matcher.js')
 
 /** @type {typeof import('../src/app/redis-store.js')} */
 export const { redisStore } = await load('app/redis-store.js')
+
+/** @type {typeof import('../src/app/bulk.js')} */
+export const { bulkEmit, bulkLoad } = await load('app/bulk.js')

@@ -28,6 +28,8 @@
  * @property {number} rounds
  * @property {number} memoryKeys
  * @property {RedisEffort} redis
+ * @property {number} bulkRecords
+ * @property {number} bulkRounds
  * @property {{ seconds: number, warmUps: number, rounds: number }} http a turn lasts for so many seconds; some rounds do not count
  * @property {(text: string) => void} progress
  *

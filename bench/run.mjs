@@ -9,6 +9,7 @@ import { Broken } from './measure.mjs'
 import { sectionText, verdicts, verdictText } from './report.mjs'
 import { writeResults } from './results-file.mjs'
 import { allAlgorithms } from './sections/algorithms.mjs'
+import { bulk } from './sections/bulk.mjs'
 import { overFrameworks } from './sections/frameworks.mjs'
 import { overGateways } from './sections/gateway.mjs'
 import { matching } from './sections/matching.mjs'
@@ -25,6 +26,7 @@ const sections = {
   memory,
   algorithms: allAlgorithms,
   redis: overRedis,
+  bulk,
   frameworks: overFrameworks,
   gateway: overGateways,
 }
@@ -43,6 +45,8 @@ const full = {
   memoryKeys: 1_000_000,
   redis: { keys: 10_000, seconds: 0.5, warmUps: 2, rounds: 11, watchSeconds: 4, memoryKeys: 100_000 },
   http: { seconds: 1, warmUps: 2, rounds: 9 },
+  bulkRecords: 1_000_000,
+  bulkRounds: 3,
 }
 /** @type {typeof full} */
 const quick = {
@@ -53,6 +57,8 @@ const quick = {
   memoryKeys: 20_000,
   redis: { keys: 500, seconds: 0.05, warmUps: 0, rounds: 2, watchSeconds: 0.2, memoryKeys: 2_000 },
   http: { seconds: 0.05, warmUps: 0, rounds: 2 },
+  bulkRecords: 10_000,
+  bulkRounds: 1,
 }
 
 const options = readOptions()

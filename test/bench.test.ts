@@ -38,12 +38,13 @@ describe('npm run bench', () => {
       'Memory',
       'Algorithms',
       'Redis',
+      'Bulk',
       'Frameworks',
       'Gateway',
       'Demands',
     ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(23)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(27)
     expect(readResults()).toBe(before)
   }, 180_000)
 
@@ -69,6 +70,6 @@ describe('npm run bench', () => {
   it('refuses a section that does not exist and names those that do', async () => {
     const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'nothing'])
     expect(status).toBe(2)
-    expect(stderr).toContain('single-band, rules, matching, memory, algorithms, redis, frameworks, gateway')
+    expect(stderr).toContain('single-band, rules, matching, memory, algorithms, redis, bulk, frameworks, gateway')
   })
 })

@@ -1,0 +1,9 @@
+// @ts-check
+/** One load, in a process of its own. Arguments: URI, file of commands, `fast` or `gentle`. Prints JSON. */
+import { bulkLoad } from '../fluxgate.mjs'
+
+const [uri = '', file = '', how = ''] = process.argv.slice(2)
+const { done, failed, stoppedBy } = await bulkLoad(uri, file, { format: 'commands', fast: how === 'fast' })
+// Of a kilobyte each.
+const megabytes = process.resourceUsage().maxRSS / 1024
+process.stdout.write(JSON.stringify({ done, failed, megabytes, stopped: stoppedBy?.message ?? '' }))

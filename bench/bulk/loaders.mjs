@@ -1,0 +1,56 @@
+// @ts-check
+/** Those who bring the same commands into the same server, each a process of its own, from its start to its end. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Broken } from '../measure.mjs'
+
+const child = fileURLToPath(new URL('load-child.mjs', import.meta.url))
+
+/**
+ * @typedef {object} Load
+ * @property {number} seconds
+ * @property {number} megabytes at the peak; of others not known
+ *
+ * @typedef {object} Loader
+ * @property {string} name
+ * @property {() => Promise<Load>} load
+ */
+
+/** @type {(name: string, uri: string, file: string, how: 'fast' | 'gentle', records: number) => Loader} */
+export function fluxGateBulk(name, uri, file, how, records) {
+  return {
+    name,
+    async load() {
+      const startedAt = performance.now()
+      const { stdout } = await promisify(execFile)(process.execPath, [child, uri, file, how])
+      const seconds = (performance.now() - startedAt) / 1000
+      const { done, megabytes, stopped } = JSON.parse(stdout)
+      if (done !== records) throw new Broken(`${name} brought ${done} of ${records} records. ${stopped}`)
+      return { seconds, megabytes }
+    },
+  }
+}
+
+/** @type {(name: string, port: number, file: string, records: number) => Loader} */
+export function redisCliPipe(name, port, file, records) {
+  return {
+    name,
+    async load() {
+      const startedAt = performance.now()
+      const process = spawn('redis-cli', ['-p', String(port), '--pipe'], {
+        stdio: [openSync(file, 'r'), 'pipe', 'inherit'],
+      })
+      let text = ''
+      process.stdout?.on('data', (chunk) => {
+        text += chunk
+      })
+      await once(process, 'close')
+      const seconds = (performance.now() - startedAt) / 1000
+      if (!text.includes(`errors: 0, replies: ${records}`)) throw new Broken(`${name} did not load everything: ${text}`)
+      return { seconds, megabytes: Number.NaN }
+    },
+  }
+}
