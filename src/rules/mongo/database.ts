@@ -2,7 +2,6 @@
 export interface MongoDatabase {
   readonly databaseName: string
   collection(name: string, options?: object): MongoCollection
-  watch(pipeline: object[], options?: object): MongoChangeStream
 }
 
 export interface MongoCollection {
@@ -11,6 +10,7 @@ export interface MongoCollection {
   bulkWrite(operations: MongoOperation[], options?: object): Promise<unknown>
   updateOne(filter: object, update: object): Promise<unknown>
   deleteMany(filter: object): Promise<unknown>
+  watch(pipeline: object[], options?: object): MongoChangeStream
   createIndexes(indexes: { key: Record<string, 1 | -1>; name?: string }[]): Promise<unknown>
 }
 
@@ -48,12 +48,10 @@ export interface MongoCollections {
 export function collectionsOf(database: MongoDatabase, name: string): MongoCollections {
   return {
     rules: database.collection(name, concerns),
-    sets: database.collection(setsOf(name), concerns),
+    sets: database.collection(`${name}_sets`, concerns),
     history: database.collection(`${name}_history`, concerns),
   }
 }
-
-export const setsOf = (name: string): string => `${name}_sets`
 
 /** Indexes that are there already, under whatever name, are fine; so is a user who may not create any. */
 export async function createIndexes({ rules, sets, history }: MongoCollections): Promise<void> {

@@ -42,7 +42,7 @@ const pauseMs = 20
 export class MongoStorage implements RuleStorage {
   readonly source: string
   readonly #options: MongoStorageOptions
-  #opened: Promise<{ database: MongoDatabase; collections: MongoCollections }> | undefined
+  #opened: Promise<MongoCollections> | undefined
   /** The changes that were seen undone, and since when. */
   readonly #undone = new Map<string, number>()
 
@@ -83,14 +83,12 @@ export class MongoStorage implements RuleStorage {
     })
   }
 
-  async canWatch(): Promise<boolean> {
-    const { database } = await this.#open()
-    return canWatch(database)
+  canWatch(): Promise<boolean> {
+    return this.#doing('read', canWatch)
   }
 
   watch(onChange: () => void, onError: (error: unknown) => void): () => void {
-    const connect = async (): Promise<MongoDatabase> => (await this.#open()).database
-    return watchRules({ connect, collection: this.#options.collection, onChange, onError })
+    return watchRules({ open: () => this.#open(), onChange, onError })
   }
 
   async close(): Promise<void> {
@@ -204,7 +202,7 @@ export class MongoStorage implements RuleStorage {
     else if (this.#undone.size > 0) this.#undone.delete(head.commit)
   }
 
-  #open() {
+  #open(): Promise<MongoCollections> {
     this.#opened ??= this.#connect()
     this.#opened.catch(() => {
       this.#opened = undefined
@@ -212,16 +210,15 @@ export class MongoStorage implements RuleStorage {
     return this.#opened
   }
 
-  async #connect() {
-    const database = await this.#options.connect()
-    const collections = collectionsOf(database, this.#options.collection)
+  async #connect(): Promise<MongoCollections> {
+    const collections = collectionsOf(await this.#options.connect(), this.#options.collection)
     await createIndexes(collections)
-    return { database, collections }
+    return collections
   }
 
   async #doing<T>(what: 'read' | 'written', work: (collections: MongoCollections) => Promise<T>): Promise<T> {
     try {
-      return await work((await this.#open()).collections)
+      return await work(await this.#open())
     } catch (cause) {
       if (cause instanceof FluxGateError) throw cause
       const code =

@@ -1,27 +1,28 @@
-import type { MongoChangeStream, MongoDatabase } from './database.js'
-import { setsOf } from './database.js'
+import type { MongoChangeStream, MongoCollection, MongoCollections } from './database.js'
 
 /**
  * Asks the server whether it has change streams: MongoDB does in a replica set or a sharded cluster, a server by itself and
  * some that speak its protocol do not.
  */
-export async function canWatch(database: MongoDatabase): Promise<boolean> {
-  const stream = database.watch([], { maxAwaitTimeMS: 1 })
+export async function canWatch({ rules }: MongoCollections): Promise<boolean> {
+  const stream = rules.watch([], { maxAwaitTimeMS: 1 })
   try {
     await stream.tryNext()
     return true
   } catch (error) {
-    // A server that has answered has said no; one that cannot be reached has not.
-    if (error instanceof Error && 'code' in error && typeof error.code === 'number') return false
+    if (isAnswer(error)) return false
     throw error
   } finally {
     await stream.close().catch(() => {})
   }
 }
 
-export interface WatchRulesOptions {
-  readonly connect: () => Promise<MongoDatabase>
-  readonly collection: string
+/** A server that has answered has said no; one that cannot be reached has not. */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && typeof error.code === 'number'
+
+export interface WatchOptions {
+  readonly open: () => Promise<MongoCollections>
   readonly onChange: () => void
   readonly onError: (error: unknown) => void
 }
@@ -29,64 +30,65 @@ export interface WatchRulesOptions {
 const firstPauseMs = 100
 const longestPauseMs = 30_000
 
-/**
- * Follows the changes of rules, whoever makes them. The driver mends a stream that breaks for a moment; one that is lost is
- * opened again where it ended, or from now on if the server has forgotten that place, and then everything is loaded once.
- */
-export function watchRules({ connect, collection, onChange, onError }: WatchRulesOptions): () => void {
-  const pipeline = [{ $match: { 'ns.coll': { $in: [collection, setsOf(collection)] } } }]
+/** Follows the changes of rules and of heads, whoever makes them. The result stops it. */
+export function watchRules({ open, onChange, onError }: WatchOptions): () => void {
   const stopping = new AbortController()
-  let stream: MongoChangeStream | undefined
+  const { signal } = stopping
+  void follow({ open: async () => (await open()).rules, onChange, onError, signal })
+  void follow({ open: async () => (await open()).sets, onChange, onError, signal })
+  return () => stopping.abort()
+}
+
+interface Following extends Omit<WatchOptions, 'open'> {
+  readonly open: () => Promise<MongoCollection>
+  readonly signal: AbortSignal
+}
+
+/**
+ * The driver mends a stream that breaks for a moment. One that is lost is opened again where it ended, or from now on if the
+ * server has forgotten that place; as something may have been missed, there is a change to look for then.
+ */
+async function follow({ open, onChange, onError, signal }: Following): Promise<void> {
   let resumeAfter: unknown
   let pauseMs = firstPauseMs
-  let isAgain = false
-
-  const follow = async (): Promise<void> => {
-    const database = await connect()
-    if (stopping.signal.aborted) return
-    const opened = database.watch(pipeline, resumeAfter === undefined ? {} : { resumeAfter })
-    stream = opened
+  for (let isAgain = false; !signal.aborted; isAgain = true) {
+    if (isAgain) await pause(pauseMs * (0.5 + Math.random() / 2), signal)
+    pauseMs = Math.min(longestPauseMs, pauseMs * 2)
+    let stream: MongoChangeStream | undefined
+    const stop = (): void => {
+      stream?.close().catch(() => {})
+    }
     try {
-      const first = await opened.tryNext()
+      const collection = await open()
+      signal.throwIfAborted()
+      stream = collection.watch([], resumeAfter === undefined ? {} : { resumeAfter })
+      signal.addEventListener('abort', stop)
+      const first = await stream.tryNext()
       pauseMs = firstPauseMs
-      if (isAgain || first != null) onChange()
-      while (!stopping.signal.aborted) {
-        await opened.next()
+      if (isAgain || first !== null) onChange()
+      while (!signal.aborted) {
+        await stream.next()
         onChange()
       }
+    } catch (error) {
+      if (signal.aborted) return
+      resumeAfter = isAnswer(error) ? undefined : stream?.resumeToken
+      onError(error)
     } finally {
-      resumeAfter = opened.resumeToken ?? undefined
-      await opened.close().catch(() => {})
+      signal.removeEventListener('abort', stop)
+      stop()
     }
-  }
-  const keepFollowing = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      try {
-        await follow()
-      } catch (error) {
-        if (stopping.signal.aborted) return
-        // The place to go on from is gone when the server says anything about it but that it cannot be reached.
-        if (error instanceof Error && 'code' in error && typeof error.code === 'number') resumeAfter = undefined
-        onError(error)
-      }
-      isAgain = true
-      await pause(pauseMs * (0.5 + Math.random() / 2), stopping.signal)
-      pauseMs = Math.min(longestPauseMs, pauseMs * 2)
-    }
-  }
-  void keepFollowing()
-  return () => {
-    stopping.abort()
-    stream?.close().catch(() => {})
   }
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms).unref()
-    signal.addEventListener('abort', () => {
+    const timer = setTimeout(end, ms).unref()
+    function end(): void {
       clearTimeout(timer)
+      signal.removeEventListener('abort', end)
       resolve()
-    })
+    }
+    signal.addEventListener('abort', end)
   })
 }
