@@ -10,6 +10,15 @@ import { fileURLToPath } from 'node:url'
 /** By module: the scripts of its folder that it holds. */
 const modules = {
   'src/stores/consume.generated.ts': ['consume'],
+  'src/redis/lock/scripts.generated.ts': [
+    'acquire',
+    'extend',
+    'release',
+    'unlock',
+    'semaphore-acquire',
+    'semaphore-extend',
+    'semaphore-release',
+  ],
 }
 const root = new URL('../', import.meta.url)
 

@@ -260,6 +260,12 @@ describe('the reference of the library', () => {
     ['src/stores/memory.ts', 'MemoryStoreOptions'],
     ['src/stores/resilient.ts', 'ResilientOptions'],
     ['src/stores/circuit-breaker.ts', 'BreakerOptions'],
+    ['src/redis/lock/lock-options.ts', 'HoldOptions'],
+    ['src/redis/lock/lock-options.ts', 'AcquireOptions'],
+    ['src/redis/lock/lock-options.ts', 'LockOptions'],
+    ['src/app/redis-lock.ts', 'QuorumOptions'],
+    ['src/app/redis-lock.ts', 'SemaphoreOptions'],
+    ['src/redis/lock/redis-locks.ts', 'LockState'],
     ['src/testing/compare-with-model.ts', 'Comparison'],
     ['src/testing/bucket-store-contract.ts', 'ContractOptions'],
   ])('of %s mentions every member of %s', (file, name) => {

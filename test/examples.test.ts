@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
+import { sharedRedis } from './servers/shared-redis.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const folders = readdirSync(join(root, 'examples'), { withFileTypes: true })
@@ -30,7 +31,7 @@ function start(name: string, env: NodeJS.ProcessEnv = {}) {
 
 describe('the examples', () => {
   it('are the ones that are tried here, each with a README that says how to start it', () => {
-    expect(folders.sort()).toEqual(['limit-a-function', ...servers].sort())
+    expect(folders.sort()).toEqual(['limit-a-function', 'lock-a-ledger', ...servers].sort())
     for (const name of folders)
       expect(readFileSync(join(root, 'examples', name, 'README.md'), 'utf8')).toContain(
         `npm run build\nnode examples/${name}/index.mjs\n`,
@@ -52,6 +53,18 @@ describe('the examples', () => {
     const [, , , fourth = 0, fifth = 0] = printed.map((line) => Number.parseInt(line, 10))
     expect(fourth).toBeGreaterThanOrEqual(99)
     expect(fifth).toBeGreaterThanOrEqual(199)
+  })
+
+  it('lock-a-ledger: what comes from the past is not written', async () => {
+    const { lines, ended } = start('lock-a-ledger', { REDIS_URI: sharedRedis().uri })
+    const printed: string[] = []
+    for await (const line of lines) printed.push(line)
+    expect((await ended)[0]).toBe(0)
+    expect(printed).toEqual([
+      'the first one still holds it: false',
+      '"first holder" comes too late: somebody newer has written',
+      "[ 'second holder' ]",
+    ])
   })
 
   it.each(servers)('%s: the fourth login in a minute is refused, and others are not', async (name) => {

@@ -45,7 +45,7 @@ export function checkStoreOptions(options: RedisStoreOptions): void {
 
 /** The values are looked at by whoever connects. */
 export function checkAddressNames(address: RedisOptions): void {
-  checked('The address of redisStore', (mistakes) => {
+  checked('The address of Redis', (mistakes) => {
     openFields(address, '', Object.keys(addressNames), 'an object of options', mistakes)
   })
 }

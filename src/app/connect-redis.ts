@@ -5,11 +5,14 @@ import { checkAddressNames } from './check-redis-store.js'
 import { openRedis } from './open-redis.js'
 import type { RedisOptions } from './open-redis-target.js'
 
+/** A URI, an address or a caller's client. */
+export type RedisPlace = string | RedisOptions | object
+
 /**
  * A connection of our own to an address, or one that is made of the caller's client. Those who call wait `replyMs` for a
  * reply.
  */
-export function connectRedis(where: string | RedisOptions | object, replyMs: number | undefined): RedisConnection {
+export function connectRedis(where: RedisPlace, replyMs: number | undefined): RedisConnection {
   if (typeof where === 'string') return openRedis({ uri: where }, { replyMs })
   if (!isAddress(where)) return connectionOf(where)
   checkAddressNames(where)

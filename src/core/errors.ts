@@ -21,6 +21,8 @@ export const errorCodes = {
   FLUXGATE_BUCKET_MOVING: 'One bucket is just being moved to another node of a cluster; the store itself is fine.',
   FLUXGATE_BULK_INPUT_INVALID: 'What is to be loaded cannot be read as what it is said to be.',
   FLUXGATE_BULK_STOPPED: 'A load was stopped before its end, such as by a server that has gone.',
+  FLUXGATE_LOCK_TIMEOUT: 'A lock or permit was held by others for as long as the caller wanted to wait.',
+  FLUXGATE_LOCK_LOST: 'A lock or permit is no longer held; others may hold it now.',
   FLUXGATE_CLOSED: 'The limiter or gate was used after close().',
 } as const
 

@@ -11,7 +11,7 @@ export const isNoScript = (error: unknown): boolean => error instanceof Error &&
 export const isSplit = (error: unknown): boolean =>
   error instanceof Error && /^TRYAGAIN\b|redirections\. Last error: \w+: (TRYAGAIN|MOVED|ASK)\b/.test(error.message)
 
-/** `what` completes "failed to …". What waiting cannot mend has a code of its own. */
+/** `what` completes "failed to …", said of `who`. What waiting cannot mend has a code of its own. */
 export function wrapRedisError(error: unknown, what: string, who = 'The bucket store'): FluxGateError {
   if (error instanceof FluxGateError) return error
   if (isSplit(error))

@@ -1,0 +1,14 @@
+/** The entry `fluxgate/lock`. */
+export { type GuardedScript, guardedScript } from '../redis/lock/guarded-script.js'
+export type { Hold } from '../redis/lock/hold.js'
+export type { Holdable, Work } from '../redis/lock/lock.js'
+export type { AcquireOptions, HoldOptions, LockOptions } from '../redis/lock/lock-options.js'
+export type { LockState } from '../redis/lock/redis-locks.js'
+export {
+  type QuorumOptions,
+  quorumLock,
+  type RedisLock,
+  redisLock,
+  redisSemaphore,
+  type SemaphoreOptions,
+} from './redis-lock.js'

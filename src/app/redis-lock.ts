@@ -1,0 +1,111 @@
+import { checkRange } from '../core/range.js'
+import { wrapRedisError } from '../redis/connection-errors.js'
+import { runGuarded } from '../redis/lock/guarded-script.js'
+import { createHoldable, type Holdable } from '../redis/lock/lock.js'
+import { checkNames } from '../redis/lock/lock-keys.js'
+import { checkOptions, invalid, type LockOptions, lockNames } from '../redis/lock/lock-options.js'
+import { QuorumLocks } from '../redis/lock/quorum-locks.js'
+import { type LockState, RedisLocks } from '../redis/lock/redis-locks.js'
+import { SemaphorePermits } from '../redis/lock/semaphore-permits.js'
+import { WakeUps } from '../redis/lock/wake-ups.js'
+import { connectRedis, type RedisPlace } from './connect-redis.js'
+
+export interface RedisLock extends Holdable {
+  /** Frees a lock, whoever holds it; false if it was free. Its holder is told when it prolongs its lease the next time. */
+  forceUnlock(name: string): Promise<boolean>
+  /** Who holds it, or `undefined`. */
+  inspect(name: string): Promise<LockState | undefined>
+}
+
+export interface QuorumOptions extends LockOptions {
+  /** How long to wait, on average, before it is tried again; default 100. */
+  readonly retryMs?: number
+}
+
+export interface SemaphoreOptions extends LockOptions {
+  /** How many may hold it at the same time. */
+  readonly permits: number
+}
+
+/**
+ * Locks on one Redis, behind Sentinel or in a Cluster. Takes a `redis://` or `rediss://` URI, the nodes of a cluster,
+ * sentinels, or a client of ioredis or node-redis, which stays the caller's to close.
+ */
+export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLock {
+  checkOptions('redisLock', options, lockNames)
+  const { prefix = 'fluxgate', timeoutMs, ...defaults } = options
+  const connection = connectRedis(where, timeoutMs)
+  const locks = new RedisLocks(connection, prefix)
+  const holdable = createHoldable({
+    keeper: locks,
+    defaults,
+    timeoutMs: callTimeout(timeoutMs),
+    wakeUps: new WakeUps(connection),
+    groupsOf: (names) => locks.groupsOf(names),
+    run: runGuarded(connection, locks),
+    close: () => connection.close(),
+  })
+  return {
+    ...holdable,
+    forceUnlock: (name) => asked('unlock', () => locks.unlock(checkNames(name)[0] as string)),
+    inspect: (name) => asked('tell who holds a lock', () => locks.inspect(checkNames(name)[0] as string)),
+  }
+}
+
+/**
+ * Redlock: locks on the majority of several servers that know nothing of each other, three or five as a rule. None of them
+ * may be a replica of another one.
+ */
+export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions = {}): Holdable {
+  if (!Array.isArray(where) || where.length === 0) throw invalid('quorumLock takes a list of Redis servers.')
+  const { retryMs = 100, ...others } = options
+  checkRange('retryMs', retryMs, 1, 60_000)
+  checkOptions('quorumLock', others, lockNames)
+  const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
+  if (defaults.fair)
+    throw invalid('quorumLock has no order of asking: servers that know nothing of each other keep no line.')
+  const instanceMs = (ttlMs: number): number => Math.max(5, Math.min(timeoutMs ?? 500, ttlMs / 20))
+  const connections = where.map((place) => connectRedis(place, instanceMs(defaults.ttlMs ?? 10_000)))
+  const members = connections.map((connection) => new RedisLocks(connection, prefix))
+  return createHoldable({
+    keeper: new QuorumLocks(members, instanceMs, retryMs),
+    defaults,
+    // To ask, to confirm, and to give back if that fails.
+    timeoutMs: (ttlMs) => 4 * instanceMs(ttlMs),
+    groupsOf: (names) => [names],
+    close: async () => {
+      await Promise.all(connections.map((connection) => connection.close()))
+    },
+  })
+}
+
+/** A number of permits under each name. Takes what `redisLock` takes. */
+export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Holdable {
+  const { permits, ...others } = options
+  if (!Number.isInteger(permits)) throw invalid(`permits must be a whole number, found ${String(permits)}.`)
+  checkRange('permits', permits, 1, 1_000_000)
+  checkOptions('redisSemaphore', others, lockNames)
+  const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
+  const connection = connectRedis(where, timeoutMs)
+  return createHoldable({
+    keeper: new SemaphorePermits(connection, prefix, permits),
+    defaults,
+    timeoutMs: callTimeout(timeoutMs),
+    wakeUps: new WakeUps(connection),
+    groupsOf: (names) => names.map((name) => [name]),
+    close: () => connection.close(),
+  })
+}
+
+const callTimeout =
+  (timeoutMs: number | undefined) =>
+  (ttlMs: number): number =>
+    timeoutMs ?? Math.min(1_000, ttlMs / 3)
+
+async function asked<T>(what: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    throw wrapRedisError(error, what, 'Redis')
+  }
+}

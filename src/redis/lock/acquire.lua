@@ -1,0 +1,59 @@
+-- Gives all locks of one call to one owner, or none of them. Asked again by the same hold, it gives the same.
+-- KEYS  for each lock: the lock, its fence, its holds, its queue, its places
+-- ARGV  owner, id of the hold, lease in ms, how long a fence is kept in ms, how long a place in the line is kept in ms; 0: no line
+-- Returns { 1, fence of each lock } or { 0, number of the lock that is in the way, ms after which it may be free, or -1 }
+local line
+--@make line line.lua
+local owner, id, leaseMs, fenceMs, placeMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local isFair = placeMs > 0
+local fences, queues, alives = {}, {}, {}
+local busy, busyMs
+
+for i = 1, #KEYS, 5 do
+  local lock, queue, alive = KEYS[i], KEYS[i + 3], KEYS[i + 4]
+  local number = #queues + 1
+  queues[number], alives[number] = queue, alive
+  local value = redis.call('GET', lock)
+  local fence, holder = string.match(value or '', '^(%d+):(.*)$')
+  if holder == owner then
+    fences[number] = tonumber(fence)
+  elseif value then
+    if not busy then busy, busyMs = number, redis.call('PTTL', lock) end
+  elseif isFair and not busy then
+    local first = line.first(queue, alive, nowMs)
+    if first and first ~= id then busy, busyMs = number, line.firstEndsInMs(queue, alive, nowMs) end
+  end
+end
+
+if busy then
+  if isFair then line.enter(queues, alives, id, nowMs, placeMs) end
+  return { 0, busy, busyMs }
+end
+
+-- Grows from holder to holder, and past a fence that was forgotten, because time has passed.
+local fence = time[1] * 1000000 + time[2]
+for i = 1, #KEYS, 5 do
+  fence = math.max(fence, (tonumber(redis.call('GET', KEYS[i + 1])) or 0) + 1)
+end
+
+for number = 1, #queues do
+  local i = number * 5 - 4
+  local lock, holds = KEYS[i], KEYS[i + 2]
+  local ttl = leaseMs
+  if fences[number] then
+    ttl = math.max(leaseMs, redis.call('PTTL', lock))
+    redis.call('PEXPIRE', lock, ttl)
+  else
+    fences[number] = fence
+    local text = string.format('%.0f', fence)
+    redis.call('SET', lock, text .. ':' .. owner, 'NX', 'PX', leaseMs)
+    redis.call('SET', KEYS[i + 1], text, 'PX', fenceMs)
+    redis.call('DEL', holds)
+  end
+  redis.call('HSET', holds, id, 1)
+  redis.call('PEXPIRE', holds, ttl)
+  if isFair then line.leave(queues[number], alives[number], id) end
+end
+return { 1, unpack(fences) }

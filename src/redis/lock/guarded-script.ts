@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto'
+import { FluxGateError } from '../../core/errors.js'
+import type { RedisConnection } from '../connection.js'
+import { wrapRedisError } from '../connection-errors.js'
+import { hashSlot } from '../hash-slot.js'
+import { Script } from '../script.js'
+import type { RunGuarded } from './hold.js'
+import { invalid } from './lock-options.js'
+import type { RedisLocks } from './redis-locks.js'
+
+/** A script of the caller's that runs only while the locks of a hold are its own. Made once, used often. */
+export interface GuardedScript {
+  readonly script: Script
+}
+
+/** Takes the locks and their values off KEYS and ARGV, so that the caller's script finds its own. */
+const guard = `for _ = 1, tonumber(table.remove(ARGV, 1)) do
+if redis.call('GET', table.remove(KEYS, 1)) ~= table.remove(ARGV, 1) then
+return redis.error_reply('FENCED the lock is held by somebody else')
+end
+end
+`
+
+/** `lua` is a script of Redis with KEYS and ARGV of its own. */
+export function guardedScript(lua: string): GuardedScript {
+  if (typeof lua !== 'string' || lua === '') throw invalid('A guarded script is the text of a Lua script.')
+  const text = guard + lua
+  return { script: new Script(text, createHash('sha1').update(text).digest('hex')) }
+}
+
+export function runGuarded(connection: RedisConnection, locks: RedisLocks): RunGuarded {
+  return async (hold, { script }, keys, args) => {
+    const all = hold.names.map((name) => locks.keysOf(name))
+    const slot = hashSlot(keys[0] ?? all[0]?.held ?? '')
+    const guards = connection.isCluster ? all.filter((lock) => lock.slot === slot) : all
+    if (guards.length === 0)
+      throw invalid(`The key ${keys[0]} is in another slot than the locks of this hold: give it the same hash tag.`)
+    const values = guards.map(({ name }) => `${hold.fenceOf(name)}:${hold.owner}`)
+    try {
+      const reply = await script.run(
+        connection,
+        connection.isCluster ? slot : 0,
+        [...guards.map(({ held }) => held), ...keys],
+        [guards.length, ...values, ...args].map(String),
+      )
+      return textOf(reply)
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('FENCED')))
+        throw wrapRedisError(error, 'run a guarded script', 'Redis')
+      hold.lose()
+      throw new FluxGateError('FLUXGATE_LOCK_LOST', 'The lock is held by somebody else: the script was not run.')
+    }
+  }
+}
+
+const textOf = (reply: unknown): unknown =>
+  Array.isArray(reply) ? reply.map(textOf) : reply instanceof Buffer ? reply.toString() : reply

@@ -1,0 +1,110 @@
+import type { RedisConnection } from '../connection.js'
+import { Script } from '../script.js'
+import { type Busy, type Claim, fenceMs, type Granted, type Keeper, placeMs } from './keeper.js'
+import { type LockKeys, lockKeys } from './lock-keys.js'
+import {
+  acquireScript,
+  acquireSha,
+  extendScript,
+  extendSha,
+  releaseScript,
+  releaseSha,
+  unlockScript,
+  unlockSha,
+} from './scripts.generated.js'
+
+/** Who holds a lock. */
+export interface LockState {
+  readonly owner: string
+  readonly fence: number
+  readonly expiresInMs: number
+  /** How many holds the owner has. */
+  readonly holds: number
+}
+
+/** Locks on one Redis: a server, a primary with replicas, or a cluster. */
+export class RedisLocks implements Keeper {
+  readonly #connection: RedisConnection
+  readonly #prefix: string
+  readonly #acquire = new Script(acquireScript, acquireSha)
+  readonly #extend = new Script(extendScript, extendSha)
+  readonly #release = new Script(releaseScript, releaseSha)
+  readonly #unlock = new Script(unlockScript, unlockSha)
+
+  constructor(connection: RedisConnection, prefix: string) {
+    this.#connection = connection
+    this.#prefix = prefix
+  }
+
+  keysOf(name: string): LockKeys {
+    return lockKeys(this.#prefix, name, 'lock')
+  }
+
+  async grant(claim: Claim): Promise<Granted | Busy> {
+    const locks = this.#locksOf(claim)
+    const keys = locks.flatMap(({ held, fence, holds, queue, places }) => [held, fence, holds, queue, places])
+    const args = [claim.owner, claim.id, claim.ttlMs, fenceMs, claim.fair ? placeMs : 0]
+    return outcomeOf(await this.#run(this.#acquire, locks, keys, args), locks)
+  }
+
+  /** `floor`: the least that fences must be from now on. */
+  async extend(claim: Claim, floor = 0): Promise<boolean> {
+    const locks = this.#locksOf(claim)
+    const keys = locks.flatMap(({ held, fence, holds }) => [held, fence, holds])
+    const args = [claim.owner, claim.id, claim.ttlMs, fenceMs, floor]
+    return (await this.#run(this.#extend, locks, keys, args)) === 1
+  }
+
+  async release(claim: Claim): Promise<boolean> {
+    const locks = this.#locksOf(claim)
+    const keys = locks.flatMap(({ held, holds, queue, places }) => [held, holds, queue, places])
+    const args = [claim.owner, claim.id, ...locks.map(({ channel }) => channel)]
+    return (await this.#run(this.#release, locks, keys, args)) === locks.length
+  }
+
+  async unlock(name: string): Promise<boolean> {
+    const keys = this.keysOf(name)
+    const { held, holds, queue, places, channel } = keys
+    return (await this.#run(this.#unlock, [keys], [held, holds, queue, places], [channel])) === 1
+  }
+
+  async inspect(name: string): Promise<LockState | undefined> {
+    const { held, holds } = this.keysOf(name)
+    const [value, ttl, count] = await Promise.all([
+      this.#connection.call(held, ['GET', held]),
+      this.#connection.call(held, ['PTTL', held]),
+      this.#connection.call(holds, ['HLEN', holds]),
+    ])
+    const [, fence, owner = ''] = /^(\d+):(.*)$/s.exec(String(value)) ?? []
+    if (fence === undefined) return undefined
+    return { owner, fence: Number(fence), expiresInMs: Math.max(0, Number(ttl)), holds: Number(count) }
+  }
+
+  /** Which names can be asked for in one call, in the order in which everybody asks for them. */
+  groupsOf(names: readonly string[]): readonly (readonly string[])[] {
+    if (!this.#connection.isCluster) return [names]
+    const bySlot = new Map<number, string[]>()
+    for (const name of names) {
+      const { slot } = this.keysOf(name)
+      bySlot.set(slot, [...(bySlot.get(slot) ?? []), name])
+    }
+    return [...bySlot].sort(([a], [b]) => a - b).map(([, group]) => group)
+  }
+
+  #locksOf({ names }: Claim): readonly LockKeys[] {
+    return names.map((name) => this.keysOf(name))
+  }
+
+  #run(script: Script, [first]: readonly LockKeys[], keys: readonly string[], args: readonly (string | number)[]) {
+    return script.run(this.#connection, this.#connection.isCluster ? (first?.slot ?? 0) : 0, keys, args.map(String))
+  }
+}
+
+/** What a script that grants has answered. */
+export function outcomeOf(reply: unknown, locks: readonly LockKeys[]): Granted | Busy {
+  const [isGranted, ...numbers] = (reply as unknown[]).map(Number)
+  if (isGranted === 1) return { granted: true, fences: numbers }
+  const [number = 1, retryInMs = -1] = numbers
+  // A lock without an end is not ours; whoever put it there may take it away.
+  return { granted: false, channel: locks[number - 1]?.channel, retryInMs: retryInMs < 0 ? placeMs : retryInMs + 1 }
+}

@@ -1,0 +1,352 @@
+/** Made from acquire.lua, extend.lua, release.lua, unlock.lua, semaphore-acquire.lua, semaphore-extend.lua, semaphore-release.lua by scripts/assemble-lua.mjs; edit those. */
+export const acquireSha = '7e24dd5287e5f05725b76fa8d040f7a9814098ab'
+
+export const acquireScript = `local line
+line = (function()
+local line = {}
+local function tidy(queue, alive, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+if #dead > 0 then
+redis.call('ZREM', queue, unpack(dead))
+redis.call('ZREM', alive, unpack(dead))
+end
+end
+function line.first(queue, alive, nowMs)
+tidy(queue, alive, nowMs)
+return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+function line.firstEndsInMs(queue, alive, nowMs)
+local first = redis.call('ZRANGE', queue, 0, 0)[1]
+return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+end
+function line.enter(queues, alives, id, nowMs, placeMs)
+local ticket, isComplete = nowMs, true
+for i, queue in ipairs(queues) do
+local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
+if last then ticket = math.max(ticket, tonumber(last) + 1) end
+if not redis.call('ZSCORE', queue, id) then isComplete = false end
+end
+for i, queue in ipairs(queues) do
+if not isComplete then redis.call('ZADD', queue, ticket, id) end
+redis.call('ZADD', alives[i], nowMs + placeMs, id)
+redis.call('PEXPIRE', queue, 2 * placeMs)
+redis.call('PEXPIRE', alives[i], 2 * placeMs)
+end
+end
+function line.leave(queue, alive, id)
+redis.call('ZREM', queue, id)
+redis.call('ZREM', alive, id)
+end
+function line.call(channel, queue, alive, nowMs)
+redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+end
+return line
+end)()
+local owner, id, leaseMs, fenceMs, placeMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local isFair = placeMs > 0
+local fences, queues, alives = {}, {}, {}
+local busy, busyMs
+for i = 1, #KEYS, 5 do
+local lock, queue, alive = KEYS[i], KEYS[i + 3], KEYS[i + 4]
+local number = #queues + 1
+queues[number], alives[number] = queue, alive
+local value = redis.call('GET', lock)
+local fence, holder = string.match(value or '', '^(%d+):(.*)$')
+if holder == owner then
+fences[number] = tonumber(fence)
+elseif value then
+if not busy then busy, busyMs = number, redis.call('PTTL', lock) end
+elseif isFair and not busy then
+local first = line.first(queue, alive, nowMs)
+if first and first ~= id then busy, busyMs = number, line.firstEndsInMs(queue, alive, nowMs) end
+end
+end
+if busy then
+if isFair then line.enter(queues, alives, id, nowMs, placeMs) end
+return { 0, busy, busyMs }
+end
+local fence = time[1] * 1000000 + time[2]
+for i = 1, #KEYS, 5 do
+fence = math.max(fence, (tonumber(redis.call('GET', KEYS[i + 1])) or 0) + 1)
+end
+for number = 1, #queues do
+local i = number * 5 - 4
+local lock, holds = KEYS[i], KEYS[i + 2]
+local ttl = leaseMs
+if fences[number] then
+ttl = math.max(leaseMs, redis.call('PTTL', lock))
+redis.call('PEXPIRE', lock, ttl)
+else
+fences[number] = fence
+local text = string.format('%.0f', fence)
+redis.call('SET', lock, text .. ':' .. owner, 'NX', 'PX', leaseMs)
+redis.call('SET', KEYS[i + 1], text, 'PX', fenceMs)
+redis.call('DEL', holds)
+end
+redis.call('HSET', holds, id, 1)
+redis.call('PEXPIRE', holds, ttl)
+if isFair then line.leave(queues[number], alives[number], id) end
+end
+return { 1, unpack(fences) }`
+
+export const extendSha = '3b73788947260c6333a4b58b330ccb7333cc8fd7'
+
+export const extendScript = `local owner, id, leaseMs, fenceMs, floor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+for i = 1, #KEYS, 3 do
+local value = redis.call('GET', KEYS[i])
+if not value or string.match(value, '^%d+:(.*)$') ~= owner then return 0 end
+if redis.call('HEXISTS', KEYS[i + 2], id) == 0 then return 0 end
+end
+for i = 1, #KEYS, 3 do
+local ttl = math.max(leaseMs, redis.call('PTTL', KEYS[i]))
+redis.call('PEXPIRE', KEYS[i], ttl)
+redis.call('PEXPIRE', KEYS[i + 2], ttl)
+if floor > (tonumber(redis.call('GET', KEYS[i + 1])) or 0) then
+redis.call('SET', KEYS[i + 1], string.format('%.0f', floor), 'PX', fenceMs)
+end
+end
+return 1`
+
+export const releaseSha = '7264162b9070c26cea4d26c2a35b178a0ca64c7f'
+
+export const releaseScript = `local line
+line = (function()
+local line = {}
+local function tidy(queue, alive, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+if #dead > 0 then
+redis.call('ZREM', queue, unpack(dead))
+redis.call('ZREM', alive, unpack(dead))
+end
+end
+function line.first(queue, alive, nowMs)
+tidy(queue, alive, nowMs)
+return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+function line.firstEndsInMs(queue, alive, nowMs)
+local first = redis.call('ZRANGE', queue, 0, 0)[1]
+return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+end
+function line.enter(queues, alives, id, nowMs, placeMs)
+local ticket, isComplete = nowMs, true
+for i, queue in ipairs(queues) do
+local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
+if last then ticket = math.max(ticket, tonumber(last) + 1) end
+if not redis.call('ZSCORE', queue, id) then isComplete = false end
+end
+for i, queue in ipairs(queues) do
+if not isComplete then redis.call('ZADD', queue, ticket, id) end
+redis.call('ZADD', alives[i], nowMs + placeMs, id)
+redis.call('PEXPIRE', queue, 2 * placeMs)
+redis.call('PEXPIRE', alives[i], 2 * placeMs)
+end
+end
+function line.leave(queue, alive, id)
+redis.call('ZREM', queue, id)
+redis.call('ZREM', alive, id)
+end
+function line.call(channel, queue, alive, nowMs)
+redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+end
+return line
+end)()
+local owner, id = ARGV[1], ARGV[2]
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local ended = 0
+for i = 1, #KEYS, 4 do
+local lock, holds, queue, alive = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
+line.leave(queue, alive, id)
+local value = redis.call('GET', lock)
+local isOurs = value and string.match(value, '^%d+:(.*)$') == owner
+if isOurs and redis.call('HDEL', holds, id) == 1 then
+ended = ended + 1
+if redis.call('HLEN', holds) == 0 then
+redis.call('DEL', lock)
+value = false
+end
+end
+if not value then line.call(ARGV[(i + 3) / 4 + 2], queue, alive, nowMs) end
+end
+return ended`
+
+export const unlockSha = '8308e8d0e3654a7b9776fe1b2d6ec7b31e21067d'
+
+export const unlockScript = `local line
+line = (function()
+local line = {}
+local function tidy(queue, alive, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+if #dead > 0 then
+redis.call('ZREM', queue, unpack(dead))
+redis.call('ZREM', alive, unpack(dead))
+end
+end
+function line.first(queue, alive, nowMs)
+tidy(queue, alive, nowMs)
+return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+function line.firstEndsInMs(queue, alive, nowMs)
+local first = redis.call('ZRANGE', queue, 0, 0)[1]
+return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+end
+function line.enter(queues, alives, id, nowMs, placeMs)
+local ticket, isComplete = nowMs, true
+for i, queue in ipairs(queues) do
+local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
+if last then ticket = math.max(ticket, tonumber(last) + 1) end
+if not redis.call('ZSCORE', queue, id) then isComplete = false end
+end
+for i, queue in ipairs(queues) do
+if not isComplete then redis.call('ZADD', queue, ticket, id) end
+redis.call('ZADD', alives[i], nowMs + placeMs, id)
+redis.call('PEXPIRE', queue, 2 * placeMs)
+redis.call('PEXPIRE', alives[i], 2 * placeMs)
+end
+end
+function line.leave(queue, alive, id)
+redis.call('ZREM', queue, id)
+redis.call('ZREM', alive, id)
+end
+function line.call(channel, queue, alive, nowMs)
+redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+end
+return line
+end)()
+local time = redis.call('TIME')
+local found = redis.call('DEL', KEYS[1])
+redis.call('DEL', KEYS[2])
+line.call(ARGV[1], KEYS[3], KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000))
+return found`
+
+export const semaphoreAcquireSha = '093a13e30186323c70278f610872ad603704fe0f'
+
+export const semaphoreAcquireScript = `local line
+line = (function()
+local line = {}
+local function tidy(queue, alive, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+if #dead > 0 then
+redis.call('ZREM', queue, unpack(dead))
+redis.call('ZREM', alive, unpack(dead))
+end
+end
+function line.first(queue, alive, nowMs)
+tidy(queue, alive, nowMs)
+return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+function line.firstEndsInMs(queue, alive, nowMs)
+local first = redis.call('ZRANGE', queue, 0, 0)[1]
+return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+end
+function line.enter(queues, alives, id, nowMs, placeMs)
+local ticket, isComplete = nowMs, true
+for i, queue in ipairs(queues) do
+local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
+if last then ticket = math.max(ticket, tonumber(last) + 1) end
+if not redis.call('ZSCORE', queue, id) then isComplete = false end
+end
+for i, queue in ipairs(queues) do
+if not isComplete then redis.call('ZADD', queue, ticket, id) end
+redis.call('ZADD', alives[i], nowMs + placeMs, id)
+redis.call('PEXPIRE', queue, 2 * placeMs)
+redis.call('PEXPIRE', alives[i], 2 * placeMs)
+end
+end
+function line.leave(queue, alive, id)
+redis.call('ZREM', queue, id)
+redis.call('ZREM', alive, id)
+end
+function line.call(channel, queue, alive, nowMs)
+redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+end
+return line
+end)()
+local id, leaseMs, fenceMs, placeMs, limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local permits, queue, alive = KEYS[1], KEYS[3], KEYS[4]
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local isFair = placeMs > 0
+redis.call('ZREMRANGEBYSCORE', permits, '-inf', nowMs)
+if not redis.call('ZSCORE', permits, id) then
+local busyMs
+if redis.call('ZCARD', permits) >= limit then
+busyMs = redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] - nowMs
+elseif isFair then
+local first = line.first(queue, alive, nowMs)
+if first and first ~= id then busyMs = line.firstEndsInMs(queue, alive, nowMs) end
+end
+if busyMs then
+if isFair then line.enter({ queue }, { alive }, id, nowMs, placeMs) end
+return { 0, 1, busyMs }
+end
+end
+local fence = math.max(time[1] * 1000000 + time[2], (tonumber(redis.call('GET', KEYS[2])) or 0) + 1)
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', fenceMs)
+redis.call('ZADD', permits, nowMs + leaseMs, id)
+redis.call('PEXPIREAT', permits, redis.call('ZREVRANGE', permits, 0, 0, 'WITHSCORES')[2])
+if isFair then line.leave(queue, alive, id) end
+return { 1, fence }`
+
+export const semaphoreExtendSha = 'b6c52253954516988a4d06bcf86e47b338865e61'
+
+export const semaphoreExtendScript = `local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local endsAt = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
+if endsAt <= nowMs then return 0 end
+redis.call('ZADD', KEYS[1], math.max(endsAt, nowMs + ARGV[2]), ARGV[1])
+redis.call('PEXPIREAT', KEYS[1], redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
+return 1`
+
+export const semaphoreReleaseSha = 'a77d0c8ed27d76a65317ff3be97a01c617bdb4fb'
+
+export const semaphoreReleaseScript = `local line
+line = (function()
+local line = {}
+local function tidy(queue, alive, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+if #dead > 0 then
+redis.call('ZREM', queue, unpack(dead))
+redis.call('ZREM', alive, unpack(dead))
+end
+end
+function line.first(queue, alive, nowMs)
+tidy(queue, alive, nowMs)
+return redis.call('ZRANGE', queue, 0, 0)[1]
+end
+function line.firstEndsInMs(queue, alive, nowMs)
+local first = redis.call('ZRANGE', queue, 0, 0)[1]
+return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+end
+function line.enter(queues, alives, id, nowMs, placeMs)
+local ticket, isComplete = nowMs, true
+for i, queue in ipairs(queues) do
+local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
+if last then ticket = math.max(ticket, tonumber(last) + 1) end
+if not redis.call('ZSCORE', queue, id) then isComplete = false end
+end
+for i, queue in ipairs(queues) do
+if not isComplete then redis.call('ZADD', queue, ticket, id) end
+redis.call('ZADD', alives[i], nowMs + placeMs, id)
+redis.call('PEXPIRE', queue, 2 * placeMs)
+redis.call('PEXPIRE', alives[i], 2 * placeMs)
+end
+end
+function line.leave(queue, alive, id)
+redis.call('ZREM', queue, id)
+redis.call('ZREM', alive, id)
+end
+function line.call(channel, queue, alive, nowMs)
+redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+end
+return line
+end)()
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local endsAt = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
+redis.call('ZREM', KEYS[1], ARGV[1])
+line.leave(KEYS[2], KEYS[3], ARGV[1])
+line.call(ARGV[2], KEYS[2], KEYS[3], nowMs)
+return endsAt > nowMs and 1 or 0`

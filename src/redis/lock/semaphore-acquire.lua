@@ -1,0 +1,34 @@
+-- Gives one of a number of permits to a hold. Asked again by the same hold, it prolongs what that one has.
+-- KEYS  permits (ids of holds by the ms at which each ends), fence, queue, places
+-- ARGV  id of the hold, lease in ms, how long a fence is kept in ms, how long a place in the line is kept in ms, how many permits there are
+-- Returns { 1, fence } or { 0, 1, ms after which a permit may be free }
+local line
+--@make line line.lua
+local id, leaseMs, fenceMs, placeMs, limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local permits, queue, alive = KEYS[1], KEYS[3], KEYS[4]
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local isFair = placeMs > 0
+
+-- Only this clock counts: whoever has another one can neither shorten the lease of others nor lengthen its own.
+redis.call('ZREMRANGEBYSCORE', permits, '-inf', nowMs)
+if not redis.call('ZSCORE', permits, id) then
+  local busyMs
+  if redis.call('ZCARD', permits) >= limit then
+    busyMs = redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] - nowMs
+  elseif isFair then
+    local first = line.first(queue, alive, nowMs)
+    if first and first ~= id then busyMs = line.firstEndsInMs(queue, alive, nowMs) end
+  end
+  if busyMs then
+    if isFair then line.enter({ queue }, { alive }, id, nowMs, placeMs) end
+    return { 0, 1, busyMs }
+  end
+end
+
+local fence = math.max(time[1] * 1000000 + time[2], (tonumber(redis.call('GET', KEYS[2])) or 0) + 1)
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', fenceMs)
+redis.call('ZADD', permits, nowMs + leaseMs, id)
+redis.call('PEXPIREAT', permits, redis.call('ZREVRANGE', permits, 0, 0, 'WITHSCORES')[2])
+if isFair then line.leave(queue, alive, id) end
+return { 1, fence }
