@@ -19,13 +19,14 @@ const modules = {
     'semaphore-extend',
     'semaphore-release',
   ],
+  'src/redis/search-index/scripts.generated.ts': ['edit', 'page', 'suggest', 'read', 'turn'],
 }
 const root = new URL('../', import.meta.url)
 
 /**
  * A file's lines that do something, without comments and indentation. Lines that begin with `--@` bring in other files as
  * a function that is called at once, so that what they define costs nothing before: `make` puts its result into a variable,
- * `twin` into the one that `twins` has named, if it is its turn by number.
+ * `twin` into the one that `twins` has named, if it is its turn by number. `include` puts the lines themselves there.
  *
  * @returns {string[]}
  */
@@ -39,7 +40,8 @@ function code(/** @type {URL} */ file) {
     const [, word, rest = ''] = /^--@(\w+) (.+)$/.exec(line) ?? []
     const names = rest.split(' ')
     const from = (/** @type {string[]} */ paths) => paths.flatMap((path) => code(new URL(path, file)))
-    if (word === 'make') lines.push(`${names[0]} = (function()`, ...from(names.slice(1)), 'end)()')
+    if (word === 'include') lines.push(...from(names))
+    else if (word === 'make') lines.push(`${names[0]} = (function()`, ...from(names.slice(1)), 'end)()')
     else if (word === 'twins') [kind = '', target = ''] = names
     else if (word === 'twin')
       lines.push(`if ${kind} == ${++twins} then ${target} = (function()`, ...from(names), 'end)() end')

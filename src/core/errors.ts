@@ -23,6 +23,7 @@ export const errorCodes = {
   FLUXGATE_BULK_STOPPED: 'A load was stopped before its end, such as by a server that has gone.',
   FLUXGATE_LOCK_TIMEOUT: 'A lock or permit was held by others for as long as the caller wanted to wait.',
   FLUXGATE_LOCK_LOST: 'A lock or permit is no longer held; others may hold it now.',
+  FLUXGATE_INDEX_CHANGED: 'A search index was made with other fields, or is being rebuilt.',
   FLUXGATE_CLOSED: 'The limiter or gate was used after close().',
 } as const
 

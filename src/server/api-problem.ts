@@ -43,6 +43,7 @@ export const errorStatus: Readonly<Record<ErrorCode, number>> = {
   FLUXGATE_BULK_STOPPED: 503,
   FLUXGATE_LOCK_TIMEOUT: 503,
   FLUXGATE_LOCK_LOST: 503,
+  FLUXGATE_INDEX_CHANGED: 503,
   FLUXGATE_CLOSED: 503,
 }
 

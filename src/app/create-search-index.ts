@@ -1,0 +1,33 @@
+import { FluxGateError } from '../core/errors.js'
+import { longestWaitMs } from '../core/range.js'
+import { type IndexDefinition, readDefinition } from '../redis/search-index/definition.js'
+import { IndexCalls } from '../redis/search-index/index-calls.js'
+import { SearchIndex } from '../redis/search-index/search-index.js'
+import { settings } from './config-settings.js'
+import { connectRedis } from './connect-redis.js'
+import type { RedisOptions } from './open-redis-target.js'
+
+export interface SearchIndexOptions extends IndexDefinition {
+  /** What the names of all keys begin with; default `fluxgate`. */
+  readonly prefix?: string
+  /** How long one call may take; default 5 000. */
+  readonly timeoutMs?: number
+}
+
+/**
+ * Records in Redis that are found by numbers, texts, tags and beginnings. Takes what `redisStore` takes: an address, or a
+ * client of ioredis or node-redis, which stays the caller's to close.
+ */
+export function searchIndex<Item extends object = Record<string, unknown>>(
+  where: string | RedisOptions | object,
+  { prefix = 'fluxgate', timeoutMs = 5_000, ...definition }: SearchIndexOptions,
+): SearchIndex<Item> {
+  const { kind } = settings.store.prefix
+  if (kind.parse(prefix) === undefined) throw invalid('prefix', kind.allowed)
+  if (!(timeoutMs >= 1 && timeoutMs <= longestWaitMs)) throw invalid('timeoutMs', `a number from 1 to ${longestWaitMs}`)
+  const read = readDefinition(definition)
+  return new SearchIndex<Item>(new IndexCalls(connectRedis(where, timeoutMs), prefix, read, timeoutMs))
+}
+
+const invalid = (place: string, allowed: string): FluxGateError =>
+  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${place}: not understood; allowed: ${allowed}.`)

@@ -1,0 +1,31 @@
+-- What every script of a search index begins with.
+--
+-- KEYS 1 is `<base>:meta`, 2 is `<base>:records`. All other names begin with the same base, whose hash tag keeps them in
+-- the same slot; which of them an edit touches is known only from the record that it replaces.
+-- ARGV 1 is the fingerprint of the caller's definition.
+--
+-- A record is `<generation>:<sequence>:<length of entries>:<entries><document>`. Its entries are what the index holds of
+-- it, so that they can be taken out again whatever the caller knows.
+local call = redis.call
+local base = string.sub(KEYS[1], 1, -5)
+local state = call('HMGET', KEYS[1], 'definition', 'generation', 'rebuilding')
+local generation = state[2] or '1'
+
+local function name(rest)
+  return base .. generation .. ':' .. rest
+end
+
+local function parts(value)
+  local _, finish, own, sequence, length = string.find(value, '^(%d+):(%d+):(%d+):')
+  local document = finish + tonumber(length) + 1
+  return own, sequence, string.sub(value, finish + 1, document - 1), string.sub(value, document)
+end
+
+-- As memcmp and as sorted sets do it. Lua itself compares by the locale of the server.
+local function is_before(one, other)
+  for i = 1, math.min(#one, #other) do
+    local a, b = string.byte(one, i), string.byte(other, i)
+    if a ~= b then return a < b end
+  end
+  return #one < #other
+end

@@ -1,0 +1,65 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { behindPrefix, endOfText, numberBytes, textBytes, textOfBytes } from './ordered-bytes.js'
+
+const text = fc.string({ unit: 'binary' })
+const bytes = fc.uint8Array({ maxLength: 6 }).map((array) => Buffer.from(array))
+
+describe('bytes in the order of what they stand for', () => {
+  it('texts, with whatever comes behind them', () => {
+    const place = (value: string, rest: Buffer) => Buffer.concat([textBytes(value), endOfText, rest])
+    fc.assert(
+      fc.property(text, text, bytes, bytes, (one, other, rest, otherRest) => {
+        const wanted = Math.sign(Buffer.compare(Buffer.from(one), Buffer.from(other)))
+        if (wanted !== 0) expect(Buffer.compare(place(one, rest), place(other, otherRest))).toBe(wanted)
+      }),
+    )
+    expect(textBytes('a\u0000b')).toEqual(Buffer.from([97, 0, 255, 98]))
+  })
+
+  it('texts come back', () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        expect(textOfBytes(textBytes(value))).toBe(value)
+      }),
+    )
+  })
+
+  it('numbers', () => {
+    const number = fc.double({ noNaN: true })
+    fc.assert(
+      fc.property(number, number, (one, other) => {
+        expect(Buffer.compare(numberBytes(one), numberBytes(other))).toBe(one === other ? 0 : one < other ? -1 : 1)
+      }),
+    )
+    expect(numberBytes(-0)).toEqual(numberBytes(0))
+  })
+})
+
+describe('the end of a prefix', () => {
+  it('is the first that does not begin so, for any bytes', () => {
+    // Few different bytes, so that they meet, and the last ones, which have no next.
+    const few = fc.array(fc.constantFrom(0, 1, 0xec, 0xfe, 0xff), { maxLength: 5 }).map((list) => Buffer.from(list))
+    fc.assert(
+      fc.property(few, few, (prefix, member) => {
+        const end = behindPrefix(prefix)
+        const isInside = Buffer.compare(member, prefix) >= 0 && (end === undefined || Buffer.compare(member, end) < 0)
+        expect(isInside).toBe(member.subarray(0, prefix.length).equals(prefix))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it.each([
+    ['a', [0x62]],
+    ['한', [0xed, 0x95, 0x9d]],
+    ['😀', [0xf0, 0x9f, 0x98, 0x81]],
+    ['\u{10ffff}', [0xf4, 0x8f, 0xbf, 0xc0]],
+  ])('of %s', (prefix, end) => expect(behindPrefix(Buffer.from(prefix))).toEqual(Buffer.from(end)))
+
+  it('carries over bytes that have no next, and is open behind nothing but those', () => {
+    expect(behindPrefix(Buffer.from([1, 255, 255]))).toEqual(Buffer.from([2]))
+    expect(behindPrefix(Buffer.from([255, 255]))).toBeUndefined()
+    expect(behindPrefix(Buffer.alloc(0))).toBeUndefined()
+  })
+})

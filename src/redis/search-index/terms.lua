@@ -1,0 +1,125 @@
+-- Terms with frequencies, such that the most frequent ones of any prefix are found without reading all of them.
+--
+--   <key>:terms  sorted set of all terms, by their bytes
+--   <key>:ranks  the same by frequency, which is negative here: the most frequent first, then by their bytes
+--   <key>:tops   sorted set by bytes of: prefix, 0 1, 2^53 - frequency in 16 digits, term
+--
+-- A prefix with few terms is answered by reading them. One with many has its most frequent ones in tops, where they are
+-- always exactly the first so many of that prefix: a term that ranks behind the last is not put there, because others may
+-- rank between the two. What is forgotten for want of space is the least frequent term of all, and so never one of these.
+local few, kept = 512, 100
+-- Beyond so many bytes a prefix has no tops.
+local longest = 96
+local finish = string.char(0, 1)
+
+local function lex_range(prefix)
+  for i = #prefix, 1, -1 do
+    local byte = string.byte(prefix, i)
+    if byte < 255 then return '[' .. prefix, '(' .. string.sub(prefix, 1, i - 1) .. string.char(byte + 1) end
+  end
+  return '[' .. prefix, '+'
+end
+
+local function place_of(prefix, term, count)
+  return prefix .. finish .. string.format('%016.0f', 9007199254740992 - count) .. term
+end
+
+local function at_place(prefix, place)
+  return string.sub(place, #prefix + 19), 9007199254740992 - tonumber(string.sub(place, #prefix + 3, #prefix + 18))
+end
+
+local function range_of_tops(prefix)
+  return '[' .. prefix .. finish, '(' .. prefix .. string.char(0, 2)
+end
+
+local function ranks_before(one, other)
+  if one.count ~= other.count then return one.count > other.count end
+  return is_before(one.term, other.term)
+end
+
+-- The first `most` terms of a prefix by their bytes, in the order of their ranks.
+local function ranked(key, prefix, most)
+  local from, to = lex_range(prefix)
+  local terms = call('ZRANGEBYLEX', key .. ':terms', from, to, 'LIMIT', 0, most)
+  if #terms == 0 then return {} end
+  local counts = call('ZMSCORE', key .. ':ranks', unpack(terms))
+  local found = {}
+  for i, term in ipairs(terms) do
+    if counts[i] then found[#found + 1] = { term = term, count = -tonumber(counts[i]) } end
+  end
+  table.sort(found, ranks_before)
+  return found
+end
+
+-- From the most frequent term of all downwards, for as long as is bearable: what is found so is exact, if not complete.
+local function ranked_of_many(key, prefix)
+  local found, from = {}, 0
+  while #found < kept and from < 20000 do
+    local page = call('ZRANGE', key .. ':ranks', from, from + 999, 'WITHSCORES')
+    if #page == 0 then break end
+    for i = 1, #page, 2 do
+      if string.sub(page[i], 1, #prefix) == prefix then
+        found[#found + 1] = { term = page[i], count = -tonumber(page[i + 1]) }
+      end
+    end
+    from = from + 1000
+  end
+  return found
+end
+
+local function fill_tops(key, prefix, size)
+  call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
+  local found = size <= 4000 and ranked(key, prefix, size) or ranked_of_many(key, prefix)
+  for i = 1, math.min(kept, #found) do
+    call('ZADD', key .. ':tops', 0, place_of(prefix, found[i].term, found[i].count))
+  end
+end
+
+local function change_tops(key, prefix, size, term, before, now)
+  local tops = key .. ':tops'
+  local from, to = range_of_tops(prefix)
+  local last = call('ZREVRANGEBYLEX', tops, to, from, 'LIMIT', 0, 1)[1]
+  if not last then
+    if size > few then fill_tops(key, prefix, size) end
+    return
+  end
+  local last_term, last_count = at_place(prefix, last)
+  local was_in = before > last_count or before == last_count and not is_before(last_term, term)
+  if was_in and before > 0 then call('ZREM', tops, place_of(prefix, term, before)) end
+  local is_in = now > last_count or now == last_count and is_before(term, last_term)
+  if is_in then
+    call('ZADD', tops, 0, place_of(prefix, term, now))
+    if not was_in and call('ZLEXCOUNT', tops, from, to) > kept then call('ZREM', tops, last) end
+  elseif was_in and call('ZLEXCOUNT', tops, from, to) < kept / 2 then
+    fill_tops(key, prefix, size)
+  end
+end
+
+local function change_term(key, term, by)
+  local terms, ranks = key .. ':terms', key .. ':ranks'
+  local now = -tonumber(call('ZINCRBY', ranks, -by, term))
+  local before = now - by
+  if before == 0 then call('ZADD', terms, 0, term) end
+  if now == 0 then
+    call('ZREM', ranks, term)
+    call('ZREM', terms, term)
+  end
+  local stop = 0
+  while stop <= #term and stop <= longest do
+    local next_byte = string.byte(term, stop + 1) or 0
+    -- Not in the middle of a character.
+    if next_byte < 128 or next_byte > 191 then
+      local prefix = string.sub(term, 1, stop)
+      local size = call('ZLEXCOUNT', terms, lex_range(prefix))
+      if size > few / 2 then
+        change_tops(key, prefix, size, term, before, now)
+      elseif now == 0 and size == few / 2 then
+        -- It has just become one with few, and so may longer ones have that begin with it.
+        call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
+      else
+        return
+      end
+    end
+    stop = stop + 1
+  end
+end

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, describe, expect, it } from 'vitest'
+import { type FindQuery, type SearchIndex, type SearchIndexOptions, searchIndex } from '../../src/app/search-index.js'
+import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { baseOf, freshIndex, idsOf, type Product, product } from './search-index-bed.js'
+
+const client = new Redis(sharedRedis().uri)
+afterAll(() => void client.disconnect())
+
+const fresh = <Item extends object = Product>(options?: Partial<SearchIndexOptions>): SearchIndex<Item> =>
+  freshIndex<Item>(client, options)
+
+describe('verify and rebuild', () => {
+  const damaged: [string, (base: string) => Promise<unknown>][] = [
+    ['a missing number', (base) => client.zrem(`${base}:1:0:scores`, 'a')],
+    ['a wrong number', (base) => client.zadd(`${base}:1:0:scores`, 77, 'a')],
+    ['a number of nobody', (base) => client.zadd(`${base}:1:0:scores`, 1, 'nobody')],
+    ['a missing text', (base) => client.del(`${base}:1:1:places`)],
+    ['a missing tag', (base) => client.srem(`${base}:1:3:tag:red`, 'a')],
+    ['a wrong tag', (base) => client.sadd(`${base}:1:3:tag:red`, 'b')],
+    ['a wrong number of tagged ones', (base) => client.hincrby(`${base}:1:3:tags`, 'red', 1)],
+    ['a wrong frequency', (base) => client.zincrby(`${base}:1:4:ranks`, -1, 'a')],
+    ['a missing term', (base) => client.zrem(`${base}:1:4:terms`, 'a')],
+    ['a wrong order', (base) => client.zadd(`${base}:1:order`, 9, 'a')],
+    ['a wrong list', (base) => client.lpush(`${base}:1:recent`, 'a')],
+    ['a record that was lost', (base) => client.hdel(`${base}:records`, 'b')],
+  ]
+
+  it.each(damaged)('find and mend %s', async (_, damage) => {
+    const prefix = freshPrefix()
+    const index = fresh({ prefix })
+    await index.put('a', product('a', 1, 2, { colours: ['red', 'blue'], category: 'x' }))
+    await index.put('b', product('b', 2, 3, { colours: ['blue'] }))
+    expect(await index.verify()).toMatchObject({ isSound: true, records: 2, problems: [], changedMeanwhile: false })
+    await damage(baseOf(prefix))
+    const report = await index.verify()
+    expect(report.isSound).toBe(false)
+    expect(report.problemCount).toBeGreaterThan(0)
+    await index.rebuild()
+    expect((await index.verify()).problems).toEqual([])
+    expect(await idsOf(index, { by: 'price' })).toEqual(expect.arrayContaining(['a']))
+  })
+
+  it('leave no keys behind', async () => {
+    const prefix = freshPrefix()
+    const index = fresh({ prefix })
+    for (let i = 0; i < 20; i++)
+      await index.put(`p${i}`, product(`x${i}`, i, 1, { colours: [`tag ${i}`], category: 'y' }))
+    const keys = async () => (await client.keys(`${prefix}*`)).map((key) => key.replace(/:\d+:/, ':')).sort()
+    const before = await keys()
+    await index.rebuild()
+    expect(await keys()).toEqual(before)
+    for (let i = 0; i < 20; i++) await index.remove(`p${i}`)
+    expect(await keys()).toEqual([`${baseOf(prefix)}:meta`])
+  })
+
+  it('another definition is refused until it is rebuilt, and edits go on meanwhile', async () => {
+    const prefix = freshPrefix()
+    const before = fresh({ prefix })
+    const after = fresh({ prefix, fields: { sold: { kind: 'number' } } })
+    for (let i = 0; i < 10; i++) await before.put(`p${i}`, product(`x${i}`, i, i + 1))
+    const changed = { code: 'FLUXGATE_INDEX_CHANGED', message: expect.stringContaining('made with other fields') }
+    await expect(after.put('q', product('q', 1))).rejects.toMatchObject(changed)
+    await expect(after.find({ by: 'sold' })).rejects.toMatchObject(changed)
+    expect(await after.get('p3')).toMatchObject({ price: 3 })
+    expect(await after.rebuild()).toEqual({ records: 10 })
+    expect(await idsOf(after, { by: 'sold', from: 9 })).toEqual(['p8', 'p9'])
+    await expect(before.put('q', product('q', 1))).rejects.toMatchObject(changed)
+    expect((await after.verify()).problems).toEqual([])
+  })
+
+  it('a rebuild that nobody finished is told, and carried on', async () => {
+    const prefix = freshPrefix()
+    const index = fresh({ prefix })
+    for (let i = 0; i < 10; i++) await index.put(`p${i}`, product(`x${i}`, i))
+    const base = baseOf(prefix)
+    await client.hset(`${base}:meta`, { rebuilding: 1, generation: 2, oldest: 1 })
+    const rebuilding = { code: 'FLUXGATE_INDEX_CHANGED', message: expect.stringContaining('is being rebuilt') }
+    await expect(index.find({ by: 'price' })).rejects.toMatchObject(rebuilding)
+    await index.put('p3', product('x3', 33))
+    await index.remove('p4')
+    await index.rebuild()
+    expect((await index.verify()).problems).toEqual([])
+    expect(await idsOf(index, { by: 'price', from: 8 })).toEqual(['p8', 'p9', 'p3'])
+    expect(await client.keys(`${base}:1:*`)).toEqual([])
+  })
+
+  it('records that do not fit new fields are named', async () => {
+    const prefix = freshPrefix()
+    await fresh<object>({ prefix, fields: {} }).put('a', { price: 'cheap' })
+    const after = fresh({ prefix })
+    await expect(after.rebuild()).rejects.toMatchObject({
+      code: 'FLUXGATE_ARGUMENT_INVALID',
+      errors: [{ path: 'a', message: 'price: not understood; allowed: a number.' }],
+    })
+    await after.remove('a')
+    expect(await after.rebuild()).toEqual({ records: 0 })
+  })
+})
+
+describe('mistakes', () => {
+  it.each<[string, object]>([
+    ['name', { name: 'a b' }],
+    ['maxRecord', { maxRecord: 1 }],
+    ['recent', { recent: 1_001 }],
+    ['maxRecords', { maxRecords: 0 }],
+    ['evict', { evict: { least: 'name' } }],
+    ['prefix', { prefix: 'a{b' }],
+    ['timeoutMs', { timeoutMs: 0 }],
+    ['fields.x', { fields: { x: { kind: 'date' } } }],
+    ['fields.x.weight', { fields: { x: { kind: 'text', weight: 'y' } } }],
+    ['fields.x.of', { fields: { x: { kind: 'composite' } } }],
+    ['fields.x.of', { fields: { x: { kind: 'composite', of: 'y' } } }],
+    ['fields.x.from', { fields: { x: { kind: 'number', from: 1 } } }],
+  ])('%s: a definition says what is wrong with it', (place, options) => {
+    expect(() => searchIndex(client, { name: 'x', ...options })).toThrow(`${place}: not understood; allowed: `)
+  })
+
+  it.each<[string, object]>([
+    ['by', { by: 'nothing' }],
+    ['by', { by: 'words' }],
+    ['order', { by: 'price', order: 'up' }],
+    ['limit', { by: 'price', limit: 1_001 }],
+    ['limit', { by: 'price', limit: 0 }],
+    ['from, above, to, below', { by: 'price', from: 'a' }],
+    ['equals, prefix', { by: 'price', prefix: 'a' }],
+    ['equals', { by: 'name', equals: ['a', 'b'] }],
+    ['equals', { by: 'name', equals: ['a'], from: 'b' }],
+    ['tagged.name', { by: 'price', tagged: { name: 'a' } }],
+    ['cursor', { by: 'price', cursor: 'nonsense' }],
+    ['cursor', { by: 'price', cursor: Buffer.from('1+:0:x').toString('base64url') }],
+    ['cursor', { by: 'price', cursor: 7 }],
+  ])('%s: a query says what is wrong with it', async (place, query) => {
+    await expect(fresh().find(query as FindQuery)).rejects.toThrow(`${place}: not understood; allowed: `)
+  })
+
+  it('of the server are told as errors, with their cause', async () => {
+    const prefix = freshPrefix()
+    await client.set(`${baseOf(prefix)}:records`, randomBytes(8))
+    await expect(fresh({ prefix }).put('a', product('a', 1))).rejects.toMatchObject({
+      code: 'FLUXGATE_STORE_FAILED',
+      message: expect.stringContaining('The search index failed to write a record: WRONGTYPE'),
+      cause: expect.any(Error),
+    })
+  })
+})
