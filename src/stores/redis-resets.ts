@@ -2,7 +2,7 @@ import type { SharedResets } from '../core/bucket-store.js'
 import { maxFillTicks } from '../core/rule.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
-import { timedOut } from './deadlines.js'
+import { timedOut } from './timed-out.js'
 
 /** Whoever resets a rule tells Redis; all others see it within this time. */
 const readEveryMs = 500

@@ -11,6 +11,7 @@ import type {
 } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
+import { TurnBatches } from '../core/turn-batches.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { isSplit, wrapRedisError } from '../redis/connection-errors.js'
 import { hashSlot } from '../redis/hash-slot.js'
@@ -18,7 +19,6 @@ import { Script } from '../redis/script.js'
 import { bucketKey, keySuffix } from './bucket-keys.js'
 import { consumeScript, consumeSha } from './consume.generated.js'
 import { type Answer, type BucketState, decode, encode, type Names, type Work } from './redis-work.js'
-import { TurnBatches } from './turn-batches.js'
 
 export interface RedisBucketsOptions {
   /** What the names of all keys begin with; default `fluxgate`. */

@@ -7,11 +7,12 @@ import type {
   LeasingStore,
   Refund,
 } from '../core/bucket-store.js'
+import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../core/circuit-breaker.js'
 import { type Clock, systemClock } from '../core/clock.js'
+import { Deadlines } from '../core/deadlines.js'
 import { FluxGateError, isStoreTrouble, messageOf } from '../core/errors.js'
 import { refundsOf } from '../core/rate-limiter.js'
-import { type BreakerOptions, type BreakerState, CircuitBreaker } from './circuit-breaker.js'
-import { Deadlines, timedOut } from './deadlines.js'
+import { timedOut } from './timed-out.js'
 
 export interface ResilientOptions extends BreakerOptions {
   /** How long one call may take; default 100. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.js'
+import type { Clock } from './clock.js'
 
 export interface BreakerOptions {
   /** So many failures in a row open it; default 5. */

@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { type Clock, schedule, ticks, ticksPerMs } from '../core/clock.js'
-import { FluxGateError } from '../core/errors.js'
+import { type Clock, schedule, ticks, ticksPerMs } from './clock.js'
 
 export interface Deadline {
   readonly overAt: number
@@ -80,9 +79,3 @@ export class Deadlines {
     return this.#clock.schedule === undefined ? Math.round(performance.now() * ticksPerMs) : ticks(this.#clock)
   }
 }
-
-export const timedOut = (what: string, timeoutMs: number): FluxGateError =>
-  new FluxGateError(
-    'FLUXGATE_STORE_TIMEOUT',
-    `The bucket store was asked to ${what} and had not answered after ${timeoutMs} ms.`,
-  )
