@@ -16,6 +16,7 @@ import { matching } from './sections/matching.mjs'
 import { memory } from './sections/memory.mjs'
 import { overRedis } from './sections/redis.mjs'
 import { byRules } from './sections/rules.mjs'
+import { overServers } from './sections/server.mjs'
 import { singleBand } from './sections/single-band.mjs'
 
 /** In this order: what asks one algorithm only comes before what asks all of them. */
@@ -29,6 +30,7 @@ const sections = {
   bulk,
   frameworks: overFrameworks,
   gateway: overGateways,
+  server: overServers,
 }
 
 const usage = `Usage: npm run bench -- [--quick] [<section> ...]

@@ -41,10 +41,11 @@ describe('npm run bench', () => {
       'Bulk',
       'Frameworks',
       'Gateway',
+      'Server',
       'Demands',
     ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(27)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(29)
     expect(readResults()).toBe(before)
   }, 180_000)
 
@@ -70,6 +71,8 @@ describe('npm run bench', () => {
   it('refuses a section that does not exist and names those that do', async () => {
     const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'nothing'])
     expect(status).toBe(2)
-    expect(stderr).toContain('single-band, rules, matching, memory, algorithms, redis, bulk, frameworks, gateway')
+    expect(stderr).toContain(
+      'single-band, rules, matching, memory, algorithms, redis, bulk, frameworks, gateway, server',
+    )
   })
 })

@@ -11,6 +11,7 @@ import { Broken } from '../measure.mjs'
  * @property {string} name
  * @property {number} port
  * @property {number} pid of the process that does the work
+ * @property {string} [request] what it is asked, as it stands on the wire; the usual GET unless given
  * @property {() => void} stop
  */
 
@@ -46,7 +47,7 @@ export async function startProgram(name, file, ...args) {
   return { name, port, pid: /** @type {number} */ (child.pid), stop: () => child.kill('SIGKILL') }
 }
 
-/** @returns {Promise<{ ask(order: { port: number, connections: number, seconds: number }): Promise<import('./load.mjs').Outcome>, stop(): void }>} */
+/** @returns {Promise<{ ask(order: import('./load.mjs').Order): Promise<import('./load.mjs').Outcome>, stop(): void }>} */
 export async function startLoad() {
   const child = forked('load.mjs', [])
   await message(child, 'load.mjs')

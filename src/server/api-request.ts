@@ -147,15 +147,17 @@ export class ApiRequest {
       return
     }
     const body = text ?? (json === undefined ? undefined : JSON.stringify(json))
-    const lines: string[] = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff']
+    const lines: string[] = []
     if (json !== undefined && headers?.['Content-Type'] === undefined) lines.push('Content-Type', 'application/json')
     if (headers !== undefined) for (const name in headers) lines.push(name, headers[name] as string)
-    if (body !== undefined) lines.push('Content-Length', String(Buffer.byteLength(body)))
-    else if (status !== 204 && status !== 304) lines.push('Content-Length', '0')
+    if (this.#request.method !== 'POST') lines.push('Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff')
+    const size = body === undefined ? 0 : Buffer.byteLength(body)
+    if (body !== undefined || (status !== 204 && status !== 304)) lines.push('Content-Length', String(size))
     const isLong = mayBeLong(this.#request)
     if (isLong || this.#parts.isDraining()) lines.push('Connection', 'close')
     response.writeHead(status, lines)
     if (isLong) endAfterBody(this.#request, response, body)
+    else if (typeof body === 'string') response.end(body, size === body.length ? 'latin1' : 'utf8')
     else response.end(body)
   }
 }

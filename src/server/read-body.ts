@@ -10,20 +10,23 @@ export function readBody(request: IncomingMessage, done: (error: unknown, body: 
   let first: Buffer | undefined
   let others: Buffer[] | undefined
   let size = 0
+  let isDone = false
+  // Listeners stay: taking them away costs more than to ignore what they hear afterwards.
   const finish = (error?: unknown): void => {
-    request.off('data', onData).off('end', finish).off('error', finish)
-    // Somebody has to hear what goes wrong from now on.
-    request.on('error', () => {})
+    if (isDone) return
+    isDone = true
     done(error, error === undefined ? (others ? Buffer.concat(others, size) : (first ?? nothing)) : nothing)
   }
-  const onData = (chunk: Buffer): void => {
+  request.on('data', (chunk: Buffer) => {
     size += chunk.length
+    if (isDone) return
     if (size > maxBodyBytes) finish(tooLarge())
     else if (first === undefined) first = chunk
     else if (others === undefined) others = [first, chunk]
     else others.push(chunk)
-  }
-  request.on('data', onData).on('end', finish).on('error', finish)
+  })
+  request.on('end', finish)
+  request.on('error', finish)
 }
 
 const tooLarge = (): ApiProblem => new ApiProblem('FLUXGATE_BODY_TOO_LARGE', `A body may have ${maxBodyBytes} bytes.`)
@@ -36,7 +39,11 @@ export const mayBeLong = ({ headers, complete }: IncomingMessage): boolean =>
 const lingerMs = 1_000
 
 /** Closed while the client is sending, a connection would be reset, and a reset takes the answer with it. */
-export function endAfterBody(request: IncomingMessage, response: ServerResponse, body: string | undefined): void {
+export function endAfterBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string | Buffer | undefined,
+): void {
   if (body !== undefined) response.write(body)
   const end = (): void => {
     clearTimeout(timer)

@@ -21,7 +21,7 @@ export interface Reply {
   /** Sent as JSON. */
   readonly json?: unknown
   /** Sent as it is, with the type that `headers` gives. */
-  readonly text?: string
+  readonly text?: string | Buffer
   /** Takes over the response, which stays open. */
   readonly stream?: (response: ServerResponse) => void
 }

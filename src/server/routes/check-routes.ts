@@ -1,6 +1,7 @@
 import type { Decision } from '../../core/decision.js'
 import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
+import { decisionsBytes, decisionText } from '../decision-text.js'
 import { json, type Reply, type Route, route } from '../route.js'
 import {
   batchSchema,
@@ -45,8 +46,8 @@ export function checkRoutes(gate: ServedGate): Route[] {
         // Asked for in one turn, so that they share one call to a store that can do that.
         const decisions = body.checks.map((check) => decide(gate, check))
         return decisions.some((decision) => decision instanceof Promise)
-          ? Promise.all(decisions).then((settled) => json({ decisions: settled }))
-          : json({ decisions })
+          ? Promise.all(decisions).then(allOf)
+          : allOf(decisions as readonly Decision[])
       },
     }),
     route({
@@ -67,7 +68,15 @@ export function checkRoutes(gate: ServedGate): Route[] {
   ]
 }
 
-const ok = (decision: Decision): Reply => ({ status: 200, json: decision })
+const jsonHeaders = { 'Content-Type': 'application/json' }
+
+const ok = (decision: Decision): Reply => ({ status: 200, headers: jsonHeaders, text: decisionText(decision) })
+
+const allOf = (decisions: readonly Decision[]): Reply => ({
+  status: 200,
+  headers: jsonHeaders,
+  text: decisionsBytes(decisions),
+})
 
 function decide(gate: ServedGate, body: CheckBody): Decision | Promise<Decision> {
   const context = contextOf(body)
