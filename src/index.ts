@@ -19,7 +19,7 @@ export type { CheckOptions, Handler } from './core/handler.js'
 export type { KeyResolver } from './core/key-resolver.js'
 export type { MatchedContext, RequestContext } from './core/request-context.js'
 export type { AlgorithmName, Band, LimitScope, OnStoreFailure, Policy, Rule, RuleSet } from './core/rule.js'
-export type { ReloadStrategy, RuleSetProvider } from './core/rule-set-provider.js'
+export type { EditedRules, ReloadStrategy, RuleSetProvider } from './core/rule-set-provider.js'
 export type {
   Edit,
   HistoryEntry,
@@ -32,9 +32,11 @@ export type {
   RuleStore,
 } from './core/rule-store.js'
 export type { NamedResolver, NamedResolvers } from './core/scope-key-resolver.js'
+export { type FileRuleStoreOptions, fileRuleStore } from './rules/file/file-rule-store.js'
 export { fileRules } from './rules/file-provider.js'
 export type { BandInput, LoneRuleInput, RuleInput, RuleSetInput } from './rules/input.js'
 export { objectRules } from './rules/object-provider.js'
 export { parseRuleSets } from './rules/schema.js'
+export { type CopyOptions, type CopyReport, copyRules, exportRules, importRules } from './rules/store/copy-rules.js'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory.js'
 export { type ResilientOptions, resilient } from './stores/resilient.js'

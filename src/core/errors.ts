@@ -4,7 +4,7 @@
  */
 export const errorCodes = {
   FLUXGATE_RULES_INVALID: 'A rule document has mistakes; `errors` lists each with its place.',
-  FLUXGATE_RULES_UNREADABLE: 'Rules could not be read from where they are kept.',
+  FLUXGATE_RULES_UNREADABLE: 'Rules could not be read from where they are kept, or not be written there.',
   FLUXGATE_RULES_CONFLICT: 'Rules were changed by somebody else in the meantime; read them again and repeat the edit.',
   FLUXGATE_RULE_SET_UNKNOWN: 'There is no rule set of that id to edit.',
   FLUXGATE_RULES_READ_ONLY: 'Rules are kept where they cannot be edited, such as in objects of the program.',

@@ -16,12 +16,20 @@ export interface RuleSetProvider {
    * Present if rules are edited through this provider. An edit is answered only after every listener has settled, so that it
    * is in force by then in this process. The result stops listening.
    */
-  onEdit?(listener: () => Promise<unknown>): () => void
+  onEdit?(listener: (edited: EditedRules) => Promise<unknown>): () => void
+}
+
+/** What an edit was about. */
+export interface EditedRules {
+  readonly ruleSetId: string
+  /** The rules that are gone now. */
+  readonly removed: readonly string[]
 }
 
 /** Decides when rules are loaded again. */
 export interface ReloadStrategy {
-  readonly name: 'WATCH' | 'PUBSUB' | 'POLLING' | 'NONE'
+  /** As health names it: WATCH, PUBSUB, POLLING, NONE, or one of your own. */
+  readonly name: string
   /** Starts asking for reloads; the result stops it. */
   start(reload: () => Promise<void>): () => void
 }

@@ -25,7 +25,7 @@ export const recordsText = (records: Records): string =>
   `${JSON.stringify({ ruleSets: Object.fromEntries(records) }, null, 2)}\n`
 
 /** Whom the history names for what was not edited through the store. */
-const byHand = { by: 'by hand' }
+const outside = { by: 'outside' }
 
 /** The records after everything that was edited by hand since they were written. */
 export function reconciled(
@@ -36,7 +36,7 @@ export function reconciled(
   const entries: NumberedEntry[] = []
   const next = new Map(records)
   const take = (ruleSetId: string, plan: (planning: Parameters<typeof planPutRuleSet>[0]) => Change): void => {
-    const change = plan({ ruleSetId, kept: records.get(ruleSetId) ?? nothing, edit: byHand, at })
+    const change = plan({ ruleSetId, kept: records.get(ruleSetId) ?? nothing, edit: outside, at })
     if (change === undefined) return
     next.set(ruleSetId, change.after)
     entries.push({ setVersion: change.after.version, entry: change.entry })

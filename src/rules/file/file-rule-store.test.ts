@@ -115,8 +115,8 @@ describe('a rules file that is edited by hand', () => {
     const history = await fileRuleStore(path).history('api', { limit: 10 })
     expect(history.items.map(({ by, action, version }) => [by, action, version])).toEqual([
       ['ann', 'PUT_RULE', 3],
-      ['by hand', 'PUT_SET', 2],
-      ['by hand', 'PUT_SET', 1],
+      ['outside', 'PUT_SET', 2],
+      ['outside', 'PUT_SET', 1],
     ])
     expect(history.items[1]?.before).toMatchObject({ rules: [{ id: 'all' }, { bands: [{ capacity: 1 }] }] })
     expect(history.items[1]?.after).toMatchObject({ rules: [{ id: 'all' }, { bands: [{ capacity: 5 }] }] })

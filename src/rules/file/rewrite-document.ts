@@ -6,8 +6,8 @@
 import { type Node, parseDocument as parseYaml, visit } from 'yaml'
 import { FluxGateError } from '../../core/errors.js'
 import { type DocumentFormat, maxDocumentLength, parseDocument } from '../document.js'
+import { isLoneSet } from '../store/document-sets.js'
 import { documentEdits } from './document-edits.js'
-import { isLoneSet } from './document-sets.js'
 import { blockYaml, flowYaml } from './render-value.js'
 import { jsonUnit, type Splice, spliced, startOf } from './text-layout.js'
 

@@ -1,7 +1,9 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
+import { isObject } from '../fields.js'
 import { noReload } from './no-reload.js'
 import { type PollingOptions, pollingReload } from './polling-reload.js'
+import { pubSubReload } from './pub-sub-reload.js'
 import { watchReload } from './watch-reload.js'
 
 export const reloadChoices = ['AUTO', 'WATCH', 'PUBSUB', 'POLLING', 'NONE'] as const
@@ -13,24 +15,33 @@ export interface ReloadOptions extends PollingOptions {
 }
 
 /** AUTO is the best that the provider offers: it notices changes by itself, or else it is asked now and then. */
-export function chooseReload(
-  choice: ReloadChoice,
+export async function chooseReload(
+  choice: ReloadChoice | ReloadStrategy,
   provider: RuleSetProvider,
   options: ReloadOptions = {},
-): ReloadStrategy {
-  switch (choice) {
-    case 'AUTO':
-      return provider.watch ? watchReload(provider, options.onError) : pollingReload(options)
-    case 'WATCH':
-      return watchReload(provider, options.onError)
-    case 'POLLING':
-      return pollingReload(options)
-    case 'NONE':
-      return noReload
-    case 'PUBSUB':
-      throw new FluxGateError(
-        'FLUXGATE_CONFIG_INVALID',
-        `Rules from ${provider.source} are not announced on a channel; use the reload strategy AUTO.`,
-      )
-  }
+): Promise<ReloadStrategy> {
+  if (isStrategy(choice)) return choice
+  if (choice === 'NONE') return noReload
+  if (choice === 'POLLING') return pollingReload(options)
+  const kind = await watchKindOf(provider)
+  if (choice === 'AUTO' && kind === undefined) return pollingReload(options)
+  if (choice !== 'AUTO' && choice !== kind) throw cannot(choice, provider)
+  return kind === 'PUBSUB' ? pubSubReload(provider, options) : watchReload(provider, options.onError)
+}
+
+/** One of the caller's own, as far as can be seen. */
+export const isStrategy = (value: unknown): value is ReloadStrategy =>
+  isObject(value) && typeof value.start === 'function' && typeof value.name === 'string'
+
+async function watchKindOf(provider: RuleSetProvider): Promise<'WATCH' | 'PUBSUB' | undefined> {
+  if (provider.watch === undefined) return undefined
+  return (await provider.canWatch?.()) === false ? undefined : (provider.watchKind ?? 'WATCH')
+}
+
+function cannot(choice: 'WATCH' | 'PUBSUB', { source }: RuleSetProvider): FluxGateError {
+  const problem =
+    choice === 'WATCH'
+      ? 'cannot be watched; use the reload strategy AUTO, POLLING or NONE.'
+      : 'are not announced on a channel; use the reload strategy AUTO.'
+  return new FluxGateError('FLUXGATE_CONFIG_INVALID', `Rules from ${source} ${problem}`)
 }

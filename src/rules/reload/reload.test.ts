@@ -109,9 +109,41 @@ describe('watching', () => {
   })
 })
 
+describe('announcements', () => {
+  it('reload at once, and a poll comes all the same, because a channel may be cut', async () => {
+    const { clock, waits, fire, isWaiting } = scheduledClock()
+    let announce = () => {}
+    let isWatched = false
+    const provider: RuleSetProvider = {
+      source: 'x',
+      load: async () => [],
+      watchKind: 'PUBSUB',
+      watch(onChange) {
+        announce = onChange
+        isWatched = true
+        return () => {
+          isWatched = false
+        }
+      },
+    }
+    let reloads = 0
+    const strategy = await chooseReload('PUBSUB', provider, { intervalMs: 1_000, jitter: 0, clock })
+    const stop = strategy.start(async () => void reloads++)
+    announce()
+    expect(reloads).toBe(1)
+    await fire()
+    expect(reloads).toBe(2)
+    expect(waits).toEqual([1_000, 1_000])
+    stop()
+    expect([isWatched, isWaiting()]).toEqual([false, false])
+  })
+})
+
 describe('choosing how to reload', () => {
   const file = fileRules('rules.yaml')
   const objects = objectRules([], 'objects')
+  const announced: RuleSetProvider = { ...file, watchKind: 'PUBSUB' }
+  const watched = (canWatch: boolean): RuleSetProvider => ({ ...file, canWatch: async () => canWatch })
 
   it.each([
     ['AUTO', file, 'WATCH'],
@@ -119,17 +151,22 @@ describe('choosing how to reload', () => {
     ['POLLING', file, 'POLLING'],
     ['NONE', file, 'NONE'],
     ['AUTO', objects, 'POLLING'],
-  ] as const)('%s', (choice, provider, name) => {
-    expect(chooseReload(choice, provider).name).toBe(name)
+    ['AUTO', announced, 'PUBSUB'],
+    ['PUBSUB', announced, 'PUBSUB'],
+    ['POLLING', announced, 'POLLING'],
+    ['AUTO', watched(false), 'POLLING'],
+    ['AUTO', watched(true), 'WATCH'],
+  ] as const)('%s', async (choice, provider, name) => {
+    expect((await chooseReload(choice, provider)).name).toBe(name)
   })
 
-  it('refuses what the provider cannot do', () => {
-    expect(() => chooseReload('WATCH', objects)).toThrow(
-      'Rules from objects cannot be watched; use the reload strategy POLLING or NONE.',
-    )
-    expect(() => chooseReload('PUBSUB', file)).toThrow(
-      'Rules from rules.yaml are not announced on a channel; use the reload strategy AUTO.',
-    )
+  it.each([
+    ['WATCH', objects, 'Rules from objects cannot be watched; use the reload strategy AUTO, POLLING or NONE.'],
+    ['WATCH', watched(false), 'Rules from rules.yaml cannot be watched'],
+    ['WATCH', announced, 'Rules from rules.yaml cannot be watched'],
+    ['PUBSUB', file, 'Rules from rules.yaml are not announced on a channel; use the reload strategy AUTO.'],
+  ] as const)('refuses %s where the provider cannot do it', async (choice, provider, message) => {
+    await expect(chooseReload(choice, provider)).rejects.toThrow(message)
   })
 
   it('NONE never asks', () => {

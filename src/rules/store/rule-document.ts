@@ -1,6 +1,5 @@
 /** Rules as documents: what the owner wrote, and what the store adds to it. */
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
-import { isObject } from '../fields.js'
 import { copyJson } from '../free-json.js'
 import { noMistakes, rulesInvalid } from '../mistakes.js'
 import { readRule } from '../rule-schema.js'
@@ -80,5 +79,6 @@ export function setDocument({ head, version, rules }: KeptRuleSet): RuleSetDocum
   return { ...head, version, rules: [...rules].sort(compareDocuments) }
 }
 
-/** As parsed from a place that others write to as well. */
-export const isDocument = (value: unknown): value is RuleDocument => isObject(value) && typeof value.id === 'string'
+/** All that rules say, always in the same order: what did not change must not look as if it had. */
+export const wholeDocument = (sets: readonly KeptRuleSet[]): unknown =>
+  sets.map(setDocument).sort((a, b) => (a.id < b.id ? -1 : 1))

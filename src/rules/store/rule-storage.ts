@@ -8,6 +8,8 @@ import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-st
 export interface RuleStorage extends Pick<RuleSetProvider, 'source' | 'watch' | 'watchKind' | 'canWatch'> {
   /** One set, from one moment: never some rules from before a change and some from after it. */
   read(ruleSetId: string): Promise<Kept>
+  /** Present if one rule can be read without its set. */
+  readRule?(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined>
   /** Every set that exists, each from one moment. */
   readAll(): Promise<readonly KeptRuleSet[]>
   /** Present if what rules say can be had for less than with versions and times: a document with all of them. */
@@ -19,7 +21,10 @@ export interface RuleStorage extends Pick<RuleSetProvider, 'source' | 'watch' | 
   commit(change: RuleSetChange): Promise<boolean>
   /** The latest changes of a set after which it had a version below `below`, newest first. */
   history(ruleSetId: string, below: number, limit: number): Promise<readonly NumberedEntry[]>
-  /** Present if the place has indexes of its own; otherwise a set is read whole. In the order of `compareDocuments`. */
+  /**
+   * Present if the place has indexes of its own; otherwise a set is read whole. In the order of `compareDocuments`;
+   * `undefined` if there is no such set.
+   */
   findRules?(ruleSetId: string, search: RuleSearch): Promise<readonly RuleDocument[] | undefined>
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
+import type { EditedRules } from '../../core/rule-set-provider.js'
 import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
 import { parseRuleSets } from '../schema.js'
 import { closePage, isNumber, isRank, isText, openPage } from './page.js'
@@ -11,6 +12,7 @@ import {
   matchesSearch,
   priorityOf,
   setDocument,
+  wholeDocument,
 } from './rule-document.js'
 import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from './rule-storage.js'
 
@@ -19,7 +21,7 @@ const maxAttempts = 100
 
 /** Everything that rule stores have in common, around the place where rules are kept. */
 export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clock?: Clock } = {}): RuleStore {
-  const listeners = new Set<() => Promise<unknown>>()
+  const listeners = new Set<(edited: EditedRules) => Promise<unknown>>()
   let turn: Promise<unknown> = Promise.resolve()
   let isClosed = false
 
@@ -42,7 +44,8 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
       if (change === undefined) return { kept, change }
       if (!(await storage.commit(change))) continue
       // Whoever decides by these rules in this process does so by the new ones when the edit is answered.
-      await Promise.all([...listeners].map((listener) => listener()))
+      const edited = { ruleSetId, removed: change.remove }
+      await Promise.all([...listeners].map((listener) => listener(edited)))
       return { kept, change }
     }
     throw conflict(
@@ -71,7 +74,7 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     ...(canWatch !== undefined && { canWatch }),
     async load() {
       open()
-      return parseRuleSets(await (storage.loadDocument?.() ?? documentOf(storage)), source)
+      return parseRuleSets(await (storage.loadDocument?.() ?? storage.readAll().then(wholeDocument)), source)
     },
     onEdit(listener) {
       listeners.add(listener)
@@ -112,6 +115,7 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     },
     async getRule(ruleSetId, ruleId) {
       open()
+      if (storage.readRule !== undefined) return storage.readRule(ruleSetId, ruleId)
       return (await storage.read(ruleSetId)).rules.find(({ id }) => id === ruleId)
     },
     async putRule(ruleSetId, document, given) {
@@ -140,10 +144,6 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     },
   }
 }
-
-/** All that rules say. */
-const documentOf = async (storage: RuleStorage): Promise<unknown> =>
-  (await storage.readAll()).map(({ head, rules }) => ({ ...head, rules }))
 
 type Planning = Parameters<typeof planPutRule>[0]
 

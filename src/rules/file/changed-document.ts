@@ -1,20 +1,9 @@
-/** The rule sets of a document, in whichever of its three forms: `{ ruleSets }`, a list, or one set alone. */
 import type { RuleDocument } from '../../core/rule-store.js'
-import { isObject } from '../fields.js'
+import { isLoneSet, setsOf } from '../store/document-sets.js'
 import { storeFields } from '../store/rule-document.js'
 import type { Kept, RuleSetChange } from '../store/rule-storage.js'
 
 type Fields = Readonly<Record<string, unknown>>
-
-/** A document that was checked before. */
-export function setsOf(document: unknown): readonly Fields[] {
-  if (Array.isArray(document)) return document
-  const { ruleSets } = document as Fields
-  return Array.isArray(ruleSets) ? ruleSets : [document as Fields]
-}
-
-/** Whether a set stands alone, so that there is no place for another one. */
-export const isLoneSet = (document: unknown): boolean => isObject(document) && !Object.hasOwn(document, 'ruleSets')
 
 /** The same document after a change, with everything that stays where it was. Of a lone set, `{ ruleSets }` is made. */
 export function changedDocument(document: unknown, change: RuleSetChange): unknown {

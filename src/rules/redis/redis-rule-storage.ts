@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto'
+import { type Clock, systemClock } from '../../core/clock.js'
+import { FluxGateError } from '../../core/errors.js'
+import type { RuleDocument } from '../../core/rule-store.js'
+import type { RedisConnection } from '../../redis/connection.js'
+import { reasonOf, withoutCommand } from '../../redis/connection-errors.js'
+import { Script } from '../../redis/script.js'
+import { isEnabled, matchesSearch, priorityOf, wholeDocument } from '../store/rule-document.js'
+import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
+import { RuleAnnouncements } from './rule-announcements.js'
+import {
+  ruleCommitScript,
+  ruleCommitSha,
+  ruleFindScript,
+  ruleFindSha,
+  ruleReadScript,
+  ruleReadSha,
+} from './rule-scripts.generated.js'
+import { piecesAsked, piecesOf } from './text-pieces.js'
+
+export interface RedisRuleStorageOptions {
+  /** What the names of all keys begin with. */
+  readonly prefix: string
+  /** Where changes are announced. */
+  readonly channel: string
+  /** How many changes of each set are kept. */
+  readonly maxHistory?: number | undefined
+  /** How long an answer may take. */
+  readonly timeoutMs?: number | undefined
+  readonly clock?: Clock | undefined
+}
+
+const scripts = {
+  commit: new Script(ruleCommitScript, ruleCommitSha),
+  find: new Script(ruleFindScript, ruleFindSha),
+  read: new Script(ruleReadScript, ruleReadSha),
+}
+
+/**
+ * Rules in Redis: each a JSON text, found by id, by rank and by text through indexes that the script of an edit keeps in
+ * step. All keys of a prefix share a slot, so that one script may touch them all on a cluster too.
+ */
+export class RedisRuleStorage implements RuleStorage {
+  readonly source: string
+  readonly watchKind = 'PUBSUB'
+  readonly #connection: RedisConnection
+  readonly #base: string
+  readonly #channel: string
+  readonly #maxHistory: number
+  readonly #timeoutMs: number
+  readonly #clock: Clock
+  readonly #announcements: RuleAnnouncements
+  /** Told to others with each change: whom it comes from. */
+  readonly #id = randomUUID()
+  #loaded: { readonly changes: string; readonly document: unknown } | undefined
+
+  constructor(connection: RedisConnection, options: RedisRuleStorageOptions) {
+    const { prefix, channel, maxHistory = 1_000, timeoutMs = 5_000, clock = systemClock } = options
+    this.source = `Redis (${prefix})`
+    this.#connection = connection
+    this.#base = `${prefix}:{${prefix}:rules}:`
+    this.#channel = channel
+    this.#maxHistory = maxHistory
+    this.#timeoutMs = timeoutMs
+    this.#clock = clock
+    this.#announcements = new RuleAnnouncements(connection, channel)
+  }
+
+  watch(onChange: () => void, onError: (error: unknown) => void): () => void {
+    return this.#announcements.watch(onChange, onError)
+  }
+
+  /** What has not changed is not sent again. */
+  async loadDocument(): Promise<unknown> {
+    const known = this.#loaded
+    const [changes, ...sets] = await this.#read(known?.changes)
+    if (known !== undefined && changes === known.changes) return known.document
+    if (known !== undefined && changes === '0' && known.changes !== '0')
+      throw new FluxGateError(
+        'FLUXGATE_RULES_UNREADABLE',
+        `${this.source} had rules and has none any more, nor any trace of them: was it emptied? Put them back.`,
+      )
+    const document = wholeDocument(sets.map(keptOf) as KeptRuleSet[])
+    this.#loaded = { changes, document }
+    return document
+  }
+
+  async read(ruleSetId: string): Promise<Kept> {
+    const [, set] = await this.#read('', ruleSetId)
+    return keptOf(set as SetReply)
+  }
+
+  async readAll(): Promise<readonly KeptRuleSet[]> {
+    const [, ...sets] = await this.#read('')
+    return sets.map(keptOf) as KeptRuleSet[]
+  }
+
+  async readRule(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined> {
+    const key = this.#key('rules:', ruleSetId)
+    const text = await this.#asked('be read', () => this.#connection.call(key, ['HGET', key, ruleId]))
+    return text === null ? undefined : JSON.parse(String(text))
+  }
+
+  async findRules(ruleSetId: string, search: RuleSearch): Promise<readonly RuleDocument[] | undefined> {
+    const { q, enabled, limit } = search
+    const pieces = q === undefined ? [] : piecesAsked(q)
+    const keys = ['head:', 'rules:', 'ranks:', 'disabled:', 'texts:'].map((kind) => this.#key(kind, ruleSetId))
+    const found: RuleDocument[] = []
+    let { after } = search
+    // Who has all pieces may still not have them in that order, so that some of a page may fall out again.
+    for (;;) {
+      const place = after === undefined ? ['', ''] : [String(-after.priority), after.id]
+      const flag = enabled === undefined ? '' : enabled ? '1' : '0'
+      const texts = await this.#run('find', 'be read', keys, [String(limit), flag, ...place, ...pieces])
+      if (texts === null) return undefined
+      const documents = (texts as Buffer[]).map((text) => JSON.parse(String(text)) as RuleDocument)
+      found.push(...documents.filter((document) => matchesSearch(document, { q, enabled })))
+      const last = documents.at(-1)
+      if (documents.length < limit || found.length >= limit || last === undefined) return found.slice(0, limit)
+      after = { priority: priorityOf(last), id: last.id }
+    }
+  }
+
+  async commit({ ruleSetId, from, after, put, remove, entry }: RuleSetChange): Promise<boolean> {
+    const ofSet = ['head:', 'rules:', 'ranks:', 'disabled:', 'texts:', 'pieces:', 'history:']
+    const keys = [`${this.#base}sets`, ...ofSet.map((kind) => this.#key(kind, ruleSetId)), `${this.#base}changes`]
+    const { head, version, removedVersion } = after
+    const message = { ruleSetId, fullReload: false, timestamp: Math.trunc(this.#clock.now()), source: this.#id }
+    const rules = put.flatMap((rule) => {
+      // Ids in ascending order of rank come highest priority first, and those of one rank by id.
+      const rank = String(-priorityOf(rule))
+      return [rule.id, JSON.stringify(rule), rank, isEnabled(rule) ? '1' : '0', JSON.stringify(piecesOf(rule))]
+    })
+    const made = await this.#run('commit', 'be changed', keys, [
+      ...[ruleSetId, String(from), String(version), String(removedVersion)],
+      ...[head === undefined ? '' : JSON.stringify(head), this.#channel, JSON.stringify(message)],
+      ...[String(this.#maxHistory), JSON.stringify({ setVersion: version, entry }), String(put.length), ...rules],
+      ...remove,
+    ])
+    return made === 1
+  }
+
+  async history(ruleSetId: string, below: number, limit: number) {
+    const key = this.#key('history:', ruleSetId)
+    const command = ['ZREVRANGEBYSCORE', key, `(${below}`, '-inf', 'LIMIT', '0', String(limit)]
+    const entries = (await this.#asked('be read', () => this.#connection.call(key, command))) as string[]
+    return entries.map((text) => JSON.parse(text))
+  }
+
+  async close(): Promise<void> {
+    this.#announcements.close()
+    await this.#connection.close()
+  }
+
+  readonly #key = (kind: string, ruleSetId: string): string => `${this.#base}${kind}${ruleSetId}`
+
+  async #read(known = '', ruleSetId?: string): Promise<[string, ...SetReply[]]> {
+    const args = [this.#base, known, ...(ruleSetId === undefined ? [] : [ruleSetId])]
+    const reply = await this.#run('read', 'be read', [`${this.#base}sets`, `${this.#base}changes`], args)
+    const [changes, ...sets] = reply as [Buffer, ...SetReply[]]
+    return [String(changes), ...sets]
+  }
+
+  #run(name: keyof typeof scripts, what: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return this.#asked(what, () => scripts[name].run(this.#connection, 0, keys, args))
+  }
+
+  /** Answered in time, or not at all. */
+  async #asked(what: string, ask: () => Promise<unknown>): Promise<unknown> {
+    let timer: NodeJS.Timeout | undefined
+    const tooLate = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer within ${this.#timeoutMs} ms`)), this.#timeoutMs)
+    })
+    try {
+      return await Promise.race([ask(), tooLate])
+    } catch (error) {
+      if (error instanceof FluxGateError) throw error
+      throw new FluxGateError(
+        'FLUXGATE_RULES_UNREADABLE',
+        `Rules in ${this.source} could not ${what}: ${reasonOf(error)}.`,
+        { cause: withoutCommand(error) },
+      )
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+type SetReply = readonly [id: Buffer, version: Buffer, removedVersion: Buffer, head: Buffer, rules: readonly Buffer[]]
+
+function keptOf([, version, removedVersion, head, rules]: SetReply): Kept {
+  return {
+    version: Number(version),
+    removedVersion: Number(removedVersion),
+    ...(head.length > 0 && { head: JSON.parse(String(head)) }),
+    rules: rules.map((text) => JSON.parse(String(text))),
+  }
+}

@@ -1,0 +1,64 @@
+-- Makes one change to one rule set, with every index in step, if the set still has the version that it had when the change
+-- was worked out. Others are told in the same step.
+--
+-- KEYS  1 the ids of all sets (sorted set)         2 version, removedVersion and head of this one (hash)
+--       3 its rules by id (hash)                   4 their ids by rank: priority, highest first (sorted set)
+--       5 the ids of those that are not enabled    6 pieces of their text, each with an id behind it (sorted set)
+--       7 the pieces of each rule (hash)           8 its history by version (sorted set)
+--       9 how often anything was changed
+-- ARGV  1 id of the set   2 version before   3 version after   4 removedVersion   5 head, empty if the set goes
+--       6 channel   7 message   8 how many changes the history keeps   9 this change
+--       10 how many rules to write, and for each: id, document, rank, 1 if enabled, its pieces as a JSON list
+--       then the ids of the rules to remove
+-- Result: 1, or 0 if the set has another version
+local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
+for i, kind in ipairs(kinds) do
+  local found = redis.call('TYPE', KEYS[i]).ok
+  if found ~= 'none' and found ~= kind then
+    return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' holds a ' .. found)
+  end
+end
+if (redis.call('HGET', KEYS[2], 'version') or '0') ~= ARGV[2] then return 0 end
+
+-- First, because it is what a user may not be allowed to do; nobody acts on it before the script is done.
+redis.call('PUBLISH', ARGV[6], ARGV[7])
+
+local zero = string.char(0)
+local function forget(id)
+  local pieces = redis.call('HGET', KEYS[7], id)
+  if pieces then
+    for _, piece in ipairs(cjson.decode(pieces)) do redis.call('ZREM', KEYS[6], piece .. zero .. id) end
+  end
+end
+
+local at = 11
+for _ = 1, tonumber(ARGV[10]) do
+  local id, pieces = ARGV[at], ARGV[at + 4]
+  forget(id)
+  redis.call('HSET', KEYS[3], id, ARGV[at + 1])
+  redis.call('ZADD', KEYS[4], ARGV[at + 2], id)
+  redis.call(ARGV[at + 3] == '1' and 'SREM' or 'SADD', KEYS[5], id)
+  redis.call('HSET', KEYS[7], id, pieces)
+  for _, piece in ipairs(cjson.decode(pieces)) do redis.call('ZADD', KEYS[6], 0, piece .. zero .. id) end
+  at = at + 5
+end
+for i = at, #ARGV do
+  forget(ARGV[i])
+  redis.call('HDEL', KEYS[3], ARGV[i])
+  redis.call('ZREM', KEYS[4], ARGV[i])
+  redis.call('SREM', KEYS[5], ARGV[i])
+  redis.call('HDEL', KEYS[7], ARGV[i])
+end
+
+redis.call('HSET', KEYS[2], 'version', ARGV[3], 'removedVersion', ARGV[4])
+if ARGV[5] == '' then
+  redis.call('HDEL', KEYS[2], 'head')
+  redis.call('ZREM', KEYS[1], ARGV[1])
+else
+  redis.call('HSET', KEYS[2], 'head', ARGV[5])
+  redis.call('ZADD', KEYS[1], 0, ARGV[1])
+end
+redis.call('ZADD', KEYS[8], ARGV[3], ARGV[9])
+redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -tonumber(ARGV[8]) - 1)
+redis.call('INCR', KEYS[9])
+return 1
