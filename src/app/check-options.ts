@@ -2,6 +2,7 @@ import { longestWaitMs } from '../core/range.js'
 import { type Kind, openFields } from '../rules/fields.js'
 import { identifier, oneOf, wholeNumber, yesOrNo } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
+import { isStrategy, reloadChoices } from '../rules/reload/choose-reload.js'
 import { configInvalid } from './config-file.js'
 import { settings } from './config-settings.js'
 import type { FluxGateOptions } from './gate-options.js'
@@ -12,6 +13,12 @@ const milliseconds: Kind<number> = {
 }
 
 const { ratelimit, reload, waitForRefill, store } = settings
+
+/** In code it may also be a strategy of the caller's own. */
+const reloadKind: Kind<unknown> = {
+  allowed: `${reloadChoices.join(', ')}, or a ReloadStrategy`,
+  parse: (value) => (isStrategy(value) ? value : oneOf(reloadChoices).parse(value)),
+}
 
 /** What each option that is a plain value may be, by the place where it stands. */
 const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> = {
@@ -24,7 +31,7 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
     maxKeys: store.maxKeys.kind,
   },
   reload: {
-    strategy: reload.strategy.kind,
+    strategy: reloadKind,
     pollingIntervalMs: milliseconds,
     pollingInterval: reload.pollingInterval.kind,
     resetBucketsOnReload: yesOrNo,

@@ -6,9 +6,10 @@ import { RuleBook } from '../rules/rule-book.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { checkOptions } from './check-options.js'
 import { readGateOptions } from './config.js'
-import { type FluxGate, Gate } from './gate.js'
+import { type Closable, type FluxGate, Gate } from './gate.js'
 import type { FluxGateOptions } from './gate-options.js'
-import { boundedStore, openRules, openStore } from './open-parts.js'
+import { boundedStore, openStore } from './open-parts.js'
+import { isRuleStore, openRules } from './open-rules.js'
 
 /** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
 export const createFluxGate = (given: FluxGateOptions | string): Promise<FluxGate> => openGate(given)
@@ -17,19 +18,19 @@ export const createFluxGate = (given: FluxGateOptions | string): Promise<FluxGat
 export async function openGate(given: FluxGateOptions | string, observer?: DecisionObserver): Promise<FluxGate> {
   const options = await readGateOptions(checkOptions(typeof given === 'string' ? { config: given } : given))
   const clock = options.clock ?? systemClock
-  const provider = checkingResolvers(openRules(options.rules), options.keyResolvers)
-  const book = await RuleBook.open(provider, { clock })
-  const store = openStore(options.store, { clock, maxKeys: options.maxKeys, resilience: options.resilience })
-  const isOwn = store !== options.store
+  const rules = openRules(options.rules)
+  const isOwnRules = rules !== options.rules && isRuleStore(rules)
+  const opened: Closable[] = isOwnRules ? [rules] : []
   try {
+    const provider = checkingResolvers(rules, options.keyResolvers)
+    const book = await RuleBook.open(provider, { clock })
+    const store = openStore(options.store, { clock, maxKeys: options.maxKeys, resilience: options.resilience })
+    if (store !== options.store) opened.push(store)
     await store.ready?.(longestStartMs)
-    return new Gate(options, clock, provider, book, {
-      store: boundedStore(store, { ...options.resilience, clock }),
-      isOwn,
-      observer,
-    })
+    const bounded = boundedStore(store, { ...options.resilience, clock })
+    return await Gate.open(options, clock, provider, book, { store: bounded, opened, observer })
   } catch (error) {
-    if (isOwn) await store.close()
+    for (const one of opened) await one.close()
     throw error
   }
 }
@@ -39,7 +40,10 @@ const longestStartMs = 1_000
 
 /** A rule that names a resolver nobody registered is a mistake in the rules, found when they are loaded. */
 function checkingResolvers(provider: RuleSetProvider, resolvers: NamedResolvers | undefined): RuleSetProvider {
+  const { watchKind } = provider
   const watch = provider.watch?.bind(provider)
+  const canWatch = provider.canWatch?.bind(provider)
+  const onEdit = provider.onEdit?.bind(provider)
   return {
     source: provider.source,
     async load() {
@@ -52,5 +56,8 @@ function checkingResolvers(provider: RuleSetProvider, resolvers: NamedResolvers 
       })
     },
     ...(watch && { watch }),
+    ...(canWatch && { canWatch }),
+    ...(onEdit && { onEdit }),
+    ...(watchKind && { watchKind }),
   }
 }

@@ -1,16 +1,17 @@
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { OnStoreFailure } from '../core/rule.js'
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { ReloadStrategy, RuleSetProvider } from '../core/rule-set-provider.js'
 import type { NamedResolvers } from '../core/scope-key-resolver.js'
 import type { RuleSetInput } from '../rules/input.js'
 import type { ReloadChoice } from '../rules/reload/choose-reload.js'
 import type { ResilientOptions } from '../stores/resilient.js'
 import type { RedisStoreSettings } from './open-redis-target.js'
+import type { RulesSettings } from './open-rules.js'
 
 export interface FluxGateOptions {
-  /** A rules file, rule sets as objects, or a provider of your own. */
-  readonly rules?: string | RuleSetInput | readonly RuleSetInput[] | RuleSetProvider
+  /** A rules file, rule sets as objects, where a rule store is, or a rule store or another provider. */
+  readonly rules?: string | RuleSetInput | readonly RuleSetInput[] | RulesSettings | RuleSetProvider
   /** Where buckets live: `memory` unless said otherwise, a `redis://` URI, where a cluster or sentinels are, or a store. */
   readonly store?: string | RedisStoreSettings | BucketStore
   /** How many identities the memory store made here remembers at most; default 1 000 000. */
@@ -22,7 +23,7 @@ export interface FluxGateOptions {
   readonly missingRuleBehavior?: 'ALLOW' | 'DENY'
   readonly ipv6Prefix?: number
   readonly reload?: {
-    readonly strategy?: ReloadChoice
+    readonly strategy?: ReloadChoice | ReloadStrategy
     readonly pollingIntervalMs?: number
     /** The same as a file spells it: `'30s'`, or a number of seconds. */
     readonly pollingInterval?: string | number

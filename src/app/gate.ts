@@ -8,7 +8,7 @@ import type { CheckOptions, Handler } from '../core/handler.js'
 import type { OverrideStore } from '../core/override-store.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { EditedRules, RuleSetProvider } from '../core/rule-set-provider.js'
 import { type CompiledRule, compileSnapshot, type Snapshot } from '../core/snapshot.js'
 import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
@@ -20,7 +20,7 @@ import { BucketGenerations } from './bucket-generations.js'
 import { type GateEvents, type GateListener, GateListeners } from './gate-events.js'
 import type { FluxGateOptions } from './gate-options.js'
 import { onceResetsAreKnown } from './once-resets-are-known.js'
-import { canChange } from './open-parts.js'
+import { canChange } from './open-rules.js'
 import { StoreState } from './store-state.js'
 import { WatchedHandler } from './watched-handler.js'
 
@@ -68,10 +68,14 @@ export interface FluxGate extends Handler {
   close(): Promise<void>
 }
 
+export interface Closable {
+  close(): Promise<void>
+}
+
 export interface GateParts {
   readonly store: BucketStore
-  /** Whether it is closed with the gate. */
-  readonly isOwn: boolean
+  /** What was made for the gate, and is closed with it. */
+  readonly opened: readonly Closable[]
   readonly observer?: DecisionObserver | undefined
 }
 
@@ -84,7 +88,7 @@ export class Gate implements FluxGate {
   /** What the store says of itself. */
   readonly #state: Pick<BucketStore, 'breaker' | 'heldPermits'>
   readonly #storeState: StoreState
-  readonly #ownsStore: boolean
+  readonly #opened: readonly Closable[]
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
@@ -94,18 +98,18 @@ export class Gate implements FluxGate {
   readonly #generations = new BucketGenerations()
   readonly #resets: SharedResets | undefined
   readonly #stopWatchingResets: (() => void) | undefined
-  readonly #reloadName: string
-  readonly #stopReloading: () => void
+  #reloadName = 'NONE'
+  #stopReloading = (): void => {}
   #snapshot: Snapshot
   #closed = false
 
-  constructor(options: FluxGateOptions, clock: Clock, provider: RuleSetProvider, book: RuleBook, own: GateParts) {
+  private constructor(options: FluxGateOptions, clock: Clock, book: RuleBook, own: GateParts) {
     this.#options = options
     this.#clock = clock
     this.#book = book
     this.#resets = own.store.resets
     this.#store = this.#resets === undefined ? own.store : onceResetsAreKnown(own.store, this.#resets)
-    this.#ownsStore = own.isOwn
+    this.#opened = own.opened
     this.#observer = own.observer
     this.#state = own.store
     this.#snapshot = this.#compile(book.current)
@@ -115,14 +119,38 @@ export class Gate implements FluxGate {
     this.#watched = new WatchedHandler(this.#handler, this.#listeners, own.observer)
     book.onReload((result) => this.#reloaded(result))
     this.#stopWatchingResets = this.#resets?.watch(() => this.#replaceSnapshot(this.#book.current))
+  }
+
+  static async open(
+    options: FluxGateOptions,
+    clock: Clock,
+    provider: RuleSetProvider,
+    book: RuleBook,
+    parts: GateParts,
+  ): Promise<Gate> {
     const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
-    const reload = chooseReload(strategy, provider, {
+    const reload = await chooseReload(strategy, provider, {
       clock,
-      onError: (error) => this.#listeners.emit('reload', { changed: false, error: asReloadError(error) }),
+      onError: (error) => gate.#listeners.emit('reload', { changed: false, error: asReloadError(error) }),
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })
-    this.#reloadName = reload.name
-    this.#stopReloading = reload.start(() => book.reload().then(() => {}))
+    const gate = new Gate(options, clock, book, parts)
+    gate.#reloadName = reload.name
+    const stops = [
+      reload.start(() => book.reload().then(() => {})),
+      provider.onEdit?.((edited) => gate.#edited(edited)),
+    ]
+    gate.#stopReloading = () => {
+      for (const stop of stops) stop?.()
+    }
+    return gate
+  }
+
+  /** What was edited in this process is in force here before the edit is answered. */
+  async #edited({ ruleSetId, removed }: EditedRules): Promise<void> {
+    await this.#book.reload()
+    // One of the processes that share the buckets has to see to it, and it is the one that made the edit.
+    if (removed.length > 0) await this.#resets?.startAfresh(ruleSetId, removed).catch(() => {})
   }
 
   get ruleSets(): readonly RuleSet[] {
@@ -215,7 +243,7 @@ export class Gate implements FluxGate {
     this.#stopReloading()
     this.#stopWatchingResets?.()
     this.#room.close()
-    if (this.#ownsStore) await this.#store.close()
+    for (const one of this.#opened) await one.close()
   }
 
   /** One rule, or all of a rule set. */

@@ -26,6 +26,9 @@ function ownRuleSet({ id, limits }: RouteDefinition): RuleSet[] {
 export class GatewayRules implements RuleSetProvider {
   readonly source: string
   readonly watch?: NonNullable<RuleSetProvider['watch']>
+  readonly watchKind?: NonNullable<RuleSetProvider['watchKind']>
+  readonly canWatch?: NonNullable<RuleSetProvider['canWatch']>
+  readonly onEdit?: NonNullable<RuleSetProvider['onEdit']>
   readonly #file: RuleSetProvider | undefined
   readonly #defaultRuleSetId: string | undefined
   #ofFile: readonly RuleSet[] = []
@@ -40,6 +43,9 @@ export class GatewayRules implements RuleSetProvider {
     this.#defaultRuleSetId = defaultRuleSetId
     this.source = file?.source ?? 'the routes'
     if (file?.watch !== undefined) this.watch = file.watch.bind(file)
+    if (file?.watchKind !== undefined) this.watchKind = file.watchKind
+    if (file?.canWatch !== undefined) this.canWatch = file.canWatch.bind(file)
+    if (file?.onEdit !== undefined) this.onEdit = file.onEdit.bind(file)
     this.take(routes)
   }
 

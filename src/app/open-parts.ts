@@ -2,11 +2,8 @@ import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import { given as whatIsGiven } from '../core/given.js'
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { isObject } from '../rules/fields.js'
-import { fileRules } from '../rules/file-provider.js'
 import { noMistakes } from '../rules/mistakes.js'
-import { objectRules } from '../rules/object-provider.js'
 import { memoryStore } from '../stores/memory.js'
 import { type ResilientOptions, resilient } from '../stores/resilient.js'
 import { configInvalid } from './config-file.js'
@@ -14,19 +11,6 @@ import { checkRedisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
 import { parseRedisUri } from './open-redis-address.js'
 import { redisStore } from './redis-store.js'
-
-export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
-  if (typeof rules === 'string') return fileRules(rules)
-  if (isProvider(rules)) return rules
-  if (rules !== undefined) return objectRules(rules)
-  throw new FluxGateError(
-    'FLUXGATE_CONFIG_INVALID',
-    "createFluxGate needs rules: a path such as './rules.yaml', rule sets as objects, or a RuleSetProvider.",
-  )
-}
-
-/** Whether rules may change without anybody asking for a reload: objects do not. */
-export const canChange = (rules: FluxGateOptions['rules']): boolean => typeof rules === 'string' || isProvider(rules)
 
 export interface StoreParts {
   readonly clock: Clock
@@ -66,6 +50,3 @@ export const boundedStore = (store: BucketStore, options?: ResilientOptions): Bu
 /** Whether this is a store, as far as can be seen. */
 export const isStore = (store: unknown): store is BucketStore =>
   typeof store === 'object' && store !== null && 'charge' in store && typeof store.charge === 'function'
-
-const isProvider = (rules: FluxGateOptions['rules']): rules is RuleSetProvider =>
-  typeof rules === 'object' && 'load' in rules && typeof rules.load === 'function'
