@@ -1,0 +1,89 @@
+/** Processes and connections die in the middle of edits, and the index still holds exactly what its records say. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { searchIndex } from '../../src/app/search-index.js'
+import { seededRandom } from '../../src/simulate/random.js'
+import { type RedisServer, startRedis } from '../servers/redis-server.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
+import { randomSeed } from './buckets.js'
+import { fields } from './search-index-bed.js'
+
+const program = fileURLToPath(new URL('search-index-writer.mjs', import.meta.url))
+const isFull = process.env.FLUXGATE_TEST_LOAD === 'full'
+const edits = isFull ? 100_000 : 3_000
+const seed = randomSeed()
+const options = { name: 'products', fields, maxRecords: 1_200, recent: 50 }
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await startRedis()
+  return () => server.stop()
+})
+
+/** Three that write, of which one is killed and replaced now and then, and connections that are cut. */
+async function writeWithCrashes(redis: RedisServer, rebuilds: boolean): Promise<{ killed: number; cut: number }> {
+  const random = seededRandom(seed)
+  const children: ChildProcess[] = []
+  onTestFinished(() => {
+    for (const child of children) child.kill('SIGKILL')
+  })
+  const start = async (): Promise<ChildProcess> => {
+    const setting = { where: redis.uri, options, seed: Math.floor(random() * 2 ** 31), rebuilds }
+    const child = fork(program, [JSON.stringify(setting)])
+    children.push(child)
+    await once(child, 'message')
+    return child
+  }
+  const end = async (child: ChildProcess | undefined): Promise<void> => {
+    if (child === undefined) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+  const writers = await Promise.all([start(), start(), start()])
+  const counts = { killed: 0, cut: 0 }
+  for (let step = 0; Number(await redis.call('HGET', 'fluxgate:{index:products}:meta', 'sequence')) < edits; step++) {
+    await new Promise((resolve) => setTimeout(resolve, 20 + random() * 100))
+    if (step % 3 === 0) {
+      const victim = Math.floor(random() * writers.length)
+      await end(writers[victim])
+      writers[victim] = await start()
+      counts.killed++
+    } else {
+      counts.cut += Number(await redis.call('CLIENT', 'KILL', 'TYPE', 'normal'))
+    }
+  }
+  await Promise.all(writers.map(end))
+  return counts
+}
+
+describe(`after ${edits} random edits and crashes, seed ${seed}`, () => {
+  it('index and records are equal', { timeout: 600_000 }, async () => {
+    const counts = await writeWithCrashes(server, false)
+    expect(counts.killed).toBeGreaterThan(0)
+    expect(counts.cut).toBeGreaterThan(0)
+    const index = searchIndex(server.uri, options)
+    onTestFinished(() => index.close())
+    const report = await index.verify()
+    expect(report).toMatchObject({ isSound: true, problems: [], changedMeanwhile: false })
+    expect(report.records).toBeGreaterThan(900)
+    expect(report.records).toBeLessThanOrEqual(1_200)
+    expect(report.entries).toBeGreaterThan(5_000)
+    if (isFull) console.info({ ...counts, ...report })
+  })
+
+  it('a rebuild that died on the way is finished by the next one', { timeout: 600_000 }, async () => {
+    const redis = await stopAfterTest(startRedis())
+    await writeWithCrashes(redis, true)
+    const index = searchIndex(redis.uri, options)
+    onTestFinished(() => index.close())
+    await index.rebuild()
+    expect(await index.verify()).toMatchObject({ isSound: true, problems: [], changedMeanwhile: false })
+    const generation = await redis.call('HGET', 'fluxgate:{index:products}:meta', 'generation')
+    const names = (await redis.call('KEYS', 'fluxgate:{index:products}:*')) as string[]
+    const ofGenerations = names.map((name) => name.split(':')[3]).filter((part) => /^\d+$/.test(String(part)))
+    expect([...new Set(ofGenerations)]).toEqual([generation])
+  })
+})
