@@ -21,6 +21,7 @@ const modules = {
     'semaphore-release',
   ],
   'src/redis/search-index/scripts.generated.ts': ['edit', 'page', 'suggest', 'read', 'turn'],
+  'src/telemetry/scripts.generated.ts': ['flush', 'look'],
 }
 const root = new URL('../', import.meta.url)
 

@@ -19,7 +19,7 @@ http/         the edge without a framework: headers, problems, holding a request
 middleware/   one small file per framework; nothing is decided here                       core http
 gateway/      the reverse proxy                                                           core http
 simulate/     traffic in, decisions over time out                                         core algorithms
-telemetry/    metrics and decision events                                                 core
+telemetry/    metrics, logs and statistics of decisions                                   core redis
 server/       REST, events, console files, health                                         everything above
 app/          composition root: configuration to running parts                            everything above
 index.ts      what an embedder needs first                                                core stores rules handlers app

@@ -41,6 +41,17 @@ describe('LocalStatistics', () => {
     expect(await statistics.keys({ prefix: 'nobody', limit: 10 })).toEqual([])
   })
 
+  it('picks keys by chance, each once', async () => {
+    const { statistics, decide } = statisticsOf(true)
+    for (let i = 0; i < 10; i++) decide(`user:${i}`, true)
+    const picked = async (limit: number) => (await statistics.sample({ limit })).map(({ key }) => key)
+    expect(new Set(await picked(4)).size).toBe(4)
+    expect((await picked(20)).length).toBe(10)
+    const seen = new Set<string>()
+    for (let i = 0; i < 500 && seen.size < 10; i++) for (const key of await picked(1)) seen.add(key)
+    expect(seen.size).toBe(10)
+  })
+
   it('shows digests unless keys may be shown, and finds them by the key or by the digest', async () => {
     const { statistics, decide } = statisticsOf(false)
     decide('secret-api-key', false)

@@ -49,6 +49,16 @@ export class LocalStatistics implements Statistics {
     return this.#seen.read(this.#now(), isWanted).slice(0, limit).map(this.#shown)
   }
 
+  async sample({ limit }: Parameters<Statistics['sample']>[0]): Promise<readonly KeyCount[]> {
+    const seen = this.#seen.read(this.#now())
+    // As many as are wanted are moved to the front, each from anywhere behind the one before it.
+    for (let i = 0; i < Math.min(limit, seen.length); i++) {
+      const from = i + Math.floor(Math.random() * (seen.length - i))
+      ;[seen[i], seen[from]] = [seen[from] as SeenKey, seen[i] as SeenKey]
+    }
+    return seen.slice(0, limit).map(this.#shown)
+  }
+
   async recent({ limit }: Parameters<Statistics['recent']>[0]): Promise<readonly RecentDecision[]> {
     const newestFirst = [...this.#recent.slice(this.#next), ...this.#recent.slice(0, this.#next)].reverse()
     const { showKey } = this.#options

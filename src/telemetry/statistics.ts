@@ -71,6 +71,8 @@ export interface Statistics {
   top(query: { readonly by: 'denied' | 'requests'; readonly limit: number }): Promise<readonly KeyCount[]>
   /** Identities seen lately that begin with `prefix`, the most frequent first; a prefix of the digest finds it too. */
   keys(query: { readonly prefix: string; readonly limit: number }): Promise<readonly KeyCount[]>
+  /** Identities seen lately that chance picks, all different. */
+  sample(query: { readonly limit: number }): Promise<readonly KeyCount[]>
   /** Newest first. */
   recent(query: { readonly limit: number }): Promise<readonly RecentDecision[]>
 }

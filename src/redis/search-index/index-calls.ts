@@ -1,8 +1,8 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { RedisConnection } from '../connection.js'
-import { wrapRedisError } from '../connection-errors.js'
 import { hashSlot } from '../hash-slot.js'
 import { Script } from '../script.js'
+import { within } from '../within.js'
 import type { ReadDefinition } from './definition.js'
 import {
   editScript,
@@ -16,8 +16,6 @@ import {
   turnScript,
   turnSha,
 } from './scripts.generated.js'
-
-const who = 'The search index'
 
 type ScriptName = 'edit' | 'page' | 'suggest' | 'read' | 'turn'
 export type Reply = number | Buffer | null | readonly (number | Buffer)[]
@@ -52,7 +50,7 @@ export class IndexCalls {
   async run(script: ScriptName, what: string, args: readonly (string | Buffer)[]): Promise<Reply> {
     const keys = [this.name('meta'), this.name('records')]
     const all = [this.definition.fingerprint, ...args]
-    const reply = await this.#bounded(what, () => this.#scripts[script].run(this.#connection, this.#slot, keys, all))
+    const reply = await this.#ask(what, () => this.#scripts[script].run(this.#connection, this.#slot, keys, all))
     if (reply instanceof Buffer && reply.toString() === 'CHANGED') throw changed(this.definition.name)
     if (reply instanceof Buffer && reply.toString() === 'REBUILDING') throw rebuilding(this.definition.name)
     return reply as Reply
@@ -61,33 +59,17 @@ export class IndexCalls {
   /** A command about one of the names; strings are buffers. */
   async command(name: string, [command = '', ...args]: readonly string[]): Promise<unknown> {
     const key = this.name(name)
-    return this.#bounded('be read', () => this.#connection.call(key, [command, key, ...args], true))
+    return this.#ask('be read', () => this.#connection.call(key, [command, key, ...args], true))
   }
 
-  async #bounded(what: string, ask: () => Promise<unknown>): Promise<unknown> {
-    let timer: NodeJS.Timeout | undefined
-    const tooLate = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(timedOut(what, this.#timeoutMs)), this.#timeoutMs)
-    })
-    try {
-      return await Promise.race([ask(), tooLate])
-    } catch (error) {
-      throw wrapRedisError(error, what, who)
-    } finally {
-      clearTimeout(timer)
-    }
+  #ask(what: string, ask: () => Promise<unknown>): Promise<unknown> {
+    return within({ who: 'The search index', what, timeoutMs: this.#timeoutMs }, ask)
   }
 
   close(): Promise<void> {
     return this.#connection.close()
   }
 }
-
-const timedOut = (what: string, timeoutMs: number): FluxGateError =>
-  new FluxGateError(
-    'FLUXGATE_STORE_TIMEOUT',
-    `${who} was asked to ${what} and Redis had not answered after ${timeoutMs} ms; it may still happen.`,
-  )
 
 const changed = (name: string): FluxGateError =>
   new FluxGateError(

@@ -40,13 +40,19 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: '/api/keys',
       name: 'findKeys',
-      summary: 'Identities that were seen lately, by the beginning of their key.',
+      summary: 'Identities that were seen lately, by the beginning of their key, or any that chance picks.',
       group,
       access,
-      query: Type.Object({ prefix: Type.Optional(Type.String({ maxLength: 1_024 })), limit }),
+      query: Type.Object({
+        prefix: Type.Optional(Type.String({ maxLength: 1_024 })),
+        sample: Type.Optional(Type.Boolean({ description: 'Pick at random; a prefix is then of no account.' })),
+        limit,
+      }),
       responses: { 200: { description: 'The identities, the most frequent first.', schema: keysSchema } },
-      handle: async ({ query: { prefix = '', limit = defaultLimit } }) =>
-        json({ keys: await statisticsOf(parts).keys({ prefix, limit }) }),
+      handle: async ({ query: { prefix = '', sample = false, limit = defaultLimit } }) => {
+        const statistics = statisticsOf(parts)
+        return json({ keys: await (sample ? statistics.sample({ limit }) : statistics.keys({ prefix, limit })) })
+      },
     }),
     route({
       method: 'GET',

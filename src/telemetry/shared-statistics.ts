@@ -1,0 +1,181 @@
+import type { Clock } from '../core/clock.js'
+import type { RedisConnection } from '../redis/connection.js'
+import { hashSlot } from '../redis/hash-slot.js'
+import { Script } from '../redis/script.js'
+import { behindPrefix, textBytes } from '../redis/search-index/ordered-bytes.js'
+import { within } from '../redis/within.js'
+import type { DecisionRecorder } from './decision-recorder.js'
+import { keyDigest, showKey } from './key-digest.js'
+import { PendingCounts, type Portion, readName } from './pending-counts.js'
+import { flushScript, flushSha, lookScript, lookSha } from './scripts.generated.js'
+import { readSummary } from './shared-summary.js'
+import type { KeyCount, RecentDecision, Statistics, StatisticsSummary } from './statistics.js'
+
+export interface SharedStatisticsOptions {
+  readonly connection: RedisConnection
+  /** What the names of all keys begin with. */
+  readonly prefix: string
+  readonly recorder: DecisionRecorder
+  /** Whether identities are kept as they are; otherwise nothing but their digests leaves this process. */
+  readonly revealKeys: boolean
+  /** Answers while Redis does not. */
+  readonly local: Statistics
+  /** For tests alone: time instead of the server's. */
+  readonly clock?: Clock
+}
+
+const flushEveryMs = 1_000
+const timeoutMs = 2_000
+
+/**
+ * Statistics of all processes that share a Redis. Each counts by itself and tells what it has counted about once a second;
+ * no decision waits for it. Everything in Redis is bounded and expires.
+ */
+export class SharedStatistics implements Statistics {
+  readonly #options: SharedStatisticsOptions
+  readonly #pending: PendingCounts
+  readonly #totals: string
+  readonly #slot: number
+  readonly #flush = new Script(flushScript, flushSha)
+  readonly #look = new Script(lookScript, lookSha)
+  readonly #stopListening: () => void
+  #timer: NodeJS.Timeout | undefined
+  #flushing: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(options: SharedStatisticsOptions) {
+    this.#options = options
+    this.#pending = new PendingCounts(options.recorder, showKey(options.revealKeys))
+    this.#totals = `${options.prefix}:{statistics}:totals`
+    this.#slot = hashSlot(this.#totals)
+    this.#stopListening = options.recorder.onSample((sample) => this.#pending.add(sample))
+    this.#arm()
+  }
+
+  summary(): Promise<StatisticsSummary> {
+    return this.#ask(
+      async () => readSummary(await this.#read('SUMMARY', 0)),
+      (local) => local.summary(),
+    )
+  }
+
+  top({ by, limit }: Parameters<Statistics['top']>[0]): Promise<readonly KeyCount[]> {
+    return this.#ask(
+      async () => this.#keyCounts(await this.#read('TOP', limit, by)),
+      (local) => local.top({ by, limit }),
+    )
+  }
+
+  keys(query: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
+    const { prefix, limit } = query
+    // Where only digests are kept, a whole key is found by its own.
+    const isKept = this.#options.revealKeys || prefix === '' || prefix.startsWith('sha256:')
+    const start = textBytes(isKept ? prefix : keyDigest(prefix))
+    const end = behindPrefix(start)
+    const range = [
+      Buffer.concat([Buffer.from('['), start]),
+      end === undefined ? '+' : Buffer.concat([Buffer.from('('), end]),
+      start,
+    ]
+    return this.#ask(
+      async () => this.#keyCounts(await this.#read('KEYS', limit, ...range)),
+      (local) => local.keys(query),
+    )
+  }
+
+  /** Identities seen lately that chance picks. */
+  sample({ limit }: { readonly limit: number }): Promise<readonly KeyCount[]> {
+    return this.#ask(
+      async () => this.#keyCounts(await this.#read('SAMPLE', limit)),
+      (local) => local.sample({ limit }),
+    )
+  }
+
+  recent({ limit }: { readonly limit: number }): Promise<readonly RecentDecision[]> {
+    return this.#ask<readonly RecentDecision[]>(
+      async () =>
+        (await this.#read('RECENT', limit)).map((text) => this.#shown<RecentDecision>(JSON.parse(String(text)))),
+      (local) => local.recent({ limit }),
+    )
+  }
+
+  /** Tells what was counted until now; one at a time. Never rejects: what could not be told is told later. */
+  async flush(): Promise<void> {
+    await this.#flushing
+    this.#flushing = this.#flushAll()
+    await this.#flushing
+    this.#flushing = undefined
+  }
+
+  /** Tells the rest, and closes the connection. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    this.#stopListening()
+    await this.flush()
+    await this.#options.connection.close()
+  }
+
+  #arm(): void {
+    // Not all processes at once.
+    const ms = flushEveryMs * (0.9 + 0.2 * Math.random())
+    this.#timer = setTimeout(async () => {
+      await this.flush()
+      if (!this.#isClosed) this.#arm()
+    }, ms)
+    this.#timer.unref()
+  }
+
+  async #flushAll(): Promise<void> {
+    const portions = this.#pending.take()
+    for (const [i, portion] of portions.entries()) {
+      try {
+        await this.#send(portion)
+      } catch {
+        for (const rest of portions.slice(i)) this.#pending.giveBack(rest)
+        return
+      }
+    }
+  }
+
+  #send({ counts, keys, decisions }: Portion): Promise<unknown> {
+    const sizes = [counts, keys, decisions].map(({ length }) => String(length))
+    const numbers = [...counts.flat(), ...keys.flat()].map((part) => (part instanceof Buffer ? part : String(part)))
+    return this.#run(this.#flush, 'keep statistics', [...sizes, ...numbers, ...decisions])
+  }
+
+  async #read(what: string, limit: number, ...rest: (string | Buffer)[]): Promise<readonly Buffer[]> {
+    return (await this.#run(this.#look, 'read statistics', [what, String(limit), ...rest])) as readonly Buffer[]
+  }
+
+  #run(script: Script, what: string, args: readonly (string | Buffer)[]): Promise<unknown> {
+    const { connection, clock } = this.#options
+    const all = [clock === undefined ? '' : String(Math.round(clock.now())), ...args]
+    return within({ who: 'Redis', what, timeoutMs }, () => script.run(connection, this.#slot, [this.#totals], all))
+  }
+
+  async #ask<T>(shared: () => Promise<T>, local: (statistics: Statistics) => Promise<T>): Promise<T> {
+    try {
+      return await shared()
+    } catch {
+      return local(this.#options.local)
+    }
+  }
+
+  #keyCounts(rows: readonly Buffer[]): KeyCount[] {
+    return Array.from({ length: rows.length / 4 }, (_, i) => {
+      const [name, requests, denied, lastAt] = rows.slice(4 * i, 4 * i + 4) as [Buffer, Buffer, Buffer, Buffer]
+      // Of those who come rarely only the name is known.
+      const counts = { requests: Math.max(1, Math.round(Number(requests))), denied: Math.round(Number(denied)) }
+      return this.#shown({ ...readName(name), ...counts, lastAt: Number(lastAt) })
+    })
+  }
+
+  /** Another process may reveal what this one does not. */
+  #shown<T extends { readonly key: string | null }>(row: T): T {
+    const { key } = row
+    if (this.#options.revealKeys || key === null || key.startsWith('sha256:')) return row
+    return { ...row, key: keyDigest(key) }
+  }
+}
