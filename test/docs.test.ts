@@ -259,7 +259,7 @@ describe('the reference of the library', () => {
     ['src/app/guard-of.ts', 'LoneLimit'],
     ['src/stores/memory.ts', 'MemoryStoreOptions'],
     ['src/stores/resilient.ts', 'ResilientOptions'],
-    ['src/stores/circuit-breaker.ts', 'BreakerOptions'],
+    ['src/core/circuit-breaker.ts', 'BreakerOptions'],
     ['src/redis/lock/lock-options.ts', 'HoldOptions'],
     ['src/redis/lock/lock-options.ts', 'AcquireOptions'],
     ['src/redis/lock/lock-options.ts', 'LockOptions'],
