@@ -5,7 +5,7 @@ import { apiRoutes } from '../server/api-routes.js'
 import { ApiServer, type ListenOptions } from '../server/api-server.js'
 import { EventStreams } from '../server/event-streams.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
-import { keyDigest } from '../server/shown-key.js'
+import { showKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
 import type { FluxGate } from './gate.js'
 
@@ -45,11 +45,11 @@ export function createServer(options: ServerOptions): FluxGateServer {
   assertSendable('adminToken', adminToken)
   assertSendable('checkToken', checkToken)
   const { gate, rules, statistics, metrics, info } = options
-  const shown = revealKeys ? (key: string) => key : keyDigest
-  const events = new EventStreams({ gate, shown })
+  const keys = showKey(revealKeys)
+  const events = new EventStreams({ gate, showKey: keys })
   const isDraining = (): boolean => server.isDraining
   const version = packageVersion()
-  const routes = apiRoutes({ gate, rules, statistics, metrics, info, log, shown, version, isDraining }, events)
+  const routes = apiRoutes({ gate, rules, statistics, metrics, info, log, showKey: keys, version, isDraining }, events)
   const tls = options.tls && readPair(options.tls)
   const server: ApiServer = new ApiServer({
     routes,

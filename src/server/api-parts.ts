@@ -1,4 +1,5 @@
 import type { RuleStore } from '../core/rule-store.js'
+import type { ShowKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
 import type { ServedGate } from './served-gate.js'
 import type { ServerLog } from './server-log.js'
@@ -14,8 +15,7 @@ export interface ApiParts {
   /** Version, kinds of stores, and the like; nothing secret. */
   readonly info?: (() => object | Promise<object>) | undefined
   readonly log: ServerLog
-  /** An identity as it may be told: a digest, unless keys may be shown. */
-  readonly shown: (key: string) => string
+  readonly showKey: ShowKey
   readonly version: string
   isDraining(): boolean
 }

@@ -2,14 +2,14 @@ import type { ServerResponse } from 'node:http'
 import type { Decision } from '../core/decision.js'
 import { messageOf } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { RecentDecision } from '../telemetry/statistics.js'
+import type { ShowKey } from '../telemetry/key-digest.js'
+import { recentDecision } from '../telemetry/local-statistics.js'
 import { ApiProblem } from './api-problem.js'
 import type { ServedGate } from './served-gate.js'
 
 export interface EventStreamOptions {
   readonly gate: ServedGate
-  /** An identity as it may be shown. */
-  readonly shown: (key: string) => string
+  readonly showKey: ShowKey
   /** Milliseconds of any clock. */
   readonly now?: () => number
 }
@@ -20,7 +20,6 @@ const decisionsPerSecond = 20
 const heartbeatMs = 15_000
 /** Who reads more slowly than this much is told goodbye: events wait in memory. */
 const maxWaitingBytes = 64 * 1024
-const longestPath = 256
 
 /**
  * Server-sent events for whoever watches. Nobody watching, nobody listens: decisions cost nothing then. There is no memory of
@@ -28,7 +27,7 @@ const longestPath = 256
  */
 export class EventStreams {
   readonly #gate: ServedGate
-  readonly #shown: (key: string) => string
+  readonly #showKey: ShowKey
   readonly #now: () => number
   readonly #streams = new Set<ServerResponse>()
   #stopListening: (() => void) | undefined
@@ -37,9 +36,9 @@ export class EventStreams {
   #second = { startedAt: Number.NEGATIVE_INFINITY, told: 0 }
   #untold = 0
 
-  constructor({ gate, shown, now = () => performance.now() }: EventStreamOptions) {
+  constructor({ gate, showKey, now = () => performance.now() }: EventStreamOptions) {
     this.#gate = gate
-    this.#shown = shown
+    this.#showKey = showKey
     this.#now = now
   }
 
@@ -94,33 +93,15 @@ export class EventStreams {
     }
   }
 
-  #decided(decision: Decision, { method, path }: RequestContext): void {
+  #decided(decision: Decision, context: RequestContext): void {
     const now = this.#now()
     this.#untold += 1
     if (now - this.#second.startedAt >= 1_000) this.#second = { startedAt: now, told: 0 }
     if (this.#second.told === decisionsPerSecond) return
     this.#second.told += 1
-    const { allowed, delayMs, reason, ruleSetId, ruleId, band, key, limit, remaining, retryAfterMs, degraded } =
-      decision
-    const told: RecentDecision = {
-      at: Date.now(),
-      allowed,
-      delayMs,
-      reason,
-      ruleSetId,
-      ruleId,
-      band,
-      key: key === null ? null : this.#shown(key),
-      limit,
-      remaining,
-      retryAfterMs,
-      degraded,
-      method: method?.slice(0, 32) ?? null,
-      path: path?.replace(/[?#].*$/s, '').slice(0, longestPath) ?? null,
-      weight: this.#untold,
-    }
+    const told = { decision, context, at: Date.now(), weight: this.#untold }
     this.#untold = 0
-    this.#tell('decision', told)
+    this.#tell('decision', recentDecision(told, this.#showKey))
   }
 
   #tell(name: string, data: object): void {

@@ -1,8 +1,16 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
+import { createFluxGate, openGate } from '../../src/app/create-flux-gate.js'
 import { createServer, type FluxGateServer, type ServerOptions } from '../../src/app/create-server.js'
 import type { FluxGate } from '../../src/app/gate.js'
 import type { FluxGateOptions } from '../../src/app/gate-options.js'
+import { systemClock } from '../../src/core/clock.js'
+import { fileRuleStore } from '../../src/rules/file/file-rule-store.js'
+import { DecisionRecorder } from '../../src/telemetry/decision-recorder.js'
+import { showKey } from '../../src/telemetry/key-digest.js'
+import { LocalStatistics } from '../../src/telemetry/local-statistics.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 
 export interface ServerSetup extends Partial<ServerOptions> {
@@ -50,6 +58,58 @@ export async function serverWith(setup: ServerSetup = {}): Promise<TestServer> {
   })
   const { url, port } = await server.listen({ port: 0 })
   return { url, port, gate, server, clock, ask: askOf(url) }
+}
+
+/** Two rule sets in a file, as people write it. */
+const rulesFile = `# What the shop allows.
+ruleSets:
+  - id: shop
+    description: the shop
+    rules:
+      - id: per-address
+        path: /shop/**
+        overrides: true
+        bands: [{ label: minute, capacity: 5, window: 1m }]
+        attributes: { owner: ann }
+      - id: global
+        limitScope: GLOBAL
+        mode: SHADOW
+        bands: [{ label: hour, capacity: 100, window: 1h }]
+  - id: other
+    strategy: first
+    rules: []
+`
+
+/** A server with everything that it can have: rules in a file, statistics, metrics. Real time, because events have it. */
+export async function wholeServer(options: Partial<ServerOptions> = {}): Promise<WholeServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'fluxgate-server-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  const path = join(directory, 'rules.yaml')
+  writeFileSync(path, rulesFile)
+  const rules = fileRuleStore(path)
+  const recorder = new DecisionRecorder(systemClock)
+  const gate = await openGate({ rules }, recorder)
+  const keys = showKey(options.revealKeys ?? false)
+  const statistics = new LocalStatistics({ recorder, clock: systemClock, showKey: keys })
+  const metrics = () => `# HELP fluxgate_up Whether it is.\n# TYPE fluxgate_up gauge\nfluxgate_up 1\n`
+  const lines: object[] = []
+  const log = (message: string, fields?: object) => lines.push({ message, ...fields })
+  const logger = { info: log, warn: log, error: log }
+  const server = createServer({ gate, rules, statistics, metrics, logger, ...options })
+  onTestFinished(async () => {
+    await server.close(0)
+    await gate.close()
+    await rules.close()
+  })
+  const { url, port } = await server.listen({ port: 0 })
+  return { url, port, gate, server, lines, path, ask: askOf(url) }
+}
+
+export interface WholeServer extends Omit<TestServer, 'clock'> {
+  /** What it has logged. */
+  readonly lines: readonly object[]
+  /** Of the rules file. */
+  readonly path: string
 }
 
 export const askOf = (url: string) =>

@@ -13,7 +13,7 @@ const path = '/api/buckets'
 const rule = { ruleSetId: identifier('The rule set.'), ruleId: identifier('The rule.') }
 const key = Type.String({ minLength: 1, maxLength: 8_192, description: 'The identity, as `key` of a decision.' })
 
-export function bucketRoutes({ gate, log, shown }: ApiParts): Route[] {
+export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -50,7 +50,7 @@ export function bucketRoutes({ gate, log, shown }: ApiParts): Route[] {
         const { ruleSetId, ruleId, key } = call.query
         ruleInForce(gate, { id: ruleSetId, ruleId })
         await gate.reset({ ruleSetId, ruleId, ...(key !== undefined && { key }) })
-        audit(log, call, 'RESET', { ruleSetId, ruleId, ...(key !== undefined && { key: shown(key) }) })
+        audit(log, call, 'RESET', { ruleSetId, ruleId, ...(key !== undefined && { key: showKey(key) }) })
         return noContent
       },
     }),

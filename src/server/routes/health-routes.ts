@@ -1,3 +1,4 @@
+import { metricsContentType } from '../../telemetry/metrics.js'
 import type { ApiParts } from '../api-parts.js'
 import { ApiProblem } from '../api-problem.js'
 import { json, type Route, route } from '../route.js'
@@ -52,7 +53,7 @@ export function healthRoutes({ gate, metrics, info, isDraining }: ApiParts): Rou
       responses: { 200: { description: 'Prometheus text, version 0.0.4.', type: 'text/plain' } },
       async handle() {
         if (metrics === undefined) throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'This server keeps no metrics.')
-        const headers = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' }
+        const headers = { 'Content-Type': metricsContentType }
         return { status: 200, headers, text: await metrics() }
       },
     }),

@@ -92,7 +92,7 @@ export function overrideRoutes(parts: ApiParts): Route[] {
         const { ruleSetId, ruleId } = ruleInForce(parts.gate, call.params)
         const { key = '' } = call.params
         if (!(await overridesOf(parts).delete(ruleSetId, ruleId, key))) throw noOverride()
-        audit(parts.log, call, 'DELETE_OVERRIDE', { ruleSetId, ruleId, key: parts.shown(key) })
+        audit(parts.log, call, 'DELETE_OVERRIDE', { ruleSetId, ruleId, key: parts.showKey(key) })
         return noContent
       },
     }),
@@ -105,7 +105,7 @@ async function put(parts: ApiParts, call: Call, body: unknown) {
   const overrides = overridesOf(parts)
   const { created } = await overrides.put(ruleSetId, ruleId, body)
   const { key } = body as { key: string }
-  audit(parts.log, call, 'PUT_OVERRIDE', { ruleSetId, ruleId, key: parts.shown(key) })
+  audit(parts.log, call, 'PUT_OVERRIDE', { ruleSetId, ruleId, key: parts.showKey(key) })
   const location = `/api/rule-sets/${ruleSetId}/rules/${ruleId}/overrides/${encodeURIComponent(key)}`
   const kept = (await overrides.get(ruleSetId, ruleId, key)) ?? body
   return json(kept, created ? 201 : 200, created ? { Location: location } : {})
