@@ -5,8 +5,14 @@ import { linger } from '../gateway/linger.js'
 import { problemMediaType } from '../http/problem.js'
 import { ApiProblem, problemOf } from './api-problem.js'
 
+interface ParseError extends Error {
+  readonly code?: string
+  /** What was being read. */
+  readonly rawPacket?: Buffer
+}
+
 /** What a client is told whose request is not HTTP, too large or too slow. */
-export function answerParseError(error: Error & { readonly code?: string }, socket: Duplex): void {
+export function answerParseError(error: ParseError, socket: Duplex): void {
   // As node:http itself finds it: what would be written into the middle of a response is not written.
   const current = (socket as { _httpMessage?: ServerResponse })._httpMessage
   if (error.code === 'ECONNRESET' || !socket.writable || current?.headersSent) {
@@ -15,7 +21,9 @@ export function answerParseError(error: Error & { readonly code?: string }, sock
   }
   const problem = problemOf(problemFor(error.code))
   const body = JSON.stringify(problem)
-  socket.write(rawAnswer({ status: problem.status, headers: { 'Content-Type': problemMediaType }, body }))
+  const answer = rawAnswer({ status: problem.status, headers: { 'Content-Type': problemMediaType }, body })
+  const isHead = error.rawPacket?.toString('latin1', 0, 5) === 'HEAD '
+  socket.write(isHead ? answer.slice(0, answer.length - body.length) : answer)
   linger(socket)
 }
 
