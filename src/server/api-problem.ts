@@ -21,31 +21,17 @@ export const requestProblems = {
 
 export type RequestProblem = keyof typeof requestProblems
 
-/** The status of an error of the library, where it comes from what was asked; 503 for those of a store. */
-export const errorStatus: Readonly<Record<ErrorCode, number>> = {
+/** Errors of the library that come from what was asked. All others come from what the server depends on: 503. */
+export const errorStatus: Readonly<Partial<Record<ErrorCode, number>>> = {
   FLUXGATE_RULES_INVALID: 400,
-  FLUXGATE_RULES_UNREADABLE: 503,
-  FLUXGATE_RULES_CONFLICT: 412,
-  FLUXGATE_RULE_SET_UNKNOWN: 404,
-  FLUXGATE_RULES_READ_ONLY: 403,
   FLUXGATE_OVERRIDE_INVALID: 400,
-  FLUXGATE_CONFIG_INVALID: 500,
-  FLUXGATE_CONFIG_UNREADABLE: 500,
   FLUXGATE_ARGUMENT_INVALID: 400,
-  FLUXGATE_SYNC_UNSUPPORTED: 500,
-  FLUXGATE_STORE_FAILED: 503,
-  FLUXGATE_STORE_MISCONFIGURED: 503,
-  FLUXGATE_STORE_TIMEOUT: 503,
-  FLUXGATE_STORE_OPEN: 503,
-  FLUXGATE_BUCKET_INVALID: 503,
-  FLUXGATE_BUCKET_MOVING: 503,
-  FLUXGATE_BULK_INPUT_INVALID: 400,
-  FLUXGATE_BULK_STOPPED: 503,
-  FLUXGATE_LOCK_TIMEOUT: 503,
-  FLUXGATE_LOCK_LOST: 503,
-  FLUXGATE_INDEX_CHANGED: 503,
-  FLUXGATE_CLOSED: 503,
+  FLUXGATE_RULES_READ_ONLY: 403,
+  FLUXGATE_RULE_SET_UNKNOWN: 404,
+  FLUXGATE_RULES_CONFLICT: 412,
 }
+
+const dependencyStatus = 503
 
 /** RFC 9457, and what went wrong as a code that programs can rely on. */
 export interface ProblemDocument {
@@ -83,7 +69,8 @@ export const invalidRequest = (path: string, message: string): ApiProblem =>
 /** What a client is told of any error. Of one that nobody foresaw: nothing. */
 export function problemOf(error: unknown): ProblemDocument {
   if (error instanceof ApiProblem) return documentOf(requestProblems[error.code][0], error)
-  if (error instanceof FluxGateError) return documentOf(errorStatus[error.code], withoutSecrets(error))
+  if (error instanceof FluxGateError)
+    return documentOf(errorStatus[error.code] ?? dependencyStatus, withoutSecrets(error))
   return documentOf(500, { code: 'FLUXGATE_INTERNAL', message: requestProblems.FLUXGATE_INTERNAL[1], errors: [] })
 }
 
@@ -91,7 +78,7 @@ type Told = Pick<ProblemDocument, 'code'> & { readonly message: string; readonly
 
 /** What a store says of itself is for the log: whoever asks for decisions need not know where it is. */
 function withoutSecrets({ code, message, errors }: FluxGateError): Told {
-  return { code, message: errorStatus[code] >= 500 ? errorCodes[code] : message, errors }
+  return { code, message: errorStatus[code] === undefined ? errorCodes[code] : message, errors }
 }
 
 function documentOf(status: number, { code, message, errors }: Told): ProblemDocument {
