@@ -1,0 +1,31 @@
+/**
+ * One at a time, whatever happens to the processes. `FLUXGATE_LOCK_SECTIONS=100000` is the full size, `FLUXGATE_LOCK_SEED`
+ * repeats the faults of a run.
+ */
+import { describe, expect, it } from 'vitest'
+import { exclusionRun, type Findings } from './lock-exclusion-run.js'
+
+const visits = Number(process.env.FLUXGATE_LOCK_SECTIONS ?? 2_000)
+const seed = Number(process.env.FLUXGATE_LOCK_SEED ?? Math.floor(Math.random() * 2 ** 31))
+
+function expectExclusion(found: Findings): void {
+  const nothingWrong = { stale: 0, lost: 0 }
+  expect(found).toMatchObject({ overlaps: 0, fencesBackwards: 0, ledger: nothingWrong, guarded: nothingWrong })
+}
+
+describe(`six processes that are stopped, oversleep and are killed (seed ${seed})`, () => {
+  it(`are inside one at a time, ${visits} times, and no stale write is found`, { timeout: 3_600_000 }, async () => {
+    const found = await exclusionRun({ visits, seed })
+    console.log(JSON.stringify(found))
+    expectExclusion(found)
+    expect(found.ledger.lines).toBeGreaterThanOrEqual(visits / 2)
+    expect(found.guarded.lines).toBeGreaterThanOrEqual(visits / 2)
+    expect(found.faults.stopped).toBeGreaterThan(0)
+  })
+
+  it('are found out if the exclusion is taken out of the script', { timeout: 120_000 }, async () => {
+    const found = await exclusionRun({ visits: 100, seed, withoutExclusion: true })
+    expect(() => expectExclusion(found)).toThrow()
+    expect(found.overlaps).toBeGreaterThan(0)
+  })
+})
