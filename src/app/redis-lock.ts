@@ -40,7 +40,7 @@ export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLo
     keeper: locks,
     defaults,
     timeoutMs: callTimeout(timeoutMs),
-    wakeUps: new WakeUps(connection),
+    wakeUps: new WakeUps(connection, true),
     groupsOf: (names) => locks.groupsOf(names),
     run: runGuarded(connection, locks),
     close: () => connection.close(),
@@ -91,7 +91,7 @@ export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Ho
     keeper: new SemaphorePermits(connection, prefix, permits),
     defaults,
     timeoutMs: callTimeout(timeoutMs),
-    wakeUps: new WakeUps(connection),
+    wakeUps: new WakeUps(connection, false),
     groupsOf: (names) => names.map((name) => [name]),
     close: () => connection.close(),
   })

@@ -20,18 +20,25 @@ const unheardMs = 100
  */
 export class WakeUps {
   readonly #connection: Pick<RedisConnection, 'subscribe'>
+  readonly #oneAtATime: boolean
   readonly #channels = new Map<string, Channel>()
 
-  constructor(connection: Pick<RedisConnection, 'subscribe'>) {
+  /** `oneAtATime`: what is free is of use to one only. */
+  constructor(connection: Pick<RedisConnection, 'subscribe'>, oneAtATime: boolean) {
     this.#connection = connection
+    this.#oneAtATime = oneAtATime
   }
 
-  /** The place is called as soon as nothing can be missed any more: what became free before that, one has to ask for. */
+  /**
+   * The place is called as soon as nothing can be missed any more: what became free before that, one has to ask for. If
+   * somebody waits there already, that one was or will be called for it.
+   */
   join(name: string, id: string, fair: boolean): Place {
     const place = new Place(name, id, fair)
     const channel = this.#channels.get(name) ?? this.#open(name)
+    const isServed = this.#oneAtATime && !fair && channel.places.some((other) => !other.fair)
     channel.places.push(place)
-    if (channel.stop !== undefined) place.call()
+    if (channel.stop !== undefined && !isServed) place.call()
     return place
   }
 
