@@ -14,3 +14,6 @@ export const { redisStore } = await load('app/redis-store.js')
 
 /** @type {typeof import('../src/app/bulk.js')} */
 export const { bulkEmit, bulkLoad } = await load('app/bulk.js')
+
+/** @type {typeof import('../src/app/lock.js')} */
+export const { redisLock } = await load('app/lock.js')

@@ -12,6 +12,7 @@ import { allAlgorithms } from './sections/algorithms.mjs'
 import { bulk } from './sections/bulk.mjs'
 import { overFrameworks } from './sections/frameworks.mjs'
 import { overGateways } from './sections/gateway.mjs'
+import { lock } from './sections/lock.mjs'
 import { matching } from './sections/matching.mjs'
 import { memory } from './sections/memory.mjs'
 import { overRedis } from './sections/redis.mjs'
@@ -28,6 +29,7 @@ const sections = {
   algorithms: allAlgorithms,
   redis: overRedis,
   bulk,
+  lock,
   frameworks: overFrameworks,
   gateway: overGateways,
   server: overServers,

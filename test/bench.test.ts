@@ -39,13 +39,14 @@ describe('npm run bench', () => {
       'Algorithms',
       'Redis',
       'Bulk',
+      'Lock',
       'Frameworks',
       'Gateway',
       'Server',
       'Demands',
     ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(29)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(31)
     expect(readResults()).toBe(before)
   }, 180_000)
 
@@ -72,7 +73,7 @@ describe('npm run bench', () => {
     const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'nothing'])
     expect(status).toBe(2)
     expect(stderr).toContain(
-      'single-band, rules, matching, memory, algorithms, redis, bulk, frameworks, gateway, server',
+      'single-band, rules, matching, memory, algorithms, redis, bulk, lock, frameworks, gateway, server',
     )
   })
 })

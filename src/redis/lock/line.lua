@@ -45,8 +45,8 @@ function line.leave(queue, alive, id)
 end
 
 -- Tells those who wait: whose turn it is, or that anybody may try. Who may not publish lets them find out by themselves.
-function line.call(channel, queue, alive, nowMs)
-  redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+function line.call(channel, first)
+  redis.pcall('PUBLISH', channel, first or '')
 end
 
 return line

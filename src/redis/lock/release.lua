@@ -10,7 +10,8 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local ended = 0
 for i = 1, #KEYS, 4 do
   local lock, holds, queue, alive = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  line.leave(queue, alive, id)
+  local hasLine = redis.call('EXISTS', queue) == 1
+  if hasLine then line.leave(queue, alive, id) end
   local value = redis.call('GET', lock)
   local isOurs = value and string.match(value, '^%d+:(.*)$') == owner
   if isOurs and redis.call('HDEL', holds, id) == 1 then
@@ -20,6 +21,6 @@ for i = 1, #KEYS, 4 do
       value = false
     end
   end
-  if not value then line.call(ARGV[(i + 3) / 4 + 2], queue, alive, nowMs) end
+  if not value then line.call(ARGV[(i + 3) / 4 + 2], hasLine and line.first(queue, alive, nowMs)) end
 end
 return ended

@@ -1,5 +1,5 @@
 /** Made from acquire.lua, extend.lua, release.lua, unlock.lua, semaphore-acquire.lua, semaphore-extend.lua, semaphore-release.lua by scripts/assemble-lua.mjs; edit those. */
-export const acquireSha = '7e24dd5287e5f05725b76fa8d040f7a9814098ab'
+export const acquireSha = '228d3cf9bbd81fb416e035deffcf3a0778b458de'
 
 export const acquireScript = `local line
 line = (function()
@@ -37,8 +37,8 @@ function line.leave(queue, alive, id)
 redis.call('ZREM', queue, id)
 redis.call('ZREM', alive, id)
 end
-function line.call(channel, queue, alive, nowMs)
-redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+function line.call(channel, first)
+redis.pcall('PUBLISH', channel, first or '')
 end
 return line
 end)()
@@ -109,7 +109,7 @@ end
 end
 return 1`
 
-export const releaseSha = '7264162b9070c26cea4d26c2a35b178a0ca64c7f'
+export const releaseSha = '2b7b45dea4c142b627d50764761d21b5a52ec51b'
 
 export const releaseScript = `local line
 line = (function()
@@ -147,8 +147,8 @@ function line.leave(queue, alive, id)
 redis.call('ZREM', queue, id)
 redis.call('ZREM', alive, id)
 end
-function line.call(channel, queue, alive, nowMs)
-redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+function line.call(channel, first)
+redis.pcall('PUBLISH', channel, first or '')
 end
 return line
 end)()
@@ -158,7 +158,8 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local ended = 0
 for i = 1, #KEYS, 4 do
 local lock, holds, queue, alive = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-line.leave(queue, alive, id)
+local hasLine = redis.call('EXISTS', queue) == 1
+if hasLine then line.leave(queue, alive, id) end
 local value = redis.call('GET', lock)
 local isOurs = value and string.match(value, '^%d+:(.*)$') == owner
 if isOurs and redis.call('HDEL', holds, id) == 1 then
@@ -168,11 +169,11 @@ redis.call('DEL', lock)
 value = false
 end
 end
-if not value then line.call(ARGV[(i + 3) / 4 + 2], queue, alive, nowMs) end
+if not value then line.call(ARGV[(i + 3) / 4 + 2], hasLine and line.first(queue, alive, nowMs)) end
 end
 return ended`
 
-export const unlockSha = '8308e8d0e3654a7b9776fe1b2d6ec7b31e21067d'
+export const unlockSha = '23f85be88dd1177489d793f68bcd7f71215f4698'
 
 export const unlockScript = `local line
 line = (function()
@@ -210,18 +211,18 @@ function line.leave(queue, alive, id)
 redis.call('ZREM', queue, id)
 redis.call('ZREM', alive, id)
 end
-function line.call(channel, queue, alive, nowMs)
-redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+function line.call(channel, first)
+redis.pcall('PUBLISH', channel, first or '')
 end
 return line
 end)()
 local time = redis.call('TIME')
 local found = redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[2])
-line.call(ARGV[1], KEYS[3], KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000))
+line.call(ARGV[1], line.first(KEYS[3], KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000)))
 return found`
 
-export const semaphoreAcquireSha = '093a13e30186323c70278f610872ad603704fe0f'
+export const semaphoreAcquireSha = 'e24ce15448bec28dca094894ab3aef24c0e18237'
 
 export const semaphoreAcquireScript = `local line
 line = (function()
@@ -259,8 +260,8 @@ function line.leave(queue, alive, id)
 redis.call('ZREM', queue, id)
 redis.call('ZREM', alive, id)
 end
-function line.call(channel, queue, alive, nowMs)
-redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+function line.call(channel, first)
+redis.pcall('PUBLISH', channel, first or '')
 end
 return line
 end)()
@@ -300,7 +301,7 @@ redis.call('ZADD', KEYS[1], math.max(endsAt, nowMs + ARGV[2]), ARGV[1])
 redis.call('PEXPIREAT', KEYS[1], redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
 return 1`
 
-export const semaphoreReleaseSha = 'a77d0c8ed27d76a65317ff3be97a01c617bdb4fb'
+export const semaphoreReleaseSha = '8fd7c9896707593c4dcbd18aeb9024f1e175d667'
 
 export const semaphoreReleaseScript = `local line
 line = (function()
@@ -338,8 +339,8 @@ function line.leave(queue, alive, id)
 redis.call('ZREM', queue, id)
 redis.call('ZREM', alive, id)
 end
-function line.call(channel, queue, alive, nowMs)
-redis.pcall('PUBLISH', channel, line.first(queue, alive, nowMs) or '')
+function line.call(channel, first)
+redis.pcall('PUBLISH', channel, first or '')
 end
 return line
 end)()
@@ -348,5 +349,5 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local endsAt = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
 redis.call('ZREM', KEYS[1], ARGV[1])
 line.leave(KEYS[2], KEYS[3], ARGV[1])
-line.call(ARGV[2], KEYS[2], KEYS[3], nowMs)
+line.call(ARGV[2], line.first(KEYS[2], KEYS[3], nowMs))
 return endsAt > nowMs and 1 or 0`

@@ -8,5 +8,5 @@ local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local endsAt = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
 redis.call('ZREM', KEYS[1], ARGV[1])
 line.leave(KEYS[2], KEYS[3], ARGV[1])
-line.call(ARGV[2], KEYS[2], KEYS[3], nowMs)
+line.call(ARGV[2], line.first(KEYS[2], KEYS[3], nowMs))
 return endsAt > nowMs and 1 or 0

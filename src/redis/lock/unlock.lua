@@ -7,5 +7,5 @@ local line
 local time = redis.call('TIME')
 local found = redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[2])
-line.call(ARGV[1], KEYS[3], KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000))
+line.call(ARGV[1], line.first(KEYS[3], KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000)))
 return found

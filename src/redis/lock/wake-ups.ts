@@ -10,7 +10,7 @@ interface Channel {
 }
 
 /** A channel is listened to for a while after the last one has left, because others come back. */
-const lingerMs = 1_000
+const lingerMs = 10_000
 /** Where nothing can be heard, one has to look. */
 const unheardMs = 100
 
