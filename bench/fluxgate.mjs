@@ -17,3 +17,24 @@ export const { bulkEmit, bulkLoad } = await load('app/bulk.js')
 
 /** @type {typeof import('../src/app/lock.js')} */
 export const { redisLock } = await load('app/lock.js')
+
+/** @type {typeof import('../src/app/create-search-index.js')} */
+export const { searchIndex } = await load('app/create-search-index.js')
+
+/** @type {typeof import('../src/app/create-flux-gate.js')} */
+export const { openGate } = await load('app/create-flux-gate.js')
+
+/** @type {typeof import('../src/app/open-redis.js')} */
+export const { openRedis } = await load('app/open-redis.js')
+
+/** @type {typeof import('../src/telemetry/decision-recorder.js')} */
+export const { DecisionRecorder } = await load('telemetry/decision-recorder.js')
+
+/** @type {typeof import('../src/telemetry/key-digest.js')} */
+export const { showKey } = await load('telemetry/key-digest.js')
+
+/** @type {typeof import('../src/telemetry/local-statistics.js')} */
+export const { LocalStatistics } = await load('telemetry/local-statistics.js')
+
+/** @type {typeof import('../src/telemetry/shared-statistics.js')} */
+export const { SharedStatistics } = await load('telemetry/shared-statistics.js')

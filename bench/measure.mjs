@@ -29,6 +29,8 @@
  * @property {number} memoryKeys
  * @property {RedisEffort} redis
  * @property {number} bulkRecords
+ * @property {number} indexRecords in the search index
+ * @property {number} indexQueries of each kind
  * @property {number} bulkRounds
  * @property {{ seconds: number, warmUps: number, rounds: number }} http a turn lasts for so many seconds; some rounds do not count
  * @property {(text: string) => void} progress

@@ -17,6 +17,7 @@ import { matching } from './sections/matching.mjs'
 import { memory } from './sections/memory.mjs'
 import { overRedis } from './sections/redis.mjs'
 import { byRules } from './sections/rules.mjs'
+import { overSearchIndex } from './sections/search-index.mjs'
 import { overServers } from './sections/server.mjs'
 import { singleBand } from './sections/single-band.mjs'
 
@@ -30,6 +31,7 @@ const sections = {
   redis: overRedis,
   bulk,
   lock,
+  'search-index': overSearchIndex,
   frameworks: overFrameworks,
   gateway: overGateways,
   server: overServers,
@@ -51,6 +53,8 @@ const full = {
   http: { seconds: 1, warmUps: 2, rounds: 9 },
   bulkRecords: 1_000_000,
   bulkRounds: 3,
+  indexRecords: 1_000_000,
+  indexQueries: 500,
 }
 /** @type {typeof full} */
 const quick = {
@@ -63,6 +67,8 @@ const quick = {
   http: { seconds: 0.05, warmUps: 0, rounds: 2 },
   bulkRecords: 10_000,
   bulkRounds: 1,
+  indexRecords: 3_000,
+  indexQueries: 20,
 }
 
 const options = readOptions()

@@ -40,13 +40,14 @@ describe('npm run bench', () => {
       'Redis',
       'Bulk',
       'Lock',
+      'Search index',
       'Frameworks',
       'Gateway',
       'Server',
       'Demands',
     ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(31)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(34)
     expect(readResults()).toBe(before)
   }, 180_000)
 
@@ -73,7 +74,7 @@ describe('npm run bench', () => {
     const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'nothing'])
     expect(status).toBe(2)
     expect(stderr).toContain(
-      'single-band, rules, matching, memory, algorithms, redis, bulk, lock, frameworks, gateway, server',
+      'single-band, rules, matching, memory, algorithms, redis, bulk, lock, search-index, frameworks, gateway, server',
     )
   })
 })

@@ -31,7 +31,7 @@ function start(name: string, env: NodeJS.ProcessEnv = {}) {
 
 describe('the examples', () => {
   it('are the ones that are tried here, each with a README that says how to start it', () => {
-    expect(folders.sort()).toEqual(['limit-a-function', 'lock-a-ledger', ...servers].sort())
+    expect(folders.sort()).toEqual(['limit-a-function', 'lock-a-ledger', 'search-a-catalogue', ...servers].sort())
     for (const name of folders)
       expect(readFileSync(join(root, 'examples', name, 'README.md'), 'utf8')).toContain(
         `npm run build\nnode examples/${name}/index.mjs\n`,
@@ -64,6 +64,24 @@ describe('the examples', () => {
       'the first one still holds it: false',
       '"first holder" comes too late: somebody newer has written',
       "[ 'second holder' ]",
+    ])
+  })
+
+  it('search-a-catalogue: books are found by everything about them, also right after a change', async () => {
+    const { lines, ended } = start('search-a-catalogue', { REDIS_URI: sharedRedis().uri })
+    const printed: string[] = []
+    for await (const line of lines) printed.push(line)
+    expect((await ended)[0]).toBe(0)
+    expect(printed).toEqual([
+      'up to 12: Emma, Embers, 엄마를 부탁해',
+      'novels by title: Embers, Emma, 엄마를 부탁해',
+      'new, and cheap: Embers',
+      'Em…: Empires (90), Emma (40), Embers (7)',
+      '엄…: 엄마를 부탁해',
+      'Em…: Embers (107), Empires (90), Emma (40)',
+      'page 1: Empires, 엄마를 부탁해',
+      'page 2: Embers, Emma',
+      'sound: true',
     ])
   })
 

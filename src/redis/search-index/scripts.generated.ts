@@ -1,5 +1,5 @@
 /** Made from edit.lua, page.lua, suggest.lua, read.lua, turn.lua by scripts/assemble-lua.mjs; edit those. */
-export const editSha = '15a9659c4ccb83a0f19f96cb774a21cd71060e23'
+export const editSha = '083e03ac904f65445d06f2edb7374523260f9400'
 
 export const editScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
@@ -20,7 +20,7 @@ if a ~= b then return a < b end
 end
 return #one < #other
 end
-local few, kept = 512, 100
+local few, kept = 256, 100
 local longest = 96
 local finish = string.char(0, 1)
 local function lex_range(prefix)
@@ -39,20 +39,24 @@ end
 local function range_of_tops(prefix)
 return '[' .. prefix .. finish, '(' .. prefix .. string.char(0, 2)
 end
-local function ranks_before(one, other)
-if one.count ~= other.count then return one.count > other.count end
-return is_before(one.term, other.term)
-end
-local function ranked(key, prefix, most)
+local function ranked(key, prefix, most, best)
 local from, to = lex_range(prefix)
 local terms = call('ZRANGEBYLEX', key .. ':terms', from, to, 'LIMIT', 0, most)
 if #terms == 0 then return {} end
 local counts = call('ZMSCORE', key .. ':ranks', unpack(terms))
 local found = {}
 for i, term in ipairs(terms) do
-if counts[i] then found[#found + 1] = { term = term, count = -tonumber(counts[i]) } end
+local count = -tonumber(counts[i] or 0)
+local last = #found == best and found[best]
+if count > 0 and not (last and count <= last.count) then
+local place = math.min(#found + 1, best)
+while place > 1 and found[place - 1].count < count do
+found[place] = found[place - 1]
+place = place - 1
 end
-table.sort(found, ranks_before)
+found[place] = { term = term, count = count }
+end
+end
 return found
 end
 local function ranked_of_many(key, prefix)
@@ -71,7 +75,7 @@ return found
 end
 local function fill_tops(key, prefix, size)
 call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
-local found = size <= 4000 and ranked(key, prefix, size) or ranked_of_many(key, prefix)
+local found = size <= 4000 and ranked(key, prefix, size, kept) or ranked_of_many(key, prefix)
 for i = 1, math.min(kept, #found) do
 call('ZADD', key .. ':tops', 0, place_of(prefix, found[i].term, found[i].count))
 end
@@ -333,7 +337,7 @@ end
 until #rows <= limit
 return result`
 
-export const suggestSha = 'e5226b19054660ca902e5baf3f67b0b9ea1d07f6'
+export const suggestSha = '8c8cd7c4595703e00ae3a3d037a0ea30a0bfa6d5'
 
 export const suggestScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
@@ -354,7 +358,7 @@ if a ~= b then return a < b end
 end
 return #one < #other
 end
-local few, kept = 512, 100
+local few, kept = 256, 100
 local longest = 96
 local finish = string.char(0, 1)
 local function lex_range(prefix)
@@ -373,20 +377,24 @@ end
 local function range_of_tops(prefix)
 return '[' .. prefix .. finish, '(' .. prefix .. string.char(0, 2)
 end
-local function ranks_before(one, other)
-if one.count ~= other.count then return one.count > other.count end
-return is_before(one.term, other.term)
-end
-local function ranked(key, prefix, most)
+local function ranked(key, prefix, most, best)
 local from, to = lex_range(prefix)
 local terms = call('ZRANGEBYLEX', key .. ':terms', from, to, 'LIMIT', 0, most)
 if #terms == 0 then return {} end
 local counts = call('ZMSCORE', key .. ':ranks', unpack(terms))
 local found = {}
 for i, term in ipairs(terms) do
-if counts[i] then found[#found + 1] = { term = term, count = -tonumber(counts[i]) } end
+local count = -tonumber(counts[i] or 0)
+local last = #found == best and found[best]
+if count > 0 and not (last and count <= last.count) then
+local place = math.min(#found + 1, best)
+while place > 1 and found[place - 1].count < count do
+found[place] = found[place - 1]
+place = place - 1
 end
-table.sort(found, ranks_before)
+found[place] = { term = term, count = count }
+end
+end
 return found
 end
 local function ranked_of_many(key, prefix)
@@ -405,7 +413,7 @@ return found
 end
 local function fill_tops(key, prefix, size)
 call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
-local found = size <= 4000 and ranked(key, prefix, size) or ranked_of_many(key, prefix)
+local found = size <= 4000 and ranked(key, prefix, size, kept) or ranked_of_many(key, prefix)
 for i = 1, math.min(kept, #found) do
 call('ZADD', key .. ':tops', 0, place_of(prefix, found[i].term, found[i].count))
 end
@@ -470,8 +478,7 @@ result[#result + 1] = count
 end
 end
 if #result == 1 then
-for i, found in ipairs(ranked(key, prefix, few)) do
-if i > limit then break end
+for _, found in ipairs(ranked(key, prefix, few, limit)) do
 result[#result + 1] = found.term
 result[#result + 1] = found.count
 end

@@ -20,8 +20,7 @@ if size > few then
   end
 end
 if #result == 1 then
-  for i, found in ipairs(ranked(key, prefix, few)) do
-    if i > limit then break end
+  for _, found in ipairs(ranked(key, prefix, few, limit)) do
     result[#result + 1] = found.term
     result[#result + 1] = found.count
   end

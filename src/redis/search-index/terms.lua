@@ -7,7 +7,7 @@
 -- A prefix with few terms is answered by reading them. One with many has its most frequent ones in tops, where they are
 -- always exactly the first so many of that prefix: a term that ranks behind the last is not put there, because others may
 -- rank between the two. What is forgotten for want of space is the least frequent term of all, and so never one of these.
-local few, kept = 512, 100
+local few, kept = 256, 100
 -- Beyond so many bytes a prefix has no tops.
 local longest = 96
 local finish = string.char(0, 1)
@@ -32,22 +32,26 @@ local function range_of_tops(prefix)
   return '[' .. prefix .. finish, '(' .. prefix .. string.char(0, 2)
 end
 
-local function ranks_before(one, other)
-  if one.count ~= other.count then return one.count > other.count end
-  return is_before(one.term, other.term)
-end
-
--- The first `most` terms of a prefix by their bytes, in the order of their ranks.
-local function ranked(key, prefix, most)
+-- The `best` of the first `most` terms of a prefix, in the order of their ranks. Most of them are no better than the last.
+local function ranked(key, prefix, most, best)
   local from, to = lex_range(prefix)
   local terms = call('ZRANGEBYLEX', key .. ':terms', from, to, 'LIMIT', 0, most)
   if #terms == 0 then return {} end
   local counts = call('ZMSCORE', key .. ':ranks', unpack(terms))
   local found = {}
   for i, term in ipairs(terms) do
-    if counts[i] then found[#found + 1] = { term = term, count = -tonumber(counts[i]) } end
+    local count = -tonumber(counts[i] or 0)
+    local last = #found == best and found[best]
+    if count > 0 and not (last and count <= last.count) then
+      local place = math.min(#found + 1, best)
+      -- Terms come in the order of their bytes, so that of those with the same frequency the first stays first.
+      while place > 1 and found[place - 1].count < count do
+        found[place] = found[place - 1]
+        place = place - 1
+      end
+      found[place] = { term = term, count = count }
+    end
   end
-  table.sort(found, ranks_before)
   return found
 end
 
@@ -69,7 +73,7 @@ end
 
 local function fill_tops(key, prefix, size)
   call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
-  local found = size <= 4000 and ranked(key, prefix, size) or ranked_of_many(key, prefix)
+  local found = size <= 4000 and ranked(key, prefix, size, kept) or ranked_of_many(key, prefix)
   for i = 1, math.min(kept, #found) do
     call('ZADD', key .. ':tops', 0, place_of(prefix, found[i].term, found[i].count))
   end

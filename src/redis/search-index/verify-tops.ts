@@ -1,5 +1,5 @@
 /** As terms.lua has them. */
-const few = 512
+const few = 256
 const kept = 100
 const longest = 96
 const end = '\u0000\u0001'
