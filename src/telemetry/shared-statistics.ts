@@ -20,6 +20,8 @@ export interface SharedStatisticsOptions {
   readonly revealKeys: boolean
   /** Answers while Redis does not. */
   readonly local: Statistics
+  /** Told of the first failure after a success, not of each. */
+  readonly onTrouble?: (error: unknown) => void
   /** For tests alone: time instead of the server's. */
   readonly clock?: Clock
 }
@@ -41,6 +43,7 @@ export class SharedStatistics implements Statistics {
   readonly #stopListening: () => void
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
+  #isInTrouble = false
   #isClosed = false
 
   constructor(options: SharedStatisticsOptions) {
@@ -132,8 +135,11 @@ export class SharedStatistics implements Statistics {
     for (const [i, portion] of portions.entries()) {
       try {
         await this.#send(portion)
-      } catch {
+        this.#isInTrouble = false
+      } catch (error) {
         for (const rest of portions.slice(i)) this.#pending.giveBack(rest)
+        if (!this.#isInTrouble) this.#options.onTrouble?.(error)
+        this.#isInTrouble = true
         return
       }
     }

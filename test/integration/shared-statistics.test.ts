@@ -23,9 +23,10 @@ interface Setting {
   readonly clock?: ManualClock
   readonly revealKeys?: boolean
   readonly uri?: string
+  readonly onTrouble?: (error: unknown) => void
 }
 
-function startProcess({ prefix, clock, revealKeys = true, uri = sharedRedis().uri }: Setting) {
+function startProcess({ prefix, clock, revealKeys = true, uri = sharedRedis().uri, onTrouble }: Setting) {
   const time = clock ?? manualClock(startMs)
   const recorder = new DecisionRecorder(time)
   const local = new LocalStatistics({ recorder, clock: time, showKey: showKey(revealKeys) })
@@ -36,6 +37,7 @@ function startProcess({ prefix, clock, revealKeys = true, uri = sharedRedis().ur
     revealKeys,
     local,
     ...(clock && { clock }),
+    ...(onTrouble && { onTrouble }),
   })
   onTestFinished(() => statistics.close())
   const decide = (key: string, allowed = true, given: Partial<Decision> = {}, path = '/login'): void =>
@@ -213,12 +215,15 @@ describe('what clients choose', () => {
 describe('when Redis is away', () => {
   it('each process answers by itself, and what was counted is told when it is back', { timeout: 60_000 }, async () => {
     const server = await stopAfterTest(startRedis())
-    const { statistics, decide } = startProcess({ prefix: 'shop', uri: server.uri })
+    const troubles: unknown[] = []
+    const onTrouble = (error: unknown) => troubles.push(error)
+    const { statistics, decide } = startProcess({ prefix: 'shop', uri: server.uri, onTrouble })
     decide('ann')
     await statistics.flush()
     await server.kill()
     decide('ann', false)
-    await statistics.flush()
+    for (let i = 0; i < 3; i++) await statistics.flush()
+    expect(troubles).toEqual([expect.objectContaining({ code: 'FLUXGATE_STORE_FAILED' })])
     expect((await statistics.summary()).totals).toMatchObject({ allowed: 1, denied: 1 })
     expect(named(await statistics.top({ by: 'denied', limit: 1 }))).toEqual(['ann 1 1'])
     expect(await statistics.recent({ limit: 10 })).toHaveLength(2)
