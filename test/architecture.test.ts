@@ -14,7 +14,7 @@ algorithms/   one pure step each, in TypeScript and in Lua                      
 redis/        what Redis is good for besides buckets                                      core
 stores/       where buckets live, and decorators around them                              core algorithms redis
 rules/        documents to rules: schema, rule stores, reload                             core redis
-handlers/     who answers: standalone, in this process                                    core
+handlers/     who answers: this process, or a server that is asked over HTTP              core
 http/         the edge without a framework: headers, problems, holding a request          core
 middleware/   one small file per framework; nothing is decided here                       core http
 gateway/      the reverse proxy                                                           core http

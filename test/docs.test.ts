@@ -260,6 +260,8 @@ describe('the reference of the library', () => {
     ['src/stores/memory.ts', 'MemoryStoreOptions'],
     ['src/stores/resilient.ts', 'ResilientOptions'],
     ['src/core/circuit-breaker.ts', 'BreakerOptions'],
+    ['src/handlers/http.ts', 'HttpHandlerOptions'],
+    ['src/app/mongo-rule-store.ts', 'MongoRuleStoreOptions'],
     ['src/redis/lock/lock-options.ts', 'HoldOptions'],
     ['src/redis/lock/lock-options.ts', 'AcquireOptions'],
     ['src/redis/lock/lock-options.ts', 'LockOptions'],

@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createFluxGate } from '../src/app/create-flux-gate.js'
+import { createServer } from '../src/app/create-server.js'
 import { sharedRedis } from './servers/shared-redis.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -19,11 +21,11 @@ afterEach(() => {
   running.clear()
 })
 
-function start(name: string, env: NodeJS.ProcessEnv = {}) {
+function start(name: string, env: NodeJS.ProcessEnv = {}, stderr: 'inherit' | 'ignore' = 'inherit') {
   const child = spawn(process.execPath, [join('examples', name, 'index.mjs')], {
     cwd: root,
     env: { ...process.env, NODE_OPTIONS: '', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', stderr],
   })
   running.add(child)
   return { child, lines: createInterface(child.stdout), ended: once(child, 'exit') }
@@ -31,7 +33,9 @@ function start(name: string, env: NodeJS.ProcessEnv = {}) {
 
 describe('the examples', () => {
   it('are the ones that are tried here, each with a README that says how to start it', () => {
-    expect(folders.sort()).toEqual(['limit-a-function', 'lock-a-ledger', 'search-a-catalogue', ...servers].sort())
+    expect(folders.sort()).toEqual(
+      ['limit-a-function', 'limit-remote', 'lock-a-ledger', 'search-a-catalogue', ...servers].sort(),
+    )
     for (const name of folders)
       expect(readFileSync(join(root, 'examples', name, 'README.md'), 'utf8')).toContain(
         `npm run build\nnode examples/${name}/index.mjs\n`,
@@ -85,8 +89,31 @@ describe('the examples', () => {
     ])
   })
 
+  it('limit-remote: a server decides; without it, requests pass', async () => {
+    const perAddress = { id: 'per-address', bands: [{ label: 'minute', capacity: 60, window: '1m' }] }
+    const login = {
+      id: 'login',
+      path: '/login',
+      method: 'POST',
+      bands: [{ label: 'tries', capacity: 3, window: '1m' }],
+    }
+    const gate = await createFluxGate({ rules: { id: 'api', rules: [perAddress, login] } })
+    const server = createServer({ gate })
+    const { url } = await server.listen({ port: 0 })
+    await refusesTheFourthLogin('limit-remote', { FLUXGATE_URL: url })
+    await server.close()
+    await gate.close()
+    const { lines } = start('limit-remote', { PORT: '0', FLUXGATE_URL: url }, 'ignore')
+    const [application] = (await once(lines, 'line')) as [string]
+    expect((await fetch(application)).status).toBe(200)
+  })
+
   it.each(servers)('%s: the fourth login in a minute is refused, and others are not', async (name) => {
-    const { child, lines, ended } = start(name, { PORT: '0' })
+    await refusesTheFourthLogin(name)
+  })
+
+  async function refusesTheFourthLogin(name: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
+    const { child, lines, ended } = start(name, { PORT: '0', ...env })
     const [url] = (await once(lines, 'line')) as [string]
     const answers: Response[] = []
     for (let i = 0; i < 4; i++) answers.push(await fetch(`${url}/login`, { method: 'POST' }))
@@ -104,5 +131,5 @@ describe('the examples', () => {
     expect(Number(other.headers.get('x-ratelimit-remaining'))).toBeGreaterThan(50)
     child.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
-  })
+  }
 })

@@ -1,0 +1,20 @@
+import { createServer } from 'node:http'
+import { HttpHandler } from 'fluxgate/handlers'
+import { rateLimit } from 'fluxgate/node'
+
+const handler = new HttpHandler({
+  url: process.env.FLUXGATE_URL ?? 'http://127.0.0.1:8090',
+  timeoutMs: 1_000,
+  onError: (error) => console.error(error.message),
+})
+
+const limit = rateLimit({ handler })
+const server = createServer(
+  limit((request, response) => response.end(request.url === '/login' ? 'Welcome.\n' : 'Hello.\n')),
+)
+
+server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
+  console.log(`http://127.0.0.1:${server.address().port}`)
+})
+
+process.once('SIGTERM', () => server.close(() => handler.close()))
