@@ -136,10 +136,7 @@ export class Gate implements FluxGate {
     })
     const gate = new Gate(options, clock, book, parts)
     gate.#reloadName = reload.name
-    const stops = [
-      reload.start(() => book.reload().then(() => {})),
-      provider.onEdit?.((edited) => gate.#edited(edited)),
-    ]
+    const stops = [reload.start(() => gate.reload()), provider.onEdit?.((edited) => gate.#edited(edited))]
     gate.#stopReloading = () => {
       for (const stop of stops) stop?.()
     }

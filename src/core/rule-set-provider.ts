@@ -30,6 +30,6 @@ export interface EditedRules {
 export interface ReloadStrategy {
   /** As health names it: WATCH, PUBSUB, POLLING, NONE, or one of your own. */
   readonly name: string
-  /** Starts asking for reloads; the result stops it. */
+  /** Starts asking for reloads, each of which rejects if the rules could not be loaded; the result stops it. */
   start(reload: () => Promise<void>): () => void
 }

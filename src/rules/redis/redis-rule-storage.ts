@@ -52,7 +52,7 @@ export class RedisRuleStorage implements RuleStorage {
   readonly #announcements: RuleAnnouncements
   /** Told to others with each change: whom it comes from. */
   readonly #id = randomUUID()
-  #loaded: { readonly changes: string; readonly document: unknown } | undefined
+  #loaded: { readonly latest: string; readonly document: unknown } | undefined
 
   constructor(connection: RedisConnection, options: RedisRuleStorageOptions) {
     const { prefix, channel, maxHistory = 1_000, timeoutMs = 5_000, clock = systemClock } = options
@@ -73,15 +73,16 @@ export class RedisRuleStorage implements RuleStorage {
   /** What has not changed is not sent again. */
   async loadDocument(): Promise<unknown> {
     const known = this.#loaded
-    const [changes, ...sets] = await this.#read(known?.changes)
-    if (known !== undefined && changes === known.changes) return known.document
-    if (known !== undefined && changes === '0' && known.changes !== '0')
+    const [latest, ...sets] = await this.#read(known?.latest)
+    // Names of changes are not used twice, also not by a server that has lost some.
+    if (known !== undefined && latest === known.latest) return known.document
+    if (known !== undefined && latest === '')
       throw new FluxGateError(
         'FLUXGATE_RULES_UNREADABLE',
         `${this.source} had rules and has none any more, nor any trace of them: was it emptied? Put them back.`,
       )
     const document = wholeDocument(sets.map(keptOf) as KeptRuleSet[])
-    this.#loaded = { changes, document }
+    this.#loaded = { latest, document }
     return document
   }
 
@@ -123,7 +124,7 @@ export class RedisRuleStorage implements RuleStorage {
 
   async commit({ ruleSetId, from, after, put, remove, entry }: RuleSetChange): Promise<boolean> {
     const ofSet = ['head:', 'rules:', 'ranks:', 'disabled:', 'texts:', 'pieces:', 'history:']
-    const keys = [`${this.#base}sets`, ...ofSet.map((kind) => this.#key(kind, ruleSetId)), `${this.#base}changes`]
+    const keys = [`${this.#base}sets`, ...ofSet.map((kind) => this.#key(kind, ruleSetId)), `${this.#base}latest`]
     const { head, version, removedVersion } = after
     const message = { ruleSetId, fullReload: false, timestamp: Math.trunc(this.#clock.now()), source: this.#id }
     const rules = put.flatMap((rule) => {
@@ -134,7 +135,8 @@ export class RedisRuleStorage implements RuleStorage {
     const made = await this.#run('commit', 'be changed', keys, [
       ...[ruleSetId, String(from), String(version), String(removedVersion)],
       ...[head === undefined ? '' : JSON.stringify(head), this.#channel, JSON.stringify(message)],
-      ...[String(this.#maxHistory), JSON.stringify({ setVersion: version, entry }), String(put.length), ...rules],
+      ...[String(this.#maxHistory), JSON.stringify({ setVersion: version, entry }), randomUUID()],
+      ...[String(put.length), ...rules],
       ...remove,
     ])
     return made === 1
@@ -156,9 +158,9 @@ export class RedisRuleStorage implements RuleStorage {
 
   async #read(known = '', ruleSetId?: string): Promise<[string, ...SetReply[]]> {
     const args = [this.#base, known, ...(ruleSetId === undefined ? [] : [ruleSetId])]
-    const reply = await this.#run('read', 'be read', [`${this.#base}sets`, `${this.#base}changes`], args)
-    const [changes, ...sets] = reply as [Buffer, ...SetReply[]]
-    return [String(changes), ...sets]
+    const reply = await this.#run('read', 'be read', [`${this.#base}sets`, `${this.#base}latest`], args)
+    const [latest, ...sets] = reply as [Buffer, ...SetReply[]]
+    return [String(latest), ...sets]
   }
 
   #run(name: keyof typeof scripts, what: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {

@@ -5,10 +5,11 @@
 --       3 its rules by id (hash)                   4 their ids by rank: priority, highest first (sorted set)
 --       5 the ids of those that are not enabled    6 pieces of their text, each with an id behind it (sorted set)
 --       7 the pieces of each rule (hash)           8 its history by version (sorted set)
---       9 how often anything was changed
+--       9 the name of the latest change
 -- ARGV  1 id of the set   2 version before   3 version after   4 removedVersion   5 head, empty if the set goes
 --       6 channel   7 message   8 how many changes the history keeps   9 this change
---       10 how many rules to write, and for each: id, document, rank, 1 if enabled, its pieces as a JSON list
+--       10 the name of this change
+--       11 how many rules to write, and for each: id, document, rank, 1 if enabled, its pieces as a JSON list
 --       then the ids of the rules to remove
 -- Result: 1, or 0 if the set has another version
 local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
@@ -31,8 +32,8 @@ local function forget(id)
   end
 end
 
-local at = 11
-for _ = 1, tonumber(ARGV[10]) do
+local at = 12
+for _ = 1, tonumber(ARGV[11]) do
   local id, pieces = ARGV[at], ARGV[at + 4]
   forget(id)
   redis.call('HSET', KEYS[3], id, ARGV[at + 1])
@@ -60,5 +61,5 @@ else
 end
 redis.call('ZADD', KEYS[8], ARGV[3], ARGV[9])
 redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -tonumber(ARGV[8]) - 1)
-redis.call('INCR', KEYS[9])
+redis.call('SET', KEYS[9], ARGV[10])
 return 1

@@ -1,13 +1,14 @@
 -- Reads one rule set, or all of them, from one moment.
 --
--- KEYS  1 the ids of all sets   2 how often anything was changed
+-- KEYS  1 the ids of all sets   2 the name of the latest change
 -- ARGV  1 what the keys of sets begin with: `head:`, `rules:` and an id follow
---       2 the number of changes that the caller knows already, or empty
+--       2 the name of the latest change that the caller knows, or empty
 --       3 the id of the set, or left out
--- Result: the number of changes; and unless that is known, for each set: id, version, removedVersion, head, its rules
-local changes = redis.call('GET', KEYS[2]) or '0'
-if changes == ARGV[2] then return {changes} end
-local result = {changes}
+-- Result: the name of the latest change, empty if there was none; and unless that is known, for each set: id, version,
+-- removedVersion, head, its rules
+local latest = redis.call('GET', KEYS[2]) or ''
+local result = {latest}
+if latest ~= '' and latest == ARGV[2] then return result end
 for _, id in ipairs(ARGV[3] and {ARGV[3]} or redis.call('ZRANGE', KEYS[1], 0, -1)) do
   local version, removed, head = unpack(redis.call('HMGET', ARGV[1] .. 'head:' .. id, 'version', 'removedVersion', 'head'))
   result[#result + 1] = {id, version or '0', removed or '0', head or '', redis.call('HVALS', ARGV[1] .. 'rules:' .. id)}

@@ -1,5 +1,5 @@
 /** Made from rule-commit.lua, rule-find.lua, rule-read.lua by scripts/assemble-lua.mjs; edit those. */
-export const ruleCommitSha = 'e92eb59626e09ed2e6859cd143f254e662614363'
+export const ruleCommitSha = '6b000ea22017469feab6ee2a878b0f5b09903a5f'
 
 export const ruleCommitScript = `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
 for i, kind in ipairs(kinds) do
@@ -17,8 +17,8 @@ if pieces then
 for _, piece in ipairs(cjson.decode(pieces)) do redis.call('ZREM', KEYS[6], piece .. zero .. id) end
 end
 end
-local at = 11
-for _ = 1, tonumber(ARGV[10]) do
+local at = 12
+for _ = 1, tonumber(ARGV[11]) do
 local id, pieces = ARGV[at], ARGV[at + 4]
 forget(id)
 redis.call('HSET', KEYS[3], id, ARGV[at + 1])
@@ -45,7 +45,7 @@ redis.call('ZADD', KEYS[1], 0, ARGV[1])
 end
 redis.call('ZADD', KEYS[8], ARGV[3], ARGV[9])
 redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -tonumber(ARGV[8]) - 1)
-redis.call('INCR', KEYS[9])
+redis.call('SET', KEYS[9], ARGV[10])
 return 1`
 
 export const ruleFindSha = '40e2a0bbf1785aaedd1d3c95eb010aa82ae6a932'
@@ -102,11 +102,11 @@ if #ids < 100 then return found end
 start = start + 100
 end`
 
-export const ruleReadSha = '536824271f54e245945d00080cf754882837089d'
+export const ruleReadSha = '03ac79d83e16734f5de364c1a1316e1dcc5f0e5e'
 
-export const ruleReadScript = `local changes = redis.call('GET', KEYS[2]) or '0'
-if changes == ARGV[2] then return {changes} end
-local result = {changes}
+export const ruleReadScript = `local latest = redis.call('GET', KEYS[2]) or ''
+local result = {latest}
+if latest ~= '' and latest == ARGV[2] then return result end
 for _, id in ipairs(ARGV[3] and {ARGV[3]} or redis.call('ZRANGE', KEYS[1], 0, -1)) do
 local version, removed, head = unpack(redis.call('HMGET', ARGV[1] .. 'head:' .. id, 'version', 'removedVersion', 'head'))
 result[#result + 1] = {id, version or '0', removed or '0', head or '', redis.call('HVALS', ARGV[1] .. 'rules:' .. id)}

@@ -42,7 +42,7 @@ export function pollingReload(options: PollingOptions = {}): ReloadStrategy {
 }
 
 /** The clock's own timer if it has one; else a real one that does not keep the process alive. */
-function wakeAfter(ms: number, clock: Clock | undefined, wake: () => void): () => void {
+export function wakeAfter(ms: number, clock: Clock | undefined, wake: () => void): () => void {
   if (clock?.schedule) return clock.schedule(ms, wake)
   const timer = setTimeout(wake, ms).unref()
   return () => clearTimeout(timer)

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../core/clock.js'
+import { FluxGateError } from '../../core/errors.js'
 import type { RuleSetProvider } from '../../core/rule-set-provider.js'
+import { manualClock } from '../../testing/index.js'
 import { fileRules } from '../file-provider.js'
 import { objectRules } from '../object-provider.js'
 import { chooseReload } from './choose-reload.js'
@@ -136,6 +138,36 @@ describe('announcements', () => {
     expect(waits).toEqual([1_000, 1_000])
     stop()
     expect([isWatched, isWaiting()]).toEqual([false, false])
+  })
+})
+
+describe('rules that could not be loaded after an announcement', () => {
+  it.each([
+    ['FLUXGATE_RULES_UNREADABLE', [1, 1, 2, 2, 3, 3]],
+    ['FLUXGATE_RULES_INVALID', [1, 1, 1, 1, 1, 1]],
+  ] as const)('of %s are tried again soon if waiting may help', async (code, expected) => {
+    const clock = manualClock(0)
+    let announce = () => {}
+    const watch = (onChange: () => void) => {
+      announce = onChange
+      return () => {}
+    }
+    const provider: RuleSetProvider = { source: 'x', load: async () => [], watchKind: 'PUBSUB', watch }
+    const strategy = await chooseReload('PUBSUB', provider, { intervalMs: 3_600_000, clock })
+    let attempts = 0
+    const stop = strategy.start(async () => {
+      if (++attempts < 3) throw new FluxGateError(code, 'no')
+    })
+    const seen: number[] = []
+    const after = async (ms: number) => {
+      clock.advance(ms)
+      await new Promise(setImmediate)
+      seen.push(attempts)
+    }
+    announce()
+    for (const ms of [0, 49, 1, 99, 1, 60_000]) await after(ms)
+    expect(seen).toEqual(expected)
+    stop()
   })
 })
 

@@ -9,7 +9,8 @@ export function watchReload(provider: RuleSetProvider, onError: (error: unknown)
     name: 'WATCH',
     start(reload) {
       const changed = (): void => {
-        reload().catch(onError)
+        // That it failed was told by the reload itself.
+        reload().catch(() => {})
       }
       const stop = provider.watch?.(changed, (error) => {
         onError(error)
