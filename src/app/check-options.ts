@@ -1,6 +1,6 @@
 import { longestWaitMs } from '../core/range.js'
 import { type Kind, openFields } from '../rules/fields.js'
-import { identifier, oneOf, wholeNumber, yesOrNo } from '../rules/kinds.js'
+import { identifier, oneOf, text, wholeNumber, yesOrNo } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { isStrategy, reloadChoices } from '../rules/reload/choose-reload.js'
 import { configInvalid } from './config-file.js'
@@ -32,6 +32,7 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
   },
   reload: {
     strategy: reloadKind,
+    channel: text,
     pollingIntervalMs: milliseconds,
     pollingInterval: reload.pollingInterval.kind,
     resetBucketsOnReload: yesOrNo,

@@ -2,8 +2,10 @@ import { systemClock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { type NamedResolvers, unknownResolvers } from '../core/scope-key-resolver.js'
+import { forwardedRules } from '../rules/forwarded-rules.js'
 import { RuleBook } from '../rules/rule-book.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
+import { announcedByStore } from './announced-by-store.js'
 import { checkOptions } from './check-options.js'
 import { readGateOptions } from './config.js'
 import { type Closable, type FluxGate, Gate } from './gate.js'
@@ -22,7 +24,12 @@ export async function openGate(given: FluxGateOptions | string, observer?: Decis
   const isOwnRules = rules !== options.rules && isRuleStore(rules)
   const opened: Closable[] = isOwnRules ? [rules] : []
   try {
-    const provider = checkingResolvers(rules, options.keyResolvers)
+    const announced = announcedByStore(rules, options)
+    if (announced !== undefined) opened.push(announced)
+    const provider = checkingResolvers(announced?.rules ?? rules, options.keyResolvers)
+    // It is refused when it is put there, too: a rule store would otherwise keep what nobody here can use.
+    const free = rules.require?.((ruleSets) => unknownResolvers(ruleSets, options.keyResolvers))
+    if (free !== undefined) opened.push({ close: async () => free() })
     const book = await RuleBook.open(provider, { clock })
     const store = openStore(options.store, { clock, maxKeys: options.maxKeys, resilience: options.resilience })
     if (store !== options.store) opened.push(store)
@@ -40,12 +47,8 @@ const longestStartMs = 1_000
 
 /** A rule that names a resolver nobody registered is a mistake in the rules, found when they are loaded. */
 function checkingResolvers(provider: RuleSetProvider, resolvers: NamedResolvers | undefined): RuleSetProvider {
-  const { watchKind } = provider
-  const watch = provider.watch?.bind(provider)
-  const canWatch = provider.canWatch?.bind(provider)
-  const onEdit = provider.onEdit?.bind(provider)
   return {
-    source: provider.source,
+    ...forwardedRules(provider),
     async load() {
       const ruleSets = await provider.load()
       const errors = unknownResolvers(ruleSets, resolvers)
@@ -55,9 +58,5 @@ function checkingResolvers(provider: RuleSetProvider, resolvers: NamedResolvers 
         errors,
       })
     },
-    ...(watch && { watch }),
-    ...(canWatch && { canWatch }),
-    ...(onEdit && { onEdit }),
-    ...(watchKind && { watchKind }),
   }
 }

@@ -24,6 +24,8 @@ export interface FluxGateOptions {
   readonly ipv6Prefix?: number
   readonly reload?: {
     readonly strategy?: ReloadChoice | ReloadStrategy
+    /** PUBSUB, with rules that are kept elsewhere than in Redis: where the store's Redis is told of changes. */
+    readonly channel?: string
     readonly pollingIntervalMs?: number
     /** The same as a file spells it: `'30s'`, or a number of seconds. */
     readonly pollingInterval?: string | number

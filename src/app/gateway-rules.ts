@@ -2,6 +2,7 @@ import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import type { GuardOverrides } from '../http/guard.js'
+import { forwardedRules } from '../rules/forwarded-rules.js'
 import type { Mistakes } from '../rules/mistakes.js'
 import type { RouteDefinition } from './gateway-schema.js'
 
@@ -29,6 +30,7 @@ export class GatewayRules implements RuleSetProvider {
   readonly watchKind?: NonNullable<RuleSetProvider['watchKind']>
   readonly canWatch?: NonNullable<RuleSetProvider['canWatch']>
   readonly onEdit?: NonNullable<RuleSetProvider['onEdit']>
+  readonly require?: NonNullable<RuleSetProvider['require']>
   readonly #file: RuleSetProvider | undefined
   readonly #defaultRuleSetId: string | undefined
   #ofFile: readonly RuleSet[] = []
@@ -42,10 +44,10 @@ export class GatewayRules implements RuleSetProvider {
     this.#file = file
     this.#defaultRuleSetId = defaultRuleSetId
     this.source = file?.source ?? 'the routes'
-    if (file?.watch !== undefined) this.watch = file.watch.bind(file)
-    if (file?.watchKind !== undefined) this.watchKind = file.watchKind
-    if (file?.canWatch !== undefined) this.canWatch = file.canWatch.bind(file)
-    if (file?.onEdit !== undefined) this.onEdit = file.onEdit.bind(file)
+    if (file !== undefined) {
+      const { load: _, source: __, ...others } = forwardedRules(file)
+      Object.assign(this, others)
+    }
     this.take(routes)
   }
 

@@ -1,3 +1,4 @@
+import type { Mistake } from './errors.js'
 import type { RuleSet } from './rule.js'
 
 /** Where rules are kept: a file, objects in memory, or whatever an implementer chooses. */
@@ -17,6 +18,11 @@ export interface RuleSetProvider {
    * is in force by then in this process. The result stops listening.
    */
   onEdit?(listener: (edited: EditedRules) => Promise<unknown>): () => void
+  /**
+   * Present with `onEdit`: what else has to be true of rules that are put there, because whoever decides by them here could
+   * not use them otherwise. The result takes it back.
+   */
+  require?(check: (ruleSets: readonly RuleSet[]) => readonly Mistake[]): () => void
 }
 
 /** What an edit was about. */

@@ -322,3 +322,58 @@ describe('four processes that edit one file', () => {
     await rm(directory, { recursive: true })
   })
 })
+
+describe('rules that are kept elsewhere', () => {
+  async function inFile() {
+    const directory = await mkdtemp(join(tmpdir(), 'fluxgate-'))
+    closing({ close: () => rm(directory, { recursive: true }) })
+    const file = join(directory, 'rules.json')
+    await writeFile(file, JSON.stringify({ id: 'api', rules: [rule('all', 10)] }))
+    return file
+  }
+  /** Only what is announced is heard of: a file is not watched under this strategy. */
+  const announced = (prefix: string) =>
+    ({ strategy: 'PUBSUB', channel: `${prefix}reload`, pollingInterval: '1h' }) as const
+
+  it('are announced by the Redis that has the buckets', async () => {
+    const [file, prefix] = [await inFile(), freshPrefix()]
+    const store = closing(fileRuleStore(file))
+    const options = { store: { uri, prefix }, reload: announced(prefix) }
+    const here = await gateWith({ ...options, rules: store })
+    const there = await gateWith({ ...options, rules: file })
+    await reloaded(there, () => true)
+    expect((await there.health()).rules.reload).toBe('PUBSUB')
+    const changed = reloaded(there)
+    await store.putRule('api', rule('all', 20), { by })
+    expect(await limitOf(here)).toBe(20)
+    await changed
+    expect(await limitOf(there)).toBe(20)
+  })
+
+  it('cannot be announced where there is no Redis', async () => {
+    const file = await inFile()
+    await expect(createFluxGate({ rules: file, reload: { strategy: 'PUBSUB' } })).rejects.toMatchObject({
+      code: 'FLUXGATE_CONFIG_INVALID',
+      message: `Rules from ${file} are announced on a channel only if the store is a Redis that is given by its address; use the reload strategy AUTO.`,
+    })
+  })
+})
+
+describe('a rule that this process could not use', () => {
+  it('is refused when it is put into the store, by whose gate it would be used', async () => {
+    const { store } = await place()
+    const gate = await createFluxGate({ rules: store, keyResolvers: { tenant: () => 'x' } })
+    const custom = (keyResolver: string) => rule('custom', 1, { limitScope: 'CUSTOM', keyResolver })
+    await expect(store.putRule('api', custom('tennant'), { by })).rejects.toMatchObject({
+      code: 'FLUXGATE_RULES_INVALID',
+      errors: [{ path: 'keyResolver', message: 'no key resolver "tennant" is registered; there is "tenant"' }],
+    })
+    await expect(store.putRuleSet({ id: 'web', rules: [custom('x')] }, { by })).rejects.toMatchObject({
+      errors: [{ path: 'ruleSets[0].rules[0].keyResolver' }],
+    })
+    await store.putRule('api', custom('tenant'), { by })
+    await gate.close()
+    // Whoever has no gate of its own cannot know.
+    await store.putRule('api', custom('tennant'), { by })
+  })
+})

@@ -32,7 +32,8 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     const { text, digest, document } = await readDocument()
     const at = (await stat(file)).mtime.toISOString()
     const records = await readRecords(`${file}.versions.json`)
-    return { text, digest, document, ...reconciled(records, setsOf(document).map(checkedRuleSet), at) }
+    const checked = setsOf(document).map((ruleSet) => checkedRuleSet(ruleSet))
+    return { text, digest, document, ...reconciled(records, checked, at) }
   }
 
   const writeRecords = async (records: Records): Promise<void> => {

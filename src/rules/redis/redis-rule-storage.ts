@@ -7,6 +7,7 @@ import { reasonOf, withoutCommand } from '../../redis/connection-errors.js'
 import { Script } from '../../redis/script.js'
 import { isEnabled, matchesSearch, priorityOf, wholeDocument } from '../store/rule-document.js'
 import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
+import { announcement } from './announced-rules.js'
 import { RuleAnnouncements } from './rule-announcements.js'
 import {
   ruleCommitScript,
@@ -126,7 +127,7 @@ export class RedisRuleStorage implements RuleStorage {
     const ofSet = ['head:', 'rules:', 'ranks:', 'disabled:', 'texts:', 'pieces:', 'history:']
     const keys = [`${this.#base}sets`, ...ofSet.map((kind) => this.#key(kind, ruleSetId)), `${this.#base}latest`]
     const { head, version, removedVersion } = after
-    const message = { ruleSetId, fullReload: false, timestamp: Math.trunc(this.#clock.now()), source: this.#id }
+    const message = announcement(ruleSetId, Math.trunc(this.#clock.now()), this.#id)
     const rules = put.flatMap((rule) => {
       // Ids in ascending order of rank come highest priority first, and those of one rank by id.
       const rank = String(-priorityOf(rule))
@@ -134,7 +135,7 @@ export class RedisRuleStorage implements RuleStorage {
     })
     const made = await this.#run('commit', 'be changed', keys, [
       ...[ruleSetId, String(from), String(version), String(removedVersion)],
-      ...[head === undefined ? '' : JSON.stringify(head), this.#channel, JSON.stringify(message)],
+      ...[head === undefined ? '' : JSON.stringify(head), this.#channel, message],
       ...[String(this.#maxHistory), JSON.stringify({ setVersion: version, entry }), randomUUID()],
       ...[String(put.length), ...rules],
       ...remove,

@@ -1,4 +1,6 @@
 /** Rules as documents: what the owner wrote, and what the store adds to it. */
+import type { Mistake } from '../../core/errors.js'
+import type { RuleSet } from '../../core/rule.js'
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { copyJson } from '../free-json.js'
 import { noMistakes, rulesInvalid } from '../mistakes.js'
@@ -12,14 +14,23 @@ export const storeFields = ['createdAt', 'updatedAt', 'version'] as const
 /** Where `q` is looked for. */
 export const searchedFields = ['id', 'name', 'description', 'path'] as const
 
+/** What else has to be true of rules, beyond what any rule has to be. */
+export type Requirement = (ruleSets: readonly RuleSet[]) => readonly Mistake[]
+
 /** A rule that an editor brought: checked, no longer shared with the caller, and without what only the store may set. */
-export function checkedRule(document: unknown): RuleDocument {
+export function checkedRule(document: unknown, required: Iterable<Requirement> = [], ruleSetId = ''): RuleDocument {
   const mistakes = noMistakes()
-  readRule(document, '', mistakes)
+  const rule = readRule(document, '', mistakes)
   const copy = mistakes.count === 0 ? copyJson(document, '', mistakes) : undefined
+  if (rule !== undefined)
+    for (const { path, message } of unmet([{ id: ruleSetId, strategy: 'all', rules: [rule] }], required))
+      mistakes.add(path.replace('ruleSets[0].rules[0].', ''), message)
   if (mistakes.count > 0) throw rulesInvalid('The rule', mistakes)
   return withoutStoreFields(copy as RuleDocument)
 }
+
+const unmet = (ruleSets: readonly RuleSet[], required: Iterable<Requirement>): readonly Mistake[] =>
+  [...required].flatMap((check) => check(ruleSets))
 
 export interface CheckedRuleSet {
   readonly id: string
@@ -29,9 +40,10 @@ export interface CheckedRuleSet {
 }
 
 /** The same for a whole set. */
-export function checkedRuleSet(document: unknown): CheckedRuleSet {
-  parseRuleSets([document], 'The rule set')
+export function checkedRuleSet(document: unknown, required: Iterable<Requirement> = []): CheckedRuleSet {
+  const ruleSets = parseRuleSets([document], 'The rule set')
   const mistakes = noMistakes()
+  for (const { path, message } of unmet(ruleSets, required)) mistakes.add(path, message)
   const copy = copyJson(document, 'ruleSets[0]', mistakes) as CheckedRuleSet
   if (mistakes.count > 0) throw rulesInvalid('The rule set', mistakes)
   return { ...copy, rules: copy.rules.map(withoutStoreFields) }

@@ -11,6 +11,7 @@ import {
   compareDocuments,
   matchesSearch,
   priorityOf,
+  type Requirement,
   setDocument,
   wholeDocument,
 } from './rule-document.js'
@@ -22,6 +23,7 @@ const maxAttempts = 100
 /** Everything that rule stores have in common, around the place where rules are kept. */
 export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clock?: Clock } = {}): RuleStore {
   const listeners = new Set<(edited: EditedRules) => Promise<unknown>>()
+  const requirements = new Set<Requirement>()
   let turn: Promise<unknown> = Promise.resolve()
   let isClosed = false
 
@@ -80,6 +82,10 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    require(check) {
+      requirements.add(check)
+      return () => requirements.delete(check)
+    },
     async listRuleSets(query) {
       open()
       const { limit, position } = openPage(query, isText)
@@ -95,7 +101,7 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     },
     async putRuleSet(document, given) {
       open()
-      const wanted = checkedRuleSet(document)
+      const wanted = checkedRuleSet(document, requirements)
       const { kept, change } = await edit(wanted.id, given, (planning) => planPutRuleSet(planning, wanted))
       const after = change?.after ?? kept
       return { document: setDocument(after as KeptRuleSet), created: !exists(kept) }
@@ -120,7 +126,7 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     },
     async putRule(ruleSetId, document, given) {
       open()
-      const wanted = checkedRule(document)
+      const wanted = checkedRule(document, requirements, ruleSetId)
       const { kept, change } = await edit(ruleSetId, given, (planning) => planPutRule(planning, wanted))
       const before = kept.rules.find(({ id }) => id === wanted.id)
       return { document: (change?.put[0] ?? before) as RuleDocument, created: before === undefined }

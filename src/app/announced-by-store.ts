@@ -1,0 +1,31 @@
+import { FluxGateError } from '../core/errors.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { isObject } from '../rules/fields.js'
+import { announcedRules } from '../rules/redis/announced-rules.js'
+import { connectRedis } from './connect-redis.js'
+import type { Closable } from './gate.js'
+import type { FluxGateOptions } from './gate-options.js'
+import { standardChannel } from './redis-rule-store.js'
+
+/** Under PUBSUB, rules that are not in Redis are announced by the Redis that has the buckets; else `undefined`. */
+export function announcedByStore(
+  rules: RuleSetProvider,
+  { store, reload }: FluxGateOptions,
+): (Closable & { readonly rules: RuleSetProvider }) | undefined {
+  if (reload?.strategy !== 'PUBSUB' || rules.watchKind === 'PUBSUB') return undefined
+  const connection = connectRedis(addressOf(rules, store), undefined)
+  const announced = announcedRules(rules, connection, reload.channel ?? standardChannel)
+  return { rules: announced, close: () => connection.close() }
+}
+
+function addressOf({ source }: RuleSetProvider, store: FluxGateOptions['store']): string | object {
+  if (typeof store === 'string' && store !== 'memory') return store
+  if (isObject(store) && !('charge' in store)) {
+    const { type: _, prefix, timeoutMs, leaseShare, knownRefusals, ...address } = store as Record<string, unknown>
+    return address
+  }
+  throw new FluxGateError(
+    'FLUXGATE_CONFIG_INVALID',
+    `Rules from ${source} are announced on a channel only if the store is a Redis that is given by its address; use the reload strategy AUTO.`,
+  )
+}

@@ -1,0 +1,17 @@
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+
+/** All that a provider can do, for another one that does some of it differently. */
+export function forwardedRules(provider: RuleSetProvider): RuleSetProvider {
+  const { source, watchKind } = provider
+  const [watch, canWatch] = [provider.watch?.bind(provider), provider.canWatch?.bind(provider)]
+  const [onEdit, require] = [provider.onEdit?.bind(provider), provider.require?.bind(provider)]
+  return {
+    source,
+    load: () => provider.load(),
+    ...(watch && { watch }),
+    ...(watchKind && { watchKind }),
+    ...(canWatch && { canWatch }),
+    ...(onEdit && { onEdit }),
+    ...(require && { require }),
+  }
+}
