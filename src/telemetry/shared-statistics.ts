@@ -69,21 +69,17 @@ export class SharedStatistics implements Statistics {
     )
   }
 
-  keys(query: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
+  /**
+   * Where only digests are kept, a whole key is found by its own. What begins like a key can then be known of those alone
+   * that this process has seen itself.
+   */
+  async keys(query: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
     const { prefix, limit } = query
-    // Where only digests are kept, a whole key is found by its own.
-    const isKept = this.#options.revealKeys || prefix === '' || prefix.startsWith('sha256:')
-    const start = textBytes(isKept ? prefix : keyDigest(prefix))
-    const end = behindPrefix(start)
-    const range = [
-      Buffer.concat([Buffer.from('['), start]),
-      end === undefined ? '+' : Buffer.concat([Buffer.from('('), end]),
-      start,
-    ]
-    return this.#ask(
-      async () => this.#keyCounts(await this.#read('KEYS', limit, ...range)),
-      (local) => local.keys(query),
-    )
+    const { revealKeys, local } = this.#options
+    if (revealKeys || prefix === '' || prefix.startsWith('sha256:')) return this.#keysFrom(query)
+    const [whole, begun] = await Promise.all([this.#keysFrom({ prefix: keyDigest(prefix), limit }), local.keys(query)])
+    const others = begun.filter(({ key }) => whole.every((row) => row.key !== key))
+    return [...whole, ...others].slice(0, limit)
   }
 
   /** Identities seen lately that chance picks. */
@@ -118,6 +114,17 @@ export class SharedStatistics implements Statistics {
     this.#stopListening()
     await this.flush()
     await this.#options.connection.close()
+  }
+
+  #keysFrom(query: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
+    const start = textBytes(query.prefix)
+    const end = behindPrefix(start)
+    const from = Buffer.concat([Buffer.from('['), start])
+    const to = end === undefined ? '+' : Buffer.concat([Buffer.from('('), end])
+    return this.#ask(
+      async () => this.#keyCounts(await this.#read('KEYS', query.limit, from, to, start)),
+      (local) => local.keys(query),
+    )
   }
 
   #arm(): void {

@@ -64,6 +64,7 @@ describe('statistics', () => {
     const found = await ask('GET', '/api/keys?prefix=203.0.113.')
     expect(found.body.keys).toMatchObject([{ key, requests: 7 }])
     expect((await ask('GET', '/api/keys?prefix=198.')).body.keys).toEqual([])
+    expect((await ask('GET', '/api/keys?sample=true&limit=10')).body.keys).toEqual(found.body.keys)
     const recent = await ask('GET', '/api/decisions/recent?limit=1')
     expect(recent.body.decisions).toMatchObject([{ allowed: false, key, method: 'GET', path: '/shop/cart' }])
   })

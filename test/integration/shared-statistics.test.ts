@@ -171,12 +171,19 @@ describe('statistics of several processes', () => {
 
 describe('what clients choose', () => {
   it('leaves the process as a digest, unless keys may be shown', async () => {
-    const { prefix, one } = two({ revealKeys: false })
+    const { prefix, one, other } = two({ revealKeys: false })
     one.decide('secret-api-key', false)
     await one.statistics.flush()
     const digest = keyDigest('secret-api-key')
-    for (const text of ['secret-api-key', digest.slice(0, 10), ''])
-      expect((await one.statistics.keys({ prefix: text, limit: 10 })).map(({ key }) => key)).toEqual([digest])
+    const found = async (process: typeof one, text: string) =>
+      (await process.statistics.keys({ prefix: text, limit: 10 })).map(({ key }) => key)
+    for (const text of ['secret-api-key', digest.slice(0, 10), '']) {
+      expect(await found(one, text)).toEqual([digest])
+      expect(await found(other, text)).toEqual([digest])
+    }
+    // How it begins is known to the process that has seen it.
+    expect(await found(one, 'secret')).toEqual([digest])
+    expect(await found(other, 'secret')).toEqual([])
     const names = await client.keys(`${prefix}*`)
     expect(names.length).toBeGreaterThan(5)
     for (const name of names) expect((await client.dump(name))?.toString()).not.toContain('secret')
@@ -209,6 +216,28 @@ describe('what clients choose', () => {
     expect(first).toMatchObject({ key: 'often', denied: 160 })
     for (const name of await client.keys(`${prefix}*`))
       expect([name, (await client.pttl(name)) > 0]).toEqual([name, true])
+  })
+})
+
+describe('permissions', () => {
+  it('are those that the guide names', async () => {
+    const server = await stopAfterTest(startRedis())
+    const rights = '+evalsha +eval +time +pexpire +exists +@hash +@sortedset +@list'
+    await server.call('ACL', 'SETUSER', 'counter', 'on', '>pw', '~shop:*', ...rights.split(' '))
+    const troubles: unknown[] = []
+    const onTrouble = (error: unknown) => troubles.push(error)
+    const uri = server.uri.replace('redis://', 'redis://counter:pw@')
+    const { statistics, decide } = startProcess({ prefix: 'shop', uri, onTrouble })
+    decide('ann', false)
+    await statistics.flush()
+    expect(troubles).toEqual([])
+    // Another one, which has counted nothing itself, sees it.
+    const other = startProcess({ prefix: 'shop', uri }).statistics
+    expect((await other.summary()).totals).toMatchObject({ denied: 1 })
+    expect(named(await other.top({ by: 'denied', limit: 1 }))).toEqual(['ann 1 1'])
+    expect(named(await other.keys({ prefix: 'a', limit: 1 }))).toEqual(['ann 1 1'])
+    expect(named(await other.sample({ limit: 1 }))).toEqual(['ann 1 1'])
+    expect(await other.recent({ limit: 5 })).toHaveLength(1)
   })
 })
 
