@@ -2,12 +2,12 @@
 export { type GuardedScript, guardedScript } from '../redis/lock/guarded-script.js'
 export type { Hold } from '../redis/lock/hold.js'
 export type { Holdable, Work } from '../redis/lock/lock.js'
+export type { RedisLock } from '../redis/lock/lock-on.js'
 export type { AcquireOptions, HoldOptions, LockOptions } from '../redis/lock/lock-options.js'
 export type { LockState } from '../redis/lock/redis-locks.js'
 export {
   type QuorumOptions,
   quorumLock,
-  type RedisLock,
   redisLock,
   redisSemaphore,
   type SemaphoreOptions,

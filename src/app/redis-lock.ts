@@ -1,21 +1,12 @@
 import { checkRange } from '../core/range.js'
-import { wrapRedisError } from '../redis/connection-errors.js'
-import { runGuarded } from '../redis/lock/guarded-script.js'
-import { createHoldable, type Holdable } from '../redis/lock/lock.js'
-import { checkNames } from '../redis/lock/lock-keys.js'
+import { createHoldable, type Holdable, noOrder } from '../redis/lock/lock.js'
+import { callTimeout, lockOn, type RedisLock } from '../redis/lock/lock-on.js'
 import { checkOptions, invalid, type LockOptions, lockNames } from '../redis/lock/lock-options.js'
 import { QuorumLocks } from '../redis/lock/quorum-locks.js'
-import { type LockState, RedisLocks } from '../redis/lock/redis-locks.js'
+import { RedisLocks } from '../redis/lock/redis-locks.js'
 import { SemaphorePermits } from '../redis/lock/semaphore-permits.js'
 import { WakeUps } from '../redis/lock/wake-ups.js'
 import { connectRedis, type RedisPlace } from './connect-redis.js'
-
-export interface RedisLock extends Holdable {
-  /** Frees a lock, whoever holds it; false if it was free. Its holder is told when it prolongs its lease the next time. */
-  forceUnlock(name: string): Promise<boolean>
-  /** Who holds it, or `undefined`. */
-  inspect(name: string): Promise<LockState | undefined>
-}
 
 export interface QuorumOptions extends LockOptions {
   /** How long to wait, on average, before it is tried again; default 100. */
@@ -33,23 +24,7 @@ export interface SemaphoreOptions extends LockOptions {
  */
 export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLock {
   checkOptions('redisLock', options, lockNames)
-  const { prefix = 'fluxgate', timeoutMs, ...defaults } = options
-  const connection = connectRedis(where, timeoutMs)
-  const locks = new RedisLocks(connection, prefix)
-  const holdable = createHoldable({
-    keeper: locks,
-    defaults,
-    timeoutMs: callTimeout(timeoutMs),
-    wakeUps: new WakeUps(connection, true),
-    groupsOf: (names) => locks.groupsOf(names),
-    run: runGuarded(connection, locks),
-    close: () => connection.close(),
-  })
-  return {
-    ...holdable,
-    forceUnlock: (name) => asked('unlock', () => locks.unlock(checkNames(name)[0] as string)),
-    inspect: (name) => asked('tell who holds a lock', () => locks.inspect(checkNames(name)[0] as string)),
-  }
+  return lockOn(connectRedis(where, options.timeoutMs), options)
 }
 
 /**
@@ -62,8 +37,7 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
   checkRange('retryMs', retryMs, 1, 60_000)
   checkOptions('quorumLock', others, lockNames)
   const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
-  if (defaults.fair)
-    throw invalid('quorumLock has no order of asking: servers that know nothing of each other keep no line.')
+  if (defaults.fair) throw noOrder()
   const instanceMs = (ttlMs: number): number => Math.max(5, Math.min(timeoutMs ?? 500, ttlMs / 20))
   const connections = where.map((place) => connectRedis(place, instanceMs(defaults.ttlMs ?? 10_000)))
   const members = connections.map((connection) => new RedisLocks(connection, prefix))
@@ -95,17 +69,4 @@ export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Ho
     groupsOf: (names) => names.map((name) => [name]),
     close: () => connection.close(),
   })
-}
-
-const callTimeout =
-  (timeoutMs: number | undefined) =>
-  (ttlMs: number): number =>
-    timeoutMs ?? Math.min(1_000, ttlMs / 3)
-
-async function asked<T>(what: string, ask: () => Promise<T>): Promise<T> {
-  try {
-    return await ask()
-  } catch (error) {
-    throw wrapRedisError(error, what, 'Redis')
-  }
 }

@@ -192,7 +192,7 @@ describe('a guarded write', () => {
     const hold = await openLock().acquire('orders')
     await expect(hold.run(guardedScript("return redis.call('NOPE')"))).rejects.toMatchObject({
       code: 'FLUXGATE_STORE_FAILED',
-      message: expect.stringContaining('Redis failed to run a guarded script'),
+      message: expect.stringContaining('The lock failed to run a guarded script'),
     })
     expect(hold.isHeld).toBe(true)
   })

@@ -152,6 +152,10 @@ describe('a member that forgets a lock early, as after a jump of its clock', () 
 })
 
 describe('mistakes', () => {
+  it('an order of asking is refused for one hold too', async () => {
+    await expect(open().acquire('orders', { fair: true })).rejects.toThrow('A quorum has no order of asking')
+  })
+
   it.each([
     [[], {}],
     ['redis://localhost', {}],

@@ -46,7 +46,7 @@ export function runGuarded(connection: RedisConnection, locks: RedisLocks): RunG
       return textOf(reply)
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('FENCED')))
-        throw wrapRedisError(error, 'run a guarded script', 'Redis')
+        throw wrapRedisError(error, 'run a guarded script', 'The lock')
       hold.lose()
       throw new FluxGateError('FLUXGATE_LOCK_LOST', 'The lock is held by somebody else: the script was not run.')
     }

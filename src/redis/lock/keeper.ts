@@ -39,3 +39,6 @@ export interface Keeper {
 export const placeMs = 3_000
 /** After so long a fence is forgotten, and time alone makes the next one greater. */
 export const fenceMs = 7 * 86_400_000
+
+/** Who is said to fail. */
+export const who = 'The lock'

@@ -1,6 +1,6 @@
 import { FluxGateError } from '../../core/errors.js'
-import type { Claim, Keeper } from './keeper.js'
-import { within } from './within.js'
+import { within } from '../within.js'
+import { type Claim, type Keeper, who } from './keeper.js'
 
 /**
  * How long a lease may be relied on, counted from before it was asked for: not for all of it, because two clocks never
@@ -60,8 +60,9 @@ export class Lease {
   async extend(ttlMs = this.#claim.ttlMs): Promise<boolean> {
     if (!this.isHeld) return false
     const claim = { ...this.#claim, ttlMs }
+    const { timeoutMs } = this.#options
     const askedAt = performance.now()
-    const isOurs = await within(this.#options.timeoutMs, this.#keeper.extend(claim))
+    const isOurs = await within({ who, what: 'prolong a hold', timeoutMs }, () => this.#keeper.extend(claim))
     if (this.#released !== undefined) return false
     if (!isOurs) this.lose()
     if (!this.isHeld) return false
@@ -88,7 +89,7 @@ export class Lease {
     const isOver = (): boolean => performance.now() >= this.#endsAt
     let isTold = false
     do {
-      isTold = await within(timeoutMs, this.#keeper.release(this.#claim)).then(
+      isTold = await within({ who, what: 'end a hold', timeoutMs }, () => this.#keeper.release(this.#claim)).then(
         () => true,
         () => false,
       )

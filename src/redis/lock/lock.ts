@@ -5,7 +5,7 @@ import { type HeldGroup, Hold, type RunGuarded } from './hold.js'
 import type { Keeper } from './keeper.js'
 import { Lease } from './lease.js'
 import { checkNames } from './lock-keys.js'
-import { type AcquireOptions, acquireNames, checkOptions, type HoldOptions } from './lock-options.js'
+import { type AcquireOptions, acquireNames, checkOptions, type HoldOptions, invalid } from './lock-options.js'
 import { obtain } from './obtain.js'
 import type { WakeUps } from './wake-ups.js'
 
@@ -59,6 +59,7 @@ export function createHoldable(parts: LockParts): Holdable {
     checkOptions('A hold', options, acquireNames)
     if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This lock was closed. Create another one.')
     const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...parts.defaults, ...given(options) }
+    if (fair && parts.wakeUps === undefined) throw noOrder()
     const { owner = randomUUID(), signal } = options
     const timeoutMs = parts.timeoutMs(ttlMs)
     const untilAt = performance.now() + waitMs
@@ -113,6 +114,9 @@ export function createHoldable(parts: LockParts): Holdable {
   }
   return lock
 }
+
+export const noOrder = (): FluxGateError =>
+  invalid('A quorum has no order of asking: servers that know nothing of each other keep no line.')
 
 function timedOut(names: string | readonly string[]): FluxGateError {
   const list = [names].flat().map((name) => JSON.stringify(name))

@@ -1,9 +1,9 @@
-import { isMisconfigured, wrapRedisError } from '../connection-errors.js'
-import { type Busy, type Claim, type Granted, type Keeper, placeMs } from './keeper.js'
+import { isMisconfigured } from '../connection-errors.js'
+import { within } from '../within.js'
+import { type Busy, type Claim, type Granted, type Keeper, placeMs, who } from './keeper.js'
 import { validityMs } from './lease.js'
 import { Place } from './place.js'
 import type { WakeUps } from './wake-ups.js'
-import { within } from './within.js'
 
 export interface Patience {
   /** By `performance.now()`. */
@@ -60,10 +60,10 @@ export async function obtain(
       const askedAt = performance.now()
       let outcome: Granted | Busy
       try {
-        outcome = await within(timeoutMs, keeper.grant(claim))
+        outcome = await within({ who, what: 'grant a hold', timeoutMs }, () => keeper.grant(claim))
       } catch (error) {
         mayBeGranted = true
-        if (isMisconfigured(error) || performance.now() >= troubleUntilAt) throw wrapRedisError(error, 'lock', 'Redis')
+        if (isMisconfigured(error) || performance.now() >= troubleUntilAt) throw error
         await pause(25 + Math.random() * 50, signal)
         continue
       }
@@ -81,7 +81,8 @@ export async function obtain(
     }
   } finally {
     leave()
-    if (mayBeGranted) settle(within(timeoutMs, keeper.release(claim)).catch(() => {}))
+    if (mayBeGranted)
+      settle(within({ who, what: 'end a hold', timeoutMs }, () => keeper.release(claim)).catch(() => {}))
   }
 }
 

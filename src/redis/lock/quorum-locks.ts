@@ -1,7 +1,7 @@
 import { FluxGateError } from '../../core/errors.js'
-import type { Busy, Claim, Granted, Keeper } from './keeper.js'
+import { within } from '../within.js'
+import { type Busy, type Claim, type Granted, type Keeper, who } from './keeper.js'
 import type { RedisLocks } from './redis-locks.js'
-import { within } from './within.js'
 
 interface Votes<T> {
   readonly given: readonly T[]
@@ -53,7 +53,9 @@ export class QuorumLocks implements Keeper {
   async release(claim: Claim): Promise<boolean> {
     const timeoutMs = this.#timeoutMs(claim.ttlMs)
     const ended = await Promise.all(
-      this.#members.map((member) => within(timeoutMs, member.release(claim)).catch(() => false)),
+      this.#members.map((member) =>
+        within({ who, what: 'end a hold', timeoutMs }, () => member.release(claim)).catch(() => false),
+      ),
     )
     return ended.filter(Boolean).length >= this.#majority
   }
@@ -75,7 +77,7 @@ export class QuorumLocks implements Keeper {
         if (isDecided) resolve({ given: [...given], errors: [...errors] })
       }
       for (const member of this.#members)
-        within(timeoutMs, ask(member))
+        within({ who, what: 'vote', timeoutMs }, () => ask(member))
           .then((vote) => given.push(vote))
           .catch((error: unknown) => errors.push(error))
           .finally(count)
