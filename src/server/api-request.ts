@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TSchema } from 'typebox'
 import { messageOf } from '../core/errors.js'
 import { problemMediaType } from '../http/problem.js'
 import { ApiProblem, problemOf } from './api-problem.js'
-import { parseBoundedJson } from './bounded-json.js'
+import { parseBoundedJson, parseStrictJson } from './bounded-json.js'
 import { assertOwnHost, assertOwnOrigin } from './loopback.js'
 import { parseQuery } from './query.js'
 import { assertReadable, endAfterBody, mayBeLong, readBody } from './read-body.js'
@@ -87,9 +88,7 @@ export class ApiRequest {
     readBody(this.#request, (error, bytes) => {
       try {
         if (error !== undefined) throw error
-        const body = bytes.length === 0 && route.isBodyOptional ? undefined : parseBoundedJson(bytes)
-        if (body !== undefined && !route.isCheckedByStore)
-          assertValid(route.body as NonNullable<Route['body']>, body, 'body')
+        const body = bytes.length === 0 && route.isBodyOptional ? undefined : bodyOf(route, bytes)
         this.#run(route, body)
       } catch (problem) {
         this.#fail(problem)
@@ -160,4 +159,11 @@ export class ApiRequest {
     else if (typeof body === 'string') response.end(body, size === body.length ? 'latin1' : 'utf8')
     else response.end(body)
   }
+}
+
+function bodyOf(route: Route, bytes: Buffer): unknown {
+  if (route.isCheckedByStore) return parseStrictJson(bytes)
+  const body = parseBoundedJson(bytes)
+  assertValid(route.body as TSchema, body, 'body')
+  return body
 }

@@ -16,6 +16,7 @@ export interface ApiServerOptions extends TokenOptions {
   readonly log?: ServerLog | undefined
   /** PEM; without it, the server speaks plain HTTP. */
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined
+  readonly times?: RequestTimes
   /** Called when the server begins to stop, so that what would stay open ends. */
   readonly onDrain?: (() => void) | undefined
 }
@@ -25,9 +26,15 @@ export interface ListenOptions {
   readonly port?: number
 }
 
-/** Who does not finish sending is not waited for. */
-const headersTimeoutMs = 10_000
-const requestTimeoutMs = 30_000
+/** How long a client may take to send its headers, and its whole request. */
+export interface RequestTimes {
+  readonly headersMs: number
+  readonly requestMs: number
+  /** How often connections are looked at. */
+  readonly everyMs: number
+}
+
+const usualTimes: RequestTimes = { headersMs: 10_000, requestMs: 30_000, everyMs: 5_000 }
 /** Longer than the minute after which most balancers close, so that they do so first. */
 const keepAliveMs = 65_000
 const maxHeaderBytes = 16_384
@@ -43,7 +50,7 @@ export class ApiServer {
   readonly #unused = new Set<Socket>()
   #isDraining = false
 
-  constructor({ routes, log = silentLog, tls, onDrain, ...tokens }: ApiServerOptions) {
+  constructor({ routes, log = silentLog, tls, times = usualTimes, onDrain, ...tokens }: ApiServerOptions) {
     this.#tokens = new Tokens(tokens)
     this.#log = log
     this.#isSecure = tls !== undefined
@@ -54,7 +61,7 @@ export class ApiServer {
       log,
       isDraining: () => this.#isDraining,
     }
-    this.#server = openServer(tls)
+    this.#server = openServer(tls, times)
     const answer = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
       this.#unused.delete(request.socket)
       new ApiRequest(parts, request, response, awaitsContinue).start()
@@ -111,13 +118,13 @@ export class ApiServer {
   }
 }
 
-function openServer(tls: ApiServerOptions['tls']): Server {
+function openServer(tls: ApiServerOptions['tls'], times: RequestTimes): Server {
   const options = {
     maxHeaderSize: maxHeaderBytes,
-    headersTimeout: headersTimeoutMs,
-    requestTimeout: requestTimeoutMs,
+    headersTimeout: times.headersMs,
+    requestTimeout: times.requestMs,
     keepAliveTimeout: keepAliveMs,
-    connectionsCheckingInterval: 5_000,
+    connectionsCheckingInterval: times.everyMs,
     insecureHTTPParser: false,
     requireHostHeader: true,
     noDelay: true,

@@ -1,4 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import { jsonMistake } from '../rules/json-text.js'
+import { printable } from '../rules/mistakes.js'
 import { ApiProblem } from './api-problem.js'
 
 /** Deeper than any rule, and shallow enough for every function that calls itself. */
@@ -9,14 +11,26 @@ const backslash = 0x5c
 
 /** Bytes → JSON, or a problem. `JSON.parse` makes `__proto__` a name like any other; nothing here copies members. */
 export function parseBoundedJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw notJson('is not UTF-8')
-  const text = bytes.toString('utf8')
+  const text = textOf(bytes)
   if (isDeeperThan(text, maxDepth)) throw notJson(`is nested deeper than ${maxDepth} levels`)
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw notJson(`is not JSON: ${(error as SyntaxError).message.slice(0, 200)}`)
+    throw notJson(`is not JSON: ${printable((error as SyntaxError).message).slice(0, 200)}`)
   }
+}
+
+/** The same for documents that are kept, where a name that is given twice would lose one of its values without a word. */
+export function parseStrictJson(bytes: Buffer): unknown {
+  const text = textOf(bytes)
+  const mistake = jsonMistake(text)
+  if (mistake === undefined) return JSON.parse(text)
+  throw notJson(`is not JSON: at character ${mistake.offset + 1}, ${mistake.message}`)
+}
+
+function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw notJson('is not UTF-8')
+  return bytes.toString('utf8')
 }
 
 /** One scan before parsing, so that depth is bounded also in members that nobody looks at. */

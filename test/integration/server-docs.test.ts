@@ -6,13 +6,13 @@ import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { serverWith } from './server-bed.js'
-import { shelfRules } from './shelf-rules.js'
+import { temporaryRules } from './temporary-rules.js'
 
 const shell = promisify(execFile)
 const page = readFileSync('docs/guide/server.md', 'utf8')
 
 it('the requests of the guide are answered as it shows', async () => {
-  const rules = shelfRules()
+  const rules = temporaryRules()
   const [, text = ''] = /^```yaml rules\.yaml\n([\s\S]*?)^```$/m.exec(page) ?? []
   for (const set of parse(text).ruleSets) await rules.putRuleSet(set, { by: 'ann' })
   const { url } = await serverWith({ rules, gateOptions: { clock: manualClock(1_800_000_000_000) } })

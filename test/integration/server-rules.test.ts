@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { serverWith, type TestServer } from './server-bed.js'
-import { shelfRules } from './shelf-rules.js'
+import { temporaryRules } from './temporary-rules.js'
 
 const band = { label: 'minute', capacity: 10, window: '1m' }
 const set = '/api/rule-sets/shop'
@@ -11,14 +11,14 @@ async function shop(): Promise<TestServer & { readonly lines: object[] }> {
   const lines: object[] = []
   const log = (message: string, fields?: object) => lines.push({ message, ...fields })
   const logger = { info: log, warn: log, error: log }
-  const server = await serverWith({ rules: shelfRules(), logger })
+  const server = await serverWith({ rules: temporaryRules(), logger })
   expect((await server.ask('PUT', set, { rules: [] })).status).toBe(201)
   return { ...server, lines }
 }
 
 describe('rule sets', () => {
   it('are created, read, replaced and deleted; each version has its ETag', async () => {
-    const { ask } = await serverWith({ rules: shelfRules() })
+    const { ask } = await serverWith({ rules: temporaryRules() })
     const created = await ask('PUT', set, { description: 'All of it.', rules: [{ id: 'a', bands: [band] }] })
     expect(created.status).toBe(201)
     expect(created.headers.get('location')).toBe('/api/rule-sets/shop')
@@ -36,7 +36,7 @@ describe('rule sets', () => {
   })
 
   it('are listed by id, in pages, and found by what id or description contain', async () => {
-    const { ask } = await serverWith({ rules: shelfRules() })
+    const { ask } = await serverWith({ rules: temporaryRules() })
     for (const id of ['c', 'a', 'b', 'd', 'e'])
       await ask('PUT', `/api/rule-sets/${id}`, { description: `the ${id === 'd' ? 'Odd' : 'even'} one`, rules: [] })
     const seen: string[] = []
@@ -222,6 +222,14 @@ describe('rules', () => {
       expect((await ask('PATCH', `${rules}/a`, wrong)).status).toBe(400)
   })
 
+  it('that say something twice are refused: nobody would know which was meant', async () => {
+    const { ask } = await shop()
+    const { status, body } = await ask('PUT', `${rules}/a`, '{"bands":[{"capacity":1,"capacity":2,"window":"1s"}]}')
+    expect(status).toBe(400)
+    expect(body.detail).toBe('The body is not JSON: at character 25, "capacity" is given twice.')
+    expect((await ask('GET', `${rules}/a`)).status).toBe(404)
+  })
+
   it('of an unknown set are 404', async () => {
     const { ask } = await shop()
     const elsewhere = '/api/rule-sets/nobody/rules'
@@ -288,8 +296,8 @@ describe('POST /api/reload', () => {
     await ask('PUT', '/api/rule-sets/other', { rules: [{ id: 'a', bands: [band] }] })
     const all = {
       ruleSets: [
-        { id: 'shop', rules: 0 },
         { id: 'other', rules: 1 },
+        { id: 'shop', rules: 0 },
       ],
     }
     expect(await ask('POST', '/api/reload')).toMatchObject({ status: 200, body: all })
@@ -302,7 +310,7 @@ describe('POST /api/reload', () => {
   })
 
   it('says why rules cannot be loaded, and those from before stay', async () => {
-    const store = shelfRules()
+    const store = temporaryRules()
     let isBroken = false
     const load = async () => {
       if (isBroken) throw new Error('the disk is gone')

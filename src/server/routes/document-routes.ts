@@ -49,6 +49,7 @@ export function documentRoutes(parts: ApiParts): Route[] {
         const ruleSets = gate.ruleSets
           .filter(({ id }) => asked === undefined || id === asked)
           .map(({ id, rules }) => ({ id, rules: rules.length }))
+          .sort((a, b) => (a.id < b.id ? -1 : 1))
         if (asked !== undefined && ruleSets.length === 0)
           throw nothingHere(`There is no rule set ${JSON.stringify(asked)}; the others were reloaded.`)
         return json({ ruleSets })

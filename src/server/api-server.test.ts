@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import Type from 'typebox'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { ApiServer } from './api-server.js'
+import { json, route } from './route.js'
+
+const echo = route({
+  method: 'POST',
+  path: '/echo',
+  name: 'echo',
+  summary: '',
+  group: '',
+  access: 'PUBLIC',
+  body: Type.Object({}),
+  responses: {},
+  handle: ({ body }) => json(body),
+})
+
+describe('a client that does not finish what it sends', () => {
+  it.each([
+    ['its headers', 'POST /echo HTTP/1.1\r\nHost: localhost\r\nX-'],
+    [
+      'its body',
+      'POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a":',
+    ],
+  ])('%s: is told so, and sent away', async (_, text) => {
+    const server = new ApiServer({ routes: [echo], times: { headersMs: 20, requestMs: 40, everyMs: 10 } })
+    onTestFinished(() => server.close(0))
+    const { port } = await server.listen({ port: 0 })
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    let said = ''
+    socket.on('data', (data) => {
+      said += data
+    })
+    socket.write(text)
+    await once(socket, 'close')
+    expect(said).toMatch(/^HTTP\/1\.1 408 /)
+    expect(said).toContain('"code":"FLUXGATE_REQUEST_TIMEOUT"')
+  })
+})
+
+describe('a port that is taken', () => {
+  it('is an error, and the server can be closed', async () => {
+    const first = new ApiServer({ routes: [] })
+    const second = new ApiServer({ routes: [] })
+    onTestFinished(() => first.close(0))
+    const { port } = await first.listen({ port: 0 })
+    await expect(second.listen({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await second.close(0)
+  })
+})
