@@ -11,7 +11,7 @@ import { wholeServer } from './server-bed.js'
 import { FuzzRequests } from './server-fuzz-requests.js'
 import { seededRandom } from './server-fuzz-values.js'
 
-const count = Number(process.env.FLUXGATE_FUZZ_REQUESTS ?? 2_000)
+const count = Number(process.env.FLUXGATE_FUZZ_REQUESTS ?? 1_000)
 const seed = Number(process.env.FLUXGATE_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const atOnce = 8
 
@@ -62,9 +62,8 @@ describe('requests that nobody foresaw', () => {
     // Both sides were reached: requests that pass, and all kinds that do not.
     expect(statuses.get(200) ?? 0).toBeGreaterThan(count / 10)
     expect(statuses.get(400) ?? 0).toBeGreaterThan(count / 10)
-    expect([...operations.keys()]).toEqual(
-      expect.arrayContaining(['check', 'checkBatch', 'putRule', 'patchRule', 'getBucket']),
-    )
+    for (const name of ['check', 'checkBatch', 'getRuleSet', 'getRule', 'getBucket', 'listRules'])
+      expect(operations.get(name) ?? 0, name).toBeGreaterThan(0)
     if (count >= 50_000) console.log(`seed ${seed}`, Object.fromEntries(statuses), Object.fromEntries(operations))
   }, 3_600_000)
 })
