@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { unmeteredDecision } from '../core/compose-decision.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { DecisionRecorder } from './decision-recorder.js'
+import { type MetricsSource, metricFamilies, renderMetrics } from './metrics.js'
+
+function sourceOf(changes: Partial<MetricsSource> = {}): MetricsSource & { recorder: DecisionRecorder } {
+  const recorder = new DecisionRecorder(manualClock(0))
+  const { counters, durations, storeErrors } = recorder
+  const reloads = { changed: 2, unchanged: 1, failed: 0 }
+  const ruleCounts = [{ ruleSetId: 'api', count: 3 }]
+  const rest = { breaker: 'OPEN', ruleCounts, waiting: 4, leasePermits: 5 } as const
+  return { recorder, counters, durations, storeErrors, reloads, ...rest, ...changes }
+}
+
+interface Sample {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** The text format, as the documentation of Prometheus has it; throws at anything that is not in it. */
+function parse(text: string): { types: Map<string, string>; helps: Map<string, string>; samples: Sample[] } {
+  const types = new Map<string, string>()
+  const helps = new Map<string, string>()
+  const samples: Sample[] = []
+  if (!text.endsWith('\n')) throw new Error('the last line has no end')
+  for (const line of text.slice(0, -1).split('\n')) {
+    const [, kind, about = '', rest = ''] = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/.exec(line) ?? []
+    if (kind === 'HELP') helps.set(about, rest)
+    else if (kind === 'TYPE') types.set(about, rest)
+    else {
+      const [, name, , inner = '', number = ''] =
+        /^([a-zA-Z_:][\w:]*)(\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (\S+)$/.exec(line) ?? []
+      if (name === undefined) throw new Error(`not a line of the format: ${line}`)
+      const pairs = [...inner.matchAll(/([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g)]
+      const labels = Object.fromEntries(
+        pairs.map(([, label = '', value = '']) => [
+          label,
+          value.replaceAll(/\\(.)/g, (_, char) => (char === 'n' ? '\n' : char)),
+        ]),
+      )
+      const value = number === '+Inf' ? Number.POSITIVE_INFINITY : Number(number)
+      if (Number.isNaN(value)) throw new Error(`not a number: ${line}`)
+      samples.push({ name, labels, value })
+    }
+  }
+  return { types, helps, samples }
+}
+
+const decision = (ruleId: string, allowed = true) =>
+  unmeteredDecision(allowed, allowed ? 'ALLOWED' : 'LIMITED', 0, { ruleSetId: 'api', ruleId })
+
+describe('the metrics', () => {
+  it('have a type and a help for each of the nine families, and no sample of another', () => {
+    const { types, helps, samples } = parse(renderMetrics(sourceOf()))
+    expect(Object.fromEntries(types)).toEqual(
+      Object.fromEntries(Object.entries(metricFamilies).map(([name, { type }]) => [name, type])),
+    )
+    expect([...helps.keys()]).toEqual([...types.keys()])
+    expect(types.size).toBe(9)
+    const families = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')))
+    for (const name of families) expect(types.has(name), name).toBe(true)
+  })
+
+  it('say what was decided, by rule and result', () => {
+    const source = sourceOf()
+    source.recorder.decided(decision('login'), {}, 0.004)
+    source.recorder.decided(decision('login', false), {}, 20)
+    const { samples } = parse(renderMetrics(source))
+    const valuesOf = (name: string, labels: Record<string, string> = {}) =>
+      samples
+        .filter((one) => one.name === name && JSON.stringify(one.labels) === JSON.stringify(labels))
+        .map(({ value }) => value)
+    const of = (result: string) => ({ rule_set: 'api', rule: 'login', result })
+    expect(valuesOf('fluxgate_decisions_total', of('allowed'))).toEqual([1])
+    expect(valuesOf('fluxgate_decisions_total', of('denied'))).toEqual([1])
+    expect(valuesOf('fluxgate_decisions_total', of('delayed'))).toEqual([0])
+    expect(valuesOf('fluxgate_decisions_total', of('shadow_denied'))).toEqual([0])
+    expect(valuesOf('fluxgate_decision_duration_seconds_count')).toEqual([2])
+    expect(valuesOf('fluxgate_decision_duration_seconds_sum')).toEqual([0.020_004])
+    expect(valuesOf('fluxgate_decision_duration_seconds_bucket', { le: '0.000005' })).toEqual([1])
+    expect(valuesOf('fluxgate_decision_duration_seconds_bucket', { le: '0.01' })).toEqual([1])
+    expect(valuesOf('fluxgate_decision_duration_seconds_bucket', { le: '0.025' })).toEqual([2])
+    expect(valuesOf('fluxgate_decision_duration_seconds_bucket', { le: '+Inf' })).toEqual([2])
+    expect(valuesOf('fluxgate_breaker_state')).toEqual([2])
+    expect(valuesOf('fluxgate_rules', { rule_set: 'api' })).toEqual([3])
+    expect(valuesOf('fluxgate_rule_reloads_total', { result: 'changed' })).toEqual([2])
+    expect(valuesOf('fluxgate_waiting_requests')).toEqual([4])
+    expect(valuesOf('fluxgate_lease_permits')).toEqual([5])
+  })
+
+  it('have buckets of a histogram that only grow', () => {
+    const source = sourceOf()
+    for (let i = 0; i < 100; i++) source.recorder.decided(decision('a'), {}, i / 10)
+    const buckets = parse(renderMetrics(source)).samples.filter(({ name }) => name.endsWith('_bucket'))
+    const bounds = buckets.map(({ labels }) => Number((labels.le as string).replace('+Inf', 'Infinity')))
+    expect(bounds).toEqual([...bounds].sort((a, b) => a - b))
+    expect(buckets.map(({ value }) => value)).toEqual(buckets.map(({ value }) => value).sort((a, b) => a - b))
+    expect(buckets.at(-1)?.value).toBe(100)
+  })
+
+  it('have each series once, however many rules and sets there are', () => {
+    const ruleCounts = Array.from({ length: 3_000 }, (_, i) => ({
+      ruleSetId: i === 0 ? 'other' : `set-${i}`,
+      count: 1,
+    }))
+    const source = sourceOf({ ruleCounts })
+    for (let i = 0; i < 6_000; i++) source.recorder.decided(decision(`rule-${i}`), {}, -1)
+    const { samples } = parse(renderMetrics(source))
+    const series = samples.map(({ name, labels }) => JSON.stringify([name, labels]))
+    expect(new Set(series).size).toBe(series.length)
+    expect(samples.filter(({ name }) => name === 'fluxgate_rules')).toHaveLength(1_000)
+    expect(samples.filter(({ name }) => name === 'fluxgate_decisions_total')).toHaveLength(4 * 5_001)
+  })
+
+  it('escape what a label may hold', () => {
+    const ruleCounts = [{ ruleSetId: 'a"b\\c\nd', count: 1 }]
+    const { samples } = parse(renderMetrics(sourceOf({ ruleCounts })))
+    expect(samples.find(({ name }) => name === 'fluxgate_rules')?.labels).toEqual({ rule_set: 'a"b\\c\nd' })
+  })
+})
+
+it('has a reference that lists every metric with its type, labels and meaning, and nothing else', () => {
+  const page = readFileSync(new URL('../../docs/reference/metrics.md', import.meta.url), 'utf8')
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'))
+  const documented = rows.map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  )
+  const known = Object.entries(metricFamilies).map(([name, { type, labels, help }]) => [
+    `\`${name}\``,
+    type,
+    labels.map((label) => `\`${label}\``).join(', '),
+    help,
+  ])
+  expect(documented).toEqual(known)
+})
