@@ -74,9 +74,16 @@ async function evaluate(file: string, source: string): Promise<unknown> {
 }
 
 describe('the tarball', () => {
-  it('holds what runs, its types, the licence and the readme, and nothing else', () => {
+  it('holds what runs, its types, the schema of its configuration, the licence and the readme, and nothing else', () => {
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']))
-    expect(files.filter((file) => !/^(LICENSE|README\.md|package\.json|dist\/.+\.(js|d\.ts))$/.test(file))).toEqual([])
+    expect(
+      files.filter(
+        (file) =>
+          !/^(LICENSE|README\.md|package\.json|docs\/reference\/fluxgate\.schema\.json|dist\/.+\.(js|d\.ts))$/.test(
+            file,
+          ),
+      ),
+    ).toEqual([])
     expect(files.filter((file) => file.includes('.test.'))).toEqual([])
   })
 

@@ -7,3 +7,6 @@ export const environmentName = (path: string): string =>
 /** `max-wait-time` → `maxWaitTime`; what is not in kebab-case stays as it is. */
 export const camelCase = (name: string): string =>
   /^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(name) ? name.replaceAll(/-(.)/g, (_, char: string) => char.toUpperCase()) : name
+
+/** `maxWaitTime` → `max-wait-time` */
+export const kebabCase = (name: string): string => name.replaceAll(/[A-Z]/g, (char) => `-${char.toLowerCase()}`)

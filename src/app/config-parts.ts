@@ -1,7 +1,6 @@
 import { isObject, wrongValue } from '../rules/fields.js'
 import { type Mistakes, placeOf } from '../rules/mistakes.js'
 import { nearest } from '../rules/nearest.js'
-import { absentSettings } from './config-absent.js'
 import { camelCase } from './config-names.js'
 import { settingGroups } from './config-settings.js'
 
@@ -23,28 +22,23 @@ export function openSection(
 ): Part {
   const groups = settingGroups[known] ?? {}
   const place = section?.place ?? known
-  const part = new Map(openPart(section?.value, place, known, [...names, ...Object.keys(groups)], mistakes))
+  const part = new Map(openPart(section?.value, place, [...names, ...Object.keys(groups)], mistakes))
   for (const [name, members] of Object.entries(groups)) {
     const group = part.get(name)
     if (group === undefined) continue
-    for (const [key, member] of openPart(group.value, group.place, known, members, mistakes)) {
+    for (const [inner, member] of openPart(group.value, group.place, Object.keys(members), mistakes)) {
+      const key = members[inner] as string
       const other = part.get(key)
       if (other !== undefined) mistakes.add(member.place, sameAs(other.place))
       part.set(key, member)
     }
-    if (!part.has('type')) part.set('type', { value: name, place: group.place })
+    if (names.includes('type') && !part.has('type')) part.set('type', { value: name, place: group.place })
   }
   return part
 }
 
 /** One object of the file. What is left empty, or left out, has nothing in it. */
-export function openPart(
-  value: unknown,
-  path: string,
-  known: string,
-  names: readonly string[],
-  mistakes: Mistakes,
-): Part {
+export function openPart(value: unknown, path: string, names: readonly string[], mistakes: Mistakes): Part {
   const part = new Map<string, Member>()
   const spelling = new Map<string, string>()
   if (!isObject(value)) {
@@ -56,7 +50,7 @@ export function openPart(
     const name = camelCase(spelt)
     const other = spelling.get(name)
     const place = placeOf(path, isName(spelt) ? spelt : '…')
-    if (!names.includes(name)) mistakes.add(place, unknownName(name, known, names))
+    if (!names.includes(name)) mistakes.add(place, unknownName(name, names))
     else if (other === undefined) part.set(name, { value: member, place })
     else mistakes.add(place, sameAs(other))
     if (other === undefined) spelling.set(name, spelt)
@@ -71,9 +65,7 @@ const isName = (spelt: string): boolean =>
 export const sameAs = (other: string): string =>
   `found beside ${other}, which means the same; allowed: only one of them`
 
-export function unknownName(name: string, section: string, names: readonly string[]): string {
-  const place = section === '' ? name : `${section}.${name}`
-  if (Object.hasOwn(absentSettings, place)) return `not in this version, where ${absentSettings[place]}`
+export function unknownName(name: string, names: readonly string[]): string {
   const meant = nearest(name, names)
   return `unknown key; ${meant === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${meant}?`}`
 }

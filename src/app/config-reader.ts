@@ -2,12 +2,14 @@ import type { Mistakes } from '../rules/mistakes.js'
 import { environmentName } from './config-names.js'
 import { type Member, openPart, openSection, problem, sameAs } from './config-parts.js'
 import { type Environment, fillInValue, scalarOf, variable } from './config-placeholders.js'
+import { resolveRules } from './config-rules.js'
+import { checkTls } from './config-server.js'
 import { type Setting, type Settings, settings } from './config-settings.js'
 import { resolveStore, type Sources } from './config-store.js'
 
 /** A document → all settings. Reading goes on after a mistake, so that its author sees all of them at once. */
 export function readSettings(document: unknown, environment: Environment, mistakes: Mistakes): Settings {
-  const root = openPart(document, '', '', Object.keys(settings), mistakes)
+  const root = openPart(document, '', Object.keys(settings), mistakes)
   const result: Record<string, Record<string, unknown>> = {}
   const sources: Record<string, Sources> = {}
   for (const [name, members] of Object.entries<Readonly<Record<string, Setting<unknown>>>>(settings)) {
@@ -20,7 +22,10 @@ export function readSettings(document: unknown, environment: Environment, mistak
     sources[name] = Object.fromEntries(read.map(([key, { source }]) => [key, source]))
   }
   const filled = result as Settings
-  return { ...filled, store: resolveStore(filled.store, sources.store ?? {}, mistakes) }
+  const store = resolveStore(filled.store, sources.store ?? {}, mistakes)
+  const rules = resolveRules(filled.rules, sources.rules ?? {}, store, mistakes)
+  checkTls(filled.server, mistakes)
+  return { ...filled, store, rules }
 }
 
 interface Read {

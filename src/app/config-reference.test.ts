@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parseDocument } from '../rules/document.js'
 import { noMistakes } from '../rules/mistakes.js'
-import { absentSettings, absentVariables } from './config-absent.js'
 import { environmentName } from './config-names.js'
 import { readSettings } from './config-reader.js'
 import { type Setting, settings } from './config-settings.js'
@@ -34,11 +33,6 @@ it('has a reference that lists every setting, its variable, what it may be and i
   expect(documented).toEqual(known)
 })
 
-it('has a reference that lists what this version refuses, and nothing else', () => {
-  const documented = rows.filter((row) => row.length === 2)
-  expect(documented).toEqual(Object.entries(absentSettings).map(([path, instead]) => [`\`${path}\``, instead]))
-})
-
 it('has a reference whose example is the defaults', () => {
   const [, example = ''] = /```yaml\n(.*?)```/s.exec(page) ?? []
   const mistakes = noMistakes()
@@ -46,9 +40,4 @@ it('has a reference whose example is the defaults', () => {
   const usual = readSettings(undefined, {}, mistakes)
   expect(mistakes.kept).toEqual([])
   expect(written).toEqual({ ...usual, ratelimit: { ...usual.ratelimit, defaultRuleSetId: 'api' } })
-})
-
-it('has a reference that names every variable without effect', () => {
-  const [, section = ''] = page.split('## Not in this version')
-  expect(section.match(/FLUXGATE_\w+/g)).toEqual(Object.keys(absentVariables))
 })

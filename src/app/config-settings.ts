@@ -3,18 +3,33 @@
  * names of the environment variables and docs/reference/configuration.md follow from this table.
  */
 
-import { durationForms, durationText, durationTicks } from '../rules/duration.js'
-import type { Kind } from '../rules/fields.js'
-import { identifier, oneOf, wholeNumber, yesOrNo } from '../rules/kinds.js'
 import type { Mistakes } from '../rules/mistakes.js'
-import { headerChoice, patternList, proxyList, workerCount } from './config-edge.js'
-import { headerName } from './gateway-kinds.js'
+import {
+  dayTicks,
+  duration,
+  filledText,
+  headerChoice,
+  headerName,
+  identifier,
+  keyPrefix,
+  nodes,
+  oneOf,
+  patternList,
+  proxyList,
+  redisUri,
+  rulesUri,
+  type SettingKind,
+  share,
+  token,
+  wholeNumber,
+  workerCount,
+  yesOrNo,
+} from './config-kinds.js'
 import { type RouteDefinition, readRoutes, routesForm } from './gateway-schema.js'
-import { nodeForms, parseNode, parseRedisUri, type RedisNode, uriForms } from './open-redis-address.js'
 import { maxConnections } from './open-redis-target.js'
 
 export interface Setting<T> {
-  readonly kind: Kind<T>
+  readonly kind: SettingKind<T>
   /** As it would be written in the file; `undefined` if there is none. */
   readonly standard: string | number | boolean | undefined
   /** It may hold a password, so that no message shows what was found. */
@@ -25,64 +40,55 @@ export interface Setting<T> {
   readonly read?: (value: unknown, path: string, mistakes: Mistakes) => T | undefined
 }
 
-const setting = <T>(kind: Kind<T>, standard: string | number | boolean): Setting<T> => ({ kind, standard })
-const optional = <T>(kind: Kind<T>): Setting<T | undefined> => ({ kind, standard: undefined })
-const secret = <T>(kind: Kind<T>): Setting<T | undefined> => ({ ...optional(kind), isSecret: true })
+const setting = <T>(kind: SettingKind<T>, standard: string | number | boolean): Setting<T> => ({ kind, standard })
+const optional = <T>(kind: SettingKind<T>): Setting<T | undefined> => ({ kind, standard: undefined })
+const secret = <T>(kind: SettingKind<T>): Setting<T | undefined> => ({ ...optional(kind), isSecret: true })
 
-const filledText: Kind<string> = {
-  allowed: 'text that is not empty',
-  parse: (value) => (typeof value === 'string' && value.trim() !== '' ? value : undefined),
-}
-
-const share: Kind<number> = {
-  allowed: 'a number above 0, at most 1',
-  parse: (value) => (typeof value === 'number' && value > 0 && value <= 1 ? value : undefined),
-}
-
-const redisUri: Kind<string> = {
-  allowed: uriForms,
-  parse: (value) => (parseRedisUri(value) === undefined ? undefined : (value as string)),
-}
-
-const keyPrefix: Kind<string> = {
-  allowed: '1 to 64 of letters, digits, . _ - :',
-  parse: (value) => (typeof value === 'string' && /^[A-Za-z0-9._:-]{1,64}$/.test(value) ? value : undefined),
-}
-
-const nodes = (usualPort: number): Kind<readonly RedisNode[]> => ({
-  allowed: `a list of ${nodeForms}; or text with commas between them`,
-  parse(value) {
-    const items: unknown = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
-    const parsed = Array.isArray(items) ? items.map((item) => parseNode(item, usualPort)) : []
-    return parsed.length > 0 && !parsed.includes(undefined) ? (parsed as RedisNode[]) : undefined
+const partsSchema = {
+  type: 'array',
+  items: {
+    anyOf: [
+      { type: 'string' },
+      {
+        type: 'object',
+        properties: { name: { type: 'string' }, args: { type: 'object' } },
+        required: ['name'],
+        additionalProperties: false,
+      },
+    ],
   },
-})
+}
 
-const dayTicks = 86_400_000_000
-
-/** In milliseconds; the bounds are in ticks. */
-const duration = (min: number, max: number): Kind<number> => ({
-  allowed: `${durationForms}, from ${min === 0 ? '0s' : durationText(min)} to ${durationText(max)}`,
-  parse(value) {
-    const ticks = durationTicks(value)
-    return ticks !== undefined && ticks >= min && ticks <= max ? ticks / 1_000 : undefined
+const routesSchema = {
+  type: 'array',
+  items: {
+    type: 'object',
+    properties: { id: identifier.schema, uri: { type: 'string' }, predicates: partsSchema, filters: partsSchema },
+    required: ['id', 'uri'],
+    additionalProperties: false,
   },
-})
+}
 
 const routes: Setting<readonly RouteDefinition[] | undefined> = {
-  kind: { allowed: `${routesForm}; in the environment as JSON`, parse: () => undefined },
+  kind: { allowed: `${routesForm}; in the environment as JSON`, parse: () => undefined, schema: routesSchema },
   standard: undefined,
   read: readRoutes,
 }
 
-const only = <T extends string>(value: T): Kind<T> => ({
-  ...oneOf([value]),
-  allowed: `${value}, the only one in this version`,
-})
-
 const behaviors = oneOf(['ALLOW', 'DENY'] as const, [['REJECT', 'DENY']])
 
 export const settings = {
+  server: {
+    host: setting(filledText, '127.0.0.1'),
+    port: setting(wholeNumber(0, 65_535), 8090),
+    adminToken: { ...secret(token), variable: 'FLUXGATE_ADMIN_TOKEN' },
+    checkToken: { ...secret(token), variable: 'FLUXGATE_CHECK_TOKEN' },
+    tlsCert: optional(filledText),
+    tlsKey: optional(filledText),
+    workers: setting(workerCount, 1),
+    revealKeys: setting(yesOrNo, false),
+    drainTimeout: setting(duration(0, dayTicks), '10s'),
+  },
   gateway: {
     host: setting(filledText, '127.0.0.1'),
     port: setting(wholeNumber(0, 65_535), 8080),
@@ -118,8 +124,12 @@ export const settings = {
     knownRefusals: setting(yesOrNo, true),
   },
   rules: {
-    type: setting(only('file'), 'file'),
+    type: setting(oneOf(['file', 'redis', 'mongo'] as const), 'file'),
     path: setting(filledText, './rules.yaml'),
+    uri: { ...secret(rulesUri), variable: 'FLUXGATE_MONGO_URI' },
+    prefix: optional(keyPrefix),
+    database: optional(keyPrefix),
+    collection: setting(keyPrefix, 'rate_limit_rules'),
   },
   ratelimit: {
     defaultRuleSetId: optional(identifier),
@@ -137,13 +147,18 @@ export const settings = {
     localShare: setting(share, 1),
   },
   reload: {
-    strategy: setting(oneOf(['AUTO', 'WATCH', 'POLLING', 'NONE'] as const), 'AUTO'),
+    strategy: setting(oneOf(['AUTO', 'WATCH', 'PUBSUB', 'POLLING', 'NONE'] as const), 'AUTO'),
     pollingInterval: setting(duration(1_000, 12 * dayTicks), '30s'),
     resetBucketsOnReload: setting(yesOrNo, true),
+    channel: setting(filledText, 'fluxgate:rule-reload'),
   },
   waitForRefill: {
     maxWaitTime: setting(duration(0, 366 * dayTicks), '5s'),
     maxConcurrentWaits: setting(wholeNumber(0, 1_000_000), 100),
+  },
+  log: {
+    level: setting(oneOf(['debug', 'info', 'warn', 'error'] as const), 'info'),
+    format: setting(oneOf(['auto', 'json', 'text'] as const), 'auto'),
   },
 } as const
 
@@ -156,14 +171,29 @@ export type Settings = {
   }
 }
 
-/** Settings that may also stand in an object of their own: `store: { redis: { uri } }` is `store: { type: redis, uri }`. */
-export const settingGroups: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  store: { redis: Object.keys(settings.store).filter((name) => name !== 'type' && name !== 'maxKeys') },
+const named = (names: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(names.map((name) => [name, name]))
+
+const redisNames = Object.keys(settings.store).filter((name) => name !== 'type' && name !== 'maxKeys')
+
+/**
+ * Settings that may also stand in an object of their own, by the names that they have there: `store: { redis: { uri } }` is
+ * `store: { type: redis, uri }`, and `server: { tls: { cert } }` is `server: { tlsCert }`.
+ */
+export const settingGroups: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
+  server: { tls: { cert: 'tlsCert', key: 'tlsKey' } },
+  store: { redis: named(redisNames) },
+  rules: {
+    file: named(['path']),
+    redis: named(['uri', 'prefix']),
+    mongo: named(['uri', 'database', 'collection']),
+  },
 }
 
 /** Of sections and of what is in them. */
-export const settingNames: ReadonlySet<string> = new Set(
-  [settings, settingGroups].flatMap((table) =>
-    Object.entries(table).flatMap(([section, members]) => [section, ...Object.keys(members)]),
+export const settingNames: ReadonlySet<string> = new Set([
+  ...Object.entries(settings).flatMap(([section, members]) => [section, ...Object.keys(members)]),
+  ...Object.values(settingGroups).flatMap((groups) =>
+    Object.entries(groups).flatMap(([name, members]) => [name, ...Object.keys(members)]),
   ),
-)
+])

@@ -48,12 +48,12 @@ export function redisSettings({ type, maxKeys: _, ...settings }: StoreSettings):
  */
 export function checkRedisSettings(value: unknown, path: string, mistakes: Mistakes): RedisStoreSettings {
   const table: Readonly<Record<string, Setting<unknown>>> = settings.store
-  const names = settingGroups.store?.redis ?? []
+  const names = Object.keys(settingGroups.store?.redis ?? {})
   const result: Record<string, unknown> = {}
   for (const [name, found] of Object.entries(isObject(value) ? value : {})) {
     const setting = table[name]
     if (found === undefined || (name === 'type' && found === 'redis')) continue
-    if (setting === undefined || !names.includes(name)) mistakes.add(placeOf(path, name), unknownName(name, '', names))
+    if (setting === undefined || !names.includes(name)) mistakes.add(placeOf(path, name), unknownName(name, names))
     else {
       result[name] = name === 'tls' && isObject(found) ? found : setting.kind.parse(found)
       if (result[name] === undefined) {

@@ -5,7 +5,6 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { FluxGateError } from '../core/errors.js'
 import { manualClock } from '../testing/index.js'
 import { gateOptions, loadConfig, readGateOptions } from './config.js'
-import { unusedVariables } from './config-absent.js'
 import type { Environment } from './config-placeholders.js'
 import { createFluxGate } from './create-flux-gate.js'
 
@@ -32,6 +31,7 @@ const mistakes = async (text: string, env: Environment = {}) =>
   (await failure(load(text, env))).errors.map(({ path, message }) => `${path}: ${message}`)
 
 const standard = {
+  server: { host: '127.0.0.1', port: 8_090, workers: 1, revealKeys: false, drainTimeout: 10_000 },
   gateway: {
     host: '127.0.0.1',
     port: 8080,
@@ -57,7 +57,7 @@ const standard = {
     leaseShare: 0.1,
     knownRefusals: true,
   },
-  rules: { type: 'file', path: join(directory, 'rules.yaml') },
+  rules: { type: 'file', path: join(directory, 'rules.yaml'), collection: 'rate_limit_rules' },
   ratelimit: {
     missingRuleBehavior: 'ALLOW',
     clientIpHeader: 'X-Forwarded-For',
@@ -68,15 +68,21 @@ const standard = {
     onStoreFailure: 'LOCAL',
     localShare: 1,
   },
-  reload: { strategy: 'AUTO', pollingInterval: 30_000, resetBucketsOnReload: true },
+  reload: {
+    strategy: 'AUTO',
+    pollingInterval: 30_000,
+    resetBucketsOnReload: true,
+    channel: 'fluxgate:rule-reload',
+  },
   waitForRefill: { maxWaitTime: 5_000, maxConcurrentWaits: 100 },
+  log: { level: 'info', format: 'auto' },
   areRulesOptional: true,
 }
 
 describe('loadConfig', () => {
   it('needs no file: every setting has a default', async () => {
     const cwd = join(directory, 'nowhere')
-    const rules = { type: 'file', path: join(cwd, 'rules.yaml') }
+    const rules = { ...standard.rules, path: join(cwd, 'rules.yaml') }
     expect(await loadConfig({ env: {}, cwd })).toEqual({ ...standard, rules, file: undefined })
   })
 
@@ -91,20 +97,35 @@ describe('loadConfig', () => {
 
   it('reads every setting', async () => {
     const text = `
+server:
+  { host: 0.0.0.0, port: 81, adminToken: "\${TOKEN:a}", check-token: c, tls: { cert: tls/cert.pem, key: /etc/key.pem }, workers: auto, revealKeys: true,
+    drainTimeout: 6s }
 gateway:
   { host: 0.0.0.0, port: 0, routes: [], workers: auto, connectTimeout: 1s, responseTimeout: 2s, idleTimeout: 0s, maxConnections: 9,
     keepAlive: 3s, client-keep-alive: 4s, maxHeaderSize: 2048, maxUrlLength: 100, drainTimeout: 5s, accessLog: log/access.jsonl }
 store: { type: memory, maxKeys: 10 }
-rules: { type: file, path: conf/api.yaml }
+rules: { type: file, path: conf/api.yaml, prefix: p, database: d, collection: c }
 ratelimit:
   { defaultRuleSetId: api, filterEnabled: true, includePatterns: [/api/**], excludePatterns: "/api/open, /health", missingRuleBehavior: REJECT,
     trustedProxies: [10.0.0.0/8], clientIpHeader: X-Real-IP, ipv6Prefix: 64, userIdHeader: X-User, apiKeyHeader: X-Key, headers: false,
     onStoreFailure: DENY, localShare: 0.25 }
-reload: { strategy: POLLING, pollingInterval: 1.5s, resetBucketsOnReload: false }
+reload: { strategy: POLLING, pollingInterval: 1.5s, resetBucketsOnReload: false, channel: news }
 waitForRefill: { maxWaitTime: 250ms, maxConcurrentWaits: 7 }
+log: { level: warn, format: json }
 `
     expect(await load(text)).toEqual({
       file: join(directory, 'fluxgate.yaml'),
+      server: {
+        host: '0.0.0.0',
+        port: 81,
+        adminToken: 'a',
+        checkToken: 'c',
+        tlsCert: join(directory, 'tls/cert.pem'),
+        tlsKey: '/etc/key.pem',
+        workers: 'auto',
+        revealKeys: true,
+        drainTimeout: 6_000,
+      },
       gateway: {
         host: '0.0.0.0',
         port: 0,
@@ -122,7 +143,7 @@ waitForRefill: { maxWaitTime: 250ms, maxConcurrentWaits: 7 }
         accessLog: join(directory, 'log/access.jsonl'),
       },
       store: { ...standard.store, maxKeys: 10 },
-      rules: { type: 'file', path: join(directory, 'conf/api.yaml') },
+      rules: { type: 'file', path: join(directory, 'conf/api.yaml'), prefix: 'p', database: 'd', collection: 'c' },
       ratelimit: {
         defaultRuleSetId: 'api',
         filterEnabled: true,
@@ -138,8 +159,9 @@ waitForRefill: { maxWaitTime: 250ms, maxConcurrentWaits: 7 }
         onStoreFailure: 'DENY',
         localShare: 0.25,
       },
-      reload: { strategy: 'POLLING', pollingInterval: 1_500, resetBucketsOnReload: false },
+      reload: { strategy: 'POLLING', pollingInterval: 1_500, resetBucketsOnReload: false, channel: 'news' },
       waitForRefill: { maxWaitTime: 250, maxConcurrentWaits: 7 },
+      log: { level: 'warn', format: 'json' },
       areRulesOptional: false,
     })
   })
@@ -233,7 +255,7 @@ gatway: {}
 gateway: { prot: 80, port: 65536, host: '' }
 store: memory
 wait-for-refill: { max-wait-time: soon, maxConcurrentWaits: 1.5, max-concurrent-waits: 2 }
-reload: { strategy: PUBSUB, pollingInterval: \${EVERY} }
+reload: { strategy: SOMETIMES, pollingInterval: \${EVERY} }
 rules: { path: "\${A}\${B}" }
 ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: }
 `),
@@ -252,21 +274,11 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
       '  ratelimit.missingRuleBehavior: found "MAYBE"; allowed: ALLOW, DENY',
       '  ratelimit.ipv6Prefix: found null; allowed: a whole number from 1 to 128',
       '  ratelimit.localShare: found 0; allowed: a number above 0, at most 1',
-      '  reload.strategy: found "PUBSUB"; allowed: AUTO, WATCH, POLLING, NONE',
+      '  reload.strategy: found "SOMETIMES"; allowed: AUTO, WATCH, PUBSUB, POLLING, NONE',
       `  reload.pollingInterval: the environment variable EVERY is not set; set it, or give a default: \${EVERY:default}`,
       '  wait-for-refill.max-concurrent-waits: found beside maxConcurrentWaits, which means the same; allowed: only one of them',
       '  wait-for-refill.max-wait-time: found "soon"; allowed: a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d, from 0s to 366d',
       '  wait-for-refill.maxConcurrentWaits: found 1.5; allowed: a whole number from 0 to 1000000',
-    ])
-  })
-
-  it('are also what this version does not have, with what it has instead', async () => {
-    const text = 'server: { port: 8090 }\nreload: { channel: x }\nrules: { type: mongo, uri: x }'
-    expect(await mistakes(text)).toEqual([
-      'server: not in this version, where `fluxgate start` has one endpoint: gateway { host, port }',
-      'rules.uri: not in this version, where rules are read from one file: rules { type: file, path }',
-      'rules.type: found "mongo"; allowed: file, the only one in this version',
-      'reload.channel: not in this version, where the rules file is watched, or read now and then: reload { strategy, pollingInterval }',
     ])
   })
 
@@ -351,10 +363,4 @@ describe('options of a gate', () => {
     const options = { rules: 'rules.yaml' }
     expect(await readGateOptions(options)).toBe(options)
   })
-})
-
-it('names variables that have no effect in this version', () => {
-  expect(unusedVariables({ FLUXGATE_SERVER_PORT: '1', FLUXGATE_REDIS_URI: '', OTHER: 'x' })).toEqual([
-    'FLUXGATE_SERVER_PORT is set but has no effect in this version: `fluxgate start` has one endpoint: gateway { host, port }.',
-  ])
 })

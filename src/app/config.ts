@@ -37,11 +37,18 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
     const isFromEnvironment = variable(env, environmentName(place)) !== undefined
     return resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, relative)
   }
-  const { gateway, rules } = settings
+  const { server, gateway, rules } = settings
+  const locatedIf = (place: string, path: string | undefined): string | undefined =>
+    path === undefined ? undefined : located(place, path)
   const isFile = gateway.accessLog !== undefined && !standardStreams.includes(gateway.accessLog)
   const accessLog = isFile ? located('gateway.accessLog', gateway.accessLog as string) : gateway.accessLog
   return {
     ...settings,
+    server: {
+      ...server,
+      tlsCert: locatedIf('server.tlsCert', server.tlsCert),
+      tlsKey: locatedIf('server.tlsKey', server.tlsKey),
+    },
     gateway: { ...gateway, accessLog },
     rules: { ...rules, path: located('rules.path', rules.path) },
     file: hasFile ? file : undefined,

@@ -1,0 +1,13 @@
+// @ts-check
+/**
+ * Writes the JSON Schema of fluxgate.yaml, from the table of settings and what docs/reference/configuration.md says of each:
+ * `node scripts/config-schema.mjs`, after a build. A test compares the result with the file.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { configSchema } from '../dist/app/config-schema.js'
+
+const page = readFileSync(new URL('../docs/reference/configuration.md', import.meta.url), 'utf8')
+const rows = page.matchAll(/^\| `([\w.]+)` \|.*\| (.*?) \|$/gm)
+const meanings = new Map([...rows].map(([, place = '', meaning = '']) => [place, meaning]))
+const file = new URL('../docs/reference/fluxgate.schema.json', import.meta.url)
+writeFileSync(file, `${JSON.stringify(configSchema(meanings), null, 2)}\n`)

@@ -1,0 +1,39 @@
+import type { Mistakes } from '../rules/mistakes.js'
+import { isMongoUri } from './config-kinds.js'
+import type { Settings } from './config-settings.js'
+import type { Sources } from './config-store.js'
+
+type RulesSettings = Settings['rules']
+
+/**
+ * What the settings mean together: an address of MongoDB means rules in MongoDB, also one in the environment beside a file that
+ * says otherwise. Rules in Redis are where the buckets are, unless they have an address of their own.
+ */
+export function resolveRules(
+  rules: RulesSettings,
+  sources: Sources,
+  store: Settings['store'],
+  mistakes: Mistakes,
+): RulesSettings {
+  const type = typeOf(rules, sources)
+  const { uri } = rules
+  if (type === 'file') return { ...rules, type, uri: undefined }
+  if (uri === undefined && type === 'mongo')
+    mistakes.add('rules', 'found no address of MongoDB; allowed: uri, or the variable FLUXGATE_MONGO_URI')
+  if (uri === undefined && type === 'redis' && store.type !== 'redis')
+    mistakes.add('rules', 'found no address of Redis; allowed: uri, or buckets in Redis (store), which rules may share')
+  if (uri !== undefined && isMongoUri(uri) !== (type === 'mongo'))
+    mistakes.add('rules.uri', `not an address for type ${type}; allowed: ${addresses[type]}`)
+  return { ...rules, type }
+}
+
+const addresses = { redis: 'redis://… or rediss://…', mongo: 'mongodb://… or mongodb+srv://…' }
+
+function typeOf({ type, uri }: RulesSettings, sources: Sources): RulesSettings['type'] {
+  if (sources.type === 'environment') return type
+  if (sources.uri === 'environment') return meaning(uri)
+  if (sources.type === 'file') return type
+  return sources.uri === undefined ? type : meaning(uri)
+}
+
+const meaning = (uri: string | undefined): 'mongo' | 'redis' => (isMongoUri(uri) ? 'mongo' : 'redis')
