@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import type { IncomingMessage, Server } from 'node:http'
 import { type Cidr, parseCidr } from '../core/ip-address.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
@@ -7,27 +6,28 @@ import { Gateway } from '../gateway/gateway.js'
 import type { Route } from '../gateway/route.js'
 import { compileClientIp } from '../http/client-ip.js'
 import { Guard } from '../http/guard.js'
-import { fileRules } from '../rules/file-provider.js'
 import { noMistakes } from '../rules/mistakes.js'
+import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { type Config, gateOptions } from './config.js'
 import { configInvalid } from './config-file.js'
-import { createFluxGate } from './create-flux-gate.js'
+import { openGate } from './create-flux-gate.js'
 import type { FluxGate } from './gate.js'
 import { GatewayRules } from './gateway-rules.js'
 import type { RouteDefinition } from './gateway-schema.js'
+import { openRuleStore } from './run-rules.js'
 
 export interface GatewayChoices {
-  /** How the rules file is called in messages, and where it is; default that of the configuration. */
-  readonly rulesPath?: string
+  /** Where rules are kept, which stays the caller's to close; default what the configuration says, if there are any. */
+  readonly rules?: RuleSetProvider | undefined
   /** Default those of the configuration. */
   readonly routes?: readonly RouteDefinition[]
   readonly log?: AccessLog | undefined
+  /** Told of every decision. */
+  readonly observer?: DecisionObserver | undefined
 }
 
 export interface RunningGateway {
   readonly gate: FluxGate
-  /** Whether there is a rules file. */
-  readonly hasRules: boolean
   readonly server: Server
   /** The routes in force that nothing limits. */
   readonly unlimitedRoutes: readonly string[]
@@ -42,10 +42,10 @@ export interface RunningGateway {
 /** Configuration → a gateway that is ready to listen. */
 export async function createGateway(config: Config, choices: GatewayChoices = {}): Promise<RunningGateway> {
   const { ratelimit } = config
-  const { routes: first = config.gateway.routes ?? [], log } = choices
-  const file = rulesFile(config, choices)
-  const rules = new GatewayRules(file, ratelimit.defaultRuleSetId, first)
-  const gate = await createFluxGate({ ...gateOptions(config), rules })
+  const { routes: first = config.gateway.routes ?? [], log, observer } = choices
+  const own = 'rules' in choices ? undefined : openRuleStore(config)
+  const rules = new GatewayRules(choices.rules ?? own, ratelimit.defaultRuleSetId, first)
+  const gate = await openGate({ ...gateOptions(config), rules }, observer)
   let routes = first
   let isRerouting = false
   try {
@@ -67,7 +67,6 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
   })
   return {
     gate,
-    hasRules: file !== undefined,
     server: gateway.server,
     get unlimitedRoutes() {
       return opened().flatMap(({ id, limits }) => (limits.length === 0 ? [id] : []))
@@ -93,6 +92,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
     async close() {
       await gateway.close(config.gateway.drainTimeout, async () => guard.close())
       await gate.close()
+      await own?.close()
     },
   }
 }
@@ -105,12 +105,6 @@ function openRoutes(
 ): Route[] {
   const isFiltered = filterEnabled ?? routes.every(({ limits }) => limits.length === 0)
   return routes.map((route) => ({ ...route, limits: rules.limitsOf(route, isFiltered) }))
-}
-
-/** A gateway may do without rules: then there is no file of the usual name, and nothing says that there should be. */
-function rulesFile({ rules, areRulesOptional }: Config, { rulesPath }: GatewayChoices): RuleSetProvider | undefined {
-  if (rulesPath !== undefined) return fileRules(rulesPath)
-  return areRulesOptional && !existsSync(rules.path) ? undefined : fileRules(rules.path)
 }
 
 function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file }: Config): void {

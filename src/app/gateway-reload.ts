@@ -22,10 +22,16 @@ interface Watched {
   onReload(result: RoutesReloaded): void
 }
 
-/** Takes over the routes of the configuration file whenever it changes. The result stops it. */
-export function watchRoutes({ config, running, load, routesOf, onReload }: Watched): () => void {
+export interface RouteWatch {
+  /** Looks now. */
+  reload(): void
+  stop(): void
+}
+
+/** Takes over the routes of the configuration file whenever it changes. */
+export function watchRoutes({ config, running, load, routesOf, onReload }: Watched): RouteWatch {
   const { file } = config
-  if (file === undefined) return () => {}
+  if (file === undefined) return { reload() {}, stop() {} }
   let routes = routesOf(config)
   let turn = Promise.resolve()
 
@@ -49,16 +55,11 @@ export function watchRoutes({ config, running, load, routesOf, onReload }: Watch
     createHash('sha256')
       .update(await readFile(file))
       .digest('hex')
-  return watchFile({
-    file,
-    shown: file,
-    digest,
-    known: undefined,
-    onChange: () => {
-      turn = turn.then(reload)
-    },
-    onError: fail,
-  })
+  const inTurn = (): void => {
+    turn = turn.then(reload)
+  }
+  const stop = watchFile({ file, shown: file, digest, known: undefined, onChange: inTurn, onError: fail })
+  return { reload: inTurn, stop }
 }
 
 /** Everything but the routes. */

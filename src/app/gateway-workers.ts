@@ -9,6 +9,8 @@ export interface WorkerMessage {
 export interface Workers {
   /** Asks all to finish what is under way; resolves when they have ended. */
   stop(): Promise<void>
+  /** Asks all to read again what they are made of. */
+  reload(): void
 }
 
 interface WorkerEvents {
@@ -67,6 +69,9 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
   }
   launch()
   return {
+    reload() {
+      for (const [worker, isListening] of workers) if (isListening) worker.send(reloadRequest)
+    },
     stop() {
       isStopping = true
       for (const [worker, isListening] of workers) {
@@ -83,11 +88,12 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
 }
 
 const stopRequest = 'stop'
+const reloadRequest = 'reload'
 
 export const isWorker = (): boolean => cluster.isWorker
 
 /** For a worker: signals are the business of the process that started it, whose word, or end, is what counts. */
-export function stopWhenTold(close: () => Promise<void>): void {
+export function stopWhenTold(close: () => Promise<void>, reload: () => void): void {
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return
@@ -97,9 +103,10 @@ export function stopWhenTold(close: () => Promise<void>): void {
   }
   process.on('message', (message) => {
     if (message === stopRequest) void stop()
+    if (message === reloadRequest) reload()
   })
   process.once('disconnect', () => void stop())
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {})
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 }
 
 export function tellPrimary(message: WorkerMessage): void {

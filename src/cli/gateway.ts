@@ -1,15 +1,12 @@
-import { availableParallelism } from 'node:os'
 import { Command, Option } from 'commander'
-import type { Config } from '../app/config.js'
-import { isWorker, startWorkers, stopWhenTold, tellPrimary, type WorkerMessage } from '../app/gateway-workers.js'
-import { exitStatus } from './exit-status.js'
+import { stopWhenTold } from '../app/gateway-workers.js'
 import { UsageError } from './failure.js'
 import { wholeNumber } from './option-values.js'
-import { type GatewayArguments, readConfig, startGateway } from './start-gateway.js'
-import { jsonReport, type StartReport, textReport } from './start-report.js'
-import { stopOnSignal } from './start-stop.js'
+import { readConfig, type StartArguments, startGateway } from './start-gateway.js'
+import { onSignals } from './start-stop.js'
+import { runInWorkers } from './start-workers.js'
 
-interface GatewayOptions extends GatewayArguments {
+interface GatewayOptions extends StartArguments {
   readonly workers?: number
 }
 
@@ -21,7 +18,7 @@ Examples:
   $ FLUXGATE_REDIS_URI=redis://127.0.0.1:6379 fluxgate gateway --workers 4
       four processes that count together
 
-A route is { id, uri, predicates: [Path=/api/**], filters: [RateLimiter=api] } under gateway.routes.
+SIGHUP reads rules and routes again. A route is { id, uri, predicates: [Path=/api/**], filters: [RateLimiter=api] } under gateway.routes.
 Exit status: 0 stopped by a signal, 1 the port is not to be had, 2 rules or configuration are mistaken.
 `
 
@@ -44,79 +41,19 @@ async function gateway(options: GatewayOptions): Promise<void> {
     throw new UsageError(
       'There are no routes. Name them in fluxgate.yaml, under gateway.routes; `fluxgate start` has an example of its own.',
     )
-  const report = options.json ? jsonReport : textReport
-  const workers = workerCount(options, config)
-  if (workers === 1) await run(options, config, 1, report, (close) => stopOnSignal(close, report.stopping))
-  else if (isWorker()) await work(options, config, workers)
-  else supervise(workers, report)
-}
-
-const workerCount = ({ workers }: GatewayOptions, { gateway }: Config): number => {
-  const asked = workers ?? gateway.workers
-  return asked === 'auto' ? availableParallelism() : asked
-}
-
-function run(
-  options: GatewayOptions,
-  config: Config,
-  workers: number,
-  report: StartReport,
-  onStart: (close: () => Promise<void>) => void,
-): Promise<void> {
-  return startGateway({ config, options, report, workers, exampleRoutes: [], hints: async () => null, onStart })
-}
-
-async function work(options: GatewayOptions, config: Config, workers: number): Promise<void> {
-  let hasStarted = false
-  try {
-    await run(options, config, workers, spokenReport, (close) => {
-      hasStarted = true
-      stopWhenTold(close)
-    })
-  } finally {
-    // One that does not serve ends, with its own status, instead of waiting to be told to.
-    if (!hasStarted) process.channel?.unref()
-  }
-}
-
-/** What a worker would print, one of them says for all. */
-const spokenReport: StartReport = {
-  started: (value) => tellPrimary({ event: 'started', value }),
-  reloaded: (value) => tellPrimary({ event: 'reloaded', value: told(value) }),
-  rerouted: (value) => tellPrimary({ event: 'rerouted', value: told(value) }),
-  trouble: (value) => tellPrimary({ event: 'trouble', value }),
-  stopping: () => {},
-}
-
-/** Errors do not survive the way between processes with everything they say. */
-function told<T extends { readonly error: { message: string; errors: readonly unknown[] } | null }>(value: T): unknown {
-  const { error } = value
-  return { ...value, error: error && { message: error.message, errors: error.errors } }
-}
-
-function supervise(count: number, report: StartReport): void {
-  let started: WorkerMessage | undefined
-  let isReady = false
-  const announce = (): void => {
-    if (isReady && started !== undefined) report.started(started.value as Parameters<StartReport['started']>[0])
-  }
-  const workers = startWorkers(count, {
-    onMessage(message) {
-      if (message.event === 'started' && started === undefined) {
-        started = message
-        announce()
-      } else if (message.event === 'reloaded') report.reloaded(message.value as Parameters<StartReport['reloaded']>[0])
-      else if (message.event === 'rerouted') report.rerouted(message.value as Parameters<StartReport['rerouted']>[0])
-      else if (message.event === 'trouble') report.trouble(String(message.value))
-    },
-    onReady() {
-      isReady = true
-      announce()
-    },
-    onRefusal(status) {
-      process.exitCode = status === 0 ? exitStatus.no : status
-    },
-    onLoss: (worker) => report.trouble(`worker ${worker} ended; another takes its place`),
-  })
-  stopOnSignal(() => workers.stop(), report.stopping)
+  await runInWorkers(options.workers ?? config.gateway.workers, options, ({ report, workers, isWorker, onStarted }) =>
+    startGateway({
+      config,
+      options,
+      report,
+      workers,
+      exampleRoutes: [],
+      hints: async () => null,
+      onStart(close, reload) {
+        onStarted()
+        if (isWorker) stopWhenTold(close, reload)
+        else onSignals({ close, reload, onStop: report.stopping })
+      },
+    }),
+  )
 }

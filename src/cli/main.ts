@@ -6,6 +6,7 @@ import { checkCommand } from './check.js'
 import { gatewayCommand } from './gateway.js'
 import { rulesCommand } from './rules.js'
 import { run } from './run.js'
+import { serveCommand } from './serve.js'
 import { simulateCommand } from './simulate.js'
 import { startCommand } from './start.js'
 
@@ -17,6 +18,7 @@ const program = new Command('fluxgate')
   .version(version)
   .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
   .addCommand(startCommand())
+  .addCommand(serveCommand())
   .addCommand(gatewayCommand())
   .addCommand(checkCommand())
   .addCommand(rulesCommand())

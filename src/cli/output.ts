@@ -38,11 +38,11 @@ export function printData(value: unknown): void {
   print(JSON.stringify(value))
 }
 
-/** Whoever reads our output may have seen enough (`| head`): that is no failure. */
+/** Whoever reads our output may have seen enough (`| head`), or have closed the terminal: that is no failure. */
 export function endQuietlyOnClosedPipe(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
       process.exit()
     })
 }

@@ -1,20 +1,22 @@
 import type { AddressInfo } from 'node:net'
 import { relative, resolve } from 'node:path'
 import { type Config, loadConfig } from '../app/config.js'
-import { unusedVariables } from '../app/config-absent.js'
 import { createGateway } from '../app/create-gateway.js'
 import type { DemoHints } from '../app/demo-hints.js'
+import type { FluxGate } from '../app/gate.js'
 import { openAccessLog } from '../app/gateway-access-log.js'
 import { watchRoutes } from '../app/gateway-reload.js'
 import type { RouteDefinition } from '../app/gateway-schema.js'
+import { openRuleStore } from '../app/run-rules.js'
+import type { Telemetry } from '../app/run-telemetry.js'
 import { given } from '../core/given.js'
 import type { RuleSet } from '../core/rule.js'
-import { exitStatus } from './exit-status.js'
-import { paintFor } from './output.js'
+import type { RuleStore } from '../core/rule-store.js'
 import { listen, urlOf } from './start-listen.js'
 import type { StartReport } from './start-report.js'
+import { refuse } from './start-stop.js'
 
-export interface GatewayArguments {
+export interface StartArguments {
   readonly config?: string
   readonly rules?: string
   readonly port?: number
@@ -24,75 +26,107 @@ export interface GatewayArguments {
 
 export interface GatewayPlan {
   readonly config: Config
-  readonly options: GatewayArguments
+  readonly options: StartArguments
   readonly report: StartReport
   readonly workers: number
   readonly warnings?: readonly string[]
   /** Where the configuration names none. */
   readonly exampleRoutes: readonly RouteDefinition[]
   hints(ruleSets: readonly RuleSet[]): Promise<DemoHints | null>
-  /** Called with how to stop. */
-  onStart(close: () => Promise<void>): void
+  /** What runs beside the gateway, on the same gate. */
+  readonly beside?: Beside
+  /** Called with how to stop, and how to reload. */
+  onStart(close: () => Promise<void>, reload: () => void): void
 }
 
-export const readConfig = (options: GatewayArguments): Promise<Config> =>
+export interface Beside {
+  readonly observer: Telemetry['recorder']
+  /** Where it listens, or why it cannot; rejects if it must not. */
+  start(gate: FluxGate, rules: RuleStore | undefined): Promise<{ readonly url: string } | { readonly problem: string }>
+  close(): Promise<void>
+}
+
+export const readConfig = (options: StartArguments): Promise<Config> =>
   loadConfig({ path: options.config, env: process.env, cwd: process.cwd() })
 
 /** Listens, says so, and takes over routes and rules as they change. */
 export async function startGateway(plan: GatewayPlan): Promise<void> {
-  const { config, options, report, workers, exampleRoutes } = plan
+  const { config, options, report, workers, exampleRoutes, beside } = plan
   const routesOf = ({ gateway }: Config): readonly RouteDefinition[] => gateway.routes ?? exampleRoutes
-  const rules = shownPath(options.rules ?? config.rules.path)
+  const rules = openRuleStore(config, options.rules && shownPath(options.rules))
   const accessLog =
     config.gateway.accessLog === undefined
       ? undefined
       : openAccessLog(config.gateway.accessLog, (error) => report.trouble(`The access log: ${error.message}`))
   const running = await createGateway(config, {
+    rules,
     routes: routesOf(config),
     log: accessLog?.log,
-    ...(options.rules !== undefined && { rulesPath: rules }),
+    observer: beside?.observer,
   })
   const { gate, server } = running
+  const close = async (): Promise<void> => {
+    await Promise.all([running.close(), beside?.close()])
+    await rules?.close()
+    await accessLog?.close()
+  }
   const { host, port } = { ...config.gateway, ...given({ host: options.host, port: options.port }) }
   const problem = await listen(server, port, host)
-  if (problem !== undefined) {
-    process.stderr.write(`${paintFor(process.stderr)('red', 'error:')} ${problem}\n`)
-    process.exitCode = exitStatus.no
-    await running.close()
-    return
+  const other = problem === undefined ? await startBeside(plan, gate, rules, close) : undefined
+  if (problem !== undefined || (other !== undefined && 'problem' in other)) {
+    await close()
+    return refuse(problem ?? (other as { readonly problem: string }).problem)
   }
+  const shownRules =
+    config.rules.type === 'file' ? shownPath(options.rules ?? config.rules.path) : (rules?.source ?? '')
   gate.on('reload', ({ changed, error }) => {
-    if (!running.isRerouting) report.reloaded({ rules, ruleCount: countRules(gate.ruleSets), changed, error })
+    if (!running.isRerouting)
+      report.reloaded({ rules: shownRules, ruleCount: countRules(gate.ruleSets), changed, error })
   })
   const file = config.file === undefined ? null : shownPath(config.file)
-  const stopWatching = watchRoutes({
+  const routes = watchRoutes({
     config,
     running,
     load: () => readConfig(options),
     routesOf,
     onReload: (result) => report.rerouted({ config: file ?? '', ...result }),
   })
-  plan.onStart(async () => {
-    stopWatching()
-    await running.close()
-    await accessLog?.close()
+  const stop = (): Promise<void> => {
+    routes.stop()
+    return close()
+  }
+  plan.onStart(stop, () => {
+    routes.reload()
+    // What is wrong with the rules is told by the event.
+    void gate.reload().catch(() => {})
   })
   const hints = await plan.hints(gate.ruleSets)
   report.started({
     url: urlOf(server.address() as AddressInfo),
-    rules: running.hasRules ? rules : null,
+    api: other?.url ?? null,
+    needsToken: config.server.adminToken !== undefined,
+    rules: rules === undefined ? null : shownRules,
     ruleCount: countRules(gate.ruleSets),
     config: config.gateway.routes === undefined ? null : file,
     routeCount: routesOf(config).length,
     workers,
-    warnings: [
-      ...unusedVariables(process.env),
-      ...(plan.warnings ?? []),
-      ...unlimited(running.unlimitedRoutes),
-      ...apart(config, workers),
-    ],
+    warnings: [...(plan.warnings ?? []), ...unlimited(running.unlimitedRoutes), ...apart(config, workers)],
     hints,
   })
+}
+
+async function startBeside(
+  { beside }: GatewayPlan,
+  gate: FluxGate,
+  rules: RuleStore | undefined,
+  close: () => Promise<void>,
+) {
+  try {
+    return await beside?.start(gate, rules)
+  } catch (error) {
+    await close()
+    throw error
+  }
 }
 
 function unlimited(routes: readonly string[]): string[] {
@@ -100,12 +134,13 @@ function unlimited(routes: readonly string[]): string[] {
   return [`nothing limits ${routes.join(', ')}: no RateLimiter filter, and ratelimit.filterEnabled is not true.`]
 }
 
-function apart({ store }: Config, workers: number): string[] {
+export function apart({ store }: Config, workers: number): string[] {
   if (workers === 1 || store.type !== 'memory') return []
   return [`buckets are in memory, so each of the ${workers} workers counts by itself. With Redis they count together.`]
 }
 
-const countRules = (ruleSets: readonly RuleSet[]): number => ruleSets.reduce((sum, { rules }) => sum + rules.length, 0)
+export const countRules = (ruleSets: readonly RuleSet[]): number =>
+  ruleSets.reduce((sum, { rules }) => sum + rules.length, 0)
 
 export function shownPath(path: string): string {
   const fromHere = relative(process.cwd(), resolve(path))

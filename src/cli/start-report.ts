@@ -4,7 +4,12 @@ import type { RoutesReloaded } from '../app/gateway-reload.js'
 import { paintFor, print, printData } from './output.js'
 
 export interface Started {
-  readonly url: string
+  /** Of the gateway; null where there is none. */
+  readonly url: string | null
+  /** Of the server; null where there is none. */
+  readonly api: string | null
+  /** Whether the API asks for one. */
+  readonly needsToken: boolean
   /** Null where only routes say what is limited. */
   readonly rules: string | null
   readonly ruleCount: number
@@ -42,7 +47,7 @@ export interface StartReport {
 }
 
 export const jsonReport: StartReport = {
-  started: ({ hints: _, ...started }) => printData({ event: 'started', ...started }),
+  started: ({ hints: _, needsToken: __, ...started }) => printData({ event: 'started', ...started }),
   reloaded: ({ error, ...reloaded }) => printData({ event: 'reloaded', ...reloaded, error: error?.message ?? null }),
   rerouted: ({ error, ...rerouted }) => printData({ event: 'rerouted', ...rerouted, error: error?.message ?? null }),
   trouble: (text) => printData({ event: 'trouble', text }),
@@ -50,10 +55,14 @@ export const jsonReport: StartReport = {
 }
 
 export const textReport: StartReport = {
-  started({ url, rules, ruleCount, config, routeCount, workers, warnings, hints }) {
+  started({ url, api, needsToken, rules, ruleCount, config, routeCount, workers, warnings, hints }) {
     const paint = paintFor(process.stdout)
     for (const warning of warnings) complain(`warning: ${warning}`)
-    print(`FluxGate listens on ${paint('bold', url)}${workers > 1 ? ` with ${workers} workers` : ''}`)
+    const shared = workers > 1 ? ` with ${workers} workers` : ''
+    if (url !== null) print(`FluxGate listens on ${paint('bold', url)}${shared}`)
+    if (api !== null && url === null) print(`FluxGate's API listens on ${paint('bold', api)}${shared}`)
+    if (api !== null && url !== null) print(`Its API listens on ${paint('bold', api)}`)
+    if (api !== null) print(`Status page: ${paint('bold', `${api}/console`)}. What can be asked: ${api}/openapi.json`)
     if (rules !== null)
       print(
         `Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. Edit and save it: the new limits hold at once.`,
@@ -62,11 +71,10 @@ export const textReport: StartReport = {
       print(
         `Routes: ${paint('bold', config)}, ${counted(routeCount, 'route')}. Edit and save it: the new routes hold at once.`,
       )
-    else print(`Routes: ${counted(routeCount, 'route')} to an example service in this process.`)
-    if (hints !== null) {
-      print('\nTry:')
-      for (const [command, meaning] of tryLines(hints, url)) print(`  ${paint('cyan', command)}\n      ${meaning}`)
-    }
+    else if (url !== null) print(`Routes: ${counted(routeCount, 'route')} to an example service in this process.`)
+    const lines = [...(hints !== null && url !== null ? tryLines(hints, url) : []), ...apiLines(api, needsToken, hints)]
+    if (lines.length > 0) print('\nTry:')
+    for (const [command, meaning] of lines) print(`  ${paint('cyan', command)}\n      ${meaning}`)
     print('\nCtrl-C stops it.')
   },
   reloaded({ rules, ruleCount, changed, error }) {
@@ -97,6 +105,20 @@ export function tryLines({ allowed = '/', refused, held }: DemoHints, url: strin
       'allowed, but held until their turn: a leaky bucket spaces them',
     ])
   return lines
+}
+
+/** Lines for the API, with the token where it asks for one. */
+export function apiLines(api: string | null, needsToken: boolean, hints: DemoHints | null): [string, string][] {
+  if (api === null) return []
+  const token = needsToken ? '-H "Authorization: Bearer $FLUXGATE_ADMIN_TOKEN" ' : ''
+  const body = JSON.stringify({ clientIp: '203.0.113.7', method: 'GET', path: hints?.allowed ?? '/' })
+  return [
+    [
+      `curl -s ${token}-H "Content-Type: application/json" -d '${body}' ${api}/api/ratelimit/check`,
+      'a decision as JSON, for any language',
+    ],
+    [`curl -s ${token}${api}/metrics`, 'counts and durations, for Prometheus'],
+  ]
 }
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`

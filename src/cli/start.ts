@@ -1,64 +1,101 @@
 import type { AddressInfo } from 'node:net'
 import { Command, Option } from 'commander'
-import { gateOptions } from '../app/config.js'
+import { type Config, gateOptions } from '../app/config.js'
 import { findDemoHints } from '../app/demo-hints.js'
 import { demoRoutes } from '../app/demo-routes.js'
 import { demoUpstream } from '../app/demo-upstream.js'
 import type { RouteDefinition } from '../app/gateway-schema.js'
+import { openLog } from '../app/run-log.js'
+import { openRuleStore } from '../app/run-rules.js'
+import { serverOf } from '../app/run-server.js'
+import { openTelemetry } from '../app/run-telemetry.js'
+import { given } from '../core/given.js'
 import { type Origin, parseOrigin } from '../gateway/upstream/origin.js'
-import { fileRules } from '../rules/file-provider.js'
+import { fileRuleStore } from '../rules/file/file-rule-store.js'
 import { wholeNumber } from './option-values.js'
-import { type GatewayArguments, readConfig, shownPath, startGateway } from './start-gateway.js'
+import { type Beside, readConfig, type StartArguments, shownPath, startGateway } from './start-gateway.js'
 import { listen } from './start-listen.js'
 import { jsonReport, textReport } from './start-report.js'
-import { stopOnSignal } from './start-stop.js'
+import { listenOn } from './start-server.js'
+import { onSignals } from './start-stop.js'
+
+interface StartOptions extends StartArguments {
+  readonly serverPort?: number
+}
 
 const examples = `
 Examples:
   $ fluxgate start
-      limits http://127.0.0.1:8080 by ./rules.yaml
-  $ fluxgate start --rules shop.yaml --port 9000
+      limits http://127.0.0.1:8080 by ./rules.yaml; the API is http://127.0.0.1:8090, with a status page at /console
+  $ fluxgate start --rules shop.yaml --port 9000 --server-port 9001
   $ FLUXGATE_GATEWAY_PORT=9000 fluxgate start --config fluxgate.yaml
 
 Requests are told apart by the address of their connection, X-User-Id and X-API-Key.
+SIGHUP reads rules and routes again.
 Exit status: 0 stopped by a signal, 1 the port is not to be had, 2 rules or configuration are mistaken.
 `
 
 export function startCommand(): Command {
   return new Command('start')
     .description(
-      'Run everything in one process: the gateway with its routes, or in front of an example to try rules on.',
+      'Run everything in one process: the server, and the gateway with its routes or in front of an example.',
     )
     .option('--config <file>', 'settings; ./fluxgate.yaml if there is one')
     .option('--rules <file>', 'the rules, YAML or JSON; ./rules.yaml unless the settings name others')
-    .addOption(new Option('--port <n>', 'where to listen; 8080, 0 for any').argParser(wholeNumber(0, 65_535)))
-    .option('--host <address>', 'on which address; 127.0.0.1, 0.0.0.0 for all')
+    .addOption(new Option('--port <n>', 'of the gateway; 8080, 0 for any').argParser(wholeNumber(0, 65_535)))
+    .option('--host <address>', 'of the gateway; 127.0.0.1, 0.0.0.0 for all')
+    .addOption(new Option('--server-port <n>', 'of the API; 8090, 0 for any').argParser(wholeNumber(0, 65_535)))
     .option('--json', 'print one JSON document per line')
     .addHelpText('after', examples)
     .action(start)
 }
 
-async function start(options: GatewayArguments): Promise<void> {
+async function start(options: StartOptions): Promise<void> {
   const config = await readConfig(options)
   const report = options.json ? jsonReport : textReport
   const isExample = config.gateway.routes === undefined
   const warnings =
-    config.gateway.workers === 1 ? [] : ['gateway.workers is for `fluxgate gateway`; this is one process.']
+    config.gateway.workers === 1 && config.server.workers === 1
+      ? []
+      : ['workers are for `fluxgate gateway` and `fluxgate serve`; this is one process.']
   await startGateway({
     config,
     options,
     report,
     workers: 1,
     warnings,
-    exampleRoutes: isExample ? await exampleRoutes(options.rules ?? config.rules.path) : [],
+    exampleRoutes: isExample ? await exampleRoutes(config, options.rules) : [],
     hints: async (ruleSets) => (isExample ? findDemoHints(ruleSets, gateOptions(config)) : null),
-    onStart: (close) => stopOnSignal(close, report.stopping),
+    beside: serverBeside(config, options),
+    onStart: (close, reload) => onSignals({ close, reload, onStop: report.stopping }),
   })
 }
 
+/** The server on the gateway's gate: what one of them counts, the other knows. */
+function serverBeside(config: Config, { serverPort }: StartOptions): Beside {
+  const log = openLog(config)
+  const telemetry = openTelemetry({ revealKeys: config.server.revealKeys, log })
+  let closeServer: (() => Promise<void>) | undefined
+  return {
+    observer: telemetry.recorder,
+    start(gate, rules) {
+      telemetry.follow(gate)
+      const server = serverOf(config, { gate, rules, telemetry, log })
+      closeServer = () => server.close(config.server.drainTimeout)
+      return listenOn(server, { ...config.server, ...given({ port: serverPort }) }, '--server-port')
+    },
+    async close() {
+      await closeServer?.()
+      telemetry.close()
+    },
+  }
+}
+
 /** To a service in this process, which ends with the gateway. */
-async function exampleRoutes(rules: string): Promise<RouteDefinition[]> {
-  const ruleSets = await fileRules(shownPath(rules)).load()
+async function exampleRoutes(config: Config, path: string | undefined): Promise<RouteDefinition[]> {
+  const rules = openRuleStore(config, path && shownPath(path)) ?? fileRuleStore(shownPath(config.rules.path))
+  const ruleSets = await rules.load()
+  await rules.close()
   const service = demoUpstream()
   await listen(service, 0, '127.0.0.1')
   service.unref()

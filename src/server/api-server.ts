@@ -43,7 +43,6 @@ const maxHeaderBytes = 16_384
 export class ApiServer {
   readonly #server: Server
   readonly #tokens: Tokens
-  readonly #log: ServerLog
   readonly #isSecure: boolean
   readonly #onDrain: (() => void) | undefined
   /** Connections on which nothing has been asked yet. */
@@ -52,7 +51,6 @@ export class ApiServer {
 
   constructor({ routes, log = silentLog, tls, times = usualTimes, onDrain, ...tokens }: ApiServerOptions) {
     this.#tokens = new Tokens(tokens)
-    this.#log = log
     this.#isSecure = tls !== undefined
     this.#onDrain = onDrain
     const parts: RequestParts = {
@@ -91,9 +89,7 @@ export class ApiServer {
       throw openToOthers(`${host} (${address})`)
     }
     const shown = family === 'IPv6' ? `[${address}]` : address
-    const url = `${this.#isSecure ? 'https' : 'http'}://${shown}:${taken}`
-    this.#log.info('the server listens', { url })
-    return { url, port: taken }
+    return { url: `${this.#isSecure ? 'https' : 'http'}://${shown}:${taken}`, port: taken }
   }
 
   /** Turns away whoever asks if it is ready; requests are still answered, and their connections closed after it. */

@@ -38,7 +38,7 @@ describe('the documentation of the command line', () => {
     }
     const titles = [...reference.matchAll(/^##+ fluxgate (.+)$/gm)].map(([, title]) => title)
     expect(titles.sort()).toEqual(found.map((command) => command.join(' ')).sort())
-  })
+  }, 120_000)
 
   it.each(['guide/simulate.md', 'guide/bulk.md', 'reference/cli.md'])(
     'shows in %s what its commands really print',

@@ -12,8 +12,10 @@ const program = join(root, 'dist', 'cli', 'main.js')
 export interface Running {
   readonly process: ChildProcess
   readonly pid: number
-  /** As soon as it has said it. */
+  /** Of the gateway, or of the server where it is alone; as soon as it has said it. */
   readonly url: string
+  /** Of the server. */
+  readonly api: string
   stdout(): string
   stderr(): string
   /** The exit status, or the signal that ended it. */
@@ -43,7 +45,8 @@ export function workplace(): Workplace {
     const inherited = Object.entries(process.env).filter(([name]) => !/^FLUXGATE_|^NO_COLOR$|^NODE_/.test(name))
     const child = spawn(process.execPath, [program, ...args], {
       cwd: directory,
-      env: { ...Object.fromEntries(inherited), ...env },
+      // Whatever else runs here, the API finds a port.
+      env: { ...Object.fromEntries(inherited), FLUXGATE_SERVER_PORT: '0', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     children.push(child)
@@ -75,6 +78,9 @@ function watched(child: ChildProcess): Running {
     pid: child.pid ?? 0,
     get url() {
       return /http:\/\/[\d.]+:\d+/.exec(output.stdout)?.[0] ?? ''
+    },
+    get api() {
+      return /API listens on (http\S+)/.exec(output.stdout)?.[1] ?? ''
     },
     stdout: () => output.stdout,
     stderr: () => output.stderr,

@@ -11,6 +11,7 @@ const program = join(root, 'dist', 'cli', 'main.js')
 
 interface Running {
   readonly url: string
+  readonly api: string
   readonly process: ChildProcess
   stdout(): string
   stderr(): string
@@ -34,7 +35,7 @@ afterEach(() => {
 
 function launch(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('FLUXGATE_') && name !== 'NO_COLOR')
-  const options = { cwd: directory, env: { ...Object.fromEntries(inherited), ...env } }
+  const options = { cwd: directory, env: { ...Object.fromEntries(inherited), FLUXGATE_SERVER_PORT: '0', ...env } }
   const child = spawn(process.execPath, [program, 'start', ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   children.push(child)
   const output = { stdout: '', stderr: '' }
@@ -46,6 +47,9 @@ function launch(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
     process: child,
     get url() {
       return /http:\/\/[\d.]+:\d+/.exec(output.stdout)?.[0] ?? ''
+    },
+    get api() {
+      return /API listens on (http\S+)/.exec(output.stdout)?.[1] ?? ''
     },
     stdout: () => output.stdout,
     stderr: () => output.stderr,
@@ -176,6 +180,38 @@ describe('an edit of the rules', () => {
   })
 })
 
+describe('the gateway and the API', () => {
+  it('share their buckets, their rules and their statistics', async () => {
+    const { url, api } = await start()
+    await statuses(`${url}/sliding-log`, 4)
+    const body = JSON.stringify({ clientIp: '127.0.0.1', path: '/sliding-log' })
+    const headers = { 'Content-Type': 'application/json' }
+    const decision = await get(`${api}/api/ratelimit/check`, { method: 'POST', headers, body })
+    expect(await decision.json()).toMatchObject({ allowed: false, ruleId: 'sliding-log' })
+    const { keys } = (await (await get(`${api}/api/stats/top?by=denied`)).json()) as { keys: unknown[] }
+    expect(keys).toEqual([
+      expect.objectContaining({ ruleId: 'sliding-log', denied: 2, key: expect.stringMatching(/^sha256:/) }),
+    ])
+  })
+
+  it('are both under a rule that was changed through the API, as soon as it answers', async () => {
+    const { url, api } = await start()
+    const place = `${api}/api/rule-sets/default/rules/sliding-log`
+    const patch = { bands: [{ capacity: 1, window: '1m' }] }
+    const headers = { 'Content-Type': 'application/merge-patch+json' }
+    expect((await get(place, { method: 'PATCH', headers, body: JSON.stringify(patch) })).status).toBe(200)
+    expect(await statuses(`${url}/sliding-log`, 2)).toEqual([200, 429])
+    expect(readFileSync(file('rules.yaml'), 'utf8')).toContain('# Three in any minute, exactly')
+  })
+
+  it('read rules again on SIGHUP', async () => {
+    const running = await start()
+    running.process.kill('SIGHUP')
+    await until(() => running.stdout().includes('rules.yaml read again: nothing changed'), running)
+    expect((await get(`${running.api}/health/ready`)).status).toBe(200)
+  })
+})
+
 describe('what it prints', () => {
   const hasCurl = spawnSync('curl', ['--version']).status === 0
 
@@ -201,19 +237,37 @@ describe('what it prints', () => {
 
   it('is where it listens, which rules, and lines to try that do what they say', async () => {
     const running = await start()
-    expect(running.stdout()).toContain(`FluxGate listens on ${running.url}\nRules: rules.yaml, 8 rules.`)
+    const { url, api } = running
+    expect(running.stdout()).toContain(
+      `FluxGate listens on ${url}\nIts API listens on ${api}\nStatus page: ${api}/console. What can be asked: ${api}/openapi.json\nRules: rules.yaml, 8 rules.`,
+    )
     const lines = [...running.stdout().matchAll(/^ {2}(curl .*)\n {6}(.*)$/gm)].map((one) => [one[1], one[2]])
     expect(lines.map(([, meaning]) => meaning)).toEqual([
       'allowed: 200, and headers that say what is left',
       'the last one is refused: 429, and when to come back',
       'allowed, but held until their turn: a leaky bucket spaces them',
+      'a decision as JSON, for any language',
+      'counts and durations, for Prometheus',
     ])
-    const [allowed, refused, held] = lines.map(([line]) => line) as [string, string, string]
+    const [allowed, refused, held, check, metrics] = lines.map(([line]) => line) as [
+      string,
+      string,
+      string,
+      string,
+      string,
+    ]
     expect((await perform(allowed)).statuses).toEqual([200])
     expect((await perform(refused)).statuses).toEqual([200, 200, 200, 429])
     const { statuses, seconds } = await perform(held)
     expect(statuses).toEqual([200, 200, 200])
     expect(Math.min(...seconds.slice(1))).toBeGreaterThan(0.1)
+    if (hasCurl) {
+      const { stdout: decision } = spawnSync('bash', ['-c', check], { encoding: 'utf8' })
+      expect(JSON.parse(decision)).toMatchObject({ allowed: true, ruleId: 'token', remaining: 4 })
+      const { stdout: text } = spawnSync('bash', ['-c', metrics], { encoding: 'utf8' })
+      expect(text).toContain('fluxgate_decisions_total{rule_set="default",rule="token",result="allowed"} 2\n')
+    }
+    for (const page of ['/console', '/openapi.json']) expect((await get(`${api}${page}`)).status).toBe(200)
   })
 
   it('is JSON lines for programs', async () => {
@@ -223,6 +277,7 @@ describe('what it prints', () => {
     expect(JSON.parse(running.stdout())).toEqual({
       event: 'started',
       url: running.url,
+      api: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       rules: 'rules.yaml',
       ruleCount: 8,
       config: null,
@@ -238,11 +293,6 @@ describe('what it prints', () => {
       changed: true,
       error: null,
     })
-  })
-
-  it('names variables that have no effect yet', async () => {
-    const running = await start(['--port', '0'], { FLUXGATE_MONGO_URI: 'redis://x' })
-    expect(running.stderr()).toMatch(/^warning: FLUXGATE_MONGO_URI is set but has no effect in this version: .*\n$/)
   })
 })
 
@@ -268,6 +318,39 @@ describe('starting', () => {
       `error: Port ${port} of 127.0.0.1 is taken. Stop the program that has it, or choose another: --port ${other}, or FLUXGATE_GATEWAY_PORT=${other}.\n`,
     )
     expect(second.stdout()).toBe('')
+  })
+
+  it('on a port of the API that is taken says what to do, closes the gateway and exits 1', async () => {
+    const { api } = await start()
+    const port = Number(new URL(api).port)
+    const second = launch(['--port', '0', '--server-port', String(port)])
+    expect(await second.ended).toBe(1)
+    const other = port < 65_535 ? port + 1 : 8090
+    expect(second.stderr()).toBe(
+      `error: Port ${port} of 127.0.0.1 is taken. Stop the program that has it, or choose another: --server-port ${other}, or FLUXGATE_SERVER_PORT=${other}.\n`,
+    )
+    expect(second.stdout()).toBe('')
+  })
+
+  it('without an admin token on every address is refused, with what to do', async () => {
+    const running = launch(['--port', '0'], { FLUXGATE_SERVER_HOST: '0.0.0.0' })
+    expect(await running.ended).toBe(2)
+    expect(running.stderr()).toMatch(
+      /^error: The server would be open to everybody at 0\.0\.0\.0: .* Set server\.adminToken \(or FLUXGATE_ADMIN_TOKEN\), or listen on 127\.0\.0\.1\.\n/,
+    )
+    expect(running.stdout()).toBe('')
+  })
+
+  it('with an admin token asks for it, and prints lines that have it', async () => {
+    const running = await start(undefined, { FLUXGATE_SERVER_HOST: '0.0.0.0', FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' })
+    expect((await get(`${running.api}/metrics`)).status).toBe(401)
+    expect((await get(`${running.api}/health/live`)).status).toBe(200)
+    const headers = { Authorization: 'Bearer planted-s3cr3t' }
+    expect((await get(`${running.api}/metrics`, { headers })).status).toBe(200)
+    const info = await (await get(`${running.api}/info`, { headers })).text()
+    expect(JSON.parse(info)).toMatchObject({ store: { type: 'memory' }, rules: { type: 'file', reload: 'WATCH' } })
+    expect(running.stdout()).toContain('-H "Authorization: Bearer $FLUXGATE_ADMIN_TOKEN" ')
+    expect(`${running.stdout()}${running.stderr()}${info}`).not.toContain('planted-s3cr3t')
   })
 
   it.each([

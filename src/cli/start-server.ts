@@ -1,0 +1,78 @@
+import { type Config, gateOptions } from '../app/config.js'
+import { openGate } from '../app/create-flux-gate.js'
+import type { FluxGateServer } from '../app/create-server.js'
+import { openLog } from '../app/run-log.js'
+import { openRuleStore } from '../app/run-rules.js'
+import { serverOf } from '../app/run-server.js'
+import { openTelemetry } from '../app/run-telemetry.js'
+import { FluxGateError } from '../core/errors.js'
+import { given } from '../core/given.js'
+import { fileRuleStore } from '../rules/file/file-rule-store.js'
+import { apart, countRules, type StartArguments, shownPath } from './start-gateway.js'
+import { listenProblem, reachable } from './start-listen.js'
+import type { StartReport } from './start-report.js'
+import { refuse } from './start-stop.js'
+
+export interface ServerPlan {
+  readonly config: Config
+  readonly options: StartArguments
+  readonly report: StartReport
+  readonly workers: number
+  /** Called with how to stop, and how to reload. */
+  onStart(close: () => Promise<void>, reload: () => void): void
+}
+
+/** The server alone: listens, says so, and takes over rules as they change. */
+export async function startServer({ config, options, report, workers, onStart }: ServerPlan): Promise<void> {
+  const log = openLog(config)
+  const telemetry = openTelemetry({ revealKeys: config.server.revealKeys, log })
+  const rules = openRuleStore(config, options.rules) ?? fileRuleStore(shownPath(config.rules.path))
+  const gate = await openGate({ ...gateOptions(config), rules }, telemetry.recorder)
+  telemetry.follow(gate)
+  const server = serverOf(config, { gate, rules, telemetry, log })
+  const close = async (): Promise<void> => {
+    await server.close(config.server.drainTimeout)
+    telemetry.close()
+    await gate.close()
+    await rules.close()
+  }
+  const where = { ...config.server, ...given({ host: options.host, port: options.port }) }
+  const api = await listenOn(server, where, '--port').catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  if ('problem' in api) {
+    await close()
+    return refuse(api.problem)
+  }
+  gate.on('reload', ({ changed, error }) =>
+    report.reloaded({ rules: rules.source, ruleCount: countRules(gate.ruleSets), changed, error }),
+  )
+  onStart(close, () => void gate.reload().catch(() => {}))
+  report.started({
+    url: null,
+    api: api.url,
+    needsToken: config.server.adminToken !== undefined,
+    rules: rules.source,
+    ruleCount: countRules(gate.ruleSets),
+    config: null,
+    routeCount: 0,
+    workers,
+    warnings: apart(config, workers),
+    hints: null,
+  })
+}
+
+/** Where to reach it, or why the port is not to be had. Rejects if it must not listen there. */
+export async function listenOn(
+  server: FluxGateServer,
+  { host, port }: { readonly host: string; readonly port: number },
+  option: string,
+): Promise<{ readonly url: string } | { readonly problem: string }> {
+  try {
+    return { url: reachable((await server.listen({ host, port })).url) }
+  } catch (error) {
+    if (error instanceof FluxGateError) throw error
+    return { problem: listenProblem(error as NodeJS.ErrnoException, port, host, 'SERVER', option) }
+  }
+}
