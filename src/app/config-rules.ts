@@ -1,7 +1,9 @@
+import { given } from '../core/given.js'
 import type { Mistakes } from '../rules/mistakes.js'
 import { isMongoUri } from './config-kinds.js'
 import type { Settings } from './config-settings.js'
-import type { Sources } from './config-store.js'
+import { redisAddress, type Sources } from './config-store.js'
+import type { RulesSettings as RuleStoreSettings } from './open-rules.js'
 
 type RulesSettings = Settings['rules']
 
@@ -37,3 +39,15 @@ function typeOf({ type, uri }: RulesSettings, sources: Sources): RulesSettings['
 }
 
 const meaning = (uri: string | undefined): 'mongo' | 'redis' => (isMongoUri(uri) ? 'mongo' : 'redis')
+
+/** What the rule store is made of. */
+export function ruleStoreSettings({
+  rules,
+  store,
+  reload,
+}: Pick<Settings, 'rules' | 'store' | 'reload'>): RuleStoreSettings {
+  const { type, path, uri = '', prefix = store.prefix, database, collection } = rules
+  if (type === 'file') return { type, path }
+  if (type === 'mongo') return { type, uri, ...given({ database, collection }) }
+  return { type, ...(uri === '' ? redisAddress(store) : { uri }), prefix, channel: reload.channel }
+}

@@ -4,7 +4,7 @@ import { type Mistakes, placeOf } from '../rules/mistakes.js'
 import { problem, unknownName } from './config-parts.js'
 import { type Setting, type Settings, settingGroups, settings } from './config-settings.js'
 import { parseRedisUri } from './open-redis-address.js'
-import type { RedisStoreSettings } from './open-redis-target.js'
+import type { RedisOptions, RedisStoreSettings } from './open-redis-target.js'
 
 type StoreSettings = Settings['store']
 
@@ -40,6 +40,19 @@ function credentials({ uri, username, password }: StoreSettings, sources: Source
 /** What the store is made of; `undefined` if it is not in Redis. */
 export function redisSettings({ type, maxKeys: _, ...settings }: StoreSettings): RedisStoreSettings | undefined {
   return type === 'redis' ? given(settings) : undefined
+}
+
+/** Where its Redis is, for whatever else is kept there. */
+export function redisAddress(store: StoreSettings): RedisOptions {
+  const {
+    prefix: _,
+    timeoutMs: __,
+    leaseShare: ___,
+    knownRefusals: ____,
+    connections: _____,
+    ...address
+  } = redisSettings(store) ?? {}
+  return address
 }
 
 /**

@@ -327,7 +327,7 @@ describe('options of a gate', () => {
   it('are what the configuration says', async () => {
     const options = gateOptions(await load('ratelimit: { defaultRuleSetId: api }\nreload: { strategy: NONE }'))
     expect(options).toMatchObject({
-      rules: join(directory, 'rules.yaml'),
+      rules: { type: 'file', path: join(directory, 'rules.yaml') },
       defaultRuleSetId: 'api',
       missingRuleBehavior: 'ALLOW',
       ipv6Prefix: 56,

@@ -6,6 +6,7 @@ import { configInvalid, readConfigFile } from './config-file.js'
 import { environmentName } from './config-names.js'
 import { type Environment, variable } from './config-placeholders.js'
 import { readSettings } from './config-reader.js'
+import { ruleStoreSettings } from './config-rules.js'
 import { type Settings, settings as standardSettings } from './config-settings.js'
 import { redisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
@@ -61,10 +62,10 @@ export const standardStreams: readonly string[] = ['stdout', 'stderr']
 
 /** What a gate is made of, by configuration. */
 export function gateOptions(config: Config): FluxGateOptions {
-  const { store, rules, ratelimit, reload, waitForRefill } = config
+  const { store, ratelimit, reload, waitForRefill } = config
   const { defaultRuleSetId, missingRuleBehavior, ipv6Prefix, onStoreFailure, localShare } = ratelimit
   return {
-    rules: rules.path,
+    rules: ruleStoreSettings(config),
     store: redisSettings(store) ?? 'memory',
     maxKeys: store.maxKeys,
     ...(defaultRuleSetId !== undefined && { defaultRuleSetId }),

@@ -14,7 +14,7 @@ import { openGate } from './create-flux-gate.js'
 import type { FluxGate } from './gate.js'
 import { GatewayRules } from './gateway-rules.js'
 import type { RouteDefinition } from './gateway-schema.js'
-import { openRuleStore } from './run-rules.js'
+import { configuredRules } from './run-rules.js'
 
 export interface GatewayChoices {
   /** Where rules are kept, which stays the caller's to close; default what the configuration says, if there are any. */
@@ -43,7 +43,7 @@ export interface RunningGateway {
 export async function createGateway(config: Config, choices: GatewayChoices = {}): Promise<RunningGateway> {
   const { ratelimit } = config
   const { routes: first = config.gateway.routes ?? [], log, observer } = choices
-  const own = 'rules' in choices ? undefined : openRuleStore(config)
+  const own = 'rules' in choices ? undefined : configuredRules(config)
   const rules = new GatewayRules(choices.rules ?? own, ratelimit.defaultRuleSetId, first)
   const gate = await openGate({ ...gateOptions(config), rules }, observer)
   let routes = first

@@ -5,30 +5,44 @@ import { showKey } from '../telemetry/key-digest.js'
 import { LocalStatistics } from '../telemetry/local-statistics.js'
 import type { Logger } from '../telemetry/logger.js'
 import { renderMetrics } from '../telemetry/metrics.js'
+import { SharedStatistics } from '../telemetry/shared-statistics.js'
 import type { Statistics } from '../telemetry/statistics.js'
+import type { Config } from './config.js'
+import { redisAddress } from './config-store.js'
+import { connectRedis } from './connect-redis.js'
 import type { FluxGate } from './gate.js'
 
 export interface Telemetry {
   /** To be given to the gate that is watched. */
   readonly recorder: DecisionRecorder
+  /** Of this process; or of all that share the store, if that is Redis. */
   readonly statistics: Statistics
   /** Counts the gate's reloads, and tells the log when its store fails and answers again. */
   follow(gate: FluxGate): void
   /** Prometheus text; of a gate that was followed. */
   metrics(): Promise<string>
-  close(): void
+  close(): Promise<void>
 }
 
-export function openTelemetry(options: { readonly revealKeys: boolean; readonly log: Logger }): Telemetry {
-  const { revealKeys, log } = options
+export function openTelemetry({ server: { revealKeys }, store }: Config, log: Logger): Telemetry {
   const recorder = new DecisionRecorder(systemClock)
-  const statistics = new LocalStatistics({ recorder, clock: systemClock, showKey: showKey(revealKeys) })
+  const local = new LocalStatistics({ recorder, clock: systemClock, showKey: showKey(revealKeys) })
+  const shared =
+    store.type === 'redis'
+      ? new SharedStatistics({
+          connection: connectRedis(redisAddress(store), undefined),
+          prefix: store.prefix,
+          recorder,
+          revealKeys,
+          local,
+        })
+      : undefined
   const reloads = { changed: 0, unchanged: 0, failed: 0 }
   const timer = setInterval(() => recorder.secondPassed(), 1_000).unref()
   let followed: FluxGate | undefined
   return {
     recorder,
-    statistics,
+    statistics: shared ?? local,
     follow(gate) {
       followed = gate
       gate.on('reload', ({ changed, error }) => {
@@ -51,6 +65,9 @@ export function openTelemetry(options: { readonly revealKeys: boolean; readonly 
         leasePermits: health?.store.heldPermits ?? 0,
       })
     },
-    close: () => clearInterval(timer),
+    async close() {
+      clearInterval(timer)
+      await shared?.close()
+    },
   }
 }

@@ -7,7 +7,7 @@ import type { FluxGate } from '../app/gate.js'
 import { openAccessLog } from '../app/gateway-access-log.js'
 import { watchRoutes } from '../app/gateway-reload.js'
 import type { RouteDefinition } from '../app/gateway-schema.js'
-import { openRuleStore } from '../app/run-rules.js'
+import { configuredRules } from '../app/run-rules.js'
 import type { Telemetry } from '../app/run-telemetry.js'
 import { given } from '../core/given.js'
 import type { RuleSet } from '../core/rule.js'
@@ -53,7 +53,7 @@ export const readConfig = (options: StartArguments): Promise<Config> =>
 export async function startGateway(plan: GatewayPlan): Promise<void> {
   const { config, options, report, workers, exampleRoutes, beside } = plan
   const routesOf = ({ gateway }: Config): readonly RouteDefinition[] => gateway.routes ?? exampleRoutes
-  const rules = openRuleStore(config, options.rules && shownPath(options.rules))
+  const rules = configuredRules(config, options.rules && shownPath(options.rules))
   const accessLog =
     config.gateway.accessLog === undefined
       ? undefined

@@ -2,7 +2,7 @@ import { type Config, gateOptions } from '../app/config.js'
 import { openGate } from '../app/create-flux-gate.js'
 import type { FluxGateServer } from '../app/create-server.js'
 import { openLog } from '../app/run-log.js'
-import { openRuleStore } from '../app/run-rules.js'
+import { configuredRules } from '../app/run-rules.js'
 import { serverOf } from '../app/run-server.js'
 import { openTelemetry } from '../app/run-telemetry.js'
 import { FluxGateError } from '../core/errors.js'
@@ -25,14 +25,14 @@ export interface ServerPlan {
 /** The server alone: listens, says so, and takes over rules as they change. */
 export async function startServer({ config, options, report, workers, onStart }: ServerPlan): Promise<void> {
   const log = openLog(config)
-  const telemetry = openTelemetry({ revealKeys: config.server.revealKeys, log })
-  const rules = openRuleStore(config, options.rules) ?? fileRuleStore(shownPath(config.rules.path))
+  const telemetry = openTelemetry(config, log)
+  const rules = configuredRules(config, options.rules) ?? fileRuleStore(shownPath(config.rules.path))
   const gate = await openGate({ ...gateOptions(config), rules }, telemetry.recorder)
   telemetry.follow(gate)
   const server = serverOf(config, { gate, rules, telemetry, log })
   const close = async (): Promise<void> => {
     await server.close(config.server.drainTimeout)
-    telemetry.close()
+    await telemetry.close()
     await gate.close()
     await rules.close()
   }

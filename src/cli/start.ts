@@ -6,7 +6,7 @@ import { demoRoutes } from '../app/demo-routes.js'
 import { demoUpstream } from '../app/demo-upstream.js'
 import type { RouteDefinition } from '../app/gateway-schema.js'
 import { openLog } from '../app/run-log.js'
-import { openRuleStore } from '../app/run-rules.js'
+import { configuredRules } from '../app/run-rules.js'
 import { serverOf } from '../app/run-server.js'
 import { openTelemetry } from '../app/run-telemetry.js'
 import { given } from '../core/given.js'
@@ -74,7 +74,7 @@ async function start(options: StartOptions): Promise<void> {
 /** The server on the gateway's gate: what one of them counts, the other knows. */
 function serverBeside(config: Config, { serverPort }: StartOptions): Beside {
   const log = openLog(config)
-  const telemetry = openTelemetry({ revealKeys: config.server.revealKeys, log })
+  const telemetry = openTelemetry(config, log)
   let closeServer: (() => Promise<void>) | undefined
   return {
     observer: telemetry.recorder,
@@ -86,14 +86,14 @@ function serverBeside(config: Config, { serverPort }: StartOptions): Beside {
     },
     async close() {
       await closeServer?.()
-      telemetry.close()
+      await telemetry.close()
     },
   }
 }
 
 /** To a service in this process, which ends with the gateway. */
 async function exampleRoutes(config: Config, path: string | undefined): Promise<RouteDefinition[]> {
-  const rules = openRuleStore(config, path && shownPath(path)) ?? fileRuleStore(shownPath(config.rules.path))
+  const rules = configuredRules(config, path && shownPath(path)) ?? fileRuleStore(shownPath(config.rules.path))
   const ruleSets = await rules.load()
   await rules.close()
   const service = demoUpstream()
