@@ -78,7 +78,9 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
     return refuse(problem ?? (other as { readonly problem: string }).problem)
   }
   const shownRules =
-    config.rules.type === 'file' ? shownPath(options.rules ?? config.rules.path) : (rules?.source ?? '')
+    options.rules === undefined && config.rules.type !== 'file'
+      ? (rules?.source ?? '')
+      : shownPath(options.rules ?? config.rules.path)
   gate.on('reload', ({ changed, error }) => {
     if (!running.isRerouting)
       report.reloaded({ rules: shownRules, ruleCount: countRules(gate.ruleSets), changed, error })
@@ -106,6 +108,7 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
     api: other?.url ?? null,
     needsToken: config.server.adminToken !== undefined,
     rules: rules === undefined ? null : shownRules,
+    rulesType: options.rules === undefined ? config.rules.type : 'file',
     ruleCount: countRules(gate.ruleSets),
     config: config.gateway.routes === undefined ? null : file,
     routeCount: routesOf(config).length,

@@ -12,6 +12,7 @@ export interface Started {
   readonly needsToken: boolean
   /** Null where only routes say what is limited. */
   readonly rules: string | null
+  readonly rulesType: 'file' | 'redis' | 'mongo'
   readonly ruleCount: number
   /** Null where the routes are those of the example. */
   readonly config: string | null
@@ -47,7 +48,7 @@ export interface StartReport {
 }
 
 export const jsonReport: StartReport = {
-  started: ({ hints: _, needsToken: __, ...started }) => printData({ event: 'started', ...started }),
+  started: ({ hints: _, needsToken: __, rulesType: ___, ...started }) => printData({ event: 'started', ...started }),
   reloaded: ({ error, ...reloaded }) => printData({ event: 'reloaded', ...reloaded, error: error?.message ?? null }),
   rerouted: ({ error, ...rerouted }) => printData({ event: 'rerouted', ...rerouted, error: error?.message ?? null }),
   trouble: (text) => printData({ event: 'trouble', text }),
@@ -55,7 +56,7 @@ export const jsonReport: StartReport = {
 }
 
 export const textReport: StartReport = {
-  started({ url, api, needsToken, rules, ruleCount, config, routeCount, workers, warnings, hints }) {
+  started({ url, api, needsToken, rules, rulesType, ruleCount, config, routeCount, workers, warnings, hints }) {
     const paint = paintFor(process.stdout)
     for (const warning of warnings) complain(`warning: ${warning}`)
     const shared = workers > 1 ? ` with ${workers} workers` : ''
@@ -63,10 +64,8 @@ export const textReport: StartReport = {
     if (api !== null && url === null) print(`FluxGate's API listens on ${paint('bold', api)}${shared}`)
     if (api !== null && url !== null) print(`Its API listens on ${paint('bold', api)}`)
     if (api !== null) print(`Status page: ${paint('bold', `${api}/console`)}. What can be asked: ${api}/openapi.json`)
-    if (rules !== null)
-      print(
-        `Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. Edit and save it: the new limits hold at once.`,
-      )
+    const change = rulesType === 'file' ? 'Edit and save it: the new limits hold at once.' : 'Changes hold at once.'
+    if (rules !== null) print(`Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. ${change}`)
     if (config !== null)
       print(
         `Routes: ${paint('bold', config)}, ${counted(routeCount, 'route')}. Edit and save it: the new routes hold at once.`,

@@ -26,7 +26,11 @@ export interface ServerPlan {
 export async function startServer({ config, options, report, workers, onStart }: ServerPlan): Promise<void> {
   const log = openLog(config)
   const telemetry = openTelemetry(config, log)
-  const rules = configuredRules(config, options.rules) ?? fileRuleStore(shownPath(config.rules.path))
+  const rules = configuredRules(config, options.rules) ?? fileRuleStore(config.rules.path)
+  const shown =
+    options.rules === undefined && config.rules.type !== 'file'
+      ? rules.source
+      : shownPath(options.rules ?? config.rules.path)
   const gate = await openGate({ ...gateOptions(config), rules }, telemetry.recorder)
   telemetry.follow(gate)
   const server = serverOf(config, { gate, rules, telemetry, log })
@@ -46,14 +50,15 @@ export async function startServer({ config, options, report, workers, onStart }:
     return refuse(api.problem)
   }
   gate.on('reload', ({ changed, error }) =>
-    report.reloaded({ rules: rules.source, ruleCount: countRules(gate.ruleSets), changed, error }),
+    report.reloaded({ rules: shown, ruleCount: countRules(gate.ruleSets), changed, error }),
   )
   onStart(close, () => void gate.reload().catch(() => {}))
   report.started({
     url: null,
     api: api.url,
     needsToken: config.server.adminToken !== undefined,
-    rules: rules.source,
+    rules: shown,
+    rulesType: options.rules === undefined ? config.rules.type : 'file',
     ruleCount: countRules(gate.ruleSets),
     config: null,
     routeCount: 0,

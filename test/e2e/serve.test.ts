@@ -1,0 +1,221 @@
+/** `fluxgate serve` as processes: what it says, what it keeps to itself, and several that share a Redis. */
+import { spawnSync } from 'node:child_process'
+import { request } from 'node:https'
+import { describe, expect, it } from 'vitest'
+import { startRedis } from '../servers/redis-server.js'
+import { selfSigned } from '../servers/self-signed.js'
+import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
+import { type Running, type Workplace, workplace } from './running-program.js'
+
+const args = ['serve', '--port', '0']
+const json = { 'Content-Type': 'application/json' }
+const ruleSet = (capacity: number) => ({ id: 'api', rules: [{ id: 'per-ip', bands: [{ capacity, window: '1h' }] }] })
+
+function withRules(capacity = 2): Workplace {
+  const place = workplace()
+  place.write('rules.yaml', ruleSet(capacity))
+  return place
+}
+
+async function check({ api }: Running, clientIp = '192.0.2.1', headers: Record<string, string> = {}) {
+  const body = JSON.stringify({ clientIp })
+  const response = await fetch(`${api}/api/ratelimit/check`, { method: 'POST', headers: { ...json, ...headers }, body })
+  return (await response.json()) as { allowed: boolean; remaining: number; degraded: boolean }
+}
+
+const documentOf = async (url: string, headers: Record<string, string> = {}) =>
+  (await (await fetch(url, { headers })).json()) as Record<string, unknown>
+
+describe('the server as a process', () => {
+  it('says where it listens, by which rules, and how to ask', async () => {
+    const running = await withRules().start(args)
+    expect(running.stdout()).toBe(
+      `FluxGate's API listens on ${running.api}\n` +
+        `Status page: ${running.api}/console. What can be asked: ${running.api}/openapi.json\n` +
+        'Rules: rules.yaml, 1 rule. Edit and save it: the new limits hold at once.\n\nTry:\n' +
+        `  curl -s -H "Content-Type: application/json" -d '{"clientIp":"203.0.113.7","method":"GET","path":"/"}' ${running.api}/api/ratelimit/check\n` +
+        '      a decision as JSON, for any language\n' +
+        `  curl -s ${running.api}/metrics\n      counts and durations, for Prometheus\n\nCtrl-C stops it.\n`,
+    )
+    expect(running.stderr()).toBe('')
+    expect([await check(running), await check(running), await check(running)].map(({ allowed }) => allowed)).toEqual([
+      true,
+      true,
+      false,
+    ])
+  })
+
+  it('takes over rules that are edited by hand, and by SIGHUP', async () => {
+    const place = withRules(1)
+    const running = await place.start(args)
+    place.write('rules.yaml', ruleSet(5))
+    await running.until('the edit is in force', () => running.stdout().includes('rules.yaml reloaded: 1 rule in force'))
+    expect((await check(running)).remaining).toBe(4)
+    running.process.kill('SIGHUP')
+    await running.until('it has read again', () => running.stdout().includes('rules.yaml read again: nothing changed'))
+  })
+
+  it('on SIGTERM stops in order, with status 0', async () => {
+    const running = await withRules().start(args)
+    running.process.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
+    expect(running.stdout()).toContain('stopping')
+  })
+
+  it.each([
+    ['no rules', {}, /^error: There is no rules file/],
+    ['a token that no header can carry', { FLUXGATE_ADMIN_TOKEN: 'a b' }, /server\.adminToken|FLUXGATE_ADMIN_TOKEN/],
+    ['half a certificate', { FLUXGATE_SERVER_TLS_CERT: 'x.pem' }, /server\.tls: found no key/],
+  ])('with %s does not start, and exits 2', async (_, env, message) => {
+    const running = workplace().launch(args, env)
+    expect(await running.ended).toBe(2)
+    expect(running.stderr()).toMatch(message)
+  })
+
+  it('on another address without a token does not start, with or without workers, and says what to do', async () => {
+    const place = withRules()
+    for (const more of [[], ['--workers', '2']]) {
+      const running = place.launch([...args, '--host', '0.0.0.0', ...more])
+      expect(await running.ended).toBe(2)
+      expect(running.stderr()).toContain('Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.')
+    }
+  })
+
+  it('speaks HTTPS with a certificate of its own', async () => {
+    const place = withRules()
+    const { cert, key } = selfSigned()
+    place.write('cert.pem', cert)
+    place.write('key.pem', key)
+    place.write('fluxgate.yaml', { server: { tls: { cert: 'cert.pem', key: 'key.pem' } } })
+    const { api } = await place.start(args)
+    expect(api).toMatch(/^https:/)
+    const status = await new Promise((resolve, reject) => {
+      request(`${api}/health/live`, { ca: cert, servername: 'localhost' }, (response) => resolve(response.statusCode))
+        .on('error', reject)
+        .end()
+    })
+    expect(status).toBe(200)
+  })
+
+  it('is one of several workers on one port', async () => {
+    const place = withRules(1)
+    const { uri } = sharedRedis()
+    const env = { FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
+    const running = await place.start([...args, '--workers', '2'], env)
+    expect(running.stdout()).toContain(`FluxGate's API listens on ${running.api} with 2 workers\n`)
+    const decisions = await Promise.all(Array.from({ length: 20 }, () => check(running)))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(1)
+    running.process.kill('SIGHUP')
+    await running.until('they have read again', () => running.stdout().includes('read again'))
+    running.process.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
+  })
+})
+
+describe('servers that share a Redis', () => {
+  it('have the same rules, buckets and statistics; a rule changed through one is in force in the other', async () => {
+    const place = withRules()
+    const { uri } = sharedRedis()
+    const env = { FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix(), FLUXGATE_RULES_TYPE: 'redis' }
+    const first = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
+    const second = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
+    expect(first.stdout()).toMatch(/^Rules: .*Redis.*, 0 rules\. Changes hold at once\.$/m)
+    expect((await documentOf(`${first.api}/info`)).rules).toEqual({ type: 'redis', reload: 'PUBSUB', ruleSets: 0 })
+    const put = await fetch(`${first.api}/api/rule-sets/api`, {
+      method: 'PUT',
+      headers: json,
+      body: JSON.stringify(ruleSet(3)),
+    })
+    expect(put.status).toBe(201)
+    expect((await check(first)).remaining).toBe(2)
+    await second.until('the rule is in force there too', async () => (await check(second)).remaining >= 0)
+    const summed = async (): Promise<boolean> => {
+      const { keys } = (await documentOf(`${first.api}/api/stats/top?by=requests`)) as { keys: { requests: number }[] }
+      return (keys[0]?.requests ?? 0) >= 2
+    }
+    await first.until('statistics are shared', summed)
+  })
+
+  it('say that the store is down and since when, go on deciding, and recover', async () => {
+    const redis = await stopAfterTest(startRedis())
+    const place = withRules()
+    const running = await place.start(args, { FLUXGATE_REDIS_URI: redis.uri })
+    expect((await check(running)).degraded).toBe(false)
+    const before = Date.now()
+    await redis.kill()
+    await running.until('a decision is made without it', async () => (await check(running, '192.0.2.9')).degraded)
+    const ready = await fetch(`${running.api}/health/ready`)
+    const body = (await ready.json()) as { status: string; store: { status: string; sinceAt: number; error: string } }
+    expect(ready.status).toBe(503)
+    expect(body).toMatchObject({ status: 'DOWN', store: { status: 'DOWN', error: expect.any(String) } })
+    expect(body.store.sinceAt).toBeGreaterThanOrEqual(before - 1_000)
+    expect(body.store.sinceAt).toBeLessThanOrEqual(Date.now() + 1_000)
+    expect((await fetch(`${running.api}/health/live`)).status).toBe(200)
+    const metrics = await (await fetch(`${running.api}/metrics`)).text()
+    expect(metrics).toMatch(/^fluxgate_degraded_decisions_total [1-9]/m)
+    await redis.restart()
+    await running.until('it is ready again', async () => {
+      await check(running, '192.0.2.9')
+      return (await fetch(`${running.api}/health/ready`)).status === 200
+    })
+    const lines = running.stderr().trim().split('\n')
+    const messages = lines.map((line) => (JSON.parse(line) as { message: string }).message)
+    expect(messages).toEqual(['the bucket store fails', 'the bucket store answers again'])
+  })
+})
+
+describe('secrets', () => {
+  it('that were planted are in no log, no metric, no event, no answer and no line of output', async () => {
+    const secrets = ['planted-admin', 'planted-check', 'planted-apikey', 'planted-redispass']
+    const redis = await stopAfterTest(startRedis({ password: 'planted-redispass' }))
+    const place = workplace()
+    const rule = { id: 'per-key', limitScope: 'API_KEY', bands: [{ capacity: 1, window: '1h' }] }
+    place.write('rules.yaml', { id: 'api', rules: [rule] })
+    const running = await place.start(args, {
+      FLUXGATE_REDIS_URI: redis.uri,
+      FLUXGATE_STORE_PASSWORD: 'planted-redispass',
+      FLUXGATE_ADMIN_TOKEN: 'planted-admin',
+      FLUXGATE_CHECK_TOKEN: 'planted-check',
+      FLUXGATE_LOG_LEVEL: 'debug',
+    })
+    const admin = { Authorization: 'Bearer planted-admin' }
+    const events = await fetch(`${running.api}/api/events`, { headers: admin })
+    const reader = events.body?.getReader()
+    const ask = (path: string, init: RequestInit = {}) =>
+      fetch(`${running.api}${path}`, {
+        ...init,
+        headers: { ...admin, ...json, traceparent: `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01` },
+      })
+    const body = JSON.stringify({ apiKey: 'planted-apikey', path: '/x' })
+    for (let i = 0; i < 3; i++) await ask('/api/ratelimit/check', { method: 'POST', body })
+    const patch = JSON.stringify({ ...rule, description: 'changed' })
+    await ask('/api/rule-sets/api/rules/per-key', { method: 'PUT', body: patch })
+    await fetch(`${running.api}/metrics`, { headers: { Authorization: 'Bearer planted-check' } })
+    const pages = [
+      '/metrics',
+      '/info',
+      '/api/stats',
+      '/api/stats/top',
+      '/api/keys?prefix=',
+      '/api/decisions/recent',
+      '/health/ready',
+      '/console',
+    ]
+    const texts = await Promise.all(pages.map(async (page) => (await ask(page)).text()))
+    let told = ''
+    while (!told.includes('decision')) told += new TextDecoder().decode((await reader?.read())?.value)
+    await reader?.cancel()
+    await redis.kill()
+    await running.until('the failure is in the log', async () => {
+      await ask('/api/ratelimit/check', { method: 'POST', body })
+      return running.stderr().includes('the bucket store fails')
+    })
+    const everything = [running.stdout(), running.stderr(), told, ...texts].join('\n')
+    for (const secret of secrets) expect(everything).not.toContain(secret)
+    expect(running.stderr()).toContain('"message":"a change was made"')
+    expect(running.stderr()).toContain(`"traceId":"${'ab'.repeat(16)}"`)
+    const { stdout } = spawnSync('ps', ['-o', 'args=', '-p', String(running.pid)], { encoding: 'utf8' })
+    for (const secret of secrets) expect(stdout).not.toContain(secret)
+  })
+})
