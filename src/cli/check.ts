@@ -2,14 +2,17 @@ import { Command, Option } from 'commander'
 import { createFluxGate } from '../app/create-flux-gate.js'
 import { systemClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
+import { given } from '../core/given.js'
 import { exitStatus } from './exit-status.js'
 import { pairs, wholeNumber } from './option-values.js'
 import { printJson } from './output.js'
 import { knownRuleSet } from './rule-set-option.js'
+import { serverClient } from './server-client.js'
 
 interface CheckCommandOptions {
   readonly rules: string
   readonly config?: string
+  readonly server?: string
   readonly ruleSet?: string
   readonly ip?: string
   readonly user?: string
@@ -32,6 +35,8 @@ Examples:
       the sixth of six requests at the same instant
   $ fluxgate check --rules rules.yaml --user ann --attribute tier=premium --header X-App:ios
   $ fluxgate check --path /login --repeat 20 --json | jq '[.[] | .allowed]'
+  $ fluxgate check --server http://127.0.0.1:8090 --user ann --path /login --peek
+      what a running server would say
 
 Exit status: 0 allowed, 1 refused, 2 no decision could be made.
 `
@@ -42,6 +47,12 @@ export function checkCommand(): Command {
     .addOption(new Option('--rules <file>', 'the rules, YAML or JSON').default('./rules.yaml'))
     .addOption(
       new Option('--config <file>', 'a fluxgate.yaml that says where rules and buckets are').conflicts('rules'),
+    )
+    .addOption(
+      new Option(
+        '--server <url>',
+        'ask a FluxGate server; its token is in FLUXGATE_CHECK_TOKEN or FLUXGATE_ADMIN_TOKEN',
+      ).conflicts(['rules', 'config']),
     )
     .option('--rule-set <id>', 'which set of the rules, if there are several')
     .option('--ip <address>', 'client address')
@@ -60,6 +71,13 @@ export function checkCommand(): Command {
 }
 
 async function check(options: CheckCommandOptions): Promise<void> {
+  const decisions = await (options.server === undefined ? decideHere(options) : decideThere(options, options.server))
+  const last = decisions.at(-1) as Decision
+  process.exitCode = last.allowed ? exitStatus.ok : exitStatus.no
+  printJson(options.json && options.repeat !== undefined ? decisions : last)
+}
+
+async function decideHere(options: CheckCommandOptions): Promise<Decision[]> {
   // All of them at one instant, so that what is shown does not depend on how fast this machine is.
   const startedAt = systemClock.now()
   const source = options.config === undefined ? { rules: options.rules } : { config: options.config }
@@ -72,12 +90,20 @@ async function check(options: CheckCommandOptions): Promise<void> {
     const decisions: Decision[] = []
     for (let i = 0; i < (options.repeat ?? 1); i++)
       decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, peek }))
-    const last = decisions.at(-1) as Decision
-    process.exitCode = last.allowed ? exitStatus.ok : exitStatus.no
-    printJson(options.json && options.repeat !== undefined ? decisions : last)
+    return decisions
   } finally {
     await gate.close()
   }
+}
+
+async function decideThere(options: CheckCommandOptions, url: string): Promise<Decision[]> {
+  const client = serverClient(url, ['FLUXGATE_CHECK_TOKEN', 'FLUXGATE_ADMIN_TOKEN'])
+  const { ruleSet: ruleSetId, permits, peek } = options
+  const body = { ...contextOf(options), ...given({ ruleSetId, permits, peek }) }
+  const decisions: Decision[] = []
+  for (let i = 0; i < (options.repeat ?? 1); i++)
+    decisions.push((await client.ask('POST', '/api/ratelimit/check', { body })).body as Decision)
+  return decisions
 }
 
 function contextOf({ ip, user, apiKey, method, path, header = {}, attribute }: CheckCommandOptions) {

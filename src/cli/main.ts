@@ -1,14 +1,18 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { bulkCommand } from './bulk.js'
-import { checkCommand } from './check.js'
-import { gatewayCommand } from './gateway.js'
-import { rulesCommand } from './rules.js'
 import { run } from './run.js'
-import { serveCommand } from './serve.js'
-import { simulateCommand } from './simulate.js'
-import { startCommand } from './start.js'
+
+/** Each is loaded when it is asked for, because none needs everything that all of them need. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  start: async () => (await import('./start.js')).startCommand(),
+  serve: async () => (await import('./serve.js')).serveCommand(),
+  gateway: async () => (await import('./gateway.js')).gatewayCommand(),
+  check: async () => (await import('./check.js')).checkCommand(),
+  rules: async () => (await import('./rules.js')).rulesCommand(),
+  simulate: async () => (await import('./simulate.js')).simulateCommand(),
+  bulk: async () => (await import('./bulk.js')).bulkCommand(),
+}
 
 const packageFile = new URL('../../package.json', import.meta.url)
 const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
@@ -17,12 +21,10 @@ const program = new Command('fluxgate')
   .description('Rate limiting that is exact to the permit.')
   .version(version)
   .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
-  .addCommand(startCommand())
-  .addCommand(serveCommand())
-  .addCommand(gatewayCommand())
-  .addCommand(checkCommand())
-  .addCommand(rulesCommand())
-  .addCommand(simulateCommand())
-  .addCommand(bulkCommand())
+
+const asked = process.argv[2] ?? ''
+// What names none of them may be a question about all.
+const loaded = Object.hasOwn(commands, asked) ? [asked] : Object.keys(commands)
+for (const name of loaded) program.addCommand(await (commands[name] as () => Promise<Command>)())
 
 await run(program, process.argv)

@@ -1,11 +1,9 @@
 import { Command } from 'commander'
 import { FluxGateError, type Mistake } from '../core/errors.js'
-import { formatOf, parseDocument } from '../rules/document.js'
-import { readRulesFile } from '../rules/rules-file.js'
 import { checkRuleSets } from '../rules/schema.js'
 import { exitStatus } from './exit-status.js'
 import { type Paint, paintFor, print, printJson } from './output.js'
-import { readStandardInput } from './standard-input.js'
+import { readDocument } from './rules-document.js'
 
 const examples = `
 Examples:
@@ -56,25 +54,6 @@ async function check(file: string): Promise<Checked> {
     const isReadable = error.code !== 'FLUXGATE_RULES_UNREADABLE'
     const errors = error.errors.length > 0 ? error.errors : [{ path: '', message: error.message }]
     return { file, sets: 0, rules: 0, errors, isReadable }
-  }
-}
-
-/** Standard input has no ending to tell by: JSON begins with a brace or a bracket, and so may YAML, which reads both. */
-async function readDocument(file: string): Promise<unknown> {
-  if (file !== '-') {
-    const { text } = await readRulesFile(file, file)
-    return parseDocument(text, formatOf(file), file)
-  }
-  const text = await readStandardInput()
-  return parseDocument(text, /^\s*[[{]/.test(text) && isJson(text) ? 'json' : 'yaml', 'standard input')
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }
 

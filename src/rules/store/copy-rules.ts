@@ -15,6 +15,9 @@ export interface CopyReport {
   readonly removed: readonly string[]
 }
 
+/** As much of a store as is written to. */
+export type CopyTarget = Pick<RuleStore, 'listRuleSets' | 'putRuleSet' | 'deleteRuleSet'>
+
 /** A document with every rule set of a store, as a file would say it: without what only a store knows. */
 export async function exportRules(store: Pick<RuleStore, 'listRuleSets'>): Promise<{ ruleSets: unknown[] }> {
   const ruleSets: unknown[] = []
@@ -27,7 +30,7 @@ export async function exportRules(store: Pick<RuleStore, 'listRuleSets'>): Promi
  * Puts every rule set of a document into a store. All of it is checked first: with one mistake anywhere nothing is
  * written. Each set is then replaced as a whole, and only if nobody has changed it meanwhile.
  */
-export async function importRules(document: unknown, to: RuleStore, options: CopyOptions): Promise<CopyReport> {
+export async function importRules(document: unknown, to: CopyTarget, options: CopyOptions): Promise<CopyReport> {
   parseRuleSets(document)
   const { by, removeOthers = false } = options
   const present = new Map<string, number>()

@@ -1,0 +1,141 @@
+import { Command } from 'commander'
+import type { RuleSetDocument } from '../core/rule-store.js'
+import { parseRuleSets } from '../rules/schema.js'
+import { importRules } from '../rules/store/copy-rules.js'
+import { setsOf } from '../rules/store/document-sets.js'
+import { exitStatus } from './exit-status.js'
+import { UsageError } from './failure.js'
+import { paintFor, print, printJson } from './output.js'
+import { changesOf, type SetChange, type WrittenSet } from './rules-changes.js'
+import { readDocument } from './rules-document.js'
+import { editor, onTarget, type RulesTarget, type TargetOptions, withTarget } from './rules-target.js'
+
+interface ApplyOptions extends TargetOptions {
+  readonly prune?: true
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+const applyExamples = `
+Examples:
+  $ fluxgate rules apply limits.yaml --server http://127.0.0.1:8090
+      each rule set of the file takes the place of the one with its id; others stay
+  $ fluxgate rules apply limits.yaml --prune --dry-run
+      what would change if there were no others
+  $ generate-rules | fluxgate rules apply - --config fluxgate.yaml
+
+Everything is checked before anything is written. Who has been faster is not overwritten: apply again.
+Exit status: 0 done, 2 there are mistakes, or it could not be done.
+`
+
+export function rulesApplyCommand(): Command {
+  return withTarget(new Command('apply'))
+    .description('Put the rule sets of documents where rules are kept, and say what has changed.')
+    .argument('<files...>', 'YAML or JSON; - is standard input')
+    .option('--prune', 'remove rule sets that no document has')
+    .option('--dry-run', 'only say what would change')
+    .option('--json', 'print { changes: [{ ruleSetId, action, fields, rules }] }')
+    .addHelpText('after', applyExamples)
+    .action((files: readonly string[], options: ApplyOptions) =>
+      onTarget(options, async (target) => {
+        const document = await documentsOf(files)
+        const changes = await compare(document, target, options.prune === true)
+        if (!options.dryRun) await importRules(document, target, { by: editor(), removeOthers: options.prune === true })
+        tell(changes, options, target.source)
+      }),
+    )
+}
+
+const diffExamples = `
+Examples:
+  $ fluxgate rules diff limits.yaml --server http://127.0.0.1:8090
+      what rules apply would change there
+  $ fluxgate rules diff limits.yaml --prune --json
+
+Exit status: 0 they are the same, 1 there are differences, 2 they could not be compared.
+`
+
+export function rulesDiffCommand(): Command {
+  return withTarget(new Command('diff'))
+    .description('Say what applying documents would change, rule by rule and field by field.')
+    .argument('<files...>', 'YAML or JSON; - is standard input')
+    .option('--prune', 'also what would be removed because no document has it')
+    .option('--json', 'print { changes: [{ ruleSetId, action, fields, rules }] }')
+    .addHelpText('after', diffExamples)
+    .action((files: readonly string[], options: ApplyOptions) =>
+      onTarget(options, async (target) => {
+        const changes = await compare(await documentsOf(files), target, options.prune === true)
+        process.exitCode = changes.length === 0 ? exitStatus.ok : exitStatus.no
+        tell(changes, options, target.source)
+      }),
+    )
+}
+
+/** Several documents are one, so that they are checked together. */
+async function documentsOf(files: readonly string[]): Promise<{ readonly ruleSets: readonly WrittenSet[] }> {
+  const ruleSets: unknown[] = []
+  for (const file of files) {
+    const document = await readDocument(file)
+    parseRuleSets(document, file === '-' ? 'standard input' : file)
+    ruleSets.push(...setsOf(document))
+  }
+  const ids = (ruleSets as WrittenSet[]).map(({ id }) => id)
+  const twice = ids.find((id, i) => ids.indexOf(id) !== i)
+  if (twice !== undefined) throw new UsageError(`The rule set "${twice}" is in several of the documents.`)
+  return { ruleSets: ruleSets as WrittenSet[] }
+}
+
+async function compare(
+  { ruleSets }: { readonly ruleSets: readonly WrittenSet[] },
+  target: RulesTarget,
+  isWhole: boolean,
+): Promise<SetChange[]> {
+  const changes: (SetChange | undefined)[] = []
+  for (const set of ruleSets) changes.push(changesOf(await target.getRuleSet(set.id), set))
+  if (isWhole)
+    for (const other of await allSets(target))
+      if (!ruleSets.some(({ id }) => id === other.id)) changes.push(changesOf(other, undefined))
+  return changes.filter((change) => change !== undefined)
+}
+
+async function allSets(target: RulesTarget): Promise<RuleSetDocument[]> {
+  const all: RuleSetDocument[] = []
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await target.listRuleSets({ limit: 100, cursor })
+    all.push(...page.items)
+    cursor = page.cursor
+  }
+  return all
+}
+
+function tell(changes: readonly SetChange[], { json, dryRun }: ApplyOptions, source: string): void {
+  if (json) printJson({ changes })
+  else if (changes.length === 0) print(`Nothing ${dryRun ? 'would change' : 'differs'} in ${source}.`)
+  else print(changes.flatMap(linesOf).join('\n'))
+}
+
+function linesOf({ ruleSetId, action, fields, rules }: SetChange): string[] {
+  const fieldLines = (changed: SetChange['fields'], indent: string): string[] =>
+    changed.map(({ field, before, after }) => `${indent}${field}: ${short(before)} → ${short(after)}`)
+  return [
+    line(action, ruleSetId),
+    ...fieldLines(fields, '    '),
+    ...rules.flatMap((rule) => [`  ${line(rule.action, rule.ruleId)}`, ...fieldLines(rule.fields, '      ')]),
+  ]
+}
+
+function line(action: SetChange['action'], id: string): string {
+  const [colour, sign] = { added: ['green', '+'], removed: ['red', '-'], changed: ['yellow', '~'] }[action] as [
+    'green' | 'red' | 'yellow',
+    string,
+  ]
+  return paintFor(process.stdout)(colour, `${sign} ${id}`)
+}
+
+const mostShown = 120
+
+function short(value: unknown): string {
+  if (value === undefined) return '(none)'
+  const text = JSON.stringify(value)
+  return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text
+}

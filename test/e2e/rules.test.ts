@@ -1,0 +1,178 @@
+/** `fluxgate rules` and `fluxgate check` on a file, on a configuration, and on a running server: the same commands, the same answers. */
+
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { root } from './command-line.js'
+import { type Workplace, workplace } from './running-program.js'
+
+const rules = `# what the shop allows
+ruleSets:
+  - id: shop
+    rules:
+      # per address
+      - { id: all, bands: [{ capacity: 100, window: 1m }], attributes: { owner: ann, "n": [1, 2.5, null] } }
+      - { id: login, path: /login, mode: SHADOW, bands: [{ capacity: 5, window: 1m }] }
+`
+const other = `ruleSets:
+  - id: shop
+    rules:
+      - { id: all, bands: [{ capacity: 50, window: 1m }], attributes: { owner: ann, "n": [1, 2.5, null] } }
+      - { id: search, path: /search, bands: [{ capacity: 1, window: 1s }] }
+  - id: blog
+    rules: []
+`
+
+interface Result {
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Not synchronous: the server that is asked is a child of the same process. */
+function run(place: Workplace, args: readonly string[], { env = {}, input = '' } = {}): Promise<Result> {
+  const child = spawn(process.execPath, [join(root, 'dist', 'cli', 'main.js'), ...args], {
+    cwd: place.file('.'),
+    env: { ...process.env, NO_COLOR: '1', ...env },
+  })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text
+    })
+  child.stdin.end(input)
+  return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...output })))
+}
+
+type Setup = (place: Workplace) => Promise<{ target: string[]; env: NodeJS.ProcessEnv; source: RegExp }>
+
+const targets: [string, Setup][] = [
+  ['a file', async () => ({ target: ['--rules', 'rules.yaml'], env: {}, source: /rules\.yaml/ })],
+  [
+    'rules in Redis, by a configuration',
+    async (place) => {
+      const prefix = freshPrefix()
+      place.write('conf.yaml', {
+        store: { uri: sharedRedis().uri, prefix },
+        rules: { type: 'redis' },
+        reload: { channel: prefix },
+      })
+      await run(place, ['rules', 'apply', 'rules.yaml', '--config', 'conf.yaml'])
+      return { target: ['--config', 'conf.yaml'], env: {}, source: /Redis/ }
+    },
+  ],
+  [
+    'a server',
+    async (place) => {
+      const env = { FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' }
+      const { api } = await place.start(['serve', '--port', '0'], env)
+      return { target: ['--server', api], env, source: /127\.0\.0\.1/ }
+    },
+  ],
+]
+
+describe.each(targets)('rules on %s', (_, setup) => {
+  it('are listed, read, compared, applied and exported', async () => {
+    const place = workplace()
+    place.write('rules.yaml', rules)
+    place.write('other.yaml', other)
+    const { target, env, source } = await setup(place)
+    const ask = (...args: string[]) => run(place, ['rules', ...args, ...target], { env })
+
+    expect((await ask('list')).stdout).toMatch(/^shop +2 +all$/m)
+    expect((await ask('list', 'shop')).stdout).toMatch(/^login +0 +\/login +5 per 1m +IP +shadow$/m)
+    expect(JSON.parse((await ask('get', 'shop', 'all', '--json')).stdout)).toMatchObject({ id: 'all', version: 1 })
+    expect(await ask('get', 'nowhere')).toMatchObject({ status: 1, stdout: '' })
+
+    const same = await ask('diff', 'rules.yaml')
+    expect(same.stdout).toMatch(source)
+    expect(same.status).toBe(0)
+    const diff = await ask('diff', 'other.yaml')
+    expect(diff.status).toBe(1)
+    expect(diff.stdout).toBe(
+      '~ shop\n  ~ all\n      bands: [{"capacity":100,"window":"1m"}] → [{"capacity":50,"window":"1m"}]\n  + search\n  - login\n+ blog\n',
+    )
+    expect((await ask('apply', 'other.yaml', '--dry-run')).stdout).toBe(diff.stdout)
+    expect((await ask('diff', 'other.yaml')).status).toBe(1)
+    expect(await ask('apply', 'other.yaml')).toEqual({ status: 0, stdout: diff.stdout, stderr: '' })
+    expect((await ask('diff', 'other.yaml')).status).toBe(0)
+
+    const exported = JSON.parse((await ask('export', '--json')).stdout) as {
+      ruleSets: { id: string; rules: { attributes?: unknown }[] }[]
+    }
+    expect(exported.ruleSets.map(({ id }) => id).sort()).toEqual(['blog', 'shop'])
+    const all = exported.ruleSets.find(({ id }) => id === 'shop')?.rules.find((rule) => rule.attributes)
+    expect(all).toEqual({
+      id: 'all',
+      bands: [{ capacity: 50, window: '1m' }],
+      attributes: { owner: 'ann', n: [1, 2.5, null] },
+    })
+
+    const pruned = await run(place, ['rules', 'apply', '-', '--prune', ...target], { env, input: rules })
+    expect(pruned.stdout).toMatch(/^- blog$/m)
+    expect((await ask('list')).stdout).not.toMatch(/blog/)
+  }, 120_000)
+
+  it('with a mistake change nothing, and every mistake is told', async () => {
+    const place = workplace()
+    place.write('rules.yaml', rules)
+    place.write(
+      'wrong.yaml',
+      'ruleSets: [{ id: new, rules: [] }, { id: shop, rules: [{ id: a, bands: [{ capacity: none }] }] }]',
+    )
+    const { target, env } = await setup(place)
+    const { status, stderr } = await run(place, ['rules', 'apply', 'wrong.yaml', ...target], { env })
+    expect(status).toBe(2)
+    expect(stderr).toContain('ruleSets[1].rules[0].bands[0].capacity: found "none"')
+    expect((await run(place, ['rules', 'list', ...target], { env })).stdout).not.toMatch(/new/)
+  })
+})
+
+it('keep the comments of a file', async () => {
+  const place = workplace()
+  place.write('rules.yaml', rules)
+  place.write('other.yaml', other)
+  await run(place, ['rules', 'apply', 'other.yaml'])
+  expect(readFileSync(place.file('rules.yaml'), 'utf8')).toMatch(/^# what the shop allows\n[\s\S]*# per address/)
+})
+
+describe('a server', () => {
+  it('that asks for a token, refuses one, or is not there is told in a sentence', async () => {
+    const place = workplace()
+    place.write('rules.yaml', rules)
+    const { api } = await place.start(['serve', '--port', '0'], { FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' })
+    const list = (url: string, token?: string) =>
+      run(place, ['rules', 'list', '--server', url], {
+        env: token === undefined ? {} : { FLUXGATE_ADMIN_TOKEN: token },
+      })
+    expect(await list(api)).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `error: ${api} asks for a token: set FLUXGATE_ADMIN_TOKEN.\n`,
+    })
+    expect((await list(api, 'planted-wrong')).stderr).toBe(`error: ${api} refuses the token of FLUXGATE_ADMIN_TOKEN.\n`)
+    expect((await list('http://127.0.0.1:1', 'planted-wrong')).stderr).toMatch(
+      /^error: http:\/\/127\.0\.0\.1:1 does not answer: .* Is it running, and is this its address\?\n$/,
+    )
+    expect((await list('127.0.0.1:8090')).stderr).toContain('such as http://127.0.0.1:8090')
+    expect((await list('http://u:planted-s3cr3t@127.0.0.1')).stderr).not.toContain('planted-s3cr3t')
+  })
+
+  it('decides about a request from the command line, on its own buckets', async () => {
+    const place = workplace()
+    place.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 2, window: '1h' }] }] })
+    const { api } = await place.start(['serve', '--port', '0'], {
+      FLUXGATE_CHECK_TOKEN: 'check',
+      FLUXGATE_ADMIN_TOKEN: 'admin',
+    })
+    const env = { FLUXGATE_CHECK_TOKEN: 'check' }
+    const ask = (...more: string[]) => run(place, ['check', '--server', api, '--ip', '192.0.2.1', ...more], { env })
+    expect(JSON.parse((await ask('--peek')).stdout)).toMatchObject({ allowed: true, remaining: 1 })
+    const two = await ask('--repeat', '2', '--json')
+    expect((JSON.parse(two.stdout) as { remaining: number }[]).map(({ remaining }) => remaining)).toEqual([1, 0])
+    const third = await ask()
+    expect([third.status, JSON.parse(third.stdout).allowed]).toEqual([1, false])
+  })
+})
