@@ -4,6 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '../core/clock.js'
 import { Deadlines } from '../core/deadlines.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
+import { invalid } from './check-http-options.js'
 
 export interface HttpCallerOptions {
   /** Where the server is, such as `http://127.0.0.1:8090`; a path in it stands before those of the server. */
@@ -52,7 +53,7 @@ export class HttpCaller {
     this.#headers = {
       'content-type': 'application/json',
       accept: 'application/json',
-      ...(token !== undefined && { authorization: `Bearer ${checkToken(token)}` }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
     }
     this.#timeoutMs = timeoutMs
     this.#deadlines = new Deadlines(timeoutMs, clock)
@@ -124,11 +125,3 @@ function parseUrl(url: string): URL {
     'url: found something else; allowed: http://host:port or https://host:port, and the token apart from it.',
   )
 }
-
-function checkToken(token: string): string {
-  if (/^[\x21-\x7e]+$/.test(token)) return token
-  throw invalid('token: found something that a header cannot carry; allowed: visible ASCII.')
-}
-
-export const invalid = (message: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_CONFIG_INVALID', `HttpHandler: ${message}`)

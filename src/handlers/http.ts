@@ -11,8 +11,9 @@ import { throwIfAborted } from '../core/rate-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { OnStoreFailure } from '../core/rule.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting-room.js'
+import { checkHttpOptions } from './check-http-options.js'
 import { checkText } from './check-text.js'
-import { HttpCaller, invalid } from './http-caller.js'
+import { HttpCaller } from './http-caller.js'
 import { HttpChecks } from './http-checks.js'
 import { withoutPlace } from './without-place.js'
 
@@ -63,11 +64,9 @@ export class HttpHandler implements Handler {
   #isClosed = false
 
   constructor(options: HttpHandlerOptions) {
+    checkHttpOptions(options)
     const { url, token, tls, fallback, headers, timeoutMs = 100, connections = 16, clock = systemClock } = options
-    if (!(timeoutMs > 0)) throw invalid(`timeoutMs: found ${timeoutMs}; allowed: a number of milliseconds above 0.`)
     this.#policy = options.onStoreFailure ?? (fallback === undefined ? 'ALLOW' : 'LOCAL')
-    if (this.#policy === 'LOCAL' && fallback === undefined)
-      throw invalid('onStoreFailure: found LOCAL without a fallback; allowed: LOCAL with one, ALLOW or DENY.')
     this.#fallback = fallback
     this.#headers = headers && new Set(headers.map((name) => name.toLowerCase()))
     this.#clock = clock

@@ -29,7 +29,7 @@ async function answering(answer: (request: IncomingMessage, response: ServerResp
 
 function handlerOf(options: HttpHandlerOptions) {
   const errors: unknown[] = []
-  const handler = new HttpHandler({ onError: (error) => errors.push(error), ...options })
+  const handler = new HttpHandler({ timeoutMs: 10_000, onError: (error) => errors.push(error), ...options })
   onTestFinished(() => handler.close())
   return { handler, errors }
 }
@@ -168,9 +168,12 @@ describe('options', () => {
     [{ url: 'redis://x' }, /url: found something else/],
     [{ url: 'http://user:secret@host' }, /^(?!.*secret).*url: found something else/],
     [{ url: 'http://host?x=1' }, /url: found something else/],
-    [{ url: 'http://host', token: 'a b' }, /token: found something that a header cannot carry/],
-    [{ url: 'http://host', timeoutMs: 0 }, /timeoutMs: found 0/],
+    [{ url: 'http://host', token: 'a b' }, /token: found something else; allowed: visible ASCII/],
+    [{ url: 'http://host', timeoutMs: 0 }, /timeoutMs: found something else; allowed: milliseconds above 0/],
+    [{ url: 'http://host', connections: 0.5 }, /connections: found something else; allowed: a whole number from 1/],
     [{ url: 'http://host', onStoreFailure: 'LOCAL' as const }, /found LOCAL without a fallback/],
+    [{ url: 'http://host', timeout: 1 }, /timeout is not an option; allowed: url, token, timeoutMs, /],
+    [undefined as never, /found no options/],
   ])('%j are refused', (options, message) => {
     expect(() => new HttpHandler(options)).toThrow(message)
   })

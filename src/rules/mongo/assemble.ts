@@ -1,4 +1,6 @@
 import type { RuleDocument } from '../../core/rule-store.js'
+import { wrongValue } from '../fields.js'
+import { noMistakes, placeOf, rulesInvalid } from '../mistakes.js'
 import type { Kept } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
 import { digestOf, fromMongo } from './document.js'
@@ -7,6 +9,25 @@ import { type MongoHead, setHead, todoOf } from './head.js'
 export interface Assembled extends Kept {
   /** Somebody has changed rules past FluxGate; `version` is the one that this will get. */
   readonly isDrifted: boolean
+}
+
+/** Every set that has a head or a rule; a document that names no set is a mistake. */
+export function assembleAll(
+  heads: ReadonlyMap<string, MongoHead>,
+  documents: readonly MongoDocument[],
+  source: string,
+): Map<string, Assembled> {
+  const bySet = new Map<string, MongoDocument[]>([...heads.keys()].map((id) => [id, []]))
+  const mistakes = noMistakes()
+  for (const document of documents) {
+    const { _id, ruleSetId } = document
+    const list = bySet.get(String(ruleSetId)) ?? []
+    if (typeof ruleSetId === 'string') bySet.set(ruleSetId, list)
+    else mistakes.add(placeOf(placeOf('', String(_id)), 'ruleSetId'), wrongValue(ruleSetId, 'the id of a rule set'))
+    list.push(document)
+  }
+  if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
+  return new Map([...bySet].map(([id, list]) => [id, assemble(id, heads.get(id), list)]))
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isDuplicate, type MongoCollections, type MongoDocument, type MongoOperation } from './database.js'
 import { documentId, fromMongo, toMongo } from './document.js'
 import { latestHeads, type MongoHead, type Todo, todoOf } from './head.js'
+import { historyDocument } from './history.js'
 
 /** How many changes of each set are remembered. */
 const maxHistory = 1_000
@@ -16,11 +17,7 @@ export async function carryOut(collections: MongoCollections, head: MongoHead): 
   if (todo === undefined) return
   const operations = operationsOf(ruleSetId, todo, await rules.find({ ruleSetId }).toArray())
   if (operations.length > 0) await ignoringDuplicates(rules.bulkWrite(operations, { ordered: false }))
-  const { before, after, ...entry } = todo.entry
-  const texts = { before: JSON.stringify(before), after: JSON.stringify(after) }
-  await ignoringDuplicates(
-    history.insertOne({ _id: head._id, commit, ...entry, version, entryVersion: entry.version, ...texts }),
-  )
+  await ignoringDuplicates(history.insertOne(historyDocument(head, todo.entry)))
   await sets.updateOne({ _id: head._id, commit }, { $unset: { todo: '' } })
   await sets.deleteMany({ ruleSetId, version: { $lt: version } })
   await history.deleteMany({ ruleSetId, version: { $lte: version - maxHistory } })

@@ -6,11 +6,9 @@
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import type { HistoryEntry } from '../../core/rule-store.js'
-import { wrongValue } from '../fields.js'
-import { noMistakes, placeOf, rulesInvalid } from '../mistakes.js'
 import { setDocument } from '../store/rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
-import { type Assembled, assemble } from './assemble.js'
+import { type Assembled, assemble, assembleAll } from './assemble.js'
 import { carryOut } from './carry-out.js'
 import {
   collectionsOf,
@@ -19,9 +17,9 @@ import {
   isUnauthorized,
   type MongoCollections,
   type MongoDatabase,
-  type MongoDocument,
 } from './database.js'
 import { headOf, latestHeads, type MongoHead } from './head.js'
+import { numberedEntry } from './history.js'
 import { canWatch, watchRules } from './watch.js'
 
 export interface MongoStorageOptions {
@@ -79,7 +77,7 @@ export class MongoStorage implements RuleStorage {
     return this.#doing('read', async ({ history }) => {
       const options = { sort: { version: -1 }, limit }
       const found = await history.find({ ruleSetId, version: { $lt: below } }, options).toArray()
-      return found.map(numbered)
+      return found.map(numberedEntry)
     })
   }
 
@@ -135,9 +133,8 @@ export class MongoStorage implements RuleStorage {
     const { version, head } = kept
     const after = head === undefined ? null : setDocument({ ...kept, head })
     const at = new Date(this.#options.clock.now()).toISOString()
-    const entry: HistoryEntry = {
-      ...{ at, by: 'outside', action: 'PUT_SET', ruleSetId, ruleId: null, version, before: null, after },
-    }
+    const by = 'outside'
+    const entry: HistoryEntry = { at, by, action: 'PUT_SET', ruleSetId, ruleId: null, version, before: null, after }
     try {
       if (before !== undefined) await this.#finished(collections, before)
       const change = { ruleSetId, from: version - 1, after: kept, put: [], remove: [], entry }
@@ -226,31 +223,6 @@ export class MongoStorage implements RuleStorage {
       throw new FluxGateError(code, `The rules in ${this.source} could not be ${what}: ${messageOf(cause)}`, { cause })
     }
   }
-}
-
-function assembleAll(
-  heads: Map<string, MongoHead>,
-  documents: readonly MongoDocument[],
-  source: string,
-): Map<string, Assembled> {
-  const bySet = new Map<string, MongoDocument[]>([...heads.keys()].map((id) => [id, []]))
-  const mistakes = noMistakes()
-  for (const document of documents) {
-    const { _id, ruleSetId } = document
-    const list = bySet.get(String(ruleSetId)) ?? []
-    if (typeof ruleSetId === 'string') bySet.set(ruleSetId, list)
-    else mistakes.add(placeOf(placeOf('', String(_id)), 'ruleSetId'), wrongValue(ruleSetId, 'the id of a rule set'))
-    list.push(document)
-  }
-  if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
-  return new Map([...bySet].map(([id, list]) => [id, assemble(id, heads.get(id), list)]))
-}
-
-function numbered(document: MongoDocument): NumberedEntry {
-  const { at, by, action, ruleSetId, ruleId, version, entryVersion, before, after } = document
-  const texts = { before: JSON.parse(String(before)), after: JSON.parse(String(after)) }
-  const entry = { at, by, action, ruleSetId, ruleId, version: entryVersion, ...texts } as HistoryEntry
-  return { setVersion: Number(version), entry }
 }
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())))
