@@ -30,7 +30,8 @@ export class ApiRequest {
   readonly #parts: RequestParts
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  readonly #awaitsContinue: boolean
+  /** Whether the client waits for a word before it sends its body. */
+  #awaitsContinue: boolean
   #route: Route | undefined
   #params: Readonly<Record<string, string>> = noQuery
   #token: TokenName = 'none'
@@ -85,9 +86,12 @@ export class ApiRequest {
     }
     assertReadable(this.#request)
     if (this.#awaitsContinue) this.#response.writeContinue()
+    this.#awaitsContinue = false
     readBody(this.#request, (error, bytes) => {
       try {
-        if (error !== undefined) throw error
+        if (error instanceof ApiProblem) throw error
+        // Who has left in the middle of a request is not answered.
+        if (error !== undefined) return
         const body = bytes.length === 0 && route.isBodyOptional ? undefined : bodyOf(route, bytes)
         this.#run(route, body)
       } catch (problem) {
@@ -120,7 +124,7 @@ export class ApiRequest {
 
   #fail(error: unknown): void {
     const problem = problemOf(error)
-    if (problem.status >= 500) this.#tell(problem.status, error)
+    if (problem.status >= 500 && !(error instanceof ApiProblem)) this.#tell(problem.status, error)
     const headers = { 'Content-Type': problemMediaType, ...(error instanceof ApiProblem && error.headers) }
     this.#send({ status: problem.status, headers, json: problem })
   }
@@ -153,7 +157,8 @@ export class ApiRequest {
     const size = body === undefined ? 0 : Buffer.byteLength(body)
     if (body !== undefined || (status !== 204 && status !== 304)) lines.push('Content-Length', String(size))
     const isLong = mayBeLong(this.#request)
-    if (isLong || this.#parts.isDraining()) lines.push('Connection', 'close')
+    // A body that was not sent for may come all the same, or not: nobody knows where the next request begins.
+    if (isLong || this.#awaitsContinue || this.#parts.isDraining()) lines.push('Connection', 'close')
     response.writeHead(status, lines)
     if (isLong) endAfterBody(this.#request, response, body)
     else if (typeof body === 'string') response.end(body, size === body.length ? 'latin1' : 'utf8')

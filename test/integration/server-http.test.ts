@@ -125,6 +125,11 @@ describe('bodies', () => {
       `POST ${check} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`
     expect(await raw(port, announced(2 ** 21), (said) => said.includes('}'))).toMatch(/^HTTP\/1\.1 413 /)
     expect(await raw(port, announced(2), (said) => said.includes('\r\n\r\n'))).toMatch(/^HTTP\/1\.1 100 Continue/)
+    const refused = await serverWith({ adminToken: 'secret' })
+    // Until it is closed: what follows could be the body, or the next request.
+    const said = await raw(refused.port, announced(2))
+    expect(said).toMatch(/^HTTP\/1\.1 401 /)
+    expect(said).toMatch(/\r\nConnection: close\r\n/)
   })
 })
 
@@ -153,6 +158,16 @@ describe('connections', () => {
     expect(said).toMatch(/^HTTP\/1\.1 400 /)
     expect(said).toContain('application/problem+json')
     expect(said).toContain('"code":"FLUXGATE_REQUEST_INVALID"')
+  })
+
+  it('that break off are no mistake of the server', async () => {
+    const lines: string[] = []
+    const log = (message: string) => lines.push(message)
+    const { port, ask } = await serverWith({ logger: { info: log, warn: log, error: log } })
+    const head = post('{"path":"/login"}', 'Expect: 100-continue\r\n').split('{')[0] as string
+    await raw(port, head, (said) => said.includes('100 Continue'))
+    expect((await ask('GET', '/health/live')).status).toBe(200)
+    expect(lines).toEqual(['the server listens'])
   })
 
   it('without Host are refused', async () => {
