@@ -85,5 +85,10 @@ export interface RuleStore extends RuleSetProvider {
   ): Promise<{ readonly document: RuleDocument; readonly created: boolean }>
   deleteRule(ruleSetId: string, ruleId: string, edit: Edit): Promise<boolean>
   history(ruleSetId: string, query: PageQuery): Promise<Page<HistoryEntry>>
+  /**
+   * Present if processes that edit can keep out of each other's way: work that runs alone runs while no other such work does,
+   * anywhere. Its signal aborts if that can no longer be relied on. Single edits are not kept out.
+   */
+  alone?<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
   close(): Promise<void>
 }

@@ -4,6 +4,7 @@ import { FluxGateError } from '../../core/errors.js'
 import type { RuleDocument } from '../../core/rule-store.js'
 import type { RedisConnection } from '../../redis/connection.js'
 import { reasonOf, withoutCommand } from '../../redis/connection-errors.js'
+import { lockOn, type RedisLock } from '../../redis/lock/lock-on.js'
 import { Script } from '../../redis/script.js'
 import { isEnabled, matchesSearch, priorityOf, wholeDocument } from '../store/rule-document.js'
 import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
@@ -31,6 +32,9 @@ export interface RedisRuleStorageOptions {
   readonly clock?: Clock | undefined
 }
 
+/** So long one who wants to change many sets waits for another one. */
+const longestImportMs = 60_000
+
 const scripts = {
   commit: new Script(ruleCommitScript, ruleCommitSha),
   find: new Script(ruleFindScript, ruleFindSha),
@@ -51,6 +55,7 @@ export class RedisRuleStorage implements RuleStorage {
   readonly #timeoutMs: number
   readonly #clock: Clock
   readonly #announcements: RuleAnnouncements
+  readonly #lock: RedisLock
   /** Told to others with each change: whom it comes from. */
   readonly #id = randomUUID()
   #loaded: { readonly latest: string; readonly document: unknown } | undefined
@@ -65,6 +70,7 @@ export class RedisRuleStorage implements RuleStorage {
     this.#timeoutMs = timeoutMs
     this.#clock = clock
     this.#announcements = new RuleAnnouncements(connection, channel)
+    this.#lock = lockOn(connection, { prefix, waitMs: longestImportMs })
   }
 
   watch(onChange: () => void, onError: (error: unknown) => void): () => void {
@@ -150,9 +156,13 @@ export class RedisRuleStorage implements RuleStorage {
     return entries.map((text) => JSON.parse(text))
   }
 
+  alone<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#lock.using('rules:import', work)
+  }
+
   async close(): Promise<void> {
     this.#announcements.close()
-    await this.#connection.close()
+    await this.#lock.close()
   }
 
   readonly #key = (kind: string, ruleSetId: string): string => `${this.#base}${kind}${ruleSetId}`

@@ -28,11 +28,21 @@ export async function exportRules(store: Pick<RuleStore, 'listRuleSets'>): Promi
 
 /**
  * Puts every rule set of a document into a store. All of it is checked first: with one mistake anywhere nothing is
- * written. Each set is then replaced as a whole, and only if nobody has changed it meanwhile.
+ * written. Each set is then replaced as a whole, and only if nobody has changed it meanwhile. Where the store can see to it,
+ * two imports follow each other.
  */
 export async function importRules(document: unknown, to: CopyTarget, options: CopyOptions): Promise<CopyReport> {
   parseRuleSets(document)
-  const { by, removeOthers = false } = options
+  const put = (signal?: AbortSignal): Promise<CopyReport> => putAll(document, to, options, signal)
+  return to.alone === undefined ? put() : to.alone(put)
+}
+
+async function putAll(
+  document: unknown,
+  to: RuleStore,
+  { by, removeOthers = false }: CopyOptions,
+  signal: AbortSignal | undefined,
+): Promise<CopyReport> {
   const present = new Map<string, number>()
   for await (const { id, version } of allRuleSets(to)) present.set(id, version)
   const report = {
@@ -42,6 +52,7 @@ export async function importRules(document: unknown, to: CopyTarget, options: Co
     removed: [] as string[],
   }
   for (const ruleSet of setsOf(document)) {
+    signal?.throwIfAborted()
     const id = String(ruleSet.id)
     const before = present.get(id) ?? 0
     const { document: after } = await to.putRuleSet(ruleSet, { by, ifVersion: before })
@@ -49,6 +60,7 @@ export async function importRules(document: unknown, to: CopyTarget, options: Co
     present.delete(id)
   }
   for (const [id, ifVersion] of removeOthers ? present : []) {
+    signal?.throwIfAborted()
     await to.deleteRuleSet(id, { by, ifVersion })
     report.removed.push(id)
   }

@@ -26,6 +26,8 @@ export interface RuleStorage extends Pick<RuleSetProvider, 'source' | 'watch' | 
    * `undefined` if there is no such set.
    */
   findRules?(ruleSetId: string, search: RuleSearch): Promise<readonly RuleDocument[] | undefined>
+  /** As of a `RuleStore`. */
+  alone?<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 

@@ -69,11 +69,13 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
   const { source, watchKind } = storage
   const watch = storage.watch?.bind(storage)
   const canWatch = storage.canWatch?.bind(storage)
+  const alone = storage.alone?.bind(storage)
   return {
     source,
     ...(watch !== undefined && { watch }),
     ...(watchKind !== undefined && { watchKind }),
     ...(canWatch !== undefined && { canWatch }),
+    ...(alone !== undefined && { alone }),
     async load() {
       open()
       return parseRuleSets(await (storage.loadDocument?.() ?? storage.readAll().then(wholeDocument)), source)
