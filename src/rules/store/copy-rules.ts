@@ -16,7 +16,7 @@ export interface CopyReport {
 }
 
 /** As much of a store as is written to. */
-export type CopyTarget = Pick<RuleStore, 'listRuleSets' | 'putRuleSet' | 'deleteRuleSet'>
+export type CopyTarget = Pick<RuleStore, 'listRuleSets' | 'putRuleSet' | 'deleteRuleSet' | 'alone'>
 
 /** A document with every rule set of a store, as a file would say it: without what only a store knows. */
 export async function exportRules(store: Pick<RuleStore, 'listRuleSets'>): Promise<{ ruleSets: unknown[] }> {
@@ -39,7 +39,7 @@ export async function importRules(document: unknown, to: CopyTarget, options: Co
 
 async function putAll(
   document: unknown,
-  to: RuleStore,
+  to: CopyTarget,
   { by, removeOthers = false }: CopyOptions,
   signal: AbortSignal | undefined,
 ): Promise<CopyReport> {
