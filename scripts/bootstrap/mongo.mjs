@@ -41,6 +41,6 @@ function ferretFile() {
 async function build() {
   const file = ferretFile()
   mkdirSync(join(file, '..'), { recursive: true })
-  const { status, output } = await run(['go', 'build', '-C', sources, '-trimpath', '-o', file, '.'])
+  const { status, output } = await run(['go', 'build', '-C', sources, '-trimpath', '-buildvcs=false', '-o', file, '.'])
   if (status !== 0) throw new Failure(`${output.split('\n').slice(-10).join('\n')}\n\nFerretDB could not be built.`)
 }

@@ -1,11 +1,15 @@
 /** What becomes of requests when the server that decides is away, slow, broken, or does not let us in. */
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import { HttpHandler, type HttpHandlerOptions } from '../../src/handlers/index.js'
 import { manualClock } from '../../src/testing/index.js'
+import { eventually } from '../servers/eventually.js'
+import { freePort } from '../servers/free-port.js'
 
 /** A server that answers as it is told. */
 async function answering(answer: (request: IncomingMessage, response: ServerResponse, body: string) => void) {
@@ -159,6 +163,35 @@ describe('a server that answers nonsense', () => {
     const { handler } = handlerOf({ url, clock: manualClock(0), failures: 2 })
     for (let i = 0; i < 5; i++) await handler.check({})
     expect(paths.length).toBe(2)
+  })
+})
+
+describe('a server that is a process', () => {
+  async function startServer(port: number) {
+    const program = ['test/integration/limit-server.mjs', String(port)]
+    const child = spawn(process.execPath, program, { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
+    return { child, url }
+  }
+
+  it('may stand still, die and come back: everybody is answered, and it decides again as soon as it can', async () => {
+    const port = await freePort()
+    const { child, url } = await startServer(port)
+    const { handler } = handlerOf({ url, timeoutMs: 200, openMs: 50 })
+    const isDegraded = async () => (await handler.check({})).degraded
+    await eventually('it decides', async () => !(await isDegraded()))
+    child.kill('SIGSTOP')
+    const answers = await Promise.all(Array.from({ length: 50 }, () => handler.check({})))
+    expect(answers.every(({ allowed, degraded }) => allowed && degraded)).toBe(true)
+    child.kill('SIGCONT')
+    await eventually('it decides again', async () => !(await isDegraded()))
+    child.kill('SIGKILL')
+    await once(child, 'close')
+    expect(await isDegraded()).toBe(true)
+    await startServer(port)
+    await eventually('another one decides', async () => !(await isDegraded()))
+    expect(handler.breaker).toBe('CLOSED')
   })
 })
 
