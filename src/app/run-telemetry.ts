@@ -35,6 +35,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
           recorder,
           revealKeys,
           local,
+          onTrouble: (error) => log.warn('statistics are of this process alone', { error: messageOf(error) }),
         })
       : undefined
   const reloads = { changed: 0, unchanged: 0, failed: 0 }
