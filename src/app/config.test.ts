@@ -333,7 +333,12 @@ describe('options of a gate', () => {
       ipv6Prefix: 56,
       onStoreFailure: 'LOCAL',
       localShare: 1,
-      reload: { strategy: 'NONE', pollingIntervalMs: 30_000, resetBucketsOnReload: true },
+      reload: {
+        strategy: 'NONE',
+        pollingIntervalMs: 30_000,
+        resetBucketsOnReload: true,
+        channel: 'fluxgate:rule-reload',
+      },
       waitForRefill: { maxWaitMs: 5_000, maxConcurrentWaits: 100 },
     })
   })
@@ -342,7 +347,7 @@ describe('options of a gate', () => {
     write('reload: { strategy: NONE, pollingInterval: 1m }\nratelimit: { ipv6Prefix: 48, defaultRuleSetId: api }')
     const config = join(directory, 'fluxgate.yaml')
     const options = await readGateOptions({ config, reload: { strategy: 'POLLING' }, rules: { id: 'x', rules: [] } })
-    expect(options.reload).toEqual({ strategy: 'POLLING', pollingIntervalMs: 60_000, resetBucketsOnReload: true })
+    expect(options.reload).toMatchObject({ strategy: 'POLLING', pollingIntervalMs: 60_000, resetBucketsOnReload: true })
     expect(options).toMatchObject({ rules: { id: 'x', rules: [] }, ipv6Prefix: 48, defaultRuleSetId: 'api' })
   })
 

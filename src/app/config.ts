@@ -77,6 +77,7 @@ export function gateOptions(config: Config): FluxGateOptions {
       strategy: reload.strategy,
       pollingIntervalMs: reload.pollingInterval,
       resetBucketsOnReload: reload.resetBucketsOnReload,
+      channel: reload.channel,
     },
     waitForRefill: {
       maxWaitMs: waitForRefill.maxWaitTime,

@@ -11,20 +11,23 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   check: async () => (await import('./check.js')).checkCommand(),
   rules: async () => (await import('./rules.js')).rulesCommand(),
   simulate: async () => (await import('./simulate.js')).simulateCommand(),
+  doctor: async () => (await import('./doctor.js')).doctorCommand(),
   bulk: async () => (await import('./bulk.js')).bulkCommand(),
+  completion: async () => (await import('./completion.js')).completionCommand(() => programOf(Object.keys(commands))),
 }
 
 const packageFile = new URL('../../package.json', import.meta.url)
 const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
 
-const program = new Command('fluxgate')
-  .description('Rate limiting that is exact to the permit.')
-  .version(version)
-  .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
+async function programOf(names: readonly string[]): Promise<Command> {
+  const program = new Command('fluxgate')
+    .description('Rate limiting that is exact to the permit.')
+    .version(version)
+    .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
+  for (const name of names) program.addCommand(await (commands[name] as () => Promise<Command>)())
+  return program
+}
 
 const asked = process.argv[2] ?? ''
 // What names none of them may be a question about all.
-const loaded = Object.hasOwn(commands, asked) ? [asked] : Object.keys(commands)
-for (const name of loaded) program.addCommand(await (commands[name] as () => Promise<Command>)())
-
-await run(program, process.argv)
+await run(await programOf(Object.hasOwn(commands, asked) ? [asked] : Object.keys(commands)), process.argv)

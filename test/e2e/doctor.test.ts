@@ -1,0 +1,149 @@
+/** `fluxgate doctor` on real servers that have what it looks for, and `fluxgate completion` in a real shell. */
+import { spawnSync } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startRedis } from '../servers/redis-server.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
+import { commandLine } from './command-line.js'
+import { type Workplace, workplace } from './running-program.js'
+
+interface Report {
+  readonly ok: boolean
+  readonly findings: readonly { name: string; status: string; message: string; advice?: string }[]
+}
+
+const rules = { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 1, window: '1m' }] }] }
+
+async function doctor(place: Workplace, settings: object, env: NodeJS.ProcessEnv = {}) {
+  place.write('rules.yaml', rules)
+  place.write('fluxgate.yaml', { gateway: { port: 0 }, ...settings })
+  const running = place.launch(['doctor', '--json'], env)
+  const status = await running.ended
+  const { ok, findings } = JSON.parse(running.stdout()) as Report
+  const find = (name: string) => findings.find((one) => one.name === name)
+  return { status, ok, find, output: `${running.stdout()}${running.stderr()}` }
+}
+
+describe('fluxgate doctor', () => {
+  it('finds that a configuration without any demands works', async () => {
+    const { status, ok, find } = await doctor(workplace(), {})
+    expect([status, ok]).toEqual([0, true])
+    expect(find('rules')).toMatchObject({ status: 'ok', message: expect.stringContaining('1 rule set, 1 rule') })
+    expect(find('reload')).toMatchObject({ message: 'changes are noticed by WATCH' })
+    expect(find('store')?.message).toContain('in memory')
+    expect(find('server.adminToken')?.message).toBe('none: the API is for this machine only')
+  })
+
+  it('looks at a Redis: version, role, scripts, clock, eviction, latency', async () => {
+    const redis = await stopAfterTest(startRedis({ config: ['maxmemory 50mb', 'maxmemory-policy allkeys-lru'] }))
+    const { status, find } = await doctor(workplace(), { store: { uri: redis.uri } })
+    expect(status).toBe(0)
+    expect(find('redis.version')?.message).toMatch(/^(Redis|Valkey) \d+\.\d+/)
+    for (const name of ['redis.role', 'redis.tls', 'redis.scripts', 'redis.clock'])
+      expect(find(name)?.status).toBe('ok')
+    expect(find('redis.maxmemory-policy')).toMatchObject({
+      status: 'warn',
+      advice: 'Set maxmemory-policy noeviction, and enough memory: an evicted bucket is a full one.',
+    })
+    expect(await redis.call('DBSIZE')).toBe(0)
+  })
+
+  it('finds a Redis that refuses, without showing the password', async () => {
+    const redis = await stopAfterTest(startRedis({ password: 'right' }))
+    const uri = `redis://:planted-wrong@${redis.host}:${redis.port}`
+    const { status, ok, find, output } = await doctor(workplace(), {}, { FLUXGATE_REDIS_URI: uri })
+    expect([status, ok]).toEqual([1, false])
+    expect(find('redis')).toMatchObject({ status: 'fail', advice: expect.any(String) })
+    expect(output).not.toContain('planted-wrong')
+  })
+
+  it('finds a user who may not run scripts', async () => {
+    const redis = await stopAfterTest(startRedis())
+    await redis.call('ACL', 'SETUSER', 'app', 'on', '>pw', '~*', '&*', '+@all', '-eval', '-evalsha')
+    const store = { uri: redis.uri, username: 'app', password: 'pw' }
+    const { status, find } = await doctor(workplace(), { store })
+    expect(status).toBe(1)
+    expect(find('redis.scripts')).toMatchObject({
+      status: 'fail',
+      advice: 'Allow the user EVAL, EVALSHA, and to write keys of this prefix.',
+    })
+  })
+
+  it('finds a port that is taken, an API that would be open, rules with mistakes, and an upstream that is not there', async () => {
+    const holder = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => {
+      holder.close()
+    })
+    await new Promise((resolve) => holder.once('listening', resolve))
+    const { port } = holder.address() as AddressInfo
+    const place = workplace()
+    const routes = [{ id: 'shop', uri: 'http://127.0.0.1:1' }]
+    place.write('wrong.yaml', '7')
+    const { status, find } = await doctor(place, {
+      gateway: { port, routes },
+      server: { host: '0.0.0.0', port: 0 },
+      rules: { path: 'wrong.yaml' },
+    })
+    expect(status).toBe(1)
+    expect(find('gateway.port')).toMatchObject({ status: 'fail', message: `127.0.0.1:${port} is taken` })
+    expect(find('server.adminToken')).toMatchObject({
+      status: 'fail',
+      advice: expect.stringContaining('FLUXGATE_ADMIN_TOKEN'),
+    })
+    expect(find('rules')).toMatchObject({ status: 'fail', message: expect.stringContaining('wrong.yaml: 1 mistake') })
+    expect(find('gateway.routes')).toMatchObject({ status: 'warn', message: expect.stringContaining('of route shop') })
+  })
+
+  it('exits 2 for a configuration with mistakes, and prints lines for people', async () => {
+    const place = workplace()
+    place.write('fluxgate.yaml', { sever: {} })
+    const mistaken = place.launch(['doctor'])
+    expect(await mistaken.ended).toBe(2)
+    expect(mistaken.stderr()).toContain('sever: unknown key; did you mean server?')
+    place.write('rules.yaml', rules)
+    place.write('fluxgate.yaml', { gateway: { port: 0 }, server: { adminToken: 'short' } })
+    const plain = place.launch(['doctor'])
+    expect(await plain.ended).toBe(0)
+    expect(plain.stdout()).toMatch(/^✓ node: v\d+/)
+    expect(plain.stdout()).toContain(
+      '! server.adminToken: it is short enough to be guessed\n    Take a random one: openssl rand -base64 32\n',
+    )
+  })
+})
+
+describe('fluxgate completion', () => {
+  const { fluxgate, remove } = commandLine()
+  afterAll(remove)
+  const complete = (line: string): string[] => {
+    const words = line.split(' ')
+    const script = fluxgate(['completion', 'bash']).stdout
+    const setup = `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _fluxgate; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const { stdout, stderr } = spawnSync('bash', ['-c', `${script}\n${setup}`], { encoding: 'utf8' })
+    expect(stderr).toBe('')
+    return stdout.split('\n').filter((word) => word !== '')
+  }
+
+  it('completes commands, subcommands, options and choices in bash', () => {
+    expect(complete('fluxgate s')).toEqual(['start', 'serve', 'simulate'])
+    expect(complete('fluxgate rules ')).toEqual(
+      expect.arrayContaining(['list', 'get', 'apply', 'diff', 'export', 'validate', '--help']),
+    )
+    expect(complete('fluxgate serve --w')).toEqual(['--workers'])
+    expect(complete('fluxgate rules apply --dr')).toEqual(['--dry-run'])
+    expect(complete('fluxgate doctor --only ')).toEqual(['server', 'gateway'])
+  }, 60_000)
+
+  it.each(['zsh', 'fish'])('prints a script for %s that it understands, where there is one', (shell) => {
+    const { status, stdout } = fluxgate(['completion', shell])
+    expect(status).toBe(0)
+    expect(stdout).toContain('fluxgate')
+    const tried = spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' })
+    if (tried.error !== undefined) console.info(`${shell} is not installed: its script is not tried.`)
+    else expect(tried.stderr).toBe('')
+  })
+
+  it('refuses a shell that it does not know', () => {
+    expect(fluxgate(['completion', 'tcsh']).status).toBe(2)
+  })
+})
