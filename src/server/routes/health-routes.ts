@@ -36,8 +36,8 @@ export function healthRoutes({ gate, metrics, info, isDraining }: ApiParts): Rou
         return json(
           {
             status: state,
-            store: { status: store.status, sinceAt: store.sinceAt, error: store.error },
-            rules: { status: rules.status, sinceAt: rules.sinceAt, error: rules.error },
+            store: { status: store.status, sinceAt: rounded(store.sinceAt), error: store.error },
+            rules: { status: rules.status, sinceAt: rounded(rules.sinceAt), error: rules.error },
           },
           state === 'STOPPING' || state === 'DOWN' ? 503 : 200,
         )
@@ -71,3 +71,5 @@ export function healthRoutes({ gate, metrics, info, isDraining }: ApiParts): Rou
     }),
   ]
 }
+
+const rounded = (instant: number | null): number | null => (instant === null ? null : Math.round(instant))

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 
 const since = Type.Unsafe<number | null>({
-  type: ['number', 'null'],
+  type: ['integer', 'null'],
   description: 'Epoch milliseconds from which on it is so.',
 })
 const error = Type.Unsafe<string | null>({ type: ['string', 'null'] })
