@@ -20,7 +20,9 @@ describe('the script that decides in Redis', () => {
     const commands = [...consumeScript.matchAll(/\bp?call\('(\w+)'/g)].map(([, name]) => name)
     expect([...new Set(commands)].sort()).toEqual([
       'DEL',
+      'GET',
       'GETRANGE',
+      'HGET',
       'MGET',
       'PEXPIRE',
       'PEXPIREAT',

@@ -37,6 +37,13 @@ export function createBuckets(band: Band, rows: Rows): Buckets {
 /** What the twin in Lua is known by. */
 export const kindOf = (band: Band): number => entryOf(band).kind
 
+/** What a band is that has this kind. */
+export function bandKind(kind: number): Pick<Band, 'algorithm' | 'refill'> {
+  if (kind === refilledInIntervals.kind) return { algorithm: 'TOKEN_BUCKET', refill: 'INTERVAL' }
+  const [name] = Object.entries(algorithms).find(([, entry]) => entry.kind === kind) ?? []
+  return { algorithm: name as AlgorithmName, refill: 'STEADY' }
+}
+
 /** The algorithm as pure functions of a few numbers; undefined if it keeps a log. */
 export const cellsOf = (band: Band): CellAlgorithm | undefined => entryOf(band).cells
 

@@ -21,6 +21,7 @@ import { type GateEvents, type GateListener, GateListeners } from './gate-events
 import type { FluxGateOptions } from './gate-options.js'
 import { onceResetsAreKnown } from './once-resets-are-known.js'
 import { canChange } from './open-rules.js'
+import { overrideStore } from './override-store.js'
 import { StoreState } from './store-state.js'
 import { WatchedHandler } from './watched-handler.js'
 
@@ -101,6 +102,7 @@ export class Gate implements FluxGate {
   #reloadName = 'NONE'
   #stopReloading = (): void => {}
   #snapshot: Snapshot
+  readonly #overrides: OverrideStore | undefined
   #closed = false
 
   private constructor(options: FluxGateOptions, clock: Clock, book: RuleBook, own: GateParts) {
@@ -113,6 +115,12 @@ export class Gate implements FluxGate {
     this.#observer = own.observer
     this.#state = own.store
     this.#snapshot = this.#compile(book.current)
+    this.#overrides =
+      own.store.overrides &&
+      overrideStore(own.store.overrides, {
+        ruleOf: (ruleSetId, ruleId) => this.#snapshot.ruleSets.get(ruleSetId)?.rules.get(ruleId)?.rule,
+        ipv6Prefix: options.ipv6Prefix,
+      })
     this.#storeState = new StoreState(clock)
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#handler = this.#createHandler()
@@ -155,7 +163,7 @@ export class Gate implements FluxGate {
   }
 
   get overrides(): OverrideStore | undefined {
-    return (this.#store as BucketStore & { readonly overrides?: OverrideStore }).overrides
+    return this.#overrides
   }
 
   check(context: RequestContext, options?: CheckOptions): Promise<Decision> {

@@ -2,6 +2,7 @@ import type { BucketStore, SharedResets } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import { given } from '../core/given.js'
+import type { OverrideBook } from '../core/override-book.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { isMisconfigured, wrapRedisError } from '../redis/connection-errors.js'
 import { acrossSlots } from '../stores/across-slots.js'
@@ -27,6 +28,7 @@ export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onS
 
 export interface RedisStore extends BucketStore {
   readonly resets: SharedResets
+  readonly overrides: OverrideBook
   /** Permits paid for in advance that this process may still spend. */
   readonly heldPermits: number
   ready(withinMs: number): Promise<void>
@@ -64,6 +66,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     },
     ready: (withinMs) => ready(connection, buckets, resets, withinMs),
     resets,
+    overrides: forgetting(buckets.overrides, known),
     get heldPermits() {
       return store.heldPermits
     },
@@ -71,6 +74,23 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
       return bounded.breaker ?? 'CLOSED'
     },
     isBounded: true,
+  }
+}
+
+/** What is changed here holds here for the next decision, also for who is known to be refused. */
+function forgetting(book: OverrideBook, known: KnownRefusals): OverrideBook {
+  const after = async <T>(edit: Promise<T>): Promise<T> => {
+    try {
+      return await edit
+    } finally {
+      known.forgetAll()
+    }
+  }
+  return {
+    get: (name) => book.get(name),
+    list: (ruleSetId, ruleId, query) => book.list(ruleSetId, ruleId, query),
+    put: (name, terms) => after(book.put(name, terms)),
+    delete: (name) => after(book.delete(name)),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Step } from './algorithm.js'
+import type { OverrideBook } from './override-book.js'
 import type { Band, Policy } from './rule.js'
 
 /** The buckets of one rule: where they live and how they count. Built once per rule, shared by all its decisions. */
@@ -12,6 +13,14 @@ export interface BucketGroup {
   readonly bands: readonly Band[]
   /** A process may pay for permits in advance and spend them by itself, if the store can do that. */
   readonly isLeased?: boolean
+  /** Identities may have overrides, which the store looks up, if it keeps any. */
+  readonly hasOverrides?: boolean
+  /** Identities are addresses, of which a range may have an override. */
+  readonly countsAddresses?: boolean
+  /** Of an identity with an override: the group whose place this one takes. */
+  readonly insteadOf?: BucketGroup
+  /** There is no bucket: the identity is not limited, or refused, whatever it asks for. */
+  readonly listed?: 'ALLOW' | 'DENY'
   /** Where a store may note what it has found out about this group, if it is asked for again and again. */
   readonly memo?: GroupMemo
 }
@@ -65,20 +74,23 @@ export interface ChargeResult {
   readonly now: number
   /** One per band of the first demand, then of the second, and so on; there may be unused ones behind them. */
   readonly bands: readonly BandResult[]
+  /** What was decided about instead of the demands, if an identity has an override: as many, in their order. */
+  readonly applied?: readonly Demand[]
   /** True if this was known here already, and therefore says nothing about whether the store can be reached. */
   readonly isUnasked?: boolean
 }
 
 /** A result that outlives the next decision of a store that reuses its own. */
-export function copyResult(demands: readonly Demand[], { granted, now, bands }: ChargeResult): ChargeResult {
-  const copies = bands.slice(0, bandCount(demands)).map(({ allowed, delay, retryAfter, remaining, resetAt }) => ({
+export function copyResult(demands: readonly Demand[], { granted, now, bands, applied }: ChargeResult): ChargeResult {
+  const count = bandCount(applied ?? demands)
+  const copies = bands.slice(0, count).map(({ allowed, delay, retryAfter, remaining, resetAt }) => ({
     allowed,
     delay,
     retryAfter,
     remaining,
     resetAt,
   }))
-  return { granted, now, bands: copies }
+  return applied === undefined ? { granted, now, bands: copies } : { granted, now, bands: copies, applied }
 }
 
 /** Permits to take back from every band of a rule. */
@@ -151,6 +163,8 @@ export interface BucketStore {
   reset(group: BucketGroup, key: string): Promise<void>
   /** Told that the rule is gone or has started afresh, so that this group will not be asked for again. Optional. */
   retire?(group: BucketGroup): void
+  /** Present if overrides can be kept beside the buckets. */
+  readonly overrides?: OverrideBook
   /** Present if other processes share the buckets, and therefore whole rules are reset together with them. */
   readonly resets?: SharedResets
   /** Buckets are spread over several servers, so that calls about some may fail while those about others succeed. */

@@ -13,6 +13,7 @@ export function composeDecision(
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
+  if (result.applied !== undefined) return composeOverridden(ruleSetId, result.applied, result, degraded)
   const first = demands[0] as Demand
   if (demands.length === 1) return composeOne(ruleSetId, first, first.key, result, degraded)
   const bands: BandDecision[] = new Array(bandCount(demands))
@@ -141,12 +142,68 @@ function decisionOf(
   }
 }
 
+/**
+ * Of a decision about identities with overrides. Whoever is not limited by one rule is still limited by the others; whoever
+ * one rule denies is refused, and that rule speaks unless another makes the caller wait longer.
+ */
+function composeOverridden(
+  ruleSetId: string | null,
+  demands: readonly Demand[],
+  result: ChargeResult,
+  degraded: boolean,
+): Decision {
+  const metered = demands.filter(({ group }) => group.listed === undefined)
+  const bands: BandResult[] = []
+  let denial: { readonly demand: Demand; readonly said: BandResult } | undefined
+  let index = 0
+  for (const demand of demands)
+    for (let i = 0; i < demand.group.bands.length; i++) {
+      const said = result.bands[index++] as BandResult
+      if (demand.group.listed === undefined) bands.push(said)
+      else if (!demand.shadow && (denial === undefined || said.retryAfter > denial.said.retryAfter))
+        denial = { demand, said }
+    }
+  const { granted, now } = result
+  const ofOthers =
+    metered.length === 0 ? undefined : composeDecision(ruleSetId, metered, { granted, now, bands }, degraded)
+  if (denial !== undefined) return denied(ruleSetId, denial.demand, denial.said, ofOthers, result, degraded)
+  const enforcing = demands.find(({ group, shadow }) => group.listed === 'ALLOW' && !shadow)
+  if (ofOthers !== undefined && (enforcing === undefined || ofOthers.ruleId !== null)) return ofOthers
+  const { group, key, policy } = enforcing ?? (demands[0] as Demand)
+  const details = { ruleSetId, degraded, policy, ...(enforcing !== undefined && { ruleId: group.ruleId, key }) }
+  const reason = enforcing === undefined ? 'ALLOWED' : 'ALLOW_LISTED'
+  return { ...unmeteredDecision(true, reason, now / ticksPerMs, details), bands: ofOthers?.bands ?? [] }
+}
+
+function denied(
+  ruleSetId: string | null,
+  { group, key, policy }: Demand,
+  { retryAfter, resetAt }: BandResult,
+  ofOthers: Decision | undefined,
+  { now }: ChargeResult,
+  degraded: boolean,
+): Decision {
+  const retryAfterMs = untilRetry(retryAfter)
+  const isLouder =
+    ofOthers !== undefined &&
+    ofOthers.ruleId !== null &&
+    ofOthers.retryAfterMs !== 0 &&
+    retryAfterMs !== null &&
+    (ofOthers.retryAfterMs === null || ofOthers.retryAfterMs > retryAfterMs)
+  if (isLouder) return ofOthers
+  const details = { ruleSetId, ruleId: group.ruleId, key, policy, degraded, retryAfterMs, limit: 0 }
+  const listed = unmeteredDecision(false, 'DENY_LISTED', now / ticksPerMs, details)
+  return { ...listed, resetAt: Math.ceil(resetAt / ticksPerMs), bands: ofOthers?.bands ?? [] }
+}
+
 /** A decision that no bucket was asked for. */
 export function unmeteredDecision(
   allowed: boolean,
   reason: Reason,
   nowMs: number,
-  details: Partial<Pick<Decision, 'ruleSetId' | 'ruleId' | 'policy' | 'degraded' | 'retryAfterMs'>> = {},
+  details: Partial<
+    Pick<Decision, 'ruleSetId' | 'ruleId' | 'key' | 'limit' | 'policy' | 'degraded' | 'retryAfterMs'>
+  > = {},
 ): Decision {
   return {
     allowed,

@@ -34,6 +34,12 @@ export function parseCidr(text: string): Cidr | undefined {
   return { groups, prefix }
 }
 
+/** One spelling per network, with its prefix: `10.0.0.0/8`. */
+export function cidrText({ groups, prefix }: Cidr): string {
+  const isMapped = isIpv4(groups) && prefix >= 96
+  return `${format(groups)}/${isMapped ? prefix - 96 : prefix}`
+}
+
 /** Whether the text is an address inside the network; what is no address is in none. */
 export function inCidr(text: string, cidr: Cidr): boolean {
   if (!parse(text, scratch) || isIpv4(scratch) !== isIpv4(cidr.groups)) return false

@@ -74,7 +74,8 @@ export class RateLimiter {
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
     const first = demands[0] as Demand
     const store = this.#store
-    if (demands.length > 1 || first.patience > 0 || options.peek || store.chargeOne === undefined || this.#room.isFull)
+    const isPlain = demands.length === 1 && first.patience === 0 && !options.peek && !first.group.hasOverrides
+    if (!isPlain || store.chargeOne === undefined || this.#room.isFull)
       return this.#decideAll(ruleSetId, demands, options)
     throwIfAborted(options)
     const result = store.chargeOne(first, first.key, first.permits)
@@ -85,7 +86,7 @@ export class RateLimiter {
   /** The most frequent decision: one rule, and nobody to be held. Makes nothing but the Decision. */
   decideOne(ruleSetId: string | null, claim: Claim, key: string, permits: number): Decision {
     const store = this.#store
-    return store.chargeOne === undefined || claim.patience > 0
+    return store.chargeOne === undefined || claim.patience > 0 || claim.group.hasOverrides
       ? this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], noOptions)
       : composeOne(ruleSetId, claim, key, store.chargeOne(claim, key, permits), this.#degraded)
   }
@@ -130,7 +131,7 @@ export class RateLimiter {
     const { peek, signal, onLeave } = options
     if (decision.delayMs === 0 && (onLeave === undefined || this.#room.size === 0)) return decision
     if (peek || !decision.allowed || !isHeld(demands, options)) return decision
-    const line = lineOf(demands, result)
+    const line = lineOf(result.applied ?? demands, result)
     // Who has no delay passes, unless others wait in the same line already.
     if (decision.delayMs === 0 && !this.#room.hasLine(line)) return decision
     // Taken from the result now: a store may reuse it for the next decision.
@@ -153,16 +154,19 @@ export class RateLimiter {
   /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */
   #noPlace(ruleSetId: string | null, demands: readonly Demand[], look: ChargeResult, standing: ChargeResult): Decision {
     const untilPlace = ticksUp(this.#room.nextFreeMs)
-    const bands = demands
+    const { now, applied } = look
+    const bands = (applied ?? demands)
       .flatMap(({ group, shadow }) => group.bands.map(() => shadow))
       .map((shadow, i) => {
-        const { remaining, resetAt } = standing.bands[i] as BandResult
-        const { allowed, retryAfter, delay } = look.bands[i] as BandResult
+        const { allowed, retryAfter, delay, ...asked } = look.bands[i] as BandResult
+        // An override may have come or gone in between.
+        const { remaining, resetAt } = standing.bands[i] ?? asked
         // Allowed as soon as there is a place to be held in, or no need to be held.
         if (shadow || delay === 0) return { allowed, delay: 0, retryAfter, remaining, resetAt }
         return { allowed: false, delay: 0, retryAfter: Math.min(untilPlace, Math.ceil(delay)), remaining, resetAt }
       })
-    return composeDecision(ruleSetId, demands, { granted: false, now: look.now, bands }, this.#degraded)
+    const refusal = { granted: false, now, bands, ...(applied !== undefined && { applied }) }
+    return composeDecision(ruleSetId, demands, refusal, this.#degraded)
   }
 
   /** Best effort: what a store that has failed meanwhile does not take back comes back with the next refill. */
@@ -200,10 +204,10 @@ const impatient = (demand: Demand): Demand => (demand.patience === 0 ? demand : 
 /** Asks for nothing, to see a bucket as it stands. */
 const asIs = (demand: Demand): Demand => ({ ...demand, permits: 0 })
 
-function isDelayed(demands: readonly Demand[], { granted, bands }: ChargeResult): boolean {
+function isDelayed(demands: readonly Demand[], { granted, bands, applied = demands }: ChargeResult): boolean {
   let index = 0
   return (
-    granted && demands.some(({ group, shadow }) => group.bands.some(() => (bands[index++]?.delay ?? 0) > 0 && !shadow))
+    granted && applied.some(({ group, shadow }) => group.bands.some(() => (bands[index++]?.delay ?? 0) > 0 && !shadow))
   )
 }
 
@@ -218,14 +222,14 @@ function lineOf(demands: readonly Demand[], { bands }: ChargeResult): string {
 }
 
 /** What undoes a granted decision. */
-export function refundsOf(demands: readonly Demand[], { now, bands }: ChargeResult): Refund[] {
+export function refundsOf(demands: readonly Demand[], { now, bands, applied = demands }: ChargeResult): Refund[] {
   const refunds: Refund[] = []
   let first = 0
-  for (const { group, key, permits } of demands) {
+  for (const { group, key, permits } of applied) {
     const said = bands.slice(first, first + group.bands.length) as BandResult[]
     first += group.bands.length
     // A shadow that was refused was not charged.
-    if (said.every(({ allowed }) => allowed))
+    if (group.listed === undefined && said.every(({ allowed }) => allowed))
       refunds.push({ group, key, permits, grantedAt: said.map(({ delay }) => now + delay) })
   }
   return refunds

@@ -89,8 +89,12 @@ const none: readonly Demand[] = []
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
   const { id: ruleId, permits, bands, policy, consistency } = rule
-  const isLeased = consistency === 'LEASED'
-  const group = { ruleSetId, ruleId, generation, permits, bands, isLeased, memo: newMemo() }
+  const { overrides: hasOverrides, limitScope } = rule
+  // An override holds for the next decision, so that nothing is paid in advance where there may be one.
+  const isLeased = consistency === 'LEASED' && !hasOverrides
+  const countsAddresses = limitScope === 'IP'
+  const memo = newMemo()
+  const group = { ruleSetId, ruleId, generation, permits, bands, isLeased, hasOverrides, countsAddresses, memo }
   const patience = policy === 'WAIT_FOR_REFILL' ? patienceOf(rule.maxWaitMs ?? options.maxWaitMs) : 0
   return {
     rule,

@@ -112,7 +112,11 @@ function readAlgorithm(fields: Fields, fallback: AlgorithmName | undefined): Alg
   return fields.has('algorithm') ? fields.read('algorithm', algorithmKind) : fallback
 }
 
-function readBands(fields: Fields, ruleAlgorithm: AlgorithmName | undefined, mistakes: Mistakes): readonly Band[] {
+export function readBands(
+  fields: Fields,
+  ruleAlgorithm: AlgorithmName | undefined,
+  mistakes: Mistakes,
+): readonly Band[] {
   const given = itemsOf(fields.value('bands')) ?? []
   const path = fields.at('bands')
   if (given.length === 0 || given.length > maxBands) {

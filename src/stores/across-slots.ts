@@ -50,7 +50,7 @@ async function takenBack(
   // In the same turn, so that one call does both, in this order.
   const [, standing] = await Promise.all([store.refund(refunds), store.charge(looks, true)])
   const bands = result.bands.map((said, i) => (said.allowed ? (standing.bands[i] ?? said) : said))
-  return { granted: false, now: standing.now, bands }
+  return { ...result, granted: false, now: standing.now, bands }
 }
 
 function partsOf(demands: readonly Demand[], slotOf: (group: BucketGroup, key: string) => number): Part[] {
@@ -70,11 +70,15 @@ function partsOf(demands: readonly Demand[], slotOf: (group: BucketGroup, key: s
 /** One result in the order of the demands; the time is that of the node whose clock is ahead. */
 function joined(demands: readonly Demand[], parts: readonly Part[], results: readonly ChargeResult[]): ChargeResult {
   const byDemand: ChargeResult['bands'][] = new Array(demands.length)
+  const applied = [...demands]
   for (const [i, part] of parts.entries()) {
+    const result = results[i] as ChargeResult
     let first = 0
     for (const [j, place] of part.places.entries()) {
-      const count = part.demands[j]?.group.bands.length ?? 0
-      byDemand[place] = (results[i] as ChargeResult).bands.slice(first, first + count)
+      const demand = (result.applied ?? part.demands)[j] as Demand
+      const count = demand.group.bands.length
+      byDemand[place] = result.bands.slice(first, first + count)
+      applied[place] = demand
       first += count
     }
   }
@@ -82,5 +86,6 @@ function joined(demands: readonly Demand[], parts: readonly Part[], results: rea
     granted: results.every(({ granted }) => granted),
     now: Math.max(...results.map(({ now }) => now)),
     bands: byDemand.flat(),
+    ...(results.some((result) => result.applied !== undefined) && { applied }),
   }
 }

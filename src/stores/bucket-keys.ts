@@ -13,8 +13,11 @@ export const bucketKey = (prefix: string, key: string, suffix: string): string =
   `${prefix}:{${identityOf(key)}}${suffix}`
 
 /** What follows the identity; the same for all buckets of a band. */
-export const keySuffix = ({ ruleSetId, ruleId, generation }: BucketGroup, { label }: Band): string =>
-  `:${escaped(ruleSetId)}:${escaped(ruleId)}:${escaped(generation)}:${escaped(label)}`
+export const keySuffix = (group: BucketGroup, { label }: Band): string => `${groupSuffix(group)}:${escaped(label)}`
+
+/** The same for all buckets of a group. */
+export const groupSuffix = ({ ruleSetId, ruleId, generation }: BucketGroup): string =>
+  `:${escaped(ruleSetId)}:${escaped(ruleId)}:${escaped(generation)}`
 
 function identityOf(key: string): string {
   // A character has at most three bytes, so short ones need not be counted.
@@ -28,7 +31,7 @@ const special = /[:{}%\s\p{Cc}]|\p{Cs}/u
 
 const specials = new RegExp(special, 'gu')
 
-function escaped(part: string): string {
+export function escaped(part: string): string {
   // An empty part would make an empty hash tag, which is none; nothing else becomes a single escape character.
   if (part === '') return '%'
   return special.test(part) ? part.replace(specials, escapeCharacter) : part

@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '47167b2053edadb68a3c4e91482c7504483dc3b6'
+export const consumeSha = 'fdbe0bfbb46aa7066ee6d40ccc1873b62193e4e7'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -664,6 +664,798 @@ endsAtReset = algorithm.endsAtReset,
 place = place + 4
 end
 local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
+local applied
+if ARGV[2] then
+local lookups = (#ARGV[2] - 8) / 32
+local hashes, found = #KEYS - lookups, nil
+for i = 1, lookups do
+local value, expected = call('HGET', KEYS[hashes + i], ARGV[4 * i - 1]), ARGV[4 * i + 2]
+if expected ~= '' then
+if value ~= expected then return 'STALE' end
+elseif value or ARGV[4 * i + 1] ~= '' then
+found = found or {}
+found[i] = value
+end
+end
+if found then
+applied = (function()
+local LIMIT, ALLOW = 1, 2
+local nowMs = now / 1000
+values = values or {}
+local placeOfKey, declared, isShared = {}, #KEYS, false
+if unpackNumbers('<d', ARGV[2]) == 1 then
+for i, name in ipairs(KEYS) do placeOfKey[name] = i end
+end
+local function placeOf(name, isLog)
+local known = placeOfKey[name]
+if known then
+isShared = isShared or known <= declared
+return known
+end
+known = #KEYS + 1
+KEYS[known], placeOfKey[name] = name, known
+values[known] = not isLog and call('GET', name)
+return known
+end
+local function bandOf(kind, capacity, tokens, window)
+local algorithm = algorithms[kind]
+if not algorithm then
+if kind == 1 then algorithm = (function()
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
+end
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local function refill(whole, fraction, band, elapsed)
+local window, tokens = band.window, band.tokens
+if elapsed >= window then
+local turns = floor(elapsed / window)
+whole = whole + turns * tokens
+elapsed = elapsed - turns * window
+end
+local gained, rest
+local product = elapsed * tokens
+if product < exactLimit then
+gained = floor(product / window)
+rest = product - gained * window
+else
+gained, rest = longMulDiv(elapsed, tokens, window)
+end
+whole = whole + gained
+fraction = fraction + rest
+if fraction >= window then
+fraction = fraction - window
+whole = whole + 1
+end
+if whole >= band.capacity then return band.capacity, 0 end
+return whole, fraction
+end
+local function ticksFor(permits, band)
+local window, tokens = band.window, band.tokens
+local perPermit = floor(window / tokens)
+local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
+return permits * perPermit + ticks, rest
+end
+local function ticksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local product = missing * band.window
+if product < exactLimit then return ceil((product - fraction) / band.tokens) end
+local ticks, rest = ticksFor(missing, band)
+return ticks + ceil((rest - fraction) / band.tokens)
+end
+local function exactTicksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local ticks, rest = ticksFor(missing, band)
+local over = rest - fraction
+local turns = floor(over / band.tokens)
+return ticks + turns + (over - turns * band.tokens) / band.tokens
+end
+local function carriedFraction(fraction, window, band)
+if window == band.window then return fraction end
+return (mulDiv(fraction, band.window, window))
+end
+local function levelAt(band, now, whole, fraction, at, window)
+if not whole then return band.capacity, 0 end
+if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
+return refill(whole, fraction, band, now > at and now - at or 0)
+end
+return {
+endsAtReset = true,
+step = function(band, permits, now, patience, written, part, at, window)
+local capacity = band.capacity
+if written and written < capacity and permits <= written and window == band.window and now >= at and permits > 0 then
+local left, level = written - permits, part + (now - at) * band.tokens
+local missing = (capacity - left) * window
+if level < window and missing < exactLimit then
+return 0, 0, left, now + ceil((missing - level) / band.tokens), true, left, level, now, window
+end
+end
+local whole, fraction = levelAt(band, now, written, part, at, window)
+local wait = 0
+if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
+local retryAfter, delay, charged = answer(wait, permits, patience)
+if charged then whole = whole - permits end
+local resetAt = now + ticksUntil(whole, fraction, capacity, band)
+local changes = charged or (written and now < at)
+return retryAfter, delay, whole > 0 and whole or 0, resetAt, changes, whole, fraction, now, band.window
+end,
+refund = function(band, permits, now, grantedAt, written, part, at, window)
+local whole, fraction = levelAt(band, now, written, part, at, window)
+local applies = grantedAt <= now or now + ticksUntil(whole, fraction, 0, band) <= grantedAt
+whole = whole + permits
+if whole >= band.capacity then whole, fraction = band.capacity, 0 end
+return applies, whole, fraction, now, band.window
+end,
+expiresAt = function(band, whole, fraction, at, window)
+if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
+return at + ticksUntil(whole, fraction, band.capacity, band)
+end,
+}
+end)() end
+if kind == 2 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local function levelAt(band, now, whole, since)
+if not whole then return band.capacity, now end
+if since > now then since = now end
+local turns = floor((now - since) / band.window)
+whole = whole + turns * band.tokens
+if whole >= band.capacity then return band.capacity, now end
+return whole, since + turns * band.window
+end
+local function ticksUntilTurn(whole, since, target, band, now)
+if target <= whole then return 0 end
+return since + ceil((target - whole) / band.tokens) * band.window - now
+end
+return {
+endsAtReset = true,
+step = function(band, permits, now, patience, written, writtenSince)
+local whole, since = levelAt(band, now, written, writtenSince)
+local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
+local retryAfter, delay, charged = answer(wait, permits, patience)
+local left = charged and whole - permits or whole
+local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
+local changes = charged or (written and now < writtenSince)
+return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, 0, 0
+end,
+refund = function(band, permits, now, grantedAt, written, writtenSince)
+local whole, since = levelAt(band, now, written, writtenSince)
+local applies = grantedAt <= now or now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
+whole = whole + permits
+return applies, whole > band.capacity and band.capacity or whole, since, 0, 0
+end,
+expiresAt = function(band, whole, since)
+return since + ticksUntilTurn(whole, since, band.capacity, band, since)
+end,
+}
+end)() end
+if kind == 3 then algorithm = (function()
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
+end
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
+local function refill(whole, fraction, band, elapsed)
+local window, tokens = band.window, band.tokens
+if elapsed >= window then
+local turns = floor(elapsed / window)
+whole = whole + turns * tokens
+elapsed = elapsed - turns * window
+end
+local gained, rest
+local product = elapsed * tokens
+if product < exactLimit then
+gained = floor(product / window)
+rest = product - gained * window
+else
+gained, rest = longMulDiv(elapsed, tokens, window)
+end
+whole = whole + gained
+fraction = fraction + rest
+if fraction >= window then
+fraction = fraction - window
+whole = whole + 1
+end
+if whole >= band.capacity then return band.capacity, 0 end
+return whole, fraction
+end
+local function ticksFor(permits, band)
+local window, tokens = band.window, band.tokens
+local perPermit = floor(window / tokens)
+local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
+return permits * perPermit + ticks, rest
+end
+local function ticksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local product = missing * band.window
+if product < exactLimit then return ceil((product - fraction) / band.tokens) end
+local ticks, rest = ticksFor(missing, band)
+return ticks + ceil((rest - fraction) / band.tokens)
+end
+local function exactTicksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local ticks, rest = ticksFor(missing, band)
+local over = rest - fraction
+local turns = floor(over / band.tokens)
+return ticks + turns + (over - turns * band.tokens) / band.tokens
+end
+local function carriedFraction(fraction, window, band)
+if window == band.window then return fraction end
+return (mulDiv(fraction, band.window, window))
+end
+local function roomOf(band, water, fraction, window)
+if water >= band.capacity then return 0, 0 end
+if fraction == 0 then return band.capacity - water, 0 end
+return band.capacity - water - 1, carriedFraction(window - fraction, window, band)
+end
+local function roomAt(band, now, water, part, at, window)
+if not water then return band.capacity, 0 end
+local whole, fraction = roomOf(band, water, part, window)
+return refill(whole, fraction, band, now > at and now - at or 0)
+end
+local function waitFor(whole, fraction, band, permits, patience)
+if permits > band.capacity then return never end
+local untilRoom = ticksUntil(whole, fraction, permits, band)
+if patience == 0 then return untilRoom end
+local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - patience
+return untilTurn > untilRoom and untilTurn or untilRoom
+end
+local function waterOf(whole, fraction, band, now)
+if fraction == 0 then return band.capacity - whole, 0, now, band.window end
+return band.capacity - whole - 1, band.window - fraction, now, band.window
+end
+return {
+endsAtReset = true,
+step = function(band, permits, now, patience, water, part, at, window)
+local whole, fraction = roomAt(band, now, water, part, at, window)
+local wait = waitFor(whole, fraction, band, permits, patience)
+local charged = permits > 0 and wait == 0
+local delay = charged and exactTicksUntil(whole, fraction, band.capacity, band) or 0
+local left = charged and whole - permits or whole
+local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+local changes = charged or (water and now < at)
+return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
+end,
+refund = function(band, permits, now, grantedAt, water, part, at, window)
+local whole, fraction = roomAt(band, now, water, part, at, window)
+whole = whole + permits
+if whole >= band.capacity then whole, fraction = band.capacity, 0 end
+local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
+return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+end,
+expiresAt = function(band, water, part, at, window)
+local whole, fraction = roomOf(band, water, part, window)
+return at + ticksUntil(whole, fraction, band.capacity, band)
+end,
+}
+end)() end
+if kind == 4 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local function windowOf(tick, band)
+return floor(tick / band.window) * band.window
+end
+local function windowAt(written, writtenAt, now, band)
+local current = windowOf(now, band)
+written = windowOf(written, band)
+if now >= writtenAt then return current > written and current or written end
+local ahead = written - windowOf(writtenAt, band)
+return ahead > 0 and current + ahead or current
+end
+local unknown = -1
+local function countsAt(band, now, window, count, at, before)
+if not window then return windowOf(now, band), 0, unknown end
+local open = windowAt(window, at, now, band)
+if now < at or windowOf(window, band) >= open then return open, count, before end
+return open, 0, unknown
+end
+return {
+isWindow = true,
+step = function(band, permits, now, patience, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+local fits = count + permits <= band.capacity
+local granted = (fits or permits == 0) and open or open + band.window
+local wait = granted > now and granted - now or 0
+if permits > band.capacity then wait = never end
+local retryAfter, delay, charged = answer(wait, permits, patience)
+local window, after = open, count
+if charged then
+window, after = granted, (fits and count or 0) + permits
+if window > open then before = count end
+end
+local remaining = (window > now or after > band.capacity) and 0 or band.capacity - after
+local changes = charged or (written and now < at)
+return retryAfter, delay, remaining, window + band.window, changes, window, after, now, before
+end,
+refund = function(band, permits, now, grantedAt, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+count = count > permits and count - permits or 0
+local applies = windowOf(grantedAt, band) == open
+if count == 0 and before >= 0 and open > windowOf(now, band) then
+return applies, open - band.window, before, now, unknown
+end
+return applies, open, count, now, before
+end,
+expiresAt = function(band, window, count)
+return windowOf(window, band) + (count > 0 and band.window or 0)
+end,
+}
+end)() end
+if kind == 5 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local headerBytes, entryBytes, pageEntries = 41, 16, 64
+local function withEntries(log, name)
+local pages = {}
+log.written = {}
+log.forget = function(count)
+log.head = log.head + count
+log.size = log.size - count
+end
+log.write = function(index, instant, total)
+log.written[log.head + index] = { instant, total }
+end
+log.read = function(index)
+local place = log.head + index
+local entry = log.written[place]
+if entry then return entry[1], entry[2] end
+local page = floor((place - 1) / pageEntries)
+if not pages[page] then
+local from = headerBytes + page * pageEntries * entryBytes
+pages[page] = call('GETRANGE', name, from, from + pageEntries * entryBytes - 1)
+end
+return unpackNumbers('<dd', pages[page], (place - 1 - page * pageEntries) * entryBytes + 1)
+end
+return log
+end
+local logKind = 5
+local function newLog()
+return withEntries({ seenAt = 0, shift = 0, base = 0, head = 0, size = 0, isNew = true })
+end
+local function openLog(name)
+local header = redis.pcall('GETRANGE', name, 0, headerBytes - 1)
+if type(header) == 'table' then return noBucket end
+if header == '' then return 0 end
+local kind = string.byte(header)
+if kind ~= logKind then return kind <= kindsOfBuckets and kind or noBucket end
+if #header < headerBytes then return noBucket end
+local _, seenAt, shift, base, head, size = unpackNumbers('<Bddddd', header)
+return kind, withEntries({ seenAt = seenAt, shift = shift, base = base, head = head, size = size }, name)
+end
+local function packHeader(log)
+return pack('<Bddddd', logKind, log.seenAt, log.shift, log.base, log.head, log.size)
+end
+local function changedPlaces(log)
+local places = {}
+for place in pairs(log.written) do
+if place > log.head and place <= log.head + log.size then places[#places + 1] = place end
+end
+table.sort(places)
+return places
+end
+local function writeEntries(log, name)
+local places = changedPlaces(log)
+local first = 1
+while first <= #places do
+local last, entries = first, {}
+repeat
+local entry = log.written[places[last]]
+entries[#entries + 1] = pack('<dd', entry[1], entry[2])
+last = last + 1
+until places[last] ~= places[last - 1] + 1
+call('SETRANGE', name, headerBytes + (places[first] - 1) * entryBytes, table.concat(entries))
+first = last
+end
+end
+local function writeLog(log, name, expiresAt)
+if expiresAt <= now then return call('DEL', name) end
+local isSparse = log.head > pageEntries and log.head > log.size
+if log.isNew then call('SET', name, packHeader(log)) end
+writeEntries(log, name)
+if isSparse then
+local from = headerBytes + log.head * entryBytes
+local kept = call('GETRANGE', name, from, from + log.size * entryBytes - 1)
+log.head = 0
+call('SET', name, packHeader(log) .. kept)
+elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
+if not isForeignClock then return call('PEXPIREAT', name, ceil(expiresAt / 1000)) end
+call('PEXPIRE', name, ceil((expiresAt - now) / 1000) + foreignTtl)
+end
+local function timeAt(log, index)
+return (log.read(index)) + log.shift
+end
+local function totalOf(log, count)
+if count == 0 then return log.base end
+local _, total = log.read(count)
+return total
+end
+local function countUntil(log, tick)
+local low, high = 0, log.size
+local width = 1
+while low + width <= high and timeAt(log, low + width) <= tick do
+low = low + width
+width = width * 2
+end
+if low + width <= high then high = low + width - 1 end
+while low < high do
+local middle = ceil((low + high) / 2)
+if timeAt(log, middle) <= tick then low = middle else high = middle - 1 end
+end
+return low
+end
+local function grantedAfter(log, tick)
+return totalOf(log, log.size) - totalOf(log, countUntil(log, tick))
+end
+local function nthAfter(log, tick, n)
+local first = countUntil(log, tick)
+local target = totalOf(log, first) + n
+local low, high = first + 1, log.size
+while low < high do
+local middle = floor((low + high) / 2)
+if totalOf(log, middle) >= target then high = middle else low = middle + 1 end
+end
+return timeAt(log, low)
+end
+local function shiftOf(log, now)
+return now < log.seenAt and now - log.seenAt or 0
+end
+local function earliest(log, band, permits, now, shift)
+if log.size == 0 then return now end
+local from = timeAt(log, log.size) + shift
+if now > from then from = now end
+local horizon = from - shift - band.window
+local excess = grantedAfter(log, horizon) + permits - band.capacity
+if excess <= 0 then return from end
+return nthAfter(log, horizon, excess) + shift + band.window
+end
+local function takeBack(log, at, permits)
+local index = countUntil(log, at)
+while index > 0 and permits > 0 do
+local _, total = log.read(index)
+local here = total - totalOf(log, index - 1)
+local taken = permits < here and permits or here
+for later = index, log.size do
+local instant, sum = log.read(later)
+log.write(later, instant, sum - taken)
+end
+permits = permits - taken
+index = index - 1
+end
+while log.size > 0 and totalOf(log, log.size) == totalOf(log, log.size - 1) do log.size = log.size - 1 end
+end
+local function append(log, at, permits)
+local total = totalOf(log, log.size) + permits
+if log.size == 0 or timeAt(log, log.size) ~= at then log.size = log.size + 1 end
+log.write(log.size, at - log.shift, total)
+end
+return {
+open = openLog,
+write = writeLog,
+step = function(band, permits, now, patience, log)
+local shift = log and shiftOf(log, now) or 0
+local newest = log and log.size > 0 and timeAt(log, log.size) + shift or nil
+local counted = log and grantedAfter(log, now - shift - band.window) or 0
+local possible = permits > 0 and permits <= band.capacity
+local at = possible and log and earliest(log, band, permits, now, shift) or now
+local wait = permits > band.capacity and never or at - now
+local retryAfter, delay, charged = answer(wait, permits, patience)
+if charged then
+newest = at
+counted = counted + permits
+end
+local remaining = newest and newest > now and 0 or band.capacity - counted
+local resetAt = newest and newest + band.window or now
+return retryAfter, delay, remaining > 0 and remaining or 0, resetAt > now and resetAt or now, charged or shift ~= 0,
+now, shift, now - band.window, at, charged and permits or 0
+end,
+refund = function(band, permits, now, grantedAt, log)
+return true, now, shiftOf(log, now), now - band.window, grantedAt, -permits
+end,
+apply = function(log, seenAt, shift, forgetUntil, at, permits)
+log = log or newLog()
+log.shift = log.shift + shift
+log.seenAt = seenAt
+local over = countUntil(log, forgetUntil)
+log.base = totalOf(log, over)
+log.forget(over)
+if permits > 0 then append(log, at, permits)
+elseif permits < 0 then takeBack(log, at, -permits) end
+return log
+end,
+unchangedUntil = function(band, now, log)
+local shift = shiftOf(log, now)
+local over = countUntil(log, now - shift - band.window)
+if over == log.size then return 2 ^ 53 end
+local leaves, newest = timeAt(log, over + 1) + shift + band.window, timeAt(log, log.size) + shift
+return newest > now and newest < leaves and newest or leaves
+end,
+expiresAt = function(band, log)
+return log.size == 0 and 0 or timeAt(log, log.size) + band.window
+end,
+}
+end)() end
+if kind == 6 then algorithm = (function()
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
+end
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local function windowOf(tick, band)
+return floor(tick / band.window) * band.window
+end
+local function windowAt(written, writtenAt, now, band)
+local current = windowOf(now, band)
+written = windowOf(written, band)
+if now >= writtenAt then return current > written and current or written end
+local ahead = written - windowOf(writtenAt, band)
+return ahead > 0 and current + ahead or current
+end
+local function mulDivUp(a, b, m)
+local quotient, rest = mulDiv(a, b, m)
+return rest > 0 and quotient + 1 or quotient
+end
+local function weight(window, previous, band, now)
+if previous == 0 then return 0 end
+return mulDivUp(band.window - (now - window), previous, band.window)
+end
+local function countsAt(band, now, written, previous, current, writtenAt)
+if not written then return windowOf(now, band), 0, 0 end
+local window = windowAt(written, writtenAt, now, band)
+written = windowOf(written, band)
+if now < writtenAt then
+local kept = weight(written, previous, band, written > writtenAt and written or writtenAt)
+return window, 0, current + kept
+end
+if written == window then return window, previous, current end
+return window, written == window - band.window and current or 0, 0
+end
+local function fadeTicks(count, free, window)
+if count <= free then return 0 end
+return window - (mulDiv(free, window, count))
+end
+local function earliest(window, previous, current, band, permits, now)
+local free = band.capacity - current - permits
+if free >= 0 then
+local at = window + fadeTicks(previous, free, band.window)
+if now > at then at = now end
+if at < window + band.window then return at end
+end
+return window + band.window + fadeTicks(current, band.capacity - permits, band.window)
+end
+local function charge(window, previous, current, band, permits, at)
+local following = window + band.window
+if at < following then return window, previous, current + permits end
+if at < following + band.window then return following, current, permits end
+return following + band.window, 0, permits
+end
+return {
+step = function(band, permits, now, patience, written, before, counted, writtenAt)
+local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
+local possible = permits > 0 and permits <= band.capacity
+local at = possible and earliest(window, previous, current, band, permits, now) or now
+local wait = permits > band.capacity and never or at - now
+local retryAfter, delay, charged = answer(wait, permits, patience)
+if charged then window, previous, current = charge(window, previous, current, band, permits, at) end
+local remaining = window > now and 0 or band.capacity - current - weight(window, previous, band, now)
+local changes = charged or (written and now < writtenAt)
+return retryAfter, delay, remaining > 0 and remaining or 0, window + band.window, changes,
+window, previous, current, now
+end,
+refund = function(band, permits, now, grantedAt, written, before, counted, writtenAt)
+local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
+local granted = windowOf(grantedAt, band)
+if granted == window - band.window then
+return true, window, previous > permits and previous - permits or 0, current, now
+end
+return granted == window, window, previous, current > permits and current - permits or 0, now
+end,
+expiresAt = function(band, window, previous, current)
+local windows = current > 0 and 2 or previous > 0 and 1 or 0
+return windowOf(window, band) + windows * band.window
+end,
+}
+end)() end
+algorithms[kind] = algorithm
+end
+return {
+kind = kind,
+capacity = capacity,
+tokens = tokens,
+window = window,
+algorithm = algorithm,
+step = algorithm.step,
+endsAtReset = algorithm.endsAtReset,
+}
+end
+local limits = {}
+local function limitOf(value, at)
+local digest, count = string.sub(value, at, at + 7), string.byte(value, at + 8)
+local limit = limits[digest]
+if limit then return limit end
+limit, at = { hasLog = false }, at + 9
+for j = 1, count do
+local kind, capacity, tokens, window, label
+kind, capacity, tokens, window, label, at = unpackNumbers('<BI4I4ds', value, at)
+local band = bandOf(kind, capacity, tokens, window)
+local isLog = band.algorithm.open ~= nil
+bands[#bands + 1] = band
+limit[j] = { band = #bands, ending = '.' .. digest .. ':' .. string.gsub(label, ':', '%%3A'), isLog = isLog }
+limit.hasLog = limit.hasLog or isLog
+end
+limits[digest] = limit
+return limit
+end
+local function denial(expiresAt)
+local retryAfter = expiresAt and ceil(expiresAt * 1000) - now or never
+local resetAt = expiresAt and ceil(expiresAt * 1000) or now
+local function step() return retryAfter, 0, 0, resetAt, false end
+return { kind = -1, step = step, algorithm = { step = step } }
+end
+local insteadOf, applied, isRebuilt = {}, {}, false
+for i = 1, (#ARGV[2] - 8) / 32 do
+local value, action, at, expiresAt = found[i], nil, nil, nil
+for _ = 1, 2 do
+if value and value ~= '' and not action and ARGV[4 * i + 2] == '' then
+local flags = string.byte(value)
+action, at, expiresAt = flags % 8, 2, nil
+if flags % 16 >= 8 then expiresAt, at = unpackNumbers('<d', value, 2) end
+if expiresAt and expiresAt <= nowMs then action = nil end
+end
+if not action then value = ARGV[4 * i + 1] end
+end
+if action then
+applied[#applied + 1] = i - 1
+applied[#applied + 1] = value
+local base, made = ARGV[4 * i], {}
+local first, count, size, head = unpackNumbers('<dddd', ARGV[2], i * 32 - 23)
+if action == LIMIT then
+local limit = limitOf(value, at)
+for j = 1, #limit do
+local one = limit[j]
+made[2 * j - 1], made[2 * j] = placeOf(base .. one.ending, one.isLog), one.band
+end
+if limit.hasLog then numbers[head + 1] = 0 end
+elseif action ~= ALLOW then
+bands[#bands + 1] = denial(expiresAt)
+made[1], made[2] = placeOf(base .. ' ', false), #bands
+end
+insteadOf[first], made.count = made, count
+if #made ~= 2 * count or size == 0 then isRebuilt = true end
+end
+end
+if not applied[1] then return end
+if not isRebuilt then
+for i = 1, (#ARGV[2] - 8) / 32 do
+local first, count, size = unpackNumbers('<ddd', ARGV[2], i * 32 - 23)
+local made = insteadOf[first]
+local at = first + size - (size == 4 and 2 or 3)
+for j = 1, made and count or 0 do
+numbers[at], numbers[at + 1] = made[2 * j - 1], made[2 * j]
+at = at + size
+end
+end
+end
+local list, from, to = {}, place, place
+local function copy(count)
+for _ = 1, count do
+from, to = from + 1, to + 1
+list[to] = numbers[from]
+end
+end
+if isRebuilt or isShared then
+for i = 1, place do list[i] = numbers[i] end
+for _ = 1, decisionCount do
+local what, count, head = numbers[from + 1], numbers[from + 3], to
+copy(3)
+if isShared then list[head + 2] = 0 end
+while what == PLAIN and count > 0 do
+local made = isRebuilt and insteadOf[from + 1]
+if made then
+local permits, patience, replaced = numbers[from + 1], numbers[from + 2], made.count
+from, count = from + 4 * replaced, count - replaced
+for j = 1, #made, 2 do
+list[to + 1], list[to + 2], list[to + 3], list[to + 4] = permits, patience, made[j], made[j + 1]
+to = to + 4
+end
+list[head + 3] = list[head + 3] - replaced + #made / 2
+else
+copy(4)
+count = count - 1
+end
+end
+for _ = 1, what == PLAIN and 0 or count do
+copy(4)
+local here, counted, made = numbers[from], to, isRebuilt and insteadOf[from + 1]
+if not made or what == RESET then copy(3 * here) else from = from + 3 * here end
+if made then
+list[counted] = #made / 2 + (what == RESET and here or 0)
+for j = 1, #made, 2 do
+list[to + 1], list[to + 2], list[to + 3] = made[j], made[j + 1], -1
+to = to + 3
+end
+end
+end
+end
+numbers = list
+end
+return applied
+end)()
+end
+end
 local function writeCells(name, band, resetAt, first, second, third, fourth)
 local expiresAt = band.endsAtReset and resetAt or band.algorithm.expiresAt(band, first, second, third, fourth)
 if expiresAt <= now then return call('DEL', name) end
@@ -734,7 +1526,7 @@ elseif isPlain then
 place = place + 3
 length = length + 1
 local said = length
-results[said] = charge(count, true) and 1 or 0
+results[said] = (count == 0 or charge(count, true)) and 1 or 0
 else
 if not others then
 others = (function()
@@ -1111,5 +1903,11 @@ end
 if others then others.writeAll() end
 local packed = pack('<' .. string.rep('d', math.min(most, length)), unpack(results, 1, math.min(most, length)))
 for from = most + 1, length do packed = packed .. pack('<d', results[from]) end
+if not applied then
 if others and others.problems[1] then return { packed, unpack(others.problems) } end
-return packed`
+return packed
+end
+local reply = { packed }
+for _, problem in ipairs(others and others.problems or {}) do reply[#reply + 1] = problem end
+reply[#reply + 1] = applied
+return reply`

@@ -1,7 +1,7 @@
 -- Decides in one call: reads every bucket, steps every band, writes all of a decision or nothing. Decisions follow each
 -- other in the order given, each on what those before it have left behind.
 --
--- KEYS     the buckets of all decisions, each once: first those that are a few numbers, then logs
+-- KEYS     the buckets of all decisions, each once: first those that are a few numbers, then logs; then per lookup the hash of the override
 -- ARGV[1]  doubles, little endian:
 --            now (ticks; below 0: the server's own time), how many keys are not logs, bands, decisions
 --            per band: kind, capacity, tokens, window
@@ -11,12 +11,14 @@
 --              else (RESET forgets the buckets): demands
 --                per demand: permits, patience, whether it is a shadow (LEASE: permits wanted at most), bands
 --                  per band: key, band, an instant (REFUND: when granted, below 0: now; SETTLE: when the lease ends)
+-- ARGV[2…] of rules with overrides alone: what to look up, described in overrides.lua
 -- Result   doubles as above; or if some decisions could not be made, a list of these and, in order, why not:
 --            now; then per decision: 1 granted or done, 0 refused, or 2 could not be made, and nothing follows;
 --            PLAIN, CHARGE, PEEK, LEASE: per band retryAfter (0 allowed, -1 never), delay, remaining, resetAt;
 --            PLAIN, CHARGE that are refused: per band, from the last to the first, how many numbers its state is
 --            (-1: not told), and four numbers; of a log, the tick until which it stays as it is, and three more;
---            LEASE that is granted: how many permits, and until when they may be spent
+--            LEASE that is granted: how many permits, and until when they may be spent;
+--          if overrides were found, a list of all that, whose last item is a list of these; or STALE, and nothing was done
 --
 -- The whole text runs for every call, so that functions are made where they are needed, and not before.
 local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
@@ -67,6 +69,26 @@ for i = 1, bandCount do
 end
 
 local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
+
+-- Of rules with overrides: those that were found, and what became of them.
+local applied
+if ARGV[2] then
+  local lookups = (#ARGV[2] - 8) / 32
+  local hashes, found = #KEYS - lookups, nil
+  for i = 1, lookups do
+    local value, expected = call('HGET', KEYS[hashes + i], ARGV[4 * i - 1]), ARGV[4 * i + 2]
+    if expected ~= '' then
+      -- The caller has asked for the buckets of another override, so that there is nothing to decide about.
+      if value ~= expected then return 'STALE' end
+    elseif value or ARGV[4 * i + 1] ~= '' then
+      found = found or {}
+      found[i] = value
+    end
+  end
+  if found then
+    --@make applied overrides.lua
+  end
+end
 
 -- `resetAt` is what its step has said, or nil.
 local function writeCells(name, band, resetAt, first, second, third, fourth)
@@ -154,7 +176,7 @@ for _ = 1, decisionCount do
     place = place + 3
     length = length + 1
     local said = length
-    results[said] = charge(count, true) and 1 or 0
+    results[said] = (count == 0 or charge(count, true)) and 1 or 0
   else
     if not others then
       --@make others consume-many.lua
@@ -168,5 +190,11 @@ if others then others.writeAll() end
 -- As bytes: a list of numbers takes a client longer to read than all the rest of its work, and cuts them to integers.
 local packed = pack('<' .. string.rep('d', math.min(most, length)), unpack(results, 1, math.min(most, length)))
 for from = most + 1, length do packed = packed .. pack('<d', results[from]) end
-if others and others.problems[1] then return { packed, unpack(others.problems) } end
-return packed
+if not applied then
+  if others and others.problems[1] then return { packed, unpack(others.problems) } end
+  return packed
+end
+local reply = { packed }
+for _, problem in ipairs(others and others.problems or {}) do reply[#reply + 1] = problem end
+reply[#reply + 1] = applied
+return reply

@@ -23,6 +23,8 @@ export interface KnownRefusalsOptions {
 const believedForTicks = 1_000_000
 
 interface Memory {
+  /** Which counted: another than that of the rule, if the identity has an override. */
+  readonly group: BucketGroup
   /** Per band of the group. */
   readonly states: readonly BucketState[]
   /** What was asked, and what each band said. */
@@ -67,19 +69,25 @@ export class KnownRefusals implements ChargeObserver {
   /** `states`: one per band of the first demand, then of the second, and so on. */
   refused(demands: readonly Demand[], result: ChargeResult, states: readonly BucketState[], askedAt: number): void {
     let first = 0
-    for (const { group, key, permits, patience } of demands) {
+    for (const { group, key, permits, patience } of result.applied ?? demands) {
       const last = first + group.bands.length
       const own = states.slice(first, last)
       const said = result.bands.slice(first, last)
       first = last
       this.forget(group, key)
       if (!own.includes(null))
-        this.#remember(group, key, { states: own, permits, patience, said, now: result.now, askedAt })
+        this.#remember(group, key, { group, states: own, permits, patience, said, now: result.now, askedAt })
     }
   }
 
+  /** What may refuse has changed. */
+  forgetAll(): void {
+    for (const { group, key } of [...this.#ages.values()]) this.forget(group, key)
+  }
+
+  /** Of an identity with an override, too, it is its rule that will be asked for. */
   forget(group: BucketGroup, key: string): void {
-    const memories = this.#byGroup.get(group)
+    const memories = this.#byGroup.get(group.insteadOf ?? group)
     const memory = memories?.get(key)
     if (memory === undefined) return
     memories?.delete(key)
@@ -119,23 +127,27 @@ export class KnownRefusals implements ChargeObserver {
 
   #refusal(demands: readonly Demand[], memories: readonly Memory[], now: number): ChargeResult | undefined {
     let granted = true
-    const bands: BandResult[] = new Array(bandCount(demands))
+    const bands: BandResult[] = new Array(bandCount(memories))
     let index = 0
-    for (const [i, demand] of demands.entries())
-      for (const place of demand.group.bands.keys()) {
-        const said = this.#band(demand, memories[i] as Memory, place, now)
+    for (const [i, demand] of demands.entries()) {
+      const memory = memories[i] as Memory
+      for (const place of memory.group.bands.keys()) {
+        const said = this.#band(demand, memory, place, now)
         if (said === undefined) return undefined
         if (!said.allowed && !demand.shadow) granted = false
         bands[index++] = said
       }
-    return granted ? undefined : { granted, now, bands, isUnasked: true }
+    }
+    if (granted) return undefined
+    const applied = appliedTo(demands, memories)
+    return { granted, now, bands, isUnasked: true, ...(applied !== undefined && { applied }) }
   }
 
   /** In a refusal, what would have allowed is told as it stands. */
-  #band({ group, permits, patience }: Demand, memory: Memory, place: number, now: number): BandResult | undefined {
-    const band = group.bands[place] as Band
+  #band({ permits, patience }: Demand, memory: Memory, place: number, now: number): BandResult | undefined {
+    const band = memory.group.bands[place] as Band
     const state = memory.states[place] as readonly number[] | undefined
-    if (cellsOf(band) !== undefined) {
+    if (cellsOf(band) !== undefined && memory.group.listed === undefined) {
       const said = this.#ask(band, state, permits, now, patience)
       return said.allowed ? this.#ask(band, state, 0, now, 0) : said
     }
@@ -155,10 +167,11 @@ export class KnownRefusals implements ChargeObserver {
   }
 
   #remember(group: BucketGroup, key: string, memory: Memory): void {
-    let memories = this.#byGroup.get(group)
+    const asked = group.insteadOf ?? group
+    let memories = this.#byGroup.get(asked)
     if (memories === undefined) {
       memories = new Map()
-      this.#byGroup.set(group, memories)
+      this.#byGroup.set(asked, memories)
     }
     memories.set(key, memory)
     this.#ages.set(memory, { group, key })
@@ -166,6 +179,12 @@ export class KnownRefusals implements ChargeObserver {
     const [oldest] = this.#ages.values()
     if (oldest !== undefined) this.forget(oldest.group, oldest.key)
   }
+}
+
+/** The demands as they were decided; `undefined` if no identity has an override. */
+function appliedTo(demands: readonly Demand[], memories: readonly Memory[]): readonly Demand[] | undefined {
+  if (memories.every(({ group }) => group.insteadOf === undefined)) return undefined
+  return demands.map((demand, i) => ({ ...demand, group: (memories[i] as Memory).group }))
 }
 
 /** Answers what is known to be refused without asking the store, which tells `known` of its refusals. */

@@ -20,7 +20,8 @@ export async function peekBeside(
   const missing = demands.map((demand, i) => beyond(demand, held[i] as number))
   const result = await store.charge(missing, true)
   let first = 0
-  const bands = demands.flatMap(({ group, permits }, i) => {
+  const applied = result.applied?.map((demand, i) => ({ ...demand, permits: (demands[i] as Demand).permits }))
+  const bands = (applied ?? demands).flatMap(({ group, permits }, i) => {
     const said = result.bands.slice(first, first + group.bands.length)
     first += group.bands.length
     // Told as it would be after the charge, or as it stands.
@@ -28,7 +29,7 @@ export async function peekBeside(
     const fromHere = isCharged ? permits - (missing[i] as Demand).permits : 0
     return withMore(said, (held[i] as number) - fromHere)
   })
-  return { ...result, bands }
+  return { ...result, bands, ...(applied !== undefined && { applied }) }
 }
 
 /** What more than a band can hold needs is never to be had, whatever is held. */

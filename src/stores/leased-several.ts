@@ -89,14 +89,19 @@ function fromHere(takes: readonly Take[], now: number): ChargeResult {
 /** One result in the order of the demands. */
 function joined(takes: Takes, result: ChargeResult, demands: readonly Demand[], now: number): ChargeResult {
   const bands: BandResult[] = []
+  // What the store was asked for may have overrides; what is held here has none.
+  const applied = result.applied && [...demands]
+  const rest = result.applied?.values()
   let first = 0
-  for (const [i, { group }] of demands.entries()) {
+  for (const [i, asked] of demands.entries()) {
     const taken = takes[i]
     if (taken !== undefined) bands.push(...pooledResult(taken.pool, now).bands)
     else {
-      bands.push(...result.bands.slice(first, first + group.bands.length))
-      first += group.bands.length
+      const demand: Demand = rest?.next().value ?? asked
+      if (applied !== undefined) applied[i] = demand
+      bands.push(...result.bands.slice(first, first + demand.group.bands.length))
+      first += demand.group.bands.length
     }
   }
-  return { ...result, bands }
+  return { ...result, bands, ...(applied !== undefined && { applied }) }
 }

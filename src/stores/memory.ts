@@ -11,6 +11,7 @@ import {
 } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
+import { MemoryOverrides } from './memory-overrides.js'
 import type { RuleTable } from './rule-table.js'
 import { overflowKey, RuleTables } from './rule-tables.js'
 
@@ -40,6 +41,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new Memory(maxKeys, clock)
 }
 
+function mayHaveOverrides(demands: readonly Demand[]): boolean {
+  for (let i = 0; i < demands.length; i++) if ((demands[i] as Demand).group.hasOverrides) return true
+  return false
+}
+
 /** Marks an identity without a place of its own yet. */
 const none = -1
 
@@ -53,9 +59,12 @@ class Memory implements MemoryStore {
   readonly #look = newStep()
   readonly #result = { granted: false, now: Number.NaN, bands: this.#steps }
 
+  readonly overrides: MemoryOverrides
+
   constructor(maxKeys: number, clock: Clock) {
     this.#tables = new RuleTables(maxKeys)
     this.#clock = clock
+    this.overrides = new MemoryOverrides(() => clock.now())
   }
 
   get size(): number {
@@ -68,11 +77,25 @@ class Memory implements MemoryStore {
 
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult {
     const now = ticks(this.#clock)
+    const applied = mayHaveOverrides(demands) ? this.overrides.appliedTo(demands, now) : undefined
+    return applied === undefined ? this.#charge(demands, peek, now) : { ...this.#charge(applied, peek, now), applied }
+  }
+
+  #charge(demands: readonly Demand[], peek: boolean, now: number): ChargeResult {
     let granted = true
     let strangers = 0
     let first = 0
     for (let i = 0; i < demands.length; i++) {
       const demand = demands[i] as Demand
+      if (demand.group.listed !== undefined) {
+        this.#slots[i] = 0
+        if (demand.group.listed === 'DENY') {
+          this.#deny(demand, first, now)
+          if (!demand.shadow) granted = false
+          first += 1
+        }
+        continue
+      }
       const table = this.#tables.of(demand.group)
       const slot = table.slotOf(demand.key) ?? none
       this.#tableOf[i] = table
@@ -84,11 +107,15 @@ class Memory implements MemoryStore {
       first += bands
     }
     if (strangers > 0 && granted && !peek && !this.#makeRoom(strangers, demands, now))
-      return this.chargeSync(this.#overflow(demands), peek)
+      return this.#charge(this.#overflow(demands), peek, now)
     first = 0
     for (let i = 0; i < demands.length; i++) {
       const demand = demands[i] as Demand
       const bands = demand.group.bands.length
+      if (demand.group.listed !== undefined) {
+        first += bands
+        continue
+      }
       const charged = granted && (!demand.shadow || this.#allAllow(bands, first))
       if (charged && !peek) this.#writeOrAdd(demand, i, first)
       else this.#leave(this.#tableOf[i] as RuleTable, this.#slots[i] as number, bands, first, now, charged)
@@ -116,12 +143,17 @@ class Memory implements MemoryStore {
 
   async refund(refunds: readonly Refund[]): Promise<void> {
     const now = ticks(this.#clock)
-    for (const { group, key, permits, grantedAt } of refunds)
-      this.#tables.of(group).refund(key, permits, now, grantedAt)
+    for (const { group, key, permits, grantedAt } of refunds) {
+      // What was granted at a certain time comes back to where it was taken from.
+      const counted = grantedAt === undefined ? this.overrides.groupOf(group, key, now) : group
+      if (counted.listed === undefined) this.#tables.of(counted).refund(key, permits, now, grantedAt)
+    }
   }
 
   async reset(group: BucketGroup, key: string): Promise<void> {
     this.#tables.delete(this.#tables.of(group), key)
+    const instead = this.overrides.groupOf(group, key, ticks(this.#clock))
+    if (instead !== group && instead.listed === undefined) this.#tables.delete(this.#tables.of(instead), key)
   }
 
   retire(group: BucketGroup): void {
@@ -130,6 +162,18 @@ class Memory implements MemoryStore {
 
   async close(): Promise<void> {
     this.#tables.clear()
+  }
+
+  /** Says no in the place of a band. */
+  #deny({ group, key }: Demand, index: number, now: number): void {
+    while (this.#steps.length <= index) this.#steps.push(newStep())
+    const step = this.#steps[index] as Step
+    const until = this.overrides.deniedUntil(group, key, now)
+    step.allowed = false
+    step.delay = 0
+    step.retryAfter = until - now
+    step.remaining = 0
+    step.resetAt = until === Number.POSITIVE_INFINITY ? now : until
   }
 
   /** Asks every band of a demand; true if all allow. */
@@ -192,7 +236,9 @@ class Memory implements MemoryStore {
   /** Makes room for new identities, at the expense of none that this decision is about. */
   #makeRoom(strangers: number, demands: readonly Demand[], now: number): boolean {
     return this.#tables.makeRoom(strangers, now, (table, key) =>
-      demands.some((demand) => demand.key === key && this.#tables.of(demand.group) === table),
+      demands.some(
+        (demand) => demand.key === key && demand.group.listed === undefined && this.#tables.of(demand.group) === table,
+      ),
     )
   }
 

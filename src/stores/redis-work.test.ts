@@ -28,13 +28,19 @@ const demand = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): De
   shadow: false,
   ...given,
 })
-const names: Names = { keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}` }
+const names: Names = {
+  keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}`,
+  overrideOf: (rule, key) => ({ hash: `hash/${rule.ruleId}`, base: `${rule.ruleId}/${key}`, otherwise: Buffer.of(2) }),
+}
 const charge = (...claims: Demand[]): Work => ({ what: 'CHARGE', claims })
 
 function numbersOf(batch: readonly Work[], now = 7): { keys: readonly string[]; numbers: number[] } {
-  const { keys, numbers } = encode(batch, names, now)
-  return { keys, numbers: Array.from({ length: numbers.length / 8 }, (_, i) => numbers.readDoubleLE(i * 8)) }
+  const { keys, args } = encode(batch, names, now)
+  return { keys, numbers: doublesOf(args[0] as Buffer) }
 }
+
+const doublesOf = (bytes: Buffer): number[] =>
+  Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8))
 
 describe('what the script is asked', () => {
   const cell = band('cell')
@@ -47,6 +53,33 @@ describe('what the script is asked', () => {
       // now, keys that are no logs, bands, decisions; the band; plain, alone, bands; permits, patience, key, band.
       numbers: [7, 1, 1, 1, ...[1, 10, 5, 1_000_000], ...[0, 1, 1], ...[2, 3, 1, 1]],
     })
+  })
+
+  it('names behind all that what to look up, if rules have overrides', () => {
+    const rule = { ...two, hasOverrides: true }
+    const refund = { group: rule, key: 'a', permits: 1 }
+    const batch: Work[] = [
+      charge(demand(one, 'a'), demand(rule, 'a')),
+      { what: 'REFUND', claims: [refund, { ...refund, grantedAt: [1, 1] }] },
+    ]
+    const { keys, args, lookups } = encode(batch, names, 7)
+    expect(keys).toEqual(['one/a/cell', 'two/a/cell2', 'two/a/log', 'hash/two', 'hash/two'])
+    // The numbers begin with 4 and 3 bands of 4; the charge is 3, then 4 for each band; the refund has 3 and 4 before its bands.
+    const [, looks, ...texts] = args
+    expect(doublesOf(looks as Buffer)).toEqual([
+      0,
+      ...[16 + 3 + 4 + 1, 2, 4, 16 + 1],
+      ...[16 + 3 + 12 + 3 + 4 + 1, 2, 3, 16 + 15 + 1],
+    ])
+    expect(texts).toEqual(
+      Array(2)
+        .fill(['a', 'two/a', Buffer.of(2), Buffer.of()])
+        .flat(),
+    )
+    expect(lookups).toEqual([
+      { work: batch[0], claim: 1, otherwise: Buffer.of(2) },
+      { work: batch[1], claim: 0, otherwise: Buffer.of(2) },
+    ])
   })
 
   it('names keys once, logs last, and says which decisions are alone with theirs', () => {

@@ -8,6 +8,7 @@ import {
   type BucketGroup,
   bandCount,
   type Demand,
+  demandOf,
   type LeaseRequest,
   type LeaseResult,
   type Refund,
@@ -15,6 +16,7 @@ import {
 } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 import type { Band } from '../core/rule.js'
+import type { BelievedDemand } from './override-beliefs.js'
 
 export type Work =
   | { readonly what: 'CHARGE' | 'PEEK'; readonly claims: readonly Demand[] }
@@ -55,11 +57,30 @@ function instantOf(work: Work, index: number, band: number): number {
 /** Where the buckets of a group are, and whether they are logs. */
 export interface Names {
   keyOf(group: BucketGroup, key: string, band: number): string
+  /** Where to look for the override of an identity. */
+  overrideOf(group: BucketGroup, key: string): OverridePlace
+}
+
+export interface OverridePlace {
+  /** The hash that would hold it. */
+  readonly hash: string
+  /** How the names of its buckets begin. */
+  readonly base: string
+  /** Of a range of addresses that holds the identity; applies if it has none of its own. */
+  readonly otherwise: Buffer
+}
+
+/** The claim of a work that may have an override. */
+interface Lookup {
+  readonly work: Work
+  readonly claim: number
+  readonly otherwise: Buffer
 }
 
 export interface Message {
   readonly keys: readonly string[]
-  readonly numbers: Buffer
+  readonly args: readonly (string | Buffer)[]
+  readonly lookups: readonly Lookup[]
 }
 
 /** `now` in ticks, or below 0 for the server's. */
@@ -79,6 +100,13 @@ class Encoder {
   readonly #logPlaces: number[] = []
   /** By key, where the decision that names it says that no other does. */
   readonly #claimedAt: number[] = []
+  readonly #hashes: string[] = []
+  readonly #lookups: Lookup[] = []
+  /** Per lookup: where its first band stands, how many it has, how many numbers each is, where its decision stands. */
+  readonly #looks: number[] = []
+  /** Whether a bucket of an override is named by itself. */
+  #namesOverrides = 0
+  readonly #texts: (string | Buffer)[] = []
 
   constructor(names: Names) {
     this.#names = names
@@ -90,18 +118,23 @@ class Encoder {
     const at = numbers.length + 1
     if (what === 'CHARGE' && claims.every(({ shadow }) => !shadow)) {
       numbers.push(plain, 1, bandCount(claims))
-      for (const { group, key, permits, patience } of claims)
+      for (let claim = 0; claim < claims.length; claim++) {
+        const { group, key, permits, patience, expected } = claims[claim] as BelievedDemand
+        if (group.hasOverrides || expected) this.#lookUp(work, claim, 4, at)
         for (let band = 0; band < group.bands.length; band++) {
           numbers.push(permits, patience)
           this.#addBucket(group, key, band, at)
         }
+      }
       return
     }
     // What is held of a bucket is kept beside its numbers, so that it is not as simple to write.
     numbers.push(codes[what], what === 'LEASE' || what === 'SETTLE' ? 0 : 1, claims.length)
     for (let claim = 0; claim < claims.length; claim++) {
-      const { group, key } = claims[claim] as Work['claims'][number]
+      const { group, key, expected } = claims[claim] as Partial<BelievedDemand> & Work['claims'][number]
       numbers.push(...termsOf(work, claim), group.bands.length)
+      if (expected || (group.hasOverrides && isLookedUp(work, claim)))
+        this.#lookUp(work, claim, what === 'RESET' ? 0 : 3, at)
       for (let band = 0; band < group.bands.length; band++) {
         this.#addBucket(group, key, band, at)
         numbers.push(instantOf(work, claim, band))
@@ -114,13 +147,34 @@ class Encoder {
     for (const place of this.#logPlaces) numbers[place] = (numbers[place] as number) + this.#cells.size
     const first = [now, this.#cells.size, this.#bands.size, decisions]
     for (const band of this.#bands.keys()) first.push(kindOf(band), band.capacity, band.refillTokens, band.windowTicks)
-    return { keys: [...this.#cells.keys(), ...this.#logs.keys()], numbers: littleEndian(first, numbers) }
+    const keys = [...this.#cells.keys(), ...this.#logs.keys()]
+    const args: (string | Buffer)[] = [littleEndian(first, numbers)]
+    if (this.#lookups.length > 0) {
+      for (let i = 0; i < this.#looks.length; i += 4) {
+        this.#looks[i] = (this.#looks[i] as number) + first.length
+        this.#looks[i + 3] = (this.#looks[i + 3] as number) + first.length
+      }
+      args.push(littleEndian([this.#namesOverrides], this.#looks), ...this.#texts)
+      keys.push(...this.#hashes)
+    }
+    return { keys, args, lookups: this.#lookups }
+  }
+
+  /** Before the first band of the claim is named; `at` is where its decision says whether it is alone. */
+  #lookUp(work: Work, claim: number, size: number, at: number): void {
+    const { group, key, expected = nothing } = work.claims[claim] as Partial<BelievedDemand> & Work['claims'][number]
+    const { hash, base, otherwise } = this.#names.overrideOf(group.insteadOf ?? group, key)
+    this.#lookups.push({ work, claim, otherwise })
+    this.#hashes.push(hash)
+    this.#looks.push(this.#numbers.length + 1, group.bands.length, size, at)
+    this.#texts.push(key, base, otherwise, expected)
   }
 
   /** Names the key and the band, for the decision that says at `at` whether it is alone with its keys. */
   #addBucket(group: BucketGroup, key: string, index: number, at: number): void {
     const numbers = this.#numbers
     const band = group.bands[index] as Band
+    if (group.insteadOf !== undefined) this.#namesOverrides = 1
     const isLog = cellsOf(band) === undefined
     if (isLog) this.#logPlaces.push(numbers.length)
     const keys = isLog ? this.#logs : this.#cells
@@ -135,6 +189,12 @@ class Encoder {
     }
   }
 }
+
+const nothing = Buffer.alloc(0)
+
+/** What a refund gives back to a certain instant was taken from known buckets. */
+const isLookedUp = ({ what, claims }: Work, claim: number): boolean =>
+  what !== 'REFUND' || claims[claim]?.grantedAt === undefined
 
 /** The place of an item among those seen so far, from 1. */
 function placeIn<T>(places: Map<T, number>, item: T): number {
@@ -165,9 +225,21 @@ export interface Answer extends LeaseResult {
 
 const unable = 2
 
+/** The group that counts an identity instead, by the override that was found: its own, or that of its range. */
+export type Found = (group: BucketGroup, key: string, override: Buffer, isOwn: boolean) => BucketGroup
+
+/** Whether an override has changed that the works relied on; then nothing was done. */
+export const isStale = (reply: unknown): boolean => reply instanceof Buffer && reply.length === 5
+
 /** Reads the script's reply, one answer per work: an error is about its own work alone. */
-export function decode(batch: readonly Work[], reply: unknown): (Answer | FluxGateError)[] {
-  const [bytes, ...problems] = (Array.isArray(reply) ? reply : [reply]) as Buffer[]
+export function decode(
+  batch: readonly Work[],
+  reply: unknown,
+  lookups: readonly Lookup[] = [],
+  instead?: Found,
+): (Answer | FluxGateError)[] {
+  const [bytes, ...problems] = (Array.isArray(reply) ? [...reply] : [reply]) as Buffer[]
+  const overridden = instead && Array.isArray(problems.at(-1)) ? appliedBy(problems.pop(), lookups, instead) : undefined
   const numbers = doublesOf(bytes as Buffer)
   const now = numbers[0] as number
   let place = 1
@@ -185,7 +257,8 @@ export function decode(batch: readonly Work[], reply: unknown): (Answer | FluxGa
       answers[i] = { granted, now, bands: [] }
       continue
     }
-    const bands = new Array<BandResult>(bandCount(work.claims))
+    const applied = overridden?.get(work) ?? believed(work)
+    const bands = new Array<BandResult>(bandCount(applied ?? work.claims))
     for (let band = 0; band < bands.length; band++, place += 4) bands[band] = bandResult(numbers, place)
     if (work.what === 'LEASE' && granted) {
       const lease = { permits: numbers[place] as number, ending: numbers[place + 1] as number }
@@ -194,10 +267,35 @@ export function decode(batch: readonly Work[], reply: unknown): (Answer | FluxGa
     } else if (work.what === 'CHARGE' && !granted) {
       const states = new Array<BucketState>(bands.length)
       for (let band = bands.length - 1; band >= 0; band--, place += 5) states[band] = bucketState(numbers, place)
-      answers[i] = { granted, now, bands, states }
-    } else answers[i] = { granted, now, bands }
+      answers[i] = { granted, now, bands, states, ...(applied !== undefined && { applied }) }
+    } else answers[i] = applied === undefined ? { granted, now, bands } : { granted, now, bands, applied }
   }
   return answers
+}
+
+function believed({ what, claims }: Work): readonly Demand[] | undefined {
+  const isBelieved = (what === 'CHARGE' || what === 'PEEK') && claims.some((claim: BelievedDemand) => claim.expected)
+  return isBelieved ? claims : undefined
+}
+
+/** By work: its demands, with other groups where there is an override. `said` is numbers of lookups and overrides in turn. */
+function appliedBy(said: unknown, lookups: readonly Lookup[], instead: Found): ReadonlyMap<Work, readonly Demand[]> {
+  const applied = new Map<Work, Demand[]>()
+  const items = said as readonly (number | Buffer)[]
+  for (let i = 0; i < items.length; i += 2) {
+    const { work, claim, otherwise } = lookups[items[i] as number] as Lookup
+    const override = items[i + 1] as Buffer
+    if (work.what !== 'CHARGE' && work.what !== 'PEEK') continue
+    const demands = applied.get(work) ?? [...work.claims]
+    const { group, key, ...asked } = work.claims[claim] as Demand
+    demands[claim] = demandOf(
+      { ...asked, group: instead(group, key, override, !override.equals(otherwise)) },
+      key,
+      asked.permits,
+    )
+    applied.set(work, demands)
+  }
+  return applied
 }
 
 function bandResult(numbers: Float64Array, place: number): BandResult {

@@ -16,9 +16,22 @@ import type { RedisConnection } from '../redis/connection.js'
 import { isSplit, wrapRedisError } from '../redis/connection-errors.js'
 import { hashSlot } from '../redis/hash-slot.js'
 import { Script } from '../redis/script.js'
-import { bucketKey, keySuffix } from './bucket-keys.js'
+import { bucketKey, groupSuffix, keySuffix } from './bucket-keys.js'
 import { consumeScript, consumeSha } from './consume.generated.js'
-import { type Answer, type BucketState, decode, encode, type Names, type Work } from './redis-work.js'
+import { OverriddenGroups } from './overridden-group.js'
+import { OverrideBeliefs } from './override-beliefs.js'
+import { decodeTerms } from './override-value.js'
+import { RedisOverrides } from './redis-overrides.js'
+import {
+  type Answer,
+  type BucketState,
+  decode,
+  encode,
+  type Found,
+  isStale,
+  type Names,
+  type Work,
+} from './redis-work.js'
 
 export interface RedisBucketsOptions {
   /** What the names of all keys begin with; default `fluxgate`. */
@@ -63,7 +76,16 @@ export class RedisBuckets implements LeasingStore {
   /** Works that have no answer yet. */
   #underWay = 0
   #onIdle: (() => void) | undefined
-  readonly #names: Names = { keyOf: (group, key, band) => this.#keyOf(group, key, band) }
+  readonly overrides: RedisOverrides
+  readonly #groups = new OverriddenGroups()
+  readonly #beliefs = new OverrideBeliefs()
+  readonly #names: Names = {
+    keyOf: (group, key, band) => this.#keyOf(group, key, band),
+    overrideOf: (group, key) => ({
+      ...this.overrides.placeOf(group, key),
+      base: bucketKey(this.#prefix, key, groupSuffix(group)),
+    }),
+  }
   readonly #batches = new TurnBatches<Job>({
     weightOf: ({ work }) => weightOf(work),
     maxWeight,
@@ -76,6 +98,7 @@ export class RedisBuckets implements LeasingStore {
     this.#clock = clock
     this.#localClock = clock ?? systemClock
     this.#observer = observer
+    this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
   }
 
   charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
@@ -100,15 +123,16 @@ export class RedisBuckets implements LeasingStore {
 
   /** Decides nothing, to see whether the server would. */
   async probe(): Promise<void> {
-    const { numbers } = encode([], this.#names, 0)
+    const { args } = encode([], this.#names, 0)
     const key = bucketKey(this.#prefix, 'probe', '')
-    await this.#script.run(this.#connection, hashSlot(key), [key], [numbers])
+    await this.#script.run(this.#connection, hashSlot(key), [key], args)
   }
 
   /** What was asked for before, and in the same turn, is still sent: who is sent away has its permits given back. */
   async close(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
     await this.#idle()
+    this.overrides.close()
     await this.#connection.close()
   }
 
@@ -127,9 +151,22 @@ export class RedisBuckets implements LeasingStore {
   /** One piece of work, whose claims are all of one slot if this is a cluster. */
   ask(work: Work): Promise<Answer> {
     this.#underWay += 1
+    if (!this.overrides.isKnown && mayHaveOverrides(work)) return this.#askOnceKnown(work)
     return new Promise((resolve, reject) => {
       this.#batches.add(this.#routeOf(work), { work, resolve, reject })
     })
+  }
+
+  /** Only once: which overrides are in force is then read now and then. */
+  async #askOnceKnown(work: Work): Promise<Answer> {
+    try {
+      await this.overrides.known()
+    } catch (error) {
+      throw wrapRedisError(error, 'decide')
+    } finally {
+      this.#underWay -= 1
+    }
+    return this.ask(work)
   }
 
   slotOf(group: BucketGroup, key: string): number {
@@ -156,11 +193,17 @@ export class RedisBuckets implements LeasingStore {
   }
 
   async #send(route: number, jobs: readonly Job[]): Promise<void> {
-    const works = jobs.map(({ work }) => work)
+    const works = jobs.map(({ work }) => this.#beliefs.applyTo(work))
     const askedAt = ticks(this.#localClock)
     try {
-      const { keys, numbers } = encode(works, this.#names, this.#clock === undefined ? -1 : ticks(this.#clock))
-      const answers = decode(works, await this.#script.run(this.#connection, route, keys, [numbers]))
+      const { keys, args, lookups } = encode(works, this.#names, this.#clock === undefined ? -1 : ticks(this.#clock))
+      const reply = await this.#script.run(this.#connection, route, keys, args)
+      if (isStale(reply)) {
+        this.#beliefs.forget(works)
+        this.#underWay += jobs.length
+        return void this.#send(route, jobs)
+      }
+      const answers = decode(works, reply, lookups, this.#insteadOf)
       for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
     } catch (error) {
       if (jobs.length > 1 && isSplit(error)) return jobs.forEach((job) => void this.#send(route, [job]))
@@ -170,6 +213,12 @@ export class RedisBuckets implements LeasingStore {
       this.#underWay -= jobs.length
       if (this.#underWay === 0) this.#onIdle?.()
     }
+  }
+
+  readonly #insteadOf: Found = (rule, key, override, isOwn) => {
+    const group = this.#groups.of(rule, override.toString('latin1'), () => decodeTerms(override))
+    if (isOwn) this.#beliefs.learn(rule, key, group, override)
+    return group
   }
 
   #answer({ work, resolve, reject }: Job, answer: Answer | FluxGateError, askedAt: number): void {
@@ -196,6 +245,8 @@ export class RedisBuckets implements LeasingStore {
     return bucketKey(this.#prefix, key, suffixes[band] as string)
   }
 }
+
+const mayHaveOverrides = ({ claims }: Work): boolean => claims.some(({ group }) => group.hasOverrides)
 
 const changesBuckets: ReadonlySet<Work['what']> = new Set(['CHARGE', 'REFUND', 'RESET', 'LEASE', 'SETTLE'])
 

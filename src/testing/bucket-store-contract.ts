@@ -9,6 +9,7 @@ import type { Clock } from '../core/clock.js'
 import { type AlgorithmName, algorithmNames, type Band } from '../core/rule.js'
 import { compareWithModel } from './compare-with-model.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
+import { overrideContract } from './override-contract.js'
 
 export type TestRunner = (title: string, test: () => Promise<void>) => void
 export type StoreFactory = (clock: Clock) => BucketStore | Promise<BucketStore>
@@ -18,6 +19,8 @@ export interface ContractOptions {
   readonly histories?: number
   /** Where the histories start; print it and pass it again to replay. Default from the time. */
   readonly seed?: number
+  /** The store keeps overrides; default false. */
+  readonly overrides?: boolean
 }
 
 const second = 1_000_000
@@ -186,6 +189,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   })
 
   const seed = options.seed ?? Date.now() % 2 ** 31
+  if (options.overrides) overrideContract(withStore, seed)
   const histories = options.histories ?? 100
   it(`agrees with the reference models in every field over ${histories} random histories (seed ${seed})`, async () => {
     for (let i = 0; i < histories; i++)

@@ -8,9 +8,13 @@ const inOne = 20
 export function contractAndHistories(
   it: TestRunner,
   create: StoreFactory,
-  { histories, seed }: { readonly histories: number; readonly seed: number },
+  {
+    histories,
+    seed,
+    overrides = false,
+  }: { readonly histories: number; readonly seed: number; readonly overrides?: boolean },
 ): void {
-  bucketStoreContract(it, create, { histories: inOne, seed })
+  bucketStoreContract(it, create, { histories: inOne, seed, overrides })
   for (let from = inOne; from < histories; from += inOne)
     it(`agrees with the reference models over ${inOne} more histories (seed ${seed + from})`, async () => {
       for (let i = from; i < from + inOne; i++)

@@ -9,7 +9,7 @@ const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())
 
 /** With the histories of the clients and of clusters, a whole run compares more than 100 000 steps with the models. */
-const options = { histories: 220, seed: randomSeed() }
+const options = { histories: 220, seed: randomSeed(), overrides: true }
 
 describe.each([true, false])('redisStore over ioredis, known refusals: %s', (knownRefusals) =>
   contractAndHistories(

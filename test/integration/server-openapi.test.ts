@@ -162,7 +162,7 @@ describe('every answer is as it is described', () => {
     ['reload', 200, 'POST', '/api/reload', { ruleSetId: 'shop' }],
     ['createOverride', 201, 'POST', overrides, { key: '10.0.0.0/8', action: 'DENY' }],
     ['createOverride', 409, 'POST', overrides, { key: '10.0.0.0/8', action: 'DENY' }],
-    ['createOverride', 400, 'POST', overrides, { key: '10.0.0.0/8', action: 'MAYBE' }],
+    ['createOverride', 400, 'POST', overrides, { key: '11.0.0.0/8', action: 'MAYBE' }],
     ['putOverride', 200, 'PUT', `${overrides}/10.0.0.0%2F8`, { action: 'LIMIT', bands: [band], note: 'n' }],
     ['putOverride', 201, 'PUT', `${overrides}/192.0.2.1`, { action: 'ALLOW', expiresAt: '2099-01-01T00:00:00Z' }],
     ['getOverride', 200, 'GET', `${overrides}/10.0.0.0/8`],

@@ -1,0 +1,51 @@
+import { FluxGateError } from '../core/errors.js'
+import type { OverrideBook } from '../core/override-book.js'
+import type { Override, OverrideStore } from '../core/override-store.js'
+import type { Rule } from '../core/rule.js'
+import { overrideDocument, overrideKey, parseOverride } from '../rules/override-schema.js'
+
+export interface OverrideStoreOptions {
+  /** The rule as it is in force. */
+  readonly ruleOf: (ruleSetId: string, ruleId: string) => Rule | undefined
+  readonly ipv6Prefix?: number | undefined
+}
+
+const mostOnPage = 1_000
+
+/** Overrides as documents, checked against the rule that they are an exception to. */
+export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix }: OverrideStoreOptions): OverrideStore {
+  const ruleIn = (ruleSetId: string, ruleId: string): Rule => {
+    const rule = ruleOf(ruleSetId, ruleId)
+    if (rule !== undefined) return rule
+    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `There is no rule "${ruleId}" in rule set "${ruleSetId}".`)
+  }
+  /** Undefined if nothing can be kept under this key. */
+  const nameOf = (ruleSetId: string, ruleId: string, key: string) => {
+    const spelt = overrideKey(key, ruleIn(ruleSetId, ruleId), ipv6Prefix)
+    return typeof spelt === 'string' || key === '' ? undefined : { ruleSetId, ruleId, ...spelt }
+  }
+  return {
+    async list(ruleSetId, ruleId, { prefix = '', limit, cursor }) {
+      ruleIn(ruleSetId, ruleId)
+      const most = Math.min(limit, mostOnPage)
+      const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString()
+      const entries = await book.list(ruleSetId, ruleId, { prefix, after, limit: most + 1 })
+      const items: Override[] = entries.slice(0, most).map(({ key, terms }) => overrideDocument(key, terms))
+      const last = entries.length > most ? items.at(-1) : undefined
+      return { items, cursor: last === undefined ? null : Buffer.from(last.key).toString('base64url') }
+    },
+    async get(ruleSetId, ruleId, key) {
+      const name = nameOf(ruleSetId, ruleId, key)
+      const terms = name && (await book.get(name))
+      return terms && overrideDocument(name.key, terms)
+    },
+    async put(ruleSetId, ruleId, override) {
+      const { key, isRange, terms } = parseOverride(override, ruleIn(ruleSetId, ruleId), ipv6Prefix)
+      return { created: await book.put({ ruleSetId, ruleId, key, isRange }, terms) }
+    },
+    async delete(ruleSetId, ruleId, key) {
+      const name = nameOf(ruleSetId, ruleId, key)
+      return name !== undefined && book.delete(name)
+    },
+  }
+}

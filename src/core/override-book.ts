@@ -1,0 +1,63 @@
+import type { Override } from './override-store.js'
+import type { Band } from './rule.js'
+
+/** An override as the engine sees it: read, filled in, readonly. */
+export interface OverrideTerms {
+  readonly action: Override['action']
+  /** LIMIT: what takes the place of the rule's bands; otherwise empty. */
+  readonly bands: readonly Band[]
+  /** Epoch milliseconds from which on the rule applies as it is. */
+  readonly expiresAtMs: number | undefined
+  readonly note: string | undefined
+}
+
+export interface OverrideEntry {
+  readonly key: string
+  readonly terms: OverrideTerms
+}
+
+export interface EntryQuery {
+  readonly prefix: string
+  /** Only keys behind this one. */
+  readonly after: string
+  readonly limit: number
+}
+
+/** Whose override it is: of an identity, or of all in a range of addresses that have none of their own. */
+export interface OverrideName {
+  readonly ruleSetId: string
+  readonly ruleId: string
+  /** The identity as the rule counts it; of a range its one spelling, such as `10.0.0.0/8`. */
+  readonly key: string
+  readonly isRange: boolean
+}
+
+/**
+ * The overrides that a bucket store keeps beside its buckets, and looks up in the call that decides. Of several ranges
+ * that hold an address the smallest counts. What has expired is not there any more.
+ */
+export interface OverrideBook {
+  get(name: OverrideName): Promise<OverrideTerms | undefined>
+  /** Whether there was none before. In force for the next decision. */
+  put(name: OverrideName, terms: OverrideTerms): Promise<boolean>
+  /** Whether there was one. */
+  delete(name: OverrideName): Promise<boolean>
+  /** Identities and ranges, in the order of their keys as UTF-8. */
+  list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<readonly OverrideEntry[]>
+}
+
+export const isOver = ({ expiresAtMs }: OverrideTerms, nowMs: number): boolean =>
+  expiresAtMs !== undefined && expiresAtMs <= nowMs
+
+/** The order of UTF-8, in which text of any language has one. */
+export const byKey = (one: { readonly key: string }, other: { readonly key: string }): number =>
+  Buffer.compare(Buffer.from(one.key), Buffer.from(other.key))
+
+/** Up to `limit` of them, by key. */
+export function entryPage(entries: Iterable<OverrideEntry>, { prefix, after, limit }: EntryQuery): OverrideEntry[] {
+  const start = { key: after }
+  return [...entries]
+    .filter((entry) => entry.key.startsWith(prefix) && (after === '' || byKey(entry, start) > 0))
+    .sort(byKey)
+    .slice(0, limit)
+}

@@ -1,0 +1,104 @@
+import { FluxGateError } from '../core/errors.js'
+import { cidrText, ipIdentity, parseCidr } from '../core/ip-address.js'
+import type { OverrideTerms } from '../core/override-book.js'
+import type { Override } from '../core/override-store.js'
+import type { Band, Rule } from '../core/rule.js'
+import { type Fields, openFields } from './fields.js'
+import { instant, oneOf, text } from './kinds.js'
+import { noMistakes, rulesInvalid } from './mistakes.js'
+import { readBands } from './rule-schema.js'
+
+/** What an override may say. */
+const overrideFields: readonly string[] = ['key', 'action', 'bands', 'expiresAt', 'note']
+
+const longestKey = 1_024
+const longestNote = 1_000
+const actionKind = oneOf(['LIMIT', 'ALLOW', 'DENY'] as const)
+const noteKind = { allowed: `text of at most ${longestNote} characters`, parse: bounded(longestNote, 0) }
+const keyKind = { allowed: `an identity: text of 1 to ${longestKey} characters`, parse: bounded(longestKey, 1) }
+
+export interface ParsedOverride extends OverrideKey {
+  readonly terms: OverrideTerms
+}
+
+export interface OverrideKey {
+  readonly key: string
+  readonly isRange: boolean
+}
+
+/** Reads an override of a rule; throws FLUXGATE_OVERRIDE_INVALID with every mistake. */
+export function parseOverride(document: unknown, rule: Rule, ipv6Prefix = 56): ParsedOverride {
+  const mistakes = noMistakes()
+  const fields = openFields(document, '', overrideFields, 'an override: { key, action, … }', mistakes)
+  const result = fields && readOverride(fields, rule, ipv6Prefix)
+  const bands = fields?.has('bands') ? readBands(fields, algorithmOf(rule), mistakes) : []
+  if (result !== undefined && mistakes.count === 0)
+    return { ...result, terms: { ...result.terms, bands } } as ParsedOverride
+  const { message, errors } = rulesInvalid('The override', mistakes)
+  throw new FluxGateError('FLUXGATE_OVERRIDE_INVALID', message, { errors })
+}
+
+/** A band of an override that names no algorithm counts as the first of its rule's. */
+const algorithmOf = ({ bands: [first] }: Rule) => first?.algorithm ?? 'TOKEN_BUCKET'
+
+function readOverride(fields: Fields, rule: Rule, ipv6Prefix: number) {
+  const given = fields.require('key', keyKind)
+  const action = fields.require('action', actionKind)
+  const expiresAt = fields.read('expiresAt', instant)
+  const note = fields.read('note', noteKind)
+  if (action === 'LIMIT' && !fields.has('bands'))
+    fields.wrong('bands', 'found nothing; allowed: with LIMIT a list of 1 to 8 bands')
+  if (action !== 'LIMIT' && action !== undefined && fields.has('bands'))
+    fields.wrong('bands', `found with ${action}; allowed: bands with LIMIT only`)
+  const key = given === undefined ? undefined : overrideKey(given, rule, ipv6Prefix)
+  if (typeof key === 'string') fields.wrong('key', key)
+  const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt)
+  return typeof key === 'object' ? { ...key, terms: { action, expiresAtMs, note } } : undefined
+}
+
+/**
+ * A key in the spelling in which the rule counts it: of addresses there is only one. What is wrong with it, if anything.
+ */
+export function overrideKey(given: string, { limitScope }: Rule, ipv6Prefix = 56): OverrideKey | string {
+  if (limitScope !== 'IP') return { key: given, isRange: false }
+  const network = parseCidr(given)
+  if (network === undefined) return { key: given, isRange: false }
+  const spelt = cidrText(network)
+  const [address = '', length = ''] = spelt.split('/')
+  const whole = address.includes(':') ? ipv6Prefix : 32
+  if (!given.includes('/') || (whole === 32 && length === '32'))
+    return { key: ipIdentity(address, ipv6Prefix), isRange: false }
+  if (Number(length) > whole)
+    return `found ${JSON.stringify(given)}; allowed: a prefix of at most ${whole}, because IPv6 addresses count by their first ${whole} bits`
+  if (Number(length) === whole) return { key: ipIdentity(address, ipv6Prefix), isRange: false }
+  return { key: spelt, isRange: true }
+}
+
+/** As it is told again: in the spelling of a document. */
+export function overrideDocument(key: string, { action, bands, expiresAtMs, note }: OverrideTerms): Override {
+  return {
+    key,
+    action,
+    ...(action === 'LIMIT' && { bands: bands.map(bandDocument) }),
+    ...(expiresAtMs !== undefined && { expiresAt: new Date(expiresAtMs).toISOString() }),
+    ...(note !== undefined && { note }),
+  }
+}
+
+function bandDocument({ label, algorithm, refill, capacity, refillTokens, windowTicks }: Band) {
+  return {
+    label,
+    algorithm,
+    capacity,
+    refillTokens,
+    refillSeconds: windowTicks / 1_000_000,
+    ...(refill === 'INTERVAL' && { refill }),
+  }
+}
+
+function bounded(longest: number, shortest: number) {
+  return (value: unknown): string | undefined => {
+    const found = text.parse(value)
+    return found !== undefined && found.length >= shortest && found.length <= longest ? found : undefined
+  }
+}

@@ -1,0 +1,24 @@
+import type { BucketGroup } from '../core/bucket-store.js'
+import { hashSlot } from '../redis/hash-slot.js'
+import { slotTag } from '../redis/slot-tags.js'
+import { bucketKey, escaped } from './bucket-keys.js'
+
+const slots = 16_384
+
+type Rule = Pick<BucketGroup, 'ruleSetId' | 'ruleId'>
+
+/**
+ * Where the override of an identity is: `<prefix>:{<tag>}:overrides:<ruleSet>:<rule>:<generation>`. Those of all identities of
+ * a slot share one small hash, which Redis keeps as compactly as a list; the tag puts it into the same slot, so that a
+ * decision on a cluster finds the override where the buckets are.
+ */
+export const overrideHash = (prefix: string, rule: Rule, generation: number, key: string): string =>
+  hashName(prefix, rule, generation, hashSlot(bucketKey(prefix, key, '')))
+
+/** All that may hold overrides of a rule, one for each slot. */
+export function* overrideHashes(prefix: string, rule: Rule, generation: number): Generator<string> {
+  for (let slot = 0; slot < slots; slot++) yield hashName(prefix, rule, generation, slot)
+}
+
+const hashName = (prefix: string, { ruleSetId, ruleId }: Rule, generation: number, slot: number): string =>
+  `${prefix}:{${slotTag(slot)}}:overrides:${escaped(ruleSetId)}:${escaped(ruleId)}:${generation}`

@@ -1,0 +1,204 @@
+import type { BucketGroup } from '../core/bucket-store.js'
+import { FluxGateError } from '../core/errors.js'
+import {
+  byKey,
+  type EntryQuery,
+  entryPage,
+  isOver,
+  type OverrideBook,
+  type OverrideEntry,
+  type OverrideName,
+  type OverrideTerms,
+} from '../core/override-book.js'
+import type { RedisConnection } from '../redis/connection.js'
+import { wrapRedisError } from '../redis/connection-errors.js'
+import { LiveOverrides, rangeName } from './live-overrides.js'
+import { overrideHash, overrideHashes } from './override-hashes.js'
+import { decodeTerms, encodeTerms } from './override-value.js'
+import type { OverridePlace } from './redis-work.js'
+
+/** Every process holds all ranges. */
+const mostRanges = 10_000
+const noOverride = Buffer.alloc(0)
+
+/** Those behind a key, in order: `limit` at most from each call. What has expired is forgotten in passing. */
+const pageScript = `local found = {}
+for _, hash in ipairs(KEYS) do
+  local pairs = redis.call('HGETALL', hash)
+  for i = 1, #pairs, 2 do
+    local key, value = pairs[i], pairs[i + 1]
+    local flags = string.byte(value)
+    if flags % 16 >= 8 and struct.unpack('<d', value, 2) <= tonumber(ARGV[4]) then redis.call('HDEL', hash, key)
+    elseif key > ARGV[1] and string.sub(key, 1, #ARGV[2]) == ARGV[2] then found[#found + 1] = { key, value } end
+  end
+end
+table.sort(found, function(one, other) return one[1] < other[1] end)
+local page = {}
+for i = 1, math.min(#found, tonumber(ARGV[3])) do
+  page[2 * i - 1], page[2 * i] = found[i][1], found[i][2]
+end
+return page`
+
+/** Both at once, so that nobody sees a number that has grown without the change. */
+const editRanges = `local changed = redis.call(ARGV[1], KEYS[2], unpack(ARGV, 2))
+redis.call('HINCRBY', KEYS[1], 'ranges', 1)
+return changed`
+
+/** As many hashes as are looked through in one call, so that nobody else waits long, and how many calls are under way. */
+const hashesAtOnce = 128
+const callsAtOnce = 8
+
+/** Overrides in Redis, beside the buckets of their identities. */
+export class RedisOverrides implements OverrideBook {
+  readonly #connection: RedisConnection
+  readonly #prefix: string
+  readonly #nowMs: () => number
+  readonly #live: LiveOverrides
+
+  constructor(connection: RedisConnection, prefix: string, nowMs: () => number) {
+    this.#connection = connection
+    this.#prefix = prefix
+    this.#nowMs = nowMs
+    this.#live = new LiveOverrides(connection, prefix)
+  }
+
+  get isKnown(): boolean {
+    return this.#live.isKnown
+  }
+
+  known(): Promise<void> {
+    return this.#live.known()
+  }
+
+  close(): void {
+    this.#live.close()
+  }
+
+  placeOf(group: BucketGroup, key: string): Pick<OverridePlace, 'hash' | 'otherwise'> {
+    const { ruleSetId, ruleId, countsAddresses } = group
+    const hash = overrideHash(this.#prefix, group, this.#live.of(ruleSetId, ruleId), key)
+    const range = countsAddresses ? this.#live.rangesOf(ruleSetId, ruleId)?.find(key) : undefined
+    return { hash, otherwise: range ?? noOverride }
+  }
+
+  get(name: OverrideName): Promise<OverrideTerms | undefined> {
+    return this.#wrapped('read an override', async () => {
+      const live = await this.#live.ask(name.ruleSetId, name.ruleId)
+      const [hash, field] = this.#placeIn(live, name)
+      const value = (await this.#connection.call(hash, ['HGET', hash, field], true)) as Buffer | null
+      const terms = value === null ? undefined : decodeTerms(value)
+      return terms === undefined || isOver(terms, this.#nowMs()) ? undefined : terms
+    })
+  }
+
+  async put(name: OverrideName, terms: OverrideTerms): Promise<boolean> {
+    const wasThere = (await this.get(name)) !== undefined
+    await this.#wrapped('keep an override', async () => {
+      if (name.isRange) await this.#checkRanges(name)
+      await this.#edit(name, 'HSET', encodeTerms(terms))
+    })
+    return !wasThere
+  }
+
+  async delete(name: OverrideName): Promise<boolean> {
+    const wasThere = (await this.get(name)) !== undefined
+    await this.#wrapped('delete an override', () => this.#edit(name, 'HDEL'))
+    return wasThere
+  }
+
+  list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<readonly OverrideEntry[]> {
+    return this.#wrapped('list overrides', async () => {
+      const live = await this.#live.ask(ruleSetId, ruleId)
+      let page: OverrideEntry[] = entryPage(await this.#ranges(ruleSetId, ruleId, live), query)
+      for (const calls of this.#pages({ ruleSetId, ruleId }, live)) {
+        const found = await Promise.all(calls.map((hashes) => this.#search(hashes, query)))
+        page = [...page, ...found.flat()].sort(byKey).slice(0, query.limit)
+      }
+      return page
+    })
+  }
+
+  /** In the generation that is in force, also if it is replaced meanwhile. */
+  async #edit(name: OverrideName, command: 'HSET' | 'HDEL', ...value: Buffer[]): Promise<void> {
+    const { ruleSetId, ruleId } = name
+    for (let live = await this.#live.ask(ruleSetId, ruleId); ; ) {
+      const [hash, field] = this.#placeIn(live, name)
+      if (name.isRange) {
+        const keys = [this.#live.liveKey, this.#live.rangesKey]
+        await this.#connection.call(hash, ['EVAL', editRanges, '2', ...keys, command, field, ...value])
+      } else await this.#connection.call(hash, [command, hash, field, ...value])
+      const after = await this.#live.ask(ruleSetId, ruleId)
+      if (after === live) break
+      live = after
+    }
+    // Here it is in force for the next decision, whatever was known before.
+    if (this.#live.isKnown) await this.#live.read()
+  }
+
+  #placeIn(generation: number, { ruleSetId, ruleId, key, isRange }: OverrideName): [hash: string, field: string] {
+    if (isRange) return [this.#live.rangesKey, rangeName(ruleSetId, ruleId, generation, key)]
+    return [overrideHash(this.#prefix, { ruleSetId, ruleId }, generation, key), key]
+  }
+
+  async #checkRanges({ key }: OverrideName): Promise<void> {
+    const { rangesKey } = this.#live
+    if (Number(await this.#connection.call(rangesKey, ['HLEN', rangesKey])) < mostRanges) return
+    throw new FluxGateError('FLUXGATE_OVERRIDE_INVALID', `There are ${mostRanges} ranges of addresses already.`, {
+      errors: [
+        {
+          path: 'key',
+          message: `found ${key}, one range more than ${mostRanges}; allowed: addresses, or fewer ranges`,
+        },
+      ],
+    })
+  }
+
+  async #ranges(ruleSetId: string, ruleId: string, generation: number): Promise<OverrideEntry[]> {
+    const { rangesKey } = this.#live
+    const pairs = (await this.#connection.call(rangesKey, ['HGETALL', rangesKey], true)) as Buffer[]
+    const entries: OverrideEntry[] = []
+    for (let i = 0; i < pairs.length; i += 2) {
+      const [ofSet, ofRule, ofGeneration, key] = JSON.parse(String(pairs[i])) as [string, string, number, string]
+      const terms = decodeTerms(pairs[i + 1] as Buffer)
+      const isOurs = ofSet === ruleSetId && ofRule === ruleId && ofGeneration === generation
+      if (isOurs && !isOver(terms, this.#nowMs())) entries.push({ key, terms })
+    }
+    return entries
+  }
+
+  /** What to look through: some calls at a time, each about some hashes; on a cluster these are of one slot. */
+  *#pages(rule: Pick<OverrideName, 'ruleSetId' | 'ruleId'>, generation: number): Generator<string[][]> {
+    const most = this.#connection.isCluster ? 1 : hashesAtOnce
+    let calls: string[][] = []
+    let hashes: string[] = []
+    for (const hash of overrideHashes(this.#prefix, rule, generation)) {
+      hashes.push(hash)
+      if (hashes.length < most) continue
+      calls.push(hashes)
+      hashes = []
+      if (calls.length < callsAtOnce * (most === 1 ? 16 : 1)) continue
+      yield calls
+      calls = []
+    }
+    if (hashes.length > 0) calls.push(hashes)
+    if (calls.length > 0) yield calls
+  }
+
+  async #search(hashes: readonly string[], { after, prefix, limit }: EntryQuery): Promise<OverrideEntry[]> {
+    const args = [after, prefix, String(limit), String(this.#nowMs())]
+    const command = ['EVAL', pageScript, String(hashes.length), ...hashes, ...args]
+    const pairs = (await this.#connection.call(hashes[0] as string, command, true)) as Buffer[]
+    const entries: OverrideEntry[] = []
+    for (let i = 0; i < pairs.length; i += 2)
+      entries.push({ key: String(pairs[i]), terms: decodeTerms(pairs[i + 1] as Buffer) })
+    return entries
+  }
+
+  async #wrapped<T>(what: string, call: () => Promise<T>): Promise<T> {
+    try {
+      return await call()
+    } catch (error) {
+      throw wrapRedisError(error, what)
+    }
+  }
+}
