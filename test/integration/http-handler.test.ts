@@ -1,13 +1,12 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer as createHttpServer, request } from 'node:http'
+import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import { createServer, type ServerOptions } from '../../src/app/create-server.js'
-import { rateLimit } from '../../src/app/node.js'
 import type { RequestContext } from '../../src/core/request-context.js'
 import { HttpHandler, type HttpHandlerOptions } from '../../src/handlers/index.js'
 import { seededRandom } from '../../src/simulate/random.js'
@@ -235,48 +234,6 @@ describe('requests that are held', () => {
     expect(left).toEqual(['CLOSED'])
     expect((await gate.check({}, { peek: true })).delayMs).toBeLessThanOrEqual(20 * 60_000)
     await expect(handler.check({})).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
-  })
-})
-
-describe('middleware over a server', () => {
-  async function application(handler: HttpHandler) {
-    const limit = rateLimit({ handler })
-    const server = createHttpServer(limit((_, response) => void response.end('hello')))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  }
-
-  it('answers as if it decided by itself', async () => {
-    const { handler } = await bed({
-      id: 'per-ip',
-      limitScope: 'IP',
-      bands: [{ label: 'h', capacity: 1, window: '1h' }],
-    })
-    const url = await application(handler)
-    const passed = await fetch(url)
-    expect([passed.status, await passed.text()]).toEqual([200, 'hello'])
-    expect(passed.headers.get('ratelimit-policy')).toBe('"per-ip.h";q=1;w=3600')
-    const refused = await fetch(url)
-    expect(refused.status).toBe(429)
-    expect(refused.headers.get('retry-after')).toMatch(/^3[56]\d\d$/)
-    expect(await refused.json()).toMatchObject({ 'violated-policies': ['per-ip.h'] })
-  })
-
-  it('gives back the permits of a client that goes while it is held', async () => {
-    const { handler, gate } = await bed({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 2, window: '1h' }] })
-    const url = await application(handler)
-    await (await fetch(url)).text()
-    const leaving = request(url)
-    leaving.on('error', () => {})
-    leaving.end()
-    await eventually('it is held', async () => !(await gate.check({}, { peek: true })).allowed)
-    leaving.destroy()
-    await eventually('its permit is back', async () => (await gate.check({}, { peek: true })).allowed)
   })
 })
 
