@@ -1,5 +1,4 @@
-import type { FluxGateError } from '../core/errors.js'
-import { messageOf } from '../core/errors.js'
+import { type FluxGateError, messageOf } from '../core/errors.js'
 import type { RuleStore } from '../core/rule-store.js'
 import type { ApiParts } from './api-parts.js'
 import { ApiProblem } from './api-problem.js'

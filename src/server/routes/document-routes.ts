@@ -6,7 +6,7 @@ import { audit } from '../audit.js'
 import { json, type Route, route } from '../route.js'
 import { putInForce } from '../rules-in-force.js'
 import { anyDocumentSchema, reloadedSchema, reloadSchema, validationSchema } from '../schemas/rule-schemas.js'
-import { nothingHere } from './rule-editing.js'
+import { inQuotes, nothingHere } from './rule-editing.js'
 
 const group = 'Rules'
 const access = 'ADMIN'
@@ -51,7 +51,7 @@ export function documentRoutes(parts: ApiParts): Route[] {
           .map(({ id, rules }) => ({ id, rules: rules.length }))
           .sort((a, b) => (a.id < b.id ? -1 : 1))
         if (asked !== undefined && ruleSets.length === 0)
-          throw nothingHere(`There is no rule set ${JSON.stringify(asked)}; the others were reloaded.`)
+          throw nothingHere(`There is no rule set ${inQuotes(asked)}; the others were reloaded.`)
         return json({ ruleSets })
       },
     }),

@@ -2,12 +2,12 @@ import Type from 'typebox'
 import { FluxGateError } from '../../core/errors.js'
 import type { OverrideStore } from '../../core/override-store.js'
 import type { ApiParts } from '../api-parts.js'
-import { ApiProblem, invalidRequest } from '../api-problem.js'
+import { ApiProblem } from '../api-problem.js'
 import { audit } from '../audit.js'
 import { type Call, json, type Route, route } from '../route.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { overrideBodySchema, overridePageSchema, overrideSchema } from '../schemas/override-schemas.js'
-import { noContent, nothingHere } from './rule-editing.js'
+import { noContent, nothingHere, withName } from './rule-editing.js'
 import { ruleInForce } from './rule-in-force.js'
 
 const group = 'Overrides'
@@ -78,7 +78,7 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       body: overrideBodySchema,
       isCheckedByStore: true,
       responses: { 200: { description: 'It was replaced.', schema: overrideSchema }, 201: created },
-      handle: (call) => put(parts, call, withKey(call.body, call.params.key ?? '')),
+      handle: (call) => put(parts, call, withName(call.body, 'key', call.params.key ?? '')),
     }),
     route({
       method: 'DELETE',
@@ -130,11 +130,3 @@ function notAsked(ruleId: string): FluxGateError {
 }
 
 const noOverride = (): ApiProblem => nothingHere('There is no override for this key.')
-
-function withKey(body: unknown, key: string): object {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalidRequest('body', 'is not an object')
-  const given = (body as { key?: unknown }).key
-  if (given !== undefined && given !== key)
-    throw invalidRequest('key', 'is another one than that of the URL; leave it out, or make it the same')
-  return given === undefined ? { key, ...body } : body
-}

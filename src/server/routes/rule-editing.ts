@@ -11,13 +11,16 @@ export const conditional = {
 
 export const noContent: Reply = { status: 204 }
 
-/** A document that is put at a URL has its id from there, and may repeat it. */
-export function withId(body: unknown, id: string): object {
+/** A document that is put at a URL has its name from there, and may repeat it. */
+export function withName(body: unknown, field: 'id' | 'key', name: string): object {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalidRequest('body', 'is not an object')
-  const given = (body as { id?: unknown }).id
-  if (given !== undefined && given !== id)
-    throw invalidRequest('id', 'is another one than that of the URL; leave it out, or make it the same')
-  return given === undefined ? { id, ...body } : body
+  const given = (body as Readonly<Record<string, unknown>>)[field]
+  if (given !== undefined && given !== name)
+    throw invalidRequest(field, 'is another one than that of the URL; leave it out, or make it the same')
+  return given === undefined ? { [field]: name, ...body } : body
 }
 
 export const nothingHere = (detail: string): ApiProblem => new ApiProblem('FLUXGATE_NOT_FOUND', detail)
+
+/** An id as somebody has written it, bounded. */
+export const inQuotes = (id: string): string => JSON.stringify(id.slice(0, 128))

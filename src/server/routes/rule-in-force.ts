@@ -1,13 +1,11 @@
 import type { Rule } from '../../core/rule.js'
 import type { Call } from '../route.js'
 import type { ServedGate } from '../served-gate.js'
-import { nothingHere } from './rule-editing.js'
+import { inQuotes, nothingHere } from './rule-editing.js'
 
 /** The rule that a URL names, as decisions are made by it. Throws 404. */
 export function ruleInForce({ ruleSets }: ServedGate, { id: ruleSetId = '', ruleId = '' }: Call['params']) {
   const rule: Rule | undefined = ruleSets.find(({ id }) => id === ruleSetId)?.rules.find(({ id }) => id === ruleId)
   if (rule !== undefined) return { ruleSetId, ruleId, rule }
-  throw nothingHere(`There is no rule ${shown(ruleId)} in rule set ${shown(ruleSetId)} in force.`)
+  throw nothingHere(`There is no rule ${inQuotes(ruleId)} in rule set ${inQuotes(ruleSetId)} in force.`)
 }
-
-const shown = (id: string): string => JSON.stringify(id.slice(0, 128))

@@ -10,7 +10,7 @@ import { type Call, json, type Reply, type Route, route } from '../route.js'
 import { putInForce, rulesOf } from '../rules-in-force.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { ruleBodySchema, rulePageSchema, rulePatchSchema, ruleSchema } from '../schemas/rule-schemas.js'
-import { conditional, etagHeader, noContent, nothingHere, withId } from './rule-editing.js'
+import { conditional, etagHeader, inQuotes, noContent, nothingHere, withName } from './rule-editing.js'
 import { pathOfSet } from './rule-set-routes.js'
 
 const group = 'Rules'
@@ -99,7 +99,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
         return put(
           parts,
           call,
-          withId(call.body, ruleId),
+          withName(call.body, 'id', ruleId),
           await expectedVersion(call.headers, currentVersion(parts, call)),
         )
       },
@@ -162,7 +162,7 @@ async function patch(parts: ApiParts, call: Call): Promise<Reply> {
     const before = await existing(parts, call)
     const ifVersion = expected ?? (before.version as number)
     try {
-      return await put(parts, call, withId(mergePatch(before, withId(call.body, before.id)), before.id), ifVersion)
+      return await put(parts, call, mergePatch(before, withName(call.body, 'id', before.id)), ifVersion)
     } catch (error) {
       if (expected !== undefined || !isConflict(error) || attempt === maxAttempts) throw error
     }
@@ -185,6 +185,4 @@ const currentVersion =
     ((await rulesOf(parts).getRule(id, ruleId))?.version as number | undefined) ?? 0
 
 const unknownRule = ({ params: { id = '', ruleId = '' } }: Call): ApiProblem =>
-  nothingHere(`There is no rule ${shown(ruleId)} in rule set ${shown(id)}.`)
-
-const shown = (id: string): string => JSON.stringify(id.slice(0, 128))
+  nothingHere(`There is no rule ${inQuotes(ruleId)} in rule set ${inQuotes(id)}.`)

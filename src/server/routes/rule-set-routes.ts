@@ -1,14 +1,14 @@
 import Type from 'typebox'
 import type { RuleSetDocument, RuleStore } from '../../core/rule-store.js'
 import type { ApiParts } from '../api-parts.js'
-import { ApiProblem } from '../api-problem.js'
+import type { ApiProblem } from '../api-problem.js'
 import { audit } from '../audit.js'
 import { etagOf, expectedVersion, isKnown } from '../etag.js'
 import { json, type Route, route } from '../route.js'
 import { putInForce, rulesOf } from '../rules-in-force.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { historySchema, ruleSetBodySchema, ruleSetPageSchema, ruleSetSchema } from '../schemas/rule-schemas.js'
-import { conditional, etagHeader, noContent, withId } from './rule-editing.js'
+import { conditional, etagHeader, inQuotes, noContent, nothingHere, withName } from './rule-editing.js'
 
 const group = 'Rule sets'
 const access = 'ADMIN'
@@ -74,7 +74,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         const { id = '' } = call.params
         const ifVersion = await expectedVersion(call.headers, currentVersion(id))
         const edit = { by: call.by, ifVersion }
-        const { document, created } = await rulesOf(parts).putRuleSet(withId(call.body, id), edit)
+        const { document, created } = await rulesOf(parts).putRuleSet(withName(call.body, 'id', id), edit)
         audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
         await putInForce(parts, 'The rule set is kept, but not in force.')
         const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
@@ -119,8 +119,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
 
 export const pathOfSet = (id: string): string => `/api/rule-sets/${encodeURIComponent(id)}`
 
-const unknownSet = (id: string): ApiProblem =>
-  new ApiProblem('FLUXGATE_NOT_FOUND', `There is no rule set ${JSON.stringify(id.slice(0, 128))}.`)
+const unknownSet = (id: string): ApiProblem => nothingHere(`There is no rule set ${inQuotes(id)}.`)
 
 /** A page has as many as were found in one of the store's, but never none while there are more. */
 async function findRuleSets(
