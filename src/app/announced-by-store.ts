@@ -1,7 +1,9 @@
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { lockOn } from '../redis/lock/lock-on.js'
 import { isObject } from '../rules/fields.js'
 import { announcedRules } from '../rules/redis/announced-rules.js'
+import { RulePoller } from '../rules/redis/rule-poller.js'
 import { connectRedis } from './connect-redis.js'
 import type { Closable } from './gate.js'
 import type { FluxGateOptions } from './gate-options.js'
@@ -14,8 +16,10 @@ export function announcedByStore(
 ): (Closable & { readonly rules: RuleSetProvider }) | undefined {
   if (reload?.strategy !== 'PUBSUB' || rules.watchKind === 'PUBSUB') return undefined
   const connection = connectRedis(addressOf(rules, store), undefined)
-  const announced = announcedRules(rules, connection, reload.channel ?? standardChannel)
-  return { rules: announced, close: () => connection.close() }
+  const { channel = standardChannel } = reload
+  const lock = lockOn(connection)
+  const announced = announcedRules(rules, connection, channel, new RulePoller(lock, `poller of ${channel}`))
+  return { rules: announced, close: () => lock.close() }
 }
 
 function addressOf({ source }: RuleSetProvider, store: FluxGateOptions['store']): string | object {

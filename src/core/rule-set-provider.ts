@@ -14,6 +14,11 @@ export interface RuleSetProvider {
   /** Whether what stands behind the provider lets itself be watched; asked once, before `watch`. Left out: it does. */
   canWatch?(): Promise<boolean>
   /**
+   * Present if of all processes with these rules one looks for changes that nobody has announced, and tells the others:
+   * whether it is this one.
+   */
+  isPoller?(): Promise<boolean>
+  /**
    * Present if rules are edited through this provider. An edit is answered only after every listener has settled, so that it
    * is in force by then in this process. The result stops listening.
    */

@@ -4,6 +4,7 @@ import type { RuleSetProvider } from '../core/rule-set-provider.js'
 export function forwardedRules(provider: RuleSetProvider): RuleSetProvider {
   const { source, watchKind } = provider
   const [watch, canWatch] = [provider.watch?.bind(provider), provider.canWatch?.bind(provider)]
+  const isPoller = provider.isPoller?.bind(provider)
   const [onEdit, require] = [provider.onEdit?.bind(provider), provider.require?.bind(provider)]
   return {
     source,
@@ -11,6 +12,7 @@ export function forwardedRules(provider: RuleSetProvider): RuleSetProvider {
     ...(watch && { watch }),
     ...(watchKind && { watchKind }),
     ...(canWatch && { canWatch }),
+    ...(isPoller && { isPoller }),
     ...(onEdit && { onEdit }),
     ...(require && { require }),
   }

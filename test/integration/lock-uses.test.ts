@@ -1,7 +1,10 @@
 /** Where FluxGate uses its own locks. */
 import { describe, expect, it } from 'vitest'
+import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import { redisRuleStore } from '../../src/app/redis-rule-store.js'
+import { parseRuleSets } from '../../src/rules/schema.js'
 import { importRules } from '../../src/rules/store/copy-rules.js'
+import { eventually } from '../servers/eventually.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { closedAfterTest, openLock } from './lock-bed.js'
 
@@ -40,5 +43,57 @@ describe('imports into a rule store in Redis', () => {
       signal.throwIfAborted()
     })
     await expect(stopped).rejects.toMatchObject({ code: 'FLUXGATE_LOCK_LOST' })
+  })
+})
+
+describe('rules that are kept elsewhere and announced by the Redis of the buckets', () => {
+  /** A place of rules that is changed behind everybody's back, and counts who looks. */
+  function place() {
+    const looks = new Map<string, number>()
+    let capacity = 10
+    const provider = (process: string) => ({
+      source: 'elsewhere',
+      async load() {
+        looks.set(process, (looks.get(process) ?? 0) + 1)
+        return parseRuleSets([{ id: 'api', rules: [{ id: 'all', bands: [{ capacity, window: '1m' }] }] }])
+      },
+    })
+    const change = (to: number): void => {
+      capacity = to
+    }
+    return { looks, provider, change }
+  }
+
+  it('are polled by one process, which tells the others, until it ends and another one does', async () => {
+    const { looks, provider, change } = place()
+    const channel = `${freshPrefix()}reload`
+    const reload = { strategy: 'PUBSUB', channel, pollingIntervalMs: 40 } as const
+    const start = async (name: string) =>
+      closedAfterTest(await createFluxGate({ rules: provider(name), store: sharedRedis().uri, reload }))
+    const gates = new Map(await Promise.all(['a', 'b', 'c'].map(async (name) => [name, await start(name)] as const)))
+    const limits = () =>
+      Promise.all([...gates.values()].map(async (gate) => (await gate.check({}, { peek: true })).limit))
+    const busiest = async (): Promise<string> => {
+      const before = new Map(looks)
+      const grown = (name: string): number => (looks.get(name) ?? 0) - (before.get(name) ?? 0)
+      return eventually('one process looks', () => {
+        const names = [...gates.keys()].filter((name) => grown(name) >= 10)
+        return names[0]
+      })
+    }
+    const first = await busiest()
+    const others = [...gates.keys()].filter((name) => name !== first)
+    const lookedBefore = new Map(looks)
+    const since = (name: string): number => (looks.get(name) ?? 0) - (lookedBefore.get(name) ?? 0)
+    await eventually('it has looked often', () => since(first) > 50)
+    // They look when they begin to listen, and not again.
+    for (const name of others) expect(since(name)).toBeLessThan(5)
+    change(20)
+    await eventually('all have heard of it', async () => (await limits()).every((limit) => limit === 20))
+    await gates.get(first)?.close()
+    gates.delete(first)
+    expect(others).toContain(await busiest())
+    change(30)
+    await eventually('all have heard of it', async () => (await limits()).every((limit) => limit === 30))
   })
 })

@@ -3,6 +3,7 @@ import type { EditedRules, RuleSetProvider } from '../../core/rule-set-provider.
 import type { RedisConnection } from '../../redis/connection.js'
 import { forwardedRules } from '../forwarded-rules.js'
 import { RuleAnnouncements } from './rule-announcements.js'
+import type { RulePoller } from './rule-poller.js'
 
 /** Told to others with each change: what it was about, and whom it comes from. */
 export const announcement = (ruleSetId: string, timestamp: number, source: string): string =>
@@ -10,26 +11,48 @@ export const announcement = (ruleSetId: string, timestamp: number, source: strin
 
 /**
  * Rules that are kept anywhere, and announced on a channel of Redis: edits that are made through the provider are told
- * there, and those of others are heard.
+ * there, and those of others are heard. Changes that nobody tells of are looked for by one process, which then tells.
  */
 export function announcedRules(
   provider: RuleSetProvider,
   connection: RedisConnection,
   channel: string,
+  poller: RulePoller,
 ): RuleSetProvider {
   const announcements = new RuleAnnouncements(connection, channel)
   const id = randomUUID()
-  /** Others learn of it at their next poll, if not by this. */
-  const announce = ({ ruleSetId }: EditedRules): Promise<unknown> =>
-    connection.call(channel, ['PUBLISH', channel, announcement(ruleSetId, Date.now(), id)]).catch(() => {})
+  let known: string | undefined
+  let isKnownToAll = false
+
+  /** Others learn of it at the next poll, if not by this. */
+  async function announce(message: string): Promise<void> {
+    isKnownToAll = true
+    await connection.call(channel, ['PUBLISH', channel, message]).catch(() => {})
+  }
+  const announceEdit = ({ ruleSetId }: EditedRules): Promise<void> => announce(announcement(ruleSetId, Date.now(), id))
   const { canWatch: _, ...rules } = forwardedRules(provider)
   return {
     ...rules,
     watchKind: 'PUBSUB',
+    async load() {
+      const ruleSets = await provider.load()
+      const text = JSON.stringify(ruleSets)
+      const isNews = known !== undefined && known !== text && !isKnownToAll
+      known = text
+      isKnownToAll = false
+      if (isNews && poller.isHeld) await announce('*')
+      return ruleSets
+    },
+    isPoller: () => poller.isOurs(),
     watch(onChange, onError) {
-      const stops = [announcements.watch(onChange, onError), provider.onEdit?.(announce)]
+      const heard = (): void => {
+        isKnownToAll = true
+        onChange()
+      }
+      const stops = [announcements.watch(heard, onError), provider.onEdit?.(announceEdit)]
       return () => {
         for (const stop of stops) stop?.()
+        poller.release()
       }
     },
   }

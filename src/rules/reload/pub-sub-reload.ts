@@ -11,6 +11,7 @@ const slowestRetryMs = 5_000
  * Reloads when a change is announced, and now and then all the same: a channel may be cut without anybody noticing, and
  * then a change is in force one interval later. Rules that could not be read after an announcement are tried again soon,
  * because a channel is often back before whoever has to be asked for the rules.
+ * Where one process polls for all, the others hear of what it finds.
  */
 export function pubSubReload(provider: RuleSetProvider, options: ReloadOptions = {}): ReloadStrategy {
   const [announced, polled] = [watchReload(provider, options.onError), pollingReload(options)]
@@ -29,8 +30,11 @@ export function pubSubReload(provider: RuleSetProvider, options: ReloadOptions =
           cancel = wakeAfter(Math.min(slowestRetryMs, firstRetryMs * 2 ** failures++), options.clock, reloadUntilRead)
         }
       }
+      const pollInTurn = async (): Promise<void> => {
+        if ((await provider.isPoller?.()) !== false) await reload()
+      }
       let isStopped = false
-      const stops = [announced.start(reloadUntilRead), polled.start(reload)]
+      const stops = [announced.start(reloadUntilRead), polled.start(pollInTurn)]
       return () => {
         isStopped = true
         cancel()

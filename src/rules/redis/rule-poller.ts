@@ -1,0 +1,34 @@
+import type { Hold } from '../../redis/lock/hold.js'
+import type { Holdable } from '../../redis/lock/lock.js'
+
+/** Of all processes that name the same lock, the one that looks for changes: until it ends, or its lease does. */
+export class RulePoller {
+  readonly #lock: Pick<Holdable, 'tryAcquire'>
+  readonly #name: string
+  #hold: Hold | undefined
+
+  constructor(lock: Pick<Holdable, 'tryAcquire'>, name: string) {
+    this.#lock = lock
+    this.#name = name
+  }
+
+  get isHeld(): boolean {
+    return this.#hold?.isHeld === true
+  }
+
+  /** Where Redis cannot say who it is, everybody looks. */
+  async isOurs(): Promise<boolean> {
+    if (this.isHeld) return true
+    try {
+      this.#hold = await this.#lock.tryAcquire(this.#name)
+    } catch {
+      return true
+    }
+    return this.#hold !== undefined
+  }
+
+  release(): void {
+    void this.#hold?.release()
+    this.#hold = undefined
+  }
+}
