@@ -41,6 +41,7 @@ export class MongoStorage implements RuleStorage {
   readonly source: string
   readonly #options: MongoStorageOptions
   #opened: Promise<MongoCollections> | undefined
+  readonly #watches = new Set<() => void>()
   /** The changes that were seen undone, and since when. */
   readonly #undone = new Map<string, number>()
 
@@ -86,10 +87,17 @@ export class MongoStorage implements RuleStorage {
   }
 
   watch(onChange: () => void, onError: (error: unknown) => void): () => void {
-    return watchRules({ open: () => this.#open(), onChange, onError })
+    const end = watchRules({ open: () => this.#open(), onChange, onError })
+    this.#watches.add(end)
+    return () => {
+      this.#watches.delete(end)
+      end()
+    }
   }
 
   async close(): Promise<void> {
+    // A stream that is left open would connect again.
+    for (const end of this.#watches) end()
     await this.#opened?.catch(() => {})
     await this.#options.disconnect()
   }
@@ -200,9 +208,9 @@ export class MongoStorage implements RuleStorage {
   }
 
   #open(): Promise<MongoCollections> {
-    this.#opened ??= this.#connect()
-    this.#opened.catch(() => {
+    this.#opened ??= this.#connect().catch((error: unknown) => {
       this.#opened = undefined
+      throw error
     })
     return this.#opened
   }
