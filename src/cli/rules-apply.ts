@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import type { RuleSetDocument } from '../core/rule-store.js'
 import { parseRuleSets } from '../rules/schema.js'
 import { importRules } from '../rules/store/copy-rules.js'
@@ -12,8 +12,13 @@ import { editor, onTarget, type RulesTarget, type TargetOptions, withTarget } fr
 
 interface ApplyOptions extends TargetOptions {
   readonly prune?: true
+  readonly onlyNew?: true
   readonly dryRun?: true
   readonly json?: true
+}
+
+interface RulesDocument {
+  readonly ruleSets: readonly WrittenSet[]
 }
 
 const applyExamples = `
@@ -32,13 +37,15 @@ export function rulesApplyCommand(): Command {
   return withTarget(new Command('apply'))
     .description('Put the rule sets of documents where rules are kept, and say what has changed.')
     .argument('<files...>', 'YAML or JSON; - is standard input')
-    .option('--prune', 'remove rule sets that no document has')
+    .addOption(new Option('--prune', 'remove rule sets that no document has').conflicts('onlyNew'))
+    .option('--only-new', 'leave rule sets alone that are there already')
     .option('--dry-run', 'only say what would change')
     .option('--json', 'print { changes: [{ ruleSetId, action, fields, rules }] }')
     .addHelpText('after', applyExamples)
     .action((files: readonly string[], options: ApplyOptions) =>
       onTarget(options, async (target) => {
-        const document = await documentsOf(files)
+        const given = await documentsOf(files)
+        const document = options.onlyNew ? await newTo(target, given) : given
         const changes = await compare(document, target, options.prune === true)
         if (!options.dryRun) await importRules(document, target, { by: editor(), removeOthers: options.prune === true })
         tell(changes, options, target.source)
@@ -72,7 +79,7 @@ export function rulesDiffCommand(): Command {
 }
 
 /** Several documents are one, so that they are checked together. */
-async function documentsOf(files: readonly string[]): Promise<{ readonly ruleSets: readonly WrittenSet[] }> {
+async function documentsOf(files: readonly string[]): Promise<RulesDocument> {
   const ruleSets: unknown[] = []
   for (const file of files) {
     const document = await readDocument(file)
@@ -85,11 +92,13 @@ async function documentsOf(files: readonly string[]): Promise<{ readonly ruleSet
   return { ruleSets: ruleSets as WrittenSet[] }
 }
 
-async function compare(
-  { ruleSets }: { readonly ruleSets: readonly WrittenSet[] },
-  target: RulesTarget,
-  isWhole: boolean,
-): Promise<SetChange[]> {
+/** Without the rule sets that are there already. */
+async function newTo(target: RulesTarget, { ruleSets }: RulesDocument): Promise<RulesDocument> {
+  const known = new Set((await allSets(target)).map(({ id }) => id))
+  return { ruleSets: ruleSets.filter(({ id }) => !known.has(id)) }
+}
+
+async function compare({ ruleSets }: RulesDocument, target: RulesTarget, isWhole: boolean): Promise<SetChange[]> {
   const changes: (SetChange | undefined)[] = []
   for (const set of ruleSets) changes.push(changesOf(await target.getRuleSet(set.id), set))
   if (isWhole)

@@ -110,6 +110,10 @@ describe.each(targets)('rules on %s', (_, setup) => {
       attributes: { owner: 'ann', n: [1, 2.5, null] },
     })
 
+    expect(await ask('apply', 'rules.yaml', '--only-new')).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^Nothing/),
+    })
     const pruned = await run(place, ['rules', 'apply', '-', '--prune', ...target], { env, input: rules })
     expect(pruned.stdout).toMatch(/^- blog$/m)
     expect((await ask('list')).stdout).not.toMatch(/blog/)

@@ -1,0 +1,287 @@
+/** What deploy/ holds is tried as far as this goes without an engine: files exist, names are known, commands run. */
+import { spawn, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, it } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { loadConfig } from '../src/app/config.js'
+import { environmentName } from '../src/app/config-names.js'
+import { type Setting, settings } from '../src/app/config-settings.js'
+import { eventually } from './servers/eventually.js'
+import { freePort } from './servers/free-port.js'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const read = (name: string): string => readFileSync(join(root, 'deploy', name), 'utf8')
+const scratch = mkdtempSync(join(tmpdir(), 'fluxgate-deploy-'))
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+const variables = new Set(
+  Object.entries<Readonly<Record<string, Setting<unknown>>>>(settings).flatMap(([section, members]) =>
+    Object.entries(members).flatMap(([key, { variable }]) => [environmentName(`${section}.${key}`), variable]),
+  ),
+)
+const unknownVariables = (text: string): string[] =>
+  (text.match(/FLUXGATE_\w+/g) ?? []).filter((name) => !variables.has(name))
+
+it.each(['Dockerfile', 'compose.yaml', 'fluxgate.service', 'kubernetes.yaml'])(
+  '%s uses no variable that means nothing',
+  (name) => {
+    expect(read(name)).toMatch(/FLUXGATE_/)
+    expect(unknownVariables(read(name))).toEqual([])
+  },
+)
+
+interface Instruction {
+  readonly name: string
+  readonly rest: string
+}
+
+const instructions: Instruction[] = read('Dockerfile')
+  .replaceAll(/^#.*\n/gm, '')
+  .replaceAll(/\\\n\s*/g, '')
+  .split('\n')
+  .filter((line) => line.trim() !== '')
+  .map((line) => {
+    const [, name = '', rest = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? []
+    return { name, rest }
+  })
+const named = (name: string): string[] => instructions.filter((one) => one.name === name).map(({ rest }) => rest)
+/** Of the repository, with where they go. */
+const copies = named('COPY')
+  .filter((rest) => !rest.includes('--from='))
+  .map((rest) => {
+    const parts = rest.split(' ').filter((part) => !part.startsWith('--'))
+    return { sources: parts.slice(0, -1), target: parts.at(-1) as string }
+  })
+
+describe('the Dockerfile', () => {
+  it('copies what exists and nothing that is kept out, from images of a supported Node', () => {
+    const ignored = read('Dockerfile.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+    const sources = copies.flatMap((copy) => copy.sources)
+    expect(sources.filter((source) => !existsSync(join(root, source)))).toEqual([])
+    expect(sources.map((source) => `!${source}`).sort()).toEqual(ignored.sort())
+    for (const from of named('FROM')) expect(Number(/^node:(\d+)-slim/.exec(from)?.[1])).toBeGreaterThanOrEqual(22)
+  })
+
+  it('ends as another user than root, with a health check and a command', () => {
+    const last = instructions.slice(instructions.findLastIndex(({ name }) => name === 'FROM')).map(({ name }) => name)
+    expect(named('USER')).toEqual(['node'])
+    expect(last.indexOf('USER')).toBeGreaterThan(last.lastIndexOf('RUN'))
+    expect(last).toEqual(expect.arrayContaining(['HEALTHCHECK', 'ENTRYPOINT', 'CMD', 'EXPOSE']))
+    expect(named('EXPOSE')).toEqual([`${settings.gateway.port.standard} ${settings.server.port.standard}`])
+  })
+
+  it('installs clients in the versions of the lock file', () => {
+    const [, script = ''] = /node -p "(.*?)"\)/.exec(named('RUN').join('\n')) ?? []
+    const { stdout } = spawnSync(process.execPath, ['-p', script], { cwd: root, encoding: 'utf8' })
+    expect(stdout.trim()).toMatch(/^ioredis@\d+\.\d+\.\d+ mongodb@\d+\.\d+\.\d+$/)
+  })
+
+  it('builds and runs from what it copies alone: the command starts, and the health check finds it', async () => {
+    const build = join(scratch, 'build')
+    mkdirSync(build)
+    const ofBuild = copies.filter(({ target }) => target.startsWith('./'))
+    for (const { sources, target } of ofBuild)
+      for (const source of sources)
+        cpSync(join(root, source), join(build, target, target === './' ? source : ''), { recursive: true })
+    symlinkSync(join(root, 'node_modules'), join(build, 'node_modules'))
+    const [, command = ''] = named('RUN')
+    const built = spawnSync('sh', ['-c', command], { cwd: build, encoding: 'utf8' })
+    expect(built.status, built.stderr).toBe(0)
+
+    const place = join(scratch, 'etc')
+    mkdirSync(place)
+    cpSync(join(root, 'rules.yaml'), join(place, 'rules.yaml'))
+    const inImage = (text: string): string[] =>
+      (JSON.parse(text) as string[]).map((word) => word.replace(/^\/app/, build))
+    const [program = '', ...args] = [...inImage(named('ENTRYPOINT')[0] ?? ''), ...inImage(named('CMD')[0] ?? '')]
+    const env = {
+      PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+      FLUXGATE_ADMIN_TOKEN: 'a-token-of-a-test',
+      FLUXGATE_SERVER_PORT: String(await freePort()),
+      FLUXGATE_GATEWAY_PORT: '0',
+      ...Object.fromEntries(
+        named('ENV')
+          .join(' ')
+          .split(/\s+/)
+          .map((pair) => pair.split('=') as [string, string]),
+      ),
+    }
+    const running = spawn(program, args, { cwd: place, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    try {
+      let output = ''
+      running.stdout.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+      })
+      await eventually('it has started', () => output.includes('"event":"started"'), 30_000)
+      const [, check = ''] = /CMD (\[.*\])/.exec(named('HEALTHCHECK')[0] ?? '') ?? []
+      const [node = '', ...rest] = JSON.parse(check) as string[]
+      expect(spawnSync(node, rest, { env }).status).toBe(0)
+      expect(spawnSync(node, rest, { env: { ...env, FLUXGATE_SERVER_PORT: '1' } }).status).toBe(1)
+      const api = `http://127.0.0.1:${env.FLUXGATE_SERVER_PORT}`
+      const { paths } = (await (
+        await fetch(`${api}/openapi.json`, { headers: { Authorization: 'Bearer a-token-of-a-test' } })
+      ).json()) as {
+        paths: Record<string, unknown>
+      }
+      for (const path of probePaths()) {
+        expect(Object.keys(paths)).toContain(path)
+        expect((await fetch(`${api}${path}`)).status).toBe(200)
+      }
+    } finally {
+      running.kill()
+    }
+  }, 180_000)
+})
+
+interface Service {
+  readonly image: string
+  readonly command?: string[]
+  readonly environment?: Record<string, string>
+  readonly volumes?: string[]
+  readonly depends_on?: Record<string, { condition: string }>
+  readonly build?: { context: string; dockerfile: string }
+  readonly healthcheck?: object
+}
+
+/** Of the command line, by the help of each. */
+function isUnderstood(args: readonly string[]): void {
+  const program = join(root, 'dist', 'cli', 'main.js')
+  const words = args.filter((word) => !word.startsWith('-'))
+  const command = words[0] === 'rules' ? words.slice(0, 2) : words.slice(0, 1)
+  const { status, stdout } = spawnSync(process.execPath, [program, ...command, '--help'], { encoding: 'utf8' })
+  expect(status).toBe(0)
+  for (const option of args.filter((word) => word.startsWith('--'))) expect(stdout).toContain(option)
+}
+
+describe('the compose file', () => {
+  const { services, volumes } = parse(read('compose.yaml'), { merge: true }) as {
+    services: Record<string, Service>
+    volumes: Record<string, unknown>
+  }
+
+  it('has Redis, MongoDB and FluxGate, and names only what there is', () => {
+    expect(Object.keys(services)).toEqual(['redis', 'mongo', 'rules', 'fluxgate'])
+    for (const { depends_on = {}, volumes: mounted = [], build } of Object.values(services)) {
+      for (const [name, { condition }] of Object.entries(depends_on)) {
+        expect(Object.keys(services)).toContain(name)
+        if (condition === 'service_healthy') expect(services[name]?.healthcheck).toBeDefined()
+      }
+      for (const mount of mounted) {
+        const [source = ''] = mount.split(':')
+        if (source.startsWith('.')) expect(existsSync(join(root, 'deploy', source)), source).toBe(true)
+        else expect(Object.keys(volumes)).toContain(source)
+      }
+      if (build !== undefined) expect(existsSync(join(root, 'deploy', build.context, build.dockerfile))).toBe(true)
+    }
+  })
+
+  it('has settings and commands that FluxGate understands', async () => {
+    for (const name of ['rules', 'fluxgate']) isUnderstood(services[name]?.command ?? [])
+    const environment = services.fluxgate?.environment ?? {}
+    const env = { ...environment, FLUXGATE_ADMIN_TOKEN: 'x', FLUXGATE_CHECK_TOKEN: '' }
+    const config = await loadConfig({ path: join(root, 'deploy', 'fluxgate.yaml'), env, cwd: root })
+    expect([config.store.type, config.rules.type]).toEqual(['redis', 'mongo'])
+  })
+})
+
+describe('the unit of systemd', () => {
+  const unit = read('fluxgate.service')
+
+  it('runs a command that FluxGate understands', () => {
+    const [, command = ''] = /^ExecStart=\/usr\/bin\/env fluxgate (.*)$/m.exec(unit) ?? []
+    isUnderstood(command.split(' '))
+  })
+
+  it('is in order, and hardly exposed, in the eyes of systemd', () => {
+    const file = join(scratch, 'fluxgate.service')
+    writeFileSync(file, unit.replace('/usr/bin/env fluxgate', process.execPath))
+    const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+    if (verified.error !== undefined) {
+      console.info('systemd-analyze is not installed: the unit is not verified.')
+      return
+    }
+    expect(`${verified.stdout}${verified.stderr}`).toBe('')
+    const judged = spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', '--no-pager', file], {
+      encoding: 'utf8',
+    })
+    expect(judged.status, judged.stdout).toBe(0)
+  })
+})
+
+interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  // biome-ignore lint/suspicious/noExplicitAny: what is asked of it is asked by the test.
+  readonly [name: string]: any
+}
+
+const manifests = parseAllDocuments(read('kubernetes.yaml')).map((document) => {
+  expect(document.errors).toEqual([])
+  return document.toJS() as Manifest
+})
+const manifest = (kind: string): Manifest => manifests.find((one) => one.kind === kind) as Manifest
+
+function probePaths(): string[] {
+  const [container] = manifest('Deployment').spec.template.spec.containers
+  return ['startupProbe', 'livenessProbe', 'readinessProbe'].map((probe) => container[probe].httpGet.path)
+}
+
+describe('the manifest of Kubernetes', () => {
+  it('has each kind in its version, joined by the same labels and names', () => {
+    expect(manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual([
+      'v1 ConfigMap',
+      'apps/v1 Deployment',
+      'v1 Service',
+      'policy/v1 PodDisruptionBudget',
+    ])
+    const { selector, template } = manifest('Deployment').spec
+    const { labels } = template.metadata
+    for (const wanted of [
+      selector.matchLabels,
+      manifest('Service').spec.selector,
+      manifest('PodDisruptionBudget').spec.selector.matchLabels,
+    ])
+      expect(labels).toMatchObject(wanted)
+    const [{ ports, volumeMounts }] = template.spec.containers
+    expect(manifest('Service').spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort)).toEqual(
+      ports.map(({ name }: { name: string }) => name),
+    )
+    expect(template.spec.volumes.map(({ name }: { name: string }) => name)).toEqual(
+      volumeMounts.map(({ name }: { name: string }) => name),
+    )
+    expect(template.spec.volumes[0].configMap.name).toBe(manifest('ConfigMap').metadata.name)
+  })
+
+  it('runs without rights, and stops in time', () => {
+    const { spec } = manifest('Deployment').spec.template
+    const [{ securityContext, lifecycle, resources }] = spec.containers
+    expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+    expect(securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    expect(resources.limits.memory).toBeDefined()
+    const pause = Number(lifecycle.preStop.exec.command[1])
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(pause + 20)
+  })
+
+  it('has settings, a command and an image of this version that FluxGate understands', async () => {
+    const [{ args, image, ports }] = manifest('Deployment').spec.template.spec.containers
+    isUnderstood(args)
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+    expect(image).toBe(`fluxgate:${version}`)
+    writeFileSync(join(scratch, 'k8s.yaml'), manifest('ConfigMap').data['fluxgate.yaml'])
+    const env = { FLUXGATE_ADMIN_TOKEN: 'x', FLUXGATE_REDIS_URI: 'redis://redis:6379' }
+    const config = await loadConfig({ path: join(scratch, 'k8s.yaml'), env, cwd: scratch })
+    expect([config.store.type, config.rules.type, config.server.host]).toEqual(['redis', 'redis', '0.0.0.0'])
+    expect(ports[0].containerPort).toBe(config.server.port)
+    expect(config.server.drainTimeout).toBe(20_000)
+  })
+})
