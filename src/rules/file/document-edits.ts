@@ -2,7 +2,7 @@ import { isMap, isScalar, isSeq, type Node, parseDocument, type YAMLSeq } from '
 import type { DocumentFormat } from '../document.js'
 import { isObject } from '../fields.js'
 import { matchItems, matchNames } from './match-items.js'
-import { blockYaml, flowYaml, jsonText, needsLines } from './render-value.js'
+import { blockYaml, flowYaml, inlineYaml, jsonText, needsLines } from './render-value.js'
 import {
   type AnyMap,
   type AnyPair,
@@ -12,8 +12,8 @@ import {
   commentsAbove,
   contentEnd,
   dashOf,
+  hasOwnLines,
   jsonUnit,
-  lineEnd,
   lineIndent,
   lineStart,
   nextLine,
@@ -39,9 +39,9 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
       ? `${JSON.stringify(name)}:${unit === undefined ? '' : ' '}${flow(value, at)}`
       : `${flowYaml(name)}: ${flow(value, at)}`
   const blockPair = (name: string, value: unknown, indent: string): string =>
-    `${flowYaml(name)}:${blockMember(value, indent)}`
+    `${inlineYaml(name)}:${blockMember(value, indent)}`
   const blockMember = (value: unknown, indent: string): string =>
-    needsLines(value) ? `\n${indent}  ${blockYaml(value, `${indent}  `)}` : ` ${flowYaml(value)}`
+    needsLines(value) ? `\n${indent}  ${blockYaml(value, `${indent}  `)}` : ` ${inlineYaml(value)}`
 
   function change(node: Node | null, value: unknown, replace: (value: unknown) => void): void {
     if (node !== null && JSON.stringify(plain(node)) === JSON.stringify(value)) return
@@ -72,8 +72,7 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
     if (map.flow) for (const name of added) addToFlow(map, pairEnd(last, text), (at) => flowPair(name, value[name], at))
     else {
       const indent = columnIndent(text, first)
-      for (const name of added)
-        splice(...emptyAt(lineEnd(text, pairEnd(last, text))), `\n${indent}${blockPair(name, value[name], indent)}`)
+      for (const name of added) addLines(pairEnd(last, text), `${indent}${blockPair(name, value[name], indent)}`)
     }
     return true
   }
@@ -99,11 +98,7 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
     for (const [place, index] of matching.entries()) {
       if (index !== undefined) continue
       if (seq.flow) addToFlow(seq, contentEnd(last, text), (at) => flow(value[place], at))
-      else
-        splice(
-          ...emptyAt(lineEnd(text, contentEnd(last, text))),
-          `\n${indent}- ${blockYaml(value[place], `${indent}  `)}`,
-        )
+      else addLines(contentEnd(last, text), `${indent}- ${blockYaml(value[place], `${indent}  `)}`)
     }
     return true
   }
@@ -114,7 +109,7 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
     const end = pairEnd({ key, value } as AnyPair, text)
     const isOnLine = value !== null && start < end && !text.slice(colon, start).includes('\n')
     if (map.flow) splice(isOnLine ? start : colon, end, `${isOnLine ? '' : ' '}${flow(next, start)}`)
-    else if (isOnLine && !needsLines(next)) splice(start, end, flowYaml(next))
+    else if (isOnLine && !needsLines(next)) splice(start, end, inlineYaml(next))
     else splice(colon, end, blockMember(next, columnIndent(text, startOf(key))))
   }
 
@@ -132,7 +127,7 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
     const firstStaying = Math.min(...[...staying].filter((index) => index !== undefined))
     for (let index = 0; index < count; index++) {
       if (staying.has(index)) continue
-      if (!isFlow && beginsLine(text, at.start(index)))
+      if (hasOwnLines(text, at.start(index), at.end(index)) && !isJson)
         splice(commentsAbove(text, at.start(index)), nextLine(text, at.end(index)), '')
       else if (isFlow && index > firstStaying) splice(at.end(index - 1), at.end(index), '')
       else {
@@ -141,6 +136,12 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
         index = firstStaying
       }
     }
+  }
+
+  /** Below the line of `offset`. Of several additions at the same place, that of the innermost comes first. */
+  function addLines(offset: number, lines: string): void {
+    const at = nextLine(text, offset)
+    splice(at, at, text[at - 1] === '\n' ? `${lines}\n` : `\n${lines}`)
   }
 
   function addToFlow(node: AnyMap | YAMLSeq, end: number, render: (at: number) => string): void {
@@ -158,7 +159,5 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
   })
   return splices
 }
-
-const emptyAt = (offset: number): [number, number] => [offset, offset]
 
 const nameOf = ({ key }: { readonly key: unknown }): string => (isScalar(key) ? String(key.value) : '')

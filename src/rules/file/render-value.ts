@@ -7,8 +7,11 @@ const options: ToStringOptions = { indent: 2, lineWidth: 0, doubleQuotedMinMulti
 /** Letters, marks and signs of any script; everything else is safer as an escape between quotes. */
 const plainText = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u
 
-/** YAML on one line, as it may also stand between brackets. */
-export const flowYaml = (value: unknown): string => yamlText(value, true)
+/** YAML on one line. */
+export const inlineYaml = (value: unknown): string => yamlText(value, true)
+
+/** The same as it may stand between brackets, where more has to be quoted. */
+export const flowYaml = (value: unknown): string => yamlText([value], true).slice(1, -1).trim()
 
 /** YAML in lines; those after the first begin with `indent`. */
 export const blockYaml = (value: unknown, indent: string): string =>

@@ -32,13 +32,6 @@ export function colonEnd(key: Node, text: string): number {
 export const lineStart = (text: string, offset: number): number =>
   offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1
 
-/** Where the line ends, before its line break. */
-export function lineEnd(text: string, offset: number): number {
-  const end = text.indexOf('\n', offset)
-  if (end < 0) return text.length
-  return end > offset && text[end - 1] === '\r' ? end - 1 : end
-}
-
 /** Where the next line begins, or the text ends. */
 export function nextLine(text: string, offset: number): number {
   const end = text.indexOf('\n', offset)
@@ -54,6 +47,10 @@ export const lineIndent = (text: string, offset: number): string =>
 
 export const beginsLine = (text: string, offset: number): boolean =>
   text.slice(lineStart(text, offset), offset).trim() === ''
+
+/** Whether nothing else stands on the lines from `start` to `end`, but for the comma and the comment after an item. */
+export const hasOwnLines = (text: string, start: number, end: number): boolean =>
+  beginsLine(text, start) && /^[ \t]*,?[ \t]*(#.*)?$/.test(text.slice(end, nextLine(text, end)).trimEnd())
 
 /** Where the comments begin that stand right above a line, just as deep: they are about what stands there. */
 export function commentsAbove(text: string, offset: number): number {

@@ -1,0 +1,148 @@
+/** Random edits of documents in random styles: they say what they should, and nothing that stays is touched. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Document, isCollection, isMap, isSeq, type Node, parseDocument as parseYaml, visit } from 'yaml'
+import { parseDocument } from '../document.js'
+import { rewriteDocument } from './rewrite-document.js'
+
+type Fields = Record<string, unknown>
+interface LooseSet {
+  readonly id: string
+  readonly rules: Fields[]
+}
+
+const leaf = fc.oneof(
+  fc.integer(),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
+  fc.boolean(),
+  fc.constant(null),
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.constantFrom(
+    'yes',
+    '# no',
+    '- a',
+    'a: b',
+    ' x',
+    '0x10',
+    '1_000',
+    '~',
+    '|',
+    '>',
+    '&a',
+    '*a',
+    '!t',
+    '%',
+    '@',
+    '`',
+    '"',
+    "'",
+  ),
+)
+const { tree } = fc.letrec((tie) => ({
+  tree: fc.oneof({ maxDepth: 3 }, leaf, fc.array(tie('tree'), { maxLength: 3 }), tie('map')),
+  map: fc.dictionary(fc.oneof(fc.string({ maxLength: 6 }), fc.constantFrom('__proto__', '1', 'a b')), tie('tree'), {
+    maxKeys: 3,
+  }),
+}))
+const fields = fc.dictionary(fc.constantFrom('name', 'priority', 'attributes', 'bands', 'when'), tree, { maxKeys: 4 })
+const rulesOf = (prefix: string) =>
+  fc.array(fields, { maxLength: 4 }).map((list) => list.map((rule, i) => ({ id: `${prefix}${i}`, ...rule })))
+const document = fc.tuple(rulesOf('a'), rulesOf('b')).map(([a, b]) => ({
+  ruleSets: [
+    { id: 'x', rules: a },
+    { id: 'y', rules: b },
+  ],
+}))
+
+const style = fc.record({
+  indent: fc.constantFrom(2, 4),
+  indentSeq: fc.boolean(),
+  lineEnd: fc.constantFrom('\n', '\r\n'),
+  flowing: fc.array(fc.boolean(), { minLength: 1, maxLength: 7 }),
+})
+type Style = typeof style extends fc.Arbitrary<infer T> ? T : never
+
+/** As somebody could have written it: some in brackets, and a comment above each rule that stands on lines of its own. */
+function written(value: unknown, { indent, indentSeq, lineEnd, flowing }: Style): string {
+  const yaml = new Document(value, { schema: 'core', aliasDuplicateObjects: false })
+  let turn = 0
+  visit(yaml, (_key, node, path) => {
+    if (!isCollection(node)) return
+    if (path.length > 5 && flowing[turn++ % flowing.length]) node.flow = true
+    const id = isMap(node) ? node.get('id') : undefined
+    if (typeof id === 'string' && path.length > 3) node.commentBefore = ` about ${id}`
+  })
+  return yaml.toString({ indent, indentSeq, lineWidth: 0 }).replaceAll('\n', lineEnd)
+}
+
+/** Where each rule stands in a text, by its id. */
+function rulesIn(text: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  visit(parseYaml(text, { schema: 'core', uniqueKeys: false }), {
+    Seq(_key, seq) {
+      for (const item of isSeq(seq) ? seq.items : []) {
+        const id = isMap(item) ? item.get('id') : undefined
+        const [start = 0, end = 0] = (item as Node).range ?? []
+        if (typeof id === 'string' && id.length === 2) found.set(id, text.slice(start, end).trimEnd())
+      }
+    },
+  })
+  return found
+}
+
+const edit = fc.record({
+  changed: fc.constantFrom('a0', 'a1', 'b0', 'b2'),
+  to: fields,
+  removed: fc.constantFrom('a0', 'a2', 'b1', 'none'),
+  added: fc.option(fields, { nil: undefined }),
+})
+
+describe('random edits of random documents', () => {
+  it('say what they should, and leave the text of all other rules as it was', () => {
+    fc.assert(
+      fc.property(document, style, edit, (given, how, { changed, to, removed, added }) => {
+        const text = written(given, how)
+        const before = parseDocument(text, 'yaml') as { ruleSets: LooseSet[] }
+        const ruleSets = before.ruleSets.map((set) => ({
+          ...set,
+          rules: set.rules
+            .filter(({ id }) => id !== removed)
+            .map((rule) => (rule.id === changed ? inOrder(rule, { id: changed, ...to }) : rule)),
+        }))
+        if (added !== undefined) ruleSets[0]?.rules.push({ id: 'n0', ...added })
+        const after = rewriteDocument(text, 'yaml', { ruleSets })
+        expect(JSON.stringify(parseDocument(after, 'yaml'))).toBe(JSON.stringify({ ruleSets }))
+        const [textsBefore, textsAfter] = [rulesIn(text), rulesIn(after)]
+        for (const [id, rule] of textsBefore) {
+          if (id === changed || id === removed) continue
+          expect(textsAfter.get(id)).toBe(rule)
+          if (text.includes(`# about ${id}`)) expect(after).toContain(`# about ${id}`)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('of JSON too', () => {
+    fc.assert(
+      fc.property(document, fc.constantFrom(undefined, '  ', '\t'), edit, (given, unit, { changed, to, removed }) => {
+        const text = JSON.stringify(given, null, unit)
+        const ruleSets = given.ruleSets.map((set) => ({
+          ...set,
+          rules: set.rules
+            .filter(({ id }) => id !== removed)
+            .map((rule) => (rule.id === changed ? inOrder(rule, { id: changed, ...to }) : rule)),
+        }))
+        const after = rewriteDocument(text, 'json', { ruleSets })
+        expect(JSON.stringify(JSON.parse(after))).toBe(JSON.stringify({ ruleSets }))
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+/** What was there keeps its place. */
+function inOrder(before: Fields, after: Fields): Fields {
+  const names = new Set([...Object.keys(before).filter((name) => name in after), ...Object.keys(after)])
+  return Object.fromEntries([...names].map((name) => [name, after[name]]))
+}
