@@ -90,6 +90,9 @@ function rulesIn(text: string): ReadonlyMap<string, string> {
   return found
 }
 
+/** More of them: FLUXGATE_RANDOM_EDITS=3000. fast-check prints the seed of what fails. */
+const runs = Number(process.env.FLUXGATE_RANDOM_EDITS ?? 100)
+
 const edit = fc.record({
   changed: fc.constantFrom('a0', 'a1', 'b0', 'b2'),
   to: fields,
@@ -119,7 +122,7 @@ describe('random edits of random documents', () => {
           if (text.includes(`# about ${id}`)) expect(after).toContain(`# about ${id}`)
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs },
     )
   })
 
@@ -136,7 +139,7 @@ describe('random edits of random documents', () => {
         const after = rewriteDocument(text, 'json', { ruleSets })
         expect(JSON.stringify(JSON.parse(after))).toBe(JSON.stringify({ ruleSets }))
       }),
-      { numRuns: 200 },
+      { numRuns: runs },
     )
   })
 })
