@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { RuleStore } from '../core/rule-store.js'
 import { apiRoutes } from '../server/api-routes.js'
@@ -11,7 +12,7 @@ import type { FluxGate } from './gate.js'
 
 export interface ServerOptions {
   readonly gate: FluxGate
-  /** Where rules are kept and edited; the gate has to load them from there too. Left out: rules can be read, not edited. */
+  /** Where rules are kept and edited; the gate has to load them from there too. Left out: they are not shown. */
   readonly rules?: RuleStore
   readonly statistics?: Statistics
   /** Prometheus text for /metrics. */
@@ -77,17 +78,22 @@ function assertSendable(name: string, token: string | undefined): void {
 }
 
 function readPair({ cert, key }: { readonly cert: string; readonly key: string }): { cert: Buffer; key: Buffer } {
-  return { cert: readPem('cert', cert), key: readPem('key', key) }
+  const pair = { cert: readPem('cert', cert), key: readPem('key', key) }
+  try {
+    createSecureContext(pair)
+  } catch (cause) {
+    throw tlsInvalid('server.tls', `the certificate and the key cannot be used: ${messageOf(cause)}`, cause)
+  }
+  return pair
 }
 
 function readPem(name: string, path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (cause) {
-    const message = `${JSON.stringify(path)} cannot be read: ${messageOf(cause)}`
-    throw new FluxGateError('FLUXGATE_CONFIG_INVALID', `server.tls.${name}: ${message}`, {
-      cause,
-      errors: [{ path: `server.tls.${name}`, message }],
-    })
+    throw tlsInvalid(`server.tls.${name}`, `${JSON.stringify(path)} cannot be read: ${messageOf(cause)}`, cause)
   }
 }
+
+const tlsInvalid = (path: string, message: string, cause: unknown): FluxGateError =>
+  new FluxGateError('FLUXGATE_CONFIG_INVALID', `${path}: ${message}`, { cause, errors: [{ path, message }] })
