@@ -21,7 +21,8 @@ interface Loose {
 const by = 'ann'
 const bands = [{ capacity: 10, window: '1m' }]
 
-describe.skipIf(mongoKind === undefined)('rules in MongoDB', () => {
+// FerretDB keeps everything on disk: on a busy machine a test of many edits takes long.
+describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 }, () => {
   let server: Awaited<ReturnType<typeof openMongo>>
   let client: MongoClient
   beforeAll(async () => {
