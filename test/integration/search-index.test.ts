@@ -290,6 +290,32 @@ describe('suggestions', () => {
     for (const prefix of prefixes) expect(await index.suggest('term', prefix, 50)).toEqual(best(prefix, gone))
     expect((await index.verify()).problems).toEqual([])
   })
+
+  it('stay exact while terms of the same frequency come and go by the thousand', { timeout: 120_000 }, async () => {
+    const index = fresh<{ term: string }>({ fields: { term: { kind: 'suggest' } }, recent: 0, maxRecords: 12_000 })
+    // The oldest ones have to go, in an order that has nothing to do with their texts.
+    const terms = Array.from({ length: 15_000 }, (_, i) => `user:${String((i * 7_919) % 15_013).padStart(5, '0')}`)
+    for (let i = 0; i < terms.length; i += 500)
+      await Promise.all(terms.slice(i, i + 500).map((term) => index.put(term, { term })))
+    const left = terms.slice(3_000)
+    const first = (prefix: string) =>
+      left
+        .filter((term) => term.startsWith(prefix))
+        .sort()
+        .slice(0, 50)
+        .map((term) => ({ term, count: 1 }))
+    for (const prefix of ['', 'user:', 'user:1', 'user:0', 'user:09', 'user:145', 'user:1459'])
+      expect([prefix, await index.suggest('term', prefix, 50)]).toEqual([prefix, first(prefix)])
+    expect((await index.verify()).problems).toEqual([])
+    // Those that are first leave, until there is not much left of what was kept of them.
+    for (let round = 0; round < 5; round++) {
+      const gone = new Set(first('user:1').map(({ term }) => term))
+      for (const term of gone) await index.remove(term)
+      left.splice(0, left.length, ...left.filter((term) => !gone.has(term)))
+      expect(await index.suggest('term', 'user:1', 50)).toEqual(first('user:1'))
+    }
+    expect((await index.verify()).problems).toEqual([])
+  })
 })
 
 describe('the newest records', () => {

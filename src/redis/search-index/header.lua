@@ -29,3 +29,15 @@ local function is_before(one, other)
   end
   return #one < #other
 end
+
+-- How many of a sorted set come before (score, member), with that one itself if `including`. Those with the same score are
+-- in the order of their bytes, so that the place is found by halving.
+local function rank_of(key, score, member, including)
+  local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local found = call('ZRANGE', key, middle, middle)[1]
+    if is_before(found, member) or including and found == member then low = middle + 1 else high = middle end
+  end
+  return low
+end

@@ -14,22 +14,10 @@ local limit, first, last, seen_score, seen = tonumber(ARGV[5]), ARGV[6], ARGV[7]
 -- Of records without the tags that are asked for, no more than this are passed over in one call.
 local budget = 2000
 
--- How many come before (score, member), with that one itself if `including`. Those with the same score are in the order of
--- their bytes, so that the place is found by halving.
-local function rank_of(score, member, including)
-  local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local found = call('ZRANGE', key, middle, middle)[1]
-    if is_before(found, member) or including and found == member then low = middle + 1 else high = middle end
-  end
-  return low
-end
-
 local function by_ranks()
   local from, to = call('ZCOUNT', key, '-inf', first), call('ZCOUNT', key, '-inf', last)
-  if seen_score ~= '' and ascending then from = math.max(from, rank_of(seen_score, seen, true)) end
-  if seen_score ~= '' and not ascending then to = math.min(to, rank_of(seen_score, seen, false)) end
+  if seen_score ~= '' and ascending then from = math.max(from, rank_of(key, seen_score, seen, true)) end
+  if seen_score ~= '' and not ascending then to = math.min(to, rank_of(key, seen_score, seen, false)) end
   return function(count)
     local rows = {}
     if from >= to then return rows end

@@ -1,5 +1,5 @@
 /** Made from edit.lua, page.lua, suggest.lua, read.lua, turn.lua by scripts/assemble-lua.mjs; edit those. */
-export const editSha = '083e03ac904f65445d06f2edb7374523260f9400'
+export const editSha = 'e03112bad1f51ea2fae21deb33387078bd5048b8'
 
 export const editScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
@@ -19,6 +19,15 @@ local a, b = string.byte(one, i), string.byte(other, i)
 if a ~= b then return a < b end
 end
 return #one < #other
+end
+local function rank_of(key, score, member, including)
+local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
+while low < high do
+local middle = math.floor((low + high) / 2)
+local found = call('ZRANGE', key, middle, middle)[1]
+if is_before(found, member) or including and found == member then low = middle + 1 else high = middle end
+end
+return low
 end
 local few, kept = 256, 100
 local longest = 96
@@ -60,32 +69,38 @@ end
 return found
 end
 local function ranked_of_many(key, prefix)
-local found, from = {}, 0
-while #found < kept and from < 20000 do
-local page = call('ZRANGE', key .. ':ranks', from, from + 999, 'WITHSCORES')
+local ranks = key .. ':ranks'
+local found, at, seen = {}, 0, 0
+while #found < kept and seen < 20000 do
+local page = call('ZRANGE', ranks, at, at + 499, 'WITHSCORES')
 if #page == 0 then break end
+seen, at = seen + 500, at + 500
+if #page == 1000 and page[2] == page[1000] then
+local stop = call('ZCOUNT', ranks, '-inf', page[2])
+local from = math.max(rank_of(ranks, page[2], prefix, false), at - 500)
+page, at = call('ZRANGE', ranks, from, math.min(from + kept, stop) - 1, 'WITHSCORES'), stop
+end
 for i = 1, #page, 2 do
 if string.sub(page[i], 1, #prefix) == prefix then
 found[#found + 1] = { term = page[i], count = -tonumber(page[i + 1]) }
 end
 end
-from = from + 1000
 end
 return found
 end
-local function fill_tops(key, prefix, size)
-call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
+local function fill_tops(key, prefix, size, already)
 local found = size <= 4000 and ranked(key, prefix, size, kept) or ranked_of_many(key, prefix)
-for i = 1, math.min(kept, #found) do
+for i = already + 1, math.min(kept, #found) do
 call('ZADD', key .. ':tops', 0, place_of(prefix, found[i].term, found[i].count))
 end
 end
+local refilled_at = { [49] = true, [24] = true, [12] = true, [6] = true, [3] = true, [1] = true, [0] = true }
 local function change_tops(key, prefix, size, term, before, now)
 local tops = key .. ':tops'
 local from, to = range_of_tops(prefix)
 local last = call('ZREVRANGEBYLEX', tops, to, from, 'LIMIT', 0, 1)[1]
 if not last then
-if size > few then fill_tops(key, prefix, size) end
+if size > few and (size <= 4000 or size % 100 == 0) then fill_tops(key, prefix, size, 0) end
 return
 end
 local last_term, last_count = at_place(prefix, last)
@@ -95,8 +110,9 @@ local is_in = now > last_count or now == last_count and is_before(term, last_ter
 if is_in then
 call('ZADD', tops, 0, place_of(prefix, term, now))
 if not was_in and call('ZLEXCOUNT', tops, from, to) > kept then call('ZREM', tops, last) end
-elseif was_in and call('ZLEXCOUNT', tops, from, to) < kept / 2 then
-fill_tops(key, prefix, size)
+elseif was_in then
+local left = call('ZLEXCOUNT', tops, from, to)
+if refilled_at[left] then fill_tops(key, prefix, size, left) end
 end
 end
 local function change_term(key, term, by)
@@ -232,7 +248,7 @@ call('LTRIM', name('recent'), 0, recent - 1)
 end
 return 1`
 
-export const pageSha = 'da644e13e0282994c3c2cef5ea1f252b75a353ba'
+export const pageSha = 'fe82973a7fd478123788f1be3f9ded8ac96df4ea'
 
 export const pageScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
@@ -253,11 +269,7 @@ if a ~= b then return a < b end
 end
 return #one < #other
 end
-local key = name(ARGV[2] .. ':' .. ARGV[3])
-local by_score, ascending = ARGV[3] == 'scores', ARGV[4] == 'ascending'
-local limit, first, last, seen_score, seen = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-local budget = 2000
-local function rank_of(score, member, including)
+local function rank_of(key, score, member, including)
 local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
 while low < high do
 local middle = math.floor((low + high) / 2)
@@ -266,10 +278,14 @@ if is_before(found, member) or including and found == member then low = middle +
 end
 return low
 end
+local key = name(ARGV[2] .. ':' .. ARGV[3])
+local by_score, ascending = ARGV[3] == 'scores', ARGV[4] == 'ascending'
+local limit, first, last, seen_score, seen = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local budget = 2000
 local function by_ranks()
 local from, to = call('ZCOUNT', key, '-inf', first), call('ZCOUNT', key, '-inf', last)
-if seen_score ~= '' and ascending then from = math.max(from, rank_of(seen_score, seen, true)) end
-if seen_score ~= '' and not ascending then to = math.min(to, rank_of(seen_score, seen, false)) end
+if seen_score ~= '' and ascending then from = math.max(from, rank_of(key, seen_score, seen, true)) end
+if seen_score ~= '' and not ascending then to = math.min(to, rank_of(key, seen_score, seen, false)) end
 return function(count)
 local rows = {}
 if from >= to then return rows end
@@ -337,7 +353,7 @@ end
 until #rows <= limit
 return result`
 
-export const suggestSha = '8c8cd7c4595703e00ae3a3d037a0ea30a0bfa6d5'
+export const suggestSha = 'd357a2f66b7f407d1731826bcbbc29d5c42f198a'
 
 export const suggestScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
@@ -357,6 +373,15 @@ local a, b = string.byte(one, i), string.byte(other, i)
 if a ~= b then return a < b end
 end
 return #one < #other
+end
+local function rank_of(key, score, member, including)
+local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
+while low < high do
+local middle = math.floor((low + high) / 2)
+local found = call('ZRANGE', key, middle, middle)[1]
+if is_before(found, member) or including and found == member then low = middle + 1 else high = middle end
+end
+return low
 end
 local few, kept = 256, 100
 local longest = 96
@@ -398,32 +423,38 @@ end
 return found
 end
 local function ranked_of_many(key, prefix)
-local found, from = {}, 0
-while #found < kept and from < 20000 do
-local page = call('ZRANGE', key .. ':ranks', from, from + 999, 'WITHSCORES')
+local ranks = key .. ':ranks'
+local found, at, seen = {}, 0, 0
+while #found < kept and seen < 20000 do
+local page = call('ZRANGE', ranks, at, at + 499, 'WITHSCORES')
 if #page == 0 then break end
+seen, at = seen + 500, at + 500
+if #page == 1000 and page[2] == page[1000] then
+local stop = call('ZCOUNT', ranks, '-inf', page[2])
+local from = math.max(rank_of(ranks, page[2], prefix, false), at - 500)
+page, at = call('ZRANGE', ranks, from, math.min(from + kept, stop) - 1, 'WITHSCORES'), stop
+end
 for i = 1, #page, 2 do
 if string.sub(page[i], 1, #prefix) == prefix then
 found[#found + 1] = { term = page[i], count = -tonumber(page[i + 1]) }
 end
 end
-from = from + 1000
 end
 return found
 end
-local function fill_tops(key, prefix, size)
-call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
+local function fill_tops(key, prefix, size, already)
 local found = size <= 4000 and ranked(key, prefix, size, kept) or ranked_of_many(key, prefix)
-for i = 1, math.min(kept, #found) do
+for i = already + 1, math.min(kept, #found) do
 call('ZADD', key .. ':tops', 0, place_of(prefix, found[i].term, found[i].count))
 end
 end
+local refilled_at = { [49] = true, [24] = true, [12] = true, [6] = true, [3] = true, [1] = true, [0] = true }
 local function change_tops(key, prefix, size, term, before, now)
 local tops = key .. ':tops'
 local from, to = range_of_tops(prefix)
 local last = call('ZREVRANGEBYLEX', tops, to, from, 'LIMIT', 0, 1)[1]
 if not last then
-if size > few then fill_tops(key, prefix, size) end
+if size > few and (size <= 4000 or size % 100 == 0) then fill_tops(key, prefix, size, 0) end
 return
 end
 local last_term, last_count = at_place(prefix, last)
@@ -433,8 +464,9 @@ local is_in = now > last_count or now == last_count and is_before(term, last_ter
 if is_in then
 call('ZADD', tops, 0, place_of(prefix, term, now))
 if not was_in and call('ZLEXCOUNT', tops, from, to) > kept then call('ZREM', tops, last) end
-elseif was_in and call('ZLEXCOUNT', tops, from, to) < kept / 2 then
-fill_tops(key, prefix, size)
+elseif was_in then
+local left = call('ZLEXCOUNT', tops, from, to)
+if refilled_at[left] then fill_tops(key, prefix, size, left) end
 end
 end
 local function change_term(key, term, by)
@@ -485,7 +517,7 @@ end
 end
 return result`
 
-export const readSha = '60f57eb0efed73da3163f4e8bbc48f63ac7fe5ab'
+export const readSha = '0b6646a308910227e4baab89b51924b40bfd7edc'
 
 export const readScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
@@ -505,6 +537,15 @@ local a, b = string.byte(one, i), string.byte(other, i)
 if a ~= b then return a < b end
 end
 return #one < #other
+end
+local function rank_of(key, score, member, including)
+local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
+while low < high do
+local middle = math.floor((low + high) / 2)
+local found = call('ZRANGE', key, middle, middle)[1]
+if is_before(found, member) or including and found == member then low = middle + 1 else high = middle end
+end
+return low
 end
 if not state[1] then return false end
 if ARGV[2] ~= 'GET' then
@@ -532,7 +573,7 @@ end
 end
 return result`
 
-export const turnSha = '579483989bb8d5cb5c0374eb837eabcfaa5f19aa'
+export const turnSha = '4825e95c3a1303fa07df8630fb1eaefc4672c169'
 
 export const turnScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
@@ -552,6 +593,15 @@ local a, b = string.byte(one, i), string.byte(other, i)
 if a ~= b then return a < b end
 end
 return #one < #other
+end
+local function rank_of(key, score, member, including)
+local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
+while low < high do
+local middle = math.floor((low + high) / 2)
+local found = call('ZRANGE', key, middle, middle)[1]
+if is_before(found, member) or including and found == member then low = middle + 1 else high = middle end
+end
+return low
 end
 local function next_generation()
 generation = string.format('%.0f', tonumber(generation) + 1)

@@ -55,36 +55,45 @@ local function ranked(key, prefix, most, best)
   return found
 end
 
--- From the most frequent term of all downwards, for as long as is bearable: what is found so is exact, if not complete.
+-- From the most frequent term of all downwards, for as long as is bearable: what is found so is exact, if not complete. Where
+-- many have the same frequency, those of the prefix stand together and are looked up.
 local function ranked_of_many(key, prefix)
-  local found, from = {}, 0
-  while #found < kept and from < 20000 do
-    local page = call('ZRANGE', key .. ':ranks', from, from + 999, 'WITHSCORES')
+  local ranks = key .. ':ranks'
+  local found, at, seen = {}, 0, 0
+  while #found < kept and seen < 20000 do
+    local page = call('ZRANGE', ranks, at, at + 499, 'WITHSCORES')
     if #page == 0 then break end
+    seen, at = seen + 500, at + 500
+    if #page == 1000 and page[2] == page[1000] then
+      local stop = call('ZCOUNT', ranks, '-inf', page[2])
+      local from = math.max(rank_of(ranks, page[2], prefix, false), at - 500)
+      page, at = call('ZRANGE', ranks, from, math.min(from + kept, stop) - 1, 'WITHSCORES'), stop
+    end
     for i = 1, #page, 2 do
       if string.sub(page[i], 1, #prefix) == prefix then
         found[#found + 1] = { term = page[i], count = -tonumber(page[i + 1]) }
       end
     end
-    from = from + 1000
   end
   return found
 end
 
-local function fill_tops(key, prefix, size)
-  call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
+local function fill_tops(key, prefix, size, already)
   local found = size <= 4000 and ranked(key, prefix, size, kept) or ranked_of_many(key, prefix)
-  for i = 1, math.min(kept, #found) do
+  for i = already + 1, math.min(kept, #found) do
     call('ZADD', key .. ':tops', 0, place_of(prefix, found[i].term, found[i].count))
   end
 end
+
+-- Not with each one that leaves, if there are no others to be found.
+local refilled_at = { [49] = true, [24] = true, [12] = true, [6] = true, [3] = true, [1] = true, [0] = true }
 
 local function change_tops(key, prefix, size, term, before, now)
   local tops = key .. ':tops'
   local from, to = range_of_tops(prefix)
   local last = call('ZREVRANGEBYLEX', tops, to, from, 'LIMIT', 0, 1)[1]
   if not last then
-    if size > few then fill_tops(key, prefix, size) end
+    if size > few and (size <= 4000 or size % 100 == 0) then fill_tops(key, prefix, size, 0) end
     return
   end
   local last_term, last_count = at_place(prefix, last)
@@ -94,8 +103,9 @@ local function change_tops(key, prefix, size, term, before, now)
   if is_in then
     call('ZADD', tops, 0, place_of(prefix, term, now))
     if not was_in and call('ZLEXCOUNT', tops, from, to) > kept then call('ZREM', tops, last) end
-  elseif was_in and call('ZLEXCOUNT', tops, from, to) < kept / 2 then
-    fill_tops(key, prefix, size)
+  elseif was_in then
+    local left = call('ZLEXCOUNT', tops, from, to)
+    if refilled_at[left] then fill_tops(key, prefix, size, left) end
   end
 end
 
