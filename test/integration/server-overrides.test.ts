@@ -70,6 +70,7 @@ describe('overrides over REST', () => {
     [{ key: '203.0.113.7', action: 'ALLOW', expiresAt: 'tomorrow' }],
     [{ key: '203.0.113.7', action: 'ALLOW', colour: 'red' }],
     [{ key: '', action: 'ALLOW' }],
+    [{ key: '\ud800', action: 'ALLOW' }],
     ['[]'],
     ['7'],
   ])('with mistakes are 400: %j', async (body) => {

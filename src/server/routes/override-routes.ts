@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { FluxGateError } from '../../core/errors.js'
 import type { OverrideStore } from '../../core/override-store.js'
 import type { ApiParts } from '../api-parts.js'
-import { ApiProblem } from '../api-problem.js'
+import { ApiProblem, invalidRequest } from '../api-problem.js'
 import { audit } from '../audit.js'
 import { type Call, json, type Route, route } from '../route.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
@@ -102,9 +102,11 @@ export function overrideRoutes(parts: ApiParts): Route[] {
 async function put(parts: ApiParts, call: Call, body: unknown) {
   const { ruleSetId, ruleId, rule } = ruleInForce(parts.gate, call.params)
   if (!rule.overrides) throw notAsked(ruleId)
+  const { key } = (body ?? {}) as { readonly key: string }
+  // It has no bytes, and could neither be kept nor named in a URL.
+  if (/\p{Surrogate}/u.test(key)) throw invalidRequest('key', 'has half of a character')
   const overrides = overridesOf(parts)
   const { created } = await overrides.put(ruleSetId, ruleId, body)
-  const { key } = body as { key: string }
   audit(parts.log, call, 'PUT_OVERRIDE', { ruleSetId, ruleId, key: parts.showKey(key) })
   const location = `/api/rule-sets/${ruleSetId}/rules/${ruleId}/overrides/${encodeURIComponent(key)}`
   const kept = (await overrides.get(ruleSetId, ruleId, key)) ?? body
