@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type FindQuery, type SearchIndex, type SearchIndexOptions, searchIndex } from '../../src/app/search-index.js'
+import { eventually } from '../servers/eventually.js'
+import { startRedis } from '../servers/redis-server.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
 import { baseOf, freshIndex, idsOf, type Product, product } from './search-index-bed.js'
 
 const client = new Redis(sharedRedis().uri)
@@ -143,5 +146,23 @@ describe('mistakes', () => {
       message: expect.stringContaining('The search index failed to write a record: WRONGTYPE'),
       cause: expect.any(Error),
     })
+  })
+
+  it('of a server that does not answer are told in time, and the next edit succeeds when it does', async () => {
+    const server = await stopAfterTest(startRedis())
+    const index = searchIndex<Product>(server.uri, { name: 'products', fields: {}, timeoutMs: 200 })
+    onTestFinished(() => index.close())
+    await index.put('a', product('a', 1))
+    server.pause()
+    await expect(index.put('b', product('b', 1))).rejects.toMatchObject({
+      code: 'FLUXGATE_STORE_TIMEOUT',
+      message: expect.stringContaining('asked to write a record and Redis had not answered after 200 ms'),
+    })
+    server.resume()
+    await eventually('an edit succeeds', async () => {
+      await index.put('c', product('c', 1))
+      return true
+    })
+    expect(await index.get('c')).toEqual(product('c', 1))
   })
 })
