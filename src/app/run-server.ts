@@ -4,8 +4,10 @@ import type { Logger } from '../telemetry/logger.js'
 import type { Config } from './config.js'
 import { createServer, type FluxGateServer } from './create-server.js'
 import type { FluxGate } from './gate.js'
+import { isWorker } from './gateway-workers.js'
 import { infoOf } from './run-info.js'
 import type { Telemetry } from './run-telemetry.js'
+import { metricsOfAll } from './worker-metrics.js'
 
 export interface ServedParts {
   readonly gate: FluxGate
@@ -20,7 +22,7 @@ export function serverOf(config: Config, { gate, rules, telemetry, log }: Served
   return createServer({
     gate,
     statistics: telemetry.statistics,
-    metrics: telemetry.metrics,
+    metrics: isWorker() ? metricsOfAll(telemetry.metrics) : telemetry.metrics,
     info: infoOf(config, gate),
     logger: log,
     revealKeys,

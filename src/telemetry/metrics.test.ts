@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { unmeteredDecision } from '../core/compose-decision.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { DecisionRecorder } from './decision-recorder.js'
+import { mergeMetrics } from './merge-metrics.js'
 import { type MetricsSource, metricFamilies, renderMetrics } from './metrics.js'
 
 function sourceOf(changes: Partial<MetricsSource> = {}): MetricsSource & { recorder: DecisionRecorder } {
@@ -120,6 +121,26 @@ describe('the metrics', () => {
     const { samples } = parse(renderMetrics(sourceOf({ ruleCounts })))
     expect(samples.find(({ name }) => name === 'fluxgate_rules')?.labels).toEqual({ rule_set: 'a"b\\c\nd' })
   })
+})
+
+it('adds up the metrics of several processes, and shows the worst breaker and the rules that all have', () => {
+  const one = sourceOf({ breaker: 'OPEN', waiting: 1 })
+  const two = sourceOf({ breaker: 'CLOSED', waiting: 2 })
+  one.recorder.decided(decision('a'), {}, 0.004)
+  two.recorder.decided(decision('a'), {}, 20)
+  two.recorder.decided(decision('b', false), {}, 20)
+  const { samples, types } = parse(mergeMetrics([renderMetrics(one), renderMetrics(two)]))
+  const sumOf = (text: string) =>
+    samples.find(({ name, labels }) => `${name}${JSON.stringify(Object.values(labels))}` === text)?.value
+  expect(types.size).toBe(9)
+  expect(sumOf('fluxgate_decisions_total["api","a","allowed"]')).toBe(2)
+  expect(sumOf('fluxgate_decisions_total["api","b","denied"]')).toBe(1)
+  expect(sumOf('fluxgate_decision_duration_seconds_bucket["0.000005"]')).toBe(1)
+  expect(sumOf('fluxgate_decision_duration_seconds_count[]')).toBe(3)
+  expect(sumOf('fluxgate_breaker_state[]')).toBe(2)
+  expect(sumOf('fluxgate_rules["api"]')).toBe(3)
+  expect(sumOf('fluxgate_waiting_requests[]')).toBe(3)
+  expect(parse(mergeMetrics([renderMetrics(one)]))).toEqual(parse(renderMetrics(one)))
 })
 
 it('has a reference that lists every metric with its type, labels and meaning, and nothing else', () => {
