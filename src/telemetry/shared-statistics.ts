@@ -42,7 +42,7 @@ export class SharedStatistics implements Statistics {
   readonly #look = new Script(lookScript, lookSha)
   readonly #stopListening: () => void
   #timer: NodeJS.Timeout | undefined
-  #flushing: Promise<void> | undefined
+  #flushing: Promise<void> = Promise.resolve()
   #isInTrouble = false
   #isClosed = false
 
@@ -100,10 +100,8 @@ export class SharedStatistics implements Statistics {
 
   /** Tells what was counted until now; one at a time. Never rejects: what could not be told is told later. */
   async flush(): Promise<void> {
+    this.#flushing = this.#flushing.then(() => this.#flushAll())
     await this.#flushing
-    this.#flushing = this.#flushAll()
-    await this.#flushing
-    this.#flushing = undefined
   }
 
   /** Tells the rest, and closes the connection. */

@@ -6,7 +6,7 @@
 --
 -- A prefix with few terms is answered by reading them. One with many has its most frequent ones in tops, where they are
 -- always exactly the first so many of that prefix: a term that ranks behind the last is not put there, because others may
--- rank between the two. What is forgotten for want of space is the least frequent term of all, and so never one of these.
+-- rank between the two. As they leave and get few, the next ones are looked for.
 local few, kept = 256, 100
 -- Beyond so many bytes a prefix has no tops.
 local longest = 96
