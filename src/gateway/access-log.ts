@@ -1,7 +1,7 @@
 import type { Admission } from './gateway-parts.js'
 import type { Route } from './route.js'
 
-/** What became of one request, as a line of an access log. No header, no query and no identity but the address is in it. */
+/** What became of one request, as a line of an access log. No query, no identity but the address, and of headers only a trace id is in it. */
 export interface AccessEntry {
   /** When it came, ISO 8601. */
   readonly time: string
@@ -15,6 +15,8 @@ export interface AccessEntry {
   readonly route: string | null
   readonly decision: 'allowed' | 'held' | 'refused' | 'unlimited' | null
   readonly clientIp: string | null
+  /** Of `traceparent` or `X-Trace-Id`, if the request has one that is one. */
+  readonly traceId: string | null
   /** Whether the answer was cut off. */
   readonly aborted: boolean
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { traceIdOf } from '../http/trace-id.js'
 import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
 import { ClientRequest } from './client-request.js'
 import { type Admission, admit, type GatewayParts, type OpenRoute } from './gateway-parts.js'
@@ -263,6 +264,7 @@ export class ProxiedRequest implements Exchange {
       route: this.#open?.route.id ?? null,
       decision: this.#decision,
       clientIp: this.#request?.clientIp() ?? null,
+      traceId: traceIdOf(this.#message.headers) ?? null,
       aborted: !this.#response.writableFinished && !this.#isAnsweredLast,
     })
   }

@@ -1,5 +1,6 @@
 import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { traceIdOf } from '../http/trace-id.js'
 import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
 import { ClientRequest } from './client-request.js'
 import { admit, type GatewayParts, type OpenRoute } from './gateway-parts.js'
@@ -157,6 +158,7 @@ export class UpgradedRequest implements Exchange {
       route: this.#open?.route.id ?? null,
       decision: this.#decision,
       clientIp: this.#request?.clientIp() ?? null,
+      traceId: traceIdOf(this.#message.headers) ?? null,
       aborted: this.#status === null,
     })
   }

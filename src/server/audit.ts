@@ -1,6 +1,6 @@
+import { traceIdOf } from '../http/trace-id.js'
 import type { Call } from './route.js'
 import type { ServerLog } from './server-log.js'
-import { traceIdOf } from './trace-id.js'
 
 /** Every change that is made through the server: who, what, and by which request. When is what the log adds to each line. */
 export function audit(

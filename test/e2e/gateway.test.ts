@@ -228,7 +228,8 @@ describe('the access log', () => {
     })
     const running = await place.start(args)
     const headers = { 'X-API-Key': 'k-secret', Authorization: 'Bearer t-secret', 'X-User-Id': 'u-secret' }
-    await ask(`${running.url}/api/users/7?token=q-secret`, { headers })
+    const traceparent = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`
+    await ask(`${running.url}/api/users/7?token=q-secret`, { headers: { ...headers, traceparent } })
     await ask(`${running.url}/api/users/7`, { headers })
     await ask(`${running.url}/open`, { method: 'HEAD' })
     await ask(`${running.url}/nowhere`)
@@ -243,10 +244,20 @@ describe('the access log', () => {
       time: expect.stringMatching(/^\d{4}-.*Z$/),
       durationMs: expect.any(Number),
       clientIp: '127.0.0.1',
+      traceId: null,
       aborted: false,
     }
     expect(lines).toEqual([
-      { ...common, method: 'GET', path: '/api/users/7', status: 200, bytes: 5, route: 'api', decision: 'allowed' },
+      {
+        ...common,
+        method: 'GET',
+        path: '/api/users/7',
+        status: 200,
+        bytes: 5,
+        route: 'api',
+        decision: 'allowed',
+        traceId: 'ab'.repeat(16),
+      },
       {
         ...common,
         method: 'GET',
