@@ -19,7 +19,7 @@ export async function readRulesFile(path: string, shown: string): Promise<RulesF
       // UTF-8 needs up to three bytes for a character; the exact bound is the parser's.
       if (info.size > 3 * maxDocumentLength.json) throw unreadable(`${shown} is too large: ${info.size} bytes.`)
       const bytes = await file.readFile()
-      return { text: decoded(bytes, shown), digest: createHash('sha256').update(bytes).digest('hex') }
+      return { text: decoded(bytes, shown), digest: digestOf(bytes) }
     } finally {
       await file.close()
     }
@@ -27,6 +27,8 @@ export async function readRulesFile(path: string, shown: string): Promise<RulesF
     throw error instanceof FluxGateError ? error : unreadable(sentence(error, path, shown), error)
   }
 }
+
+export const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 function decoded(bytes: Uint8Array, shown: string): string {
   try {

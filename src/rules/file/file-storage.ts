@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import { formatOf, parseDocument } from '../document.js'
-import { readRulesFile, unreadable } from '../rules-file.js'
+import { digestOf, readRulesFile, unreadable } from '../rules-file.js'
 import { parseRuleSets } from '../schema.js'
 import { setsOf } from '../store/document-sets.js'
 import { checkedRuleSet } from '../store/rule-document.js'
@@ -18,13 +18,18 @@ import { rewriteDocument } from './rewrite-document.js'
 export function fileStorage(file: string, shown: string): RuleStorage {
   const format = formatOf(file)
   let loaded: string | undefined
+  let parsed: { readonly digest: string; readonly document: unknown } | undefined
   let seen: { readonly mark: string; readonly records: Records } | undefined
 
+  /** What a text says is worked out once: a long one takes its time, and requests have to wait for it. */
   async function readDocument() {
     const { text, digest } = await readRulesFile(file, shown)
-    const document = parseDocument(text, format, shown)
-    parseRuleSets(document, shown)
-    return { text, digest, document }
+    if (parsed?.digest !== digest) {
+      const document = parseDocument(text, format, shown)
+      parseRuleSets(document, shown)
+      parsed = { digest, document }
+    }
+    return { text, digest, document: parsed.document }
   }
 
   /** The file, and the records as they have to be after what was edited by hand. */
@@ -98,11 +103,13 @@ export function fileStorage(file: string, shown: string): RuleStorage {
       return writing(async () => {
         const { text, digest, document, records, entries } = await readState()
         if ((records.get(change.ruleSetId) ?? nothing).version !== change.from) return false
-        const next = rewriteDocument(text, format, changedDocument(document, change))
+        const wanted = changedDocument(document, change)
+        const next = rewriteDocument(text, format, { from: document, to: wanted })
         // A link stays one, and what it points to is replaced.
         const target = await realpath(file)
         const isUntouched = async () => (await readRulesFile(file, shown)).digest === digest
         if (next !== text && !(await replaceFile(target, next, isUntouched))) return false
+        parsed = { digest: digestOf(Buffer.from(next)), document: wanted }
         await writeRecords(new Map([...records, [change.ruleSetId, change.after]]))
         const entry = { setVersion: change.after.version, entry: change.entry }
         await appendHistory(`${file}.history.jsonl`, [...entries, entry])

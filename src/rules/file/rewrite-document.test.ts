@@ -21,7 +21,7 @@ const add = (list: readonly unknown[], item: unknown): void => void (list as unk
 /** The text after `edit` has changed what it says. */
 function edited(text: string, edit: (document: LooseDocument) => unknown, format: 'yaml' | 'json' = 'yaml'): string {
   const document = parseDocument(text, format) as LooseDocument
-  return rewriteDocument(text, format, edit(document) ?? document)
+  return rewriteDocument(text, format, { from: parseDocument(text, format), to: edit(document) ?? document })
 }
 
 const commented = lines(

@@ -11,15 +11,20 @@ import { documentEdits } from './document-edits.js'
 import { blockYaml, flowYaml } from './render-value.js'
 import { jsonUnit, type Splice, spliced, startOf } from './text-layout.js'
 
-/** The text changed so that it says `wanted`. */
-export function rewriteDocument(text: string, format: DocumentFormat, wanted: unknown): string {
+/** What a text says, and what it is to say. */
+export interface Rewriting {
+  readonly from: unknown
+  readonly to: unknown
+}
+
+export function rewriteDocument(text: string, format: DocumentFormat, { from, to }: Rewriting): string {
   const mark = text.startsWith('\ufeff') ? '\ufeff' : ''
   const given = text.slice(mark.length)
-  const body = isLoneSet(parseDocument(given, format)) && !isLoneSet(wanted) ? inList(given, format) : given
+  const body = isLoneSet(from) && !isLoneSet(to) ? inList(given, format) : given
   const ways = body.length > maxDocumentLength.yaml ? [anew] : [inPlace, withoutAliases, anew]
   for (const way of ways) {
-    const written = way(body, format, wanted)
-    if (written !== undefined && says(written, format, wanted)) return mark + written
+    const written = way(body, format, to)
+    if (written !== undefined && says(written, format, to)) return mark + written
   }
   throw new FluxGateError('FLUXGATE_RULES_INVALID', `This cannot be written as ${format.toUpperCase()}.`)
 }

@@ -113,7 +113,7 @@ describe('random edits of random documents', () => {
             .map((rule) => (rule.id === changed ? inOrder(rule, { id: changed, ...to }) : rule)),
         }))
         if (added !== undefined) ruleSets[0]?.rules.push({ id: 'n0', ...added })
-        const after = rewriteDocument(text, 'yaml', { ruleSets })
+        const after = rewriteDocument(text, 'yaml', { from: before, to: { ruleSets } })
         expect(JSON.stringify(parseDocument(after, 'yaml'))).toBe(JSON.stringify({ ruleSets }))
         const [textsBefore, textsAfter] = [rulesIn(text), rulesIn(after)]
         for (const [id, rule] of textsBefore) {
@@ -136,7 +136,7 @@ describe('random edits of random documents', () => {
             .filter(({ id }) => id !== removed)
             .map((rule) => (rule.id === changed ? inOrder(rule, { id: changed, ...to }) : rule)),
         }))
-        const after = rewriteDocument(text, 'json', { ruleSets })
+        const after = rewriteDocument(text, 'json', { from: given, to: { ruleSets } })
         expect(JSON.stringify(JSON.parse(after))).toBe(JSON.stringify({ ruleSets }))
       }),
       { numRuns: runs },
