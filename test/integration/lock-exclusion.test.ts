@@ -1,12 +1,13 @@
 /**
- * One at a time, whatever happens to the processes. `FLUXGATE_LOCK_SECTIONS=100000` is the full size, `FLUXGATE_LOCK_SEED`
- * repeats the faults of a run.
+ * One at a time, whatever happens to the processes. `FLUXGATE_TEST_LOAD=full` is the full size, `FLUXGATE_TEST_SEED` repeats
+ * the faults of a run.
  */
 import { describe, expect, it } from 'vitest'
+import { randomSeed } from './buckets.js'
 import { exclusionRun, type Findings } from './lock-exclusion-run.js'
 
-const visits = Number(process.env.FLUXGATE_LOCK_SECTIONS ?? 2_000)
-const seed = Number(process.env.FLUXGATE_LOCK_SEED ?? Math.floor(Math.random() * 2 ** 31))
+const visits = process.env.FLUXGATE_TEST_LOAD === 'full' ? 100_000 : 2_000
+const seed = randomSeed()
 
 function expectExclusion(found: Findings): void {
   const nothingWrong = { stale: 0, lost: 0 }

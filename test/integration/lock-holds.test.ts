@@ -155,7 +155,11 @@ describe('work under a lock', () => {
     const prefix = freshPrefix()
     const lock = openLock({ prefix })
     const hold = await lock.acquire('orders')
+    const waiting = expect(lock.acquire('orders', { waitMs: 60_000 })).rejects.toMatchObject({
+      code: 'FLUXGATE_CLOSED',
+    })
     await lock.close()
+    await waiting
     expect(hold.isHeld).toBe(false)
     expect(await openLock({ prefix }).tryAcquire('orders')).toBeDefined()
     await expect(lock.acquire('orders')).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })

@@ -23,7 +23,7 @@ export interface Holdable {
    */
   using<T>(names: string | readonly string[], work: Work<T>): Promise<T>
   using<T>(names: string | readonly string[], options: AcquireOptions, work: Work<T>): Promise<T>
-  /** Releases what is still held through it and closes its connection, unless that is a client of the caller's. */
+  /** Sends those who wait away, releases what is still held through it and closes its connection, unless that is a client of the caller's. */
   close(): Promise<void>
 }
 
@@ -50,6 +50,9 @@ export function createHoldable(parts: LockParts): Holdable {
   const onEnd = (lease: Lease): boolean => leases.delete(lease)
   let isClosed = false
 
+  function assertOpen(): void {
+    if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This lock was closed. Create another one.')
+  }
   function settle(ending: Promise<unknown>): void {
     endings.add(ending)
     ending.finally(() => endings.delete(ending))
@@ -57,7 +60,7 @@ export function createHoldable(parts: LockParts): Holdable {
 
   async function hold(names: string | readonly string[], options: AcquireOptions): Promise<Hold | undefined> {
     checkOptions('A hold', options, acquireNames)
-    if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This lock was closed. Create another one.')
+    assertOpen()
     const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...parts.defaults, ...given(options) }
     if (fair && parts.wakeUps === undefined) throw noOrder()
     const { owner = randomUUID(), signal } = options
@@ -70,7 +73,8 @@ export function createHoldable(parts: LockParts): Holdable {
       for (const group of wanted) {
         const claim = { names: group, owner, id, ttlMs, fair }
         const signals = [...(signal ? [signal] : []), ...groups.map(({ lease }) => lease.signal)]
-        const patience = { untilAt, timeoutMs, signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0] }
+        const either = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
+        const patience = { untilAt, timeoutMs, assertOpen, signal: either }
         const obtained = await obtain(parts.keeper, claim, patience, parts.wakeUps, settle)
         if (obtained === undefined) break
         const lease = new Lease(parts.keeper, claim, obtained.askedAt, { watchdog, timeoutMs, onEnd })
@@ -107,6 +111,7 @@ export function createHoldable(parts: LockParts): Holdable {
     },
     async close() {
       isClosed = true
+      parts.wakeUps?.callAll()
       await Promise.all(Array.from(leases, (lease) => lease.release()))
       await Promise.all(endings)
       await parts.close()

@@ -9,6 +9,8 @@ export interface Patience {
   /** By `performance.now()`. */
   readonly untilAt: number
   readonly signal: AbortSignal | undefined
+  /** Throws if nobody should wait any more. */
+  readonly assertOpen: () => void
   /** How long one call may take; also how long trouble with Redis is borne by one who does not want to wait. */
   readonly timeoutMs: number
 }
@@ -29,7 +31,7 @@ const longestSleepMs = 5_000
 export async function obtain(
   keeper: Keeper,
   claim: Claim,
-  { untilAt, signal, timeoutMs }: Patience,
+  { untilAt, signal, assertOpen, timeoutMs }: Patience,
   wakeUps: WakeUps | undefined,
   settle: (ending: Promise<unknown>) => void,
 ): Promise<Obtained | undefined> {
@@ -57,6 +59,7 @@ export async function obtain(
   try {
     for (;;) {
       signal?.throwIfAborted()
+      assertOpen()
       const askedAt = performance.now()
       let outcome: Granted | Busy
       try {

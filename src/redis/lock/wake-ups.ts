@@ -52,6 +52,11 @@ export class WakeUps {
     this.#call(channel, '')
   }
 
+  /** So that everybody looks what has happened. */
+  callAll(): void {
+    for (const { places } of this.#channels.values()) for (const place of places) place.call()
+  }
+
   leave(place: Place): void {
     const channel = this.#channels.get(place.channel)
     if (channel === undefined) return
