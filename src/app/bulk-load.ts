@@ -42,8 +42,10 @@ async function run(destination: () => BulkDestination, input: BulkInput, options
   checkOptions(options)
   if (typeof input === 'string' && options.format === undefined)
     throw invalid('format', undefined, `one of ${bulkFormats.join(', ')}, for a file`)
-  return loadInto(destination(), typeof input === 'string' ? fileChunks(input) : input, options)
+  return loadInto(destination(), chunksOf(input), options)
 }
+
+export const chunksOf = (input: BulkInput): BulkChunks => (typeof input === 'string' ? fileChunks(input) : input)
 
 const kinds = {
   format: oneOf(bulkFormats),

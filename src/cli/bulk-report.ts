@@ -18,7 +18,7 @@ export function tellReport(report: BulkReport, { emit, dryRun, json }: ReportOpt
 }
 
 /** `isTaken`: standard output holds what was asked for already. */
-function tell(report: BulkReport, what: string, isTaken = false): void {
+export function tell(report: BulkReport, what: string, isTaken = false): void {
   for (const line of troubles(report)) process.stderr.write(`${line}\n`)
   const summary = summaryOf(report, what)
   if (isTaken) process.stderr.write(`${summary}\n`)
@@ -33,15 +33,18 @@ function summaryOf({ records, done, failed, elapsedMs }: BulkReport, what: strin
   return `${count(done)} of ${count(records)} records ${what}${failures}, ${took}`
 }
 
-function* troubles({ failures, failed, stoppedBy, resumeFromLine }: BulkReport): Generator<string> {
+function* troubles(report: BulkReport): Generator<string> {
+  const { failures, failed, stoppedBy, resumeFromLine } = report
   const paint = paintFor(process.stderr)
   for (const { line, message } of failures) yield `${paint('red', '✗')} line ${line}: ${message}`
   if (failed > failures.length) yield `  … and ${(failed - failures.length).toLocaleString('en')} more`
-  if (stoppedBy !== undefined)
+  // An import that was stopped has changed nothing, and begins anew.
+  if (stoppedBy !== undefined && 'isLive' in report) yield `${paint('red', 'error:')} ${stoppedBy.message}`
+  else if (stoppedBy !== undefined)
     yield `${paint('red', 'error:')} ${stoppedBy.message} Go on with --from-line ${resumeFromLine}: all records before it have been answered, and of those behind it some may have been carried out.`
 }
 
-function asJson({ stoppedBy, elapsedMs, ...report }: BulkReport): object {
+export function asJson({ stoppedBy, elapsedMs, ...report }: BulkReport): object {
   const stop = stoppedBy && { stoppedBy: { code: stoppedBy.code, message: stoppedBy.message } }
   return { ...report, elapsedMs: Math.round(elapsedMs), ...stop }
 }

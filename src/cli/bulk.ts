@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { type BulkOptions, type BulkReport, bulkCheck, bulkEmit, bulkLoad } from '../app/bulk.js'
 import { given } from '../core/given.js'
 import { formatOfName, openInput } from './bulk-input.js'
+import { bulkOverridesCommand } from './bulk-overrides.js'
 import { progressBar } from './bulk-progress.js'
 import { redisOf } from './bulk-redis.js'
 import { tellReport } from './bulk-report.js'
@@ -39,6 +40,7 @@ Exit status: 0 all records arrived, 1 some did not, 2 nothing could be sent.
 
 export function bulkCommand(): Command {
   return new Command('bulk')
+    .enablePositionalOptions()
     .description('Load many records into Redis, gently or fast, and say what became of each.')
     .argument('[file]', 'what to load, packed with gzip or not; - is standard input', '-')
     .addOption(new Option('--format <format>', 'by the name of the file').choices(['commands', 'csv', 'jsonl']))
@@ -56,6 +58,7 @@ export function bulkCommand(): Command {
     .addOption(new Option('--emit', 'write the protocol of Redis to standard output instead').conflicts(['json']))
     .addOption(new Option('--dry-run', 'read all of it, and send nothing').conflicts(['emit']))
     .option('--json', 'print the report as JSON')
+    .addCommand(bulkOverridesCommand())
     .addHelpText('after', examples)
     .action(bulk)
 }

@@ -21,6 +21,8 @@ const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: 
 
 async function programOf(names: readonly string[]): Promise<Command> {
   const program = new Command('fluxgate')
+    // What stands behind the name of a command is its own, whatever the commands above it know.
+    .enablePositionalOptions()
     .description('Rate limiting that is exact to the permit.')
     .version(version)
     .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')

@@ -83,7 +83,7 @@ export class LiveOverrides {
     let version = ''
     for (let i = 0; i < pairs.length; i += 2)
       if (pairs[i] === 'ranges') version = String(pairs[i + 1])
-      else live.set(String(pairs[i]), Number(pairs[i + 1]))
+      else if (String(pairs[i]).startsWith('[')) live.set(String(pairs[i]), Number(pairs[i + 1]))
     const isChanged = version !== this.#rangesVersion || !isSame(live, this.#live)
     if (isChanged) this.#ranges = await this.#readRanges(live)
     this.#live = live

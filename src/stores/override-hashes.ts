@@ -13,7 +13,10 @@ type Rule = Pick<BucketGroup, 'ruleSetId' | 'ruleId'>
  * decision on a cluster finds the override where the buckets are.
  */
 export const overrideHash = (prefix: string, rule: Rule, generation: number, key: string): string =>
-  hashName(prefix, rule, generation, hashSlot(bucketKey(prefix, key, '')))
+  hashName(prefix, rule, generation, identitySlot(prefix, key))
+
+/** The slot of the buckets of an identity. */
+export const identitySlot = (prefix: string, key: string): number => hashSlot(bucketKey(prefix, key, ''))
 
 /** All that may hold overrides of a rule, one for each slot. */
 export function* overrideHashes(prefix: string, rule: Rule, generation: number): Generator<string> {

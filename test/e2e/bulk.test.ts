@@ -97,6 +97,38 @@ describe('fluxgate bulk', () => {
   })
 })
 
+describe('fluxgate bulk overrides', () => {
+  it('replaces the overrides of a rule, or changes nothing', async () => {
+    const bands = '[{ capacity: 10, window: 1m }]'
+    writeFileSync(
+      file('rules.yaml'),
+      `id: api\nrules:\n  - { id: per-key, limitScope: API_KEY, overrides: true, bands: ${bands} }\n`,
+    )
+    writeFileSync(file('good.csv'), 'key,action,capacity,window\nacme,LIMIT,5000,1m\nours,ALLOW,,\n')
+    writeFileSync(file('bad.jsonl'), '{"key":"acme","action":"DENY"}\n{"key":"x","action":"LIMIT"}\n')
+    const overrides = (name: string, ...args: string[]) =>
+      fluxgate(['bulk', 'overrides', file(name), '--rules', file('rules.yaml'), '--redis', server.uri, ...args])
+    const good = overrides('good.csv', '--rule', 'per-key')
+    expect({ ...good, stdout: plain(good.stdout) }).toEqual({
+      status: 0,
+      stdout: '2 of 2 records written, in …\nThey are in force, in the place of all overrides that the rule had.\n',
+      stderr: '',
+    })
+    const live = await server.call('HGET', 'fluxgate:{overrides}:live', '["api","per-key"]')
+    const bad = overrides('bad.jsonl', '--rule', 'per-key')
+    expect({ ...bad, stdout: plain(bad.stdout) }).toEqual({
+      status: 1,
+      stdout: '1 of 2 records written, 1 failed, in …\nNothing has changed.\n',
+      stderr: '✗ line 2: bands: found nothing; allowed: with LIMIT a list of 1 to 8 bands\n',
+    })
+    expect(await server.call('HGET', 'fluxgate:{overrides}:live', '["api","per-key"]')).toBe(live)
+    expect(overrides('good.csv', '--rule', 'per-kay')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('Did you mean "per-key"?'),
+    })
+  })
+})
+
 describe('fluxgate bulk that is stopped', () => {
   async function endless(uri: string): Promise<{ child: ChildProcess; ended: Promise<[number, string]> }> {
     const program = join(root, 'dist', 'cli', 'main.js')

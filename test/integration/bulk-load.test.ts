@@ -179,10 +179,11 @@ async function* endless(onRecord: (count: number) => void): AsyncGenerator<Comma
 describe('a load that does not come to its end', () => {
   it('says where to go on when Redis is killed in the middle, and has all before it', async () => {
     const server = await stopAfterTest(startRedis({ config: ['appendonly yes', 'appendfsync always'] }))
+    let killed: Promise<unknown> | undefined
     const loading = bulkLoad(
       server.uri,
       endless((count) => {
-        if (count === 2_000) void server.kill()
+        if (count === 2_000) killed = server.kill()
       }),
     )
     const report = await loading
@@ -191,6 +192,7 @@ describe('a load that does not come to its end', () => {
     expect(stoppedBy?.message).toContain(`127.0.0.1:${server.port}`)
     expect(report).toMatchObject({ done: resumeFromLine - 1, failed: 0 })
     expect(report.records - report.done).toBeLessThanOrEqual(128)
+    await killed
     await server.restart()
     for (const line of [1, resumeFromLine - 1]) expect(await server.call('GET', `k${line}`)).toBe(String(line))
     const rest = Array.from({ length: report.records }, (_, i) => ['SET', `k${i + 1}`, String(i + 1)])
@@ -223,7 +225,8 @@ describe('a load that does not come to its end', () => {
       await new Promise(() => {})
     }
     const report = await bulkLoad(`redis://127.0.0.1:${proxy.port}`, silent())
-    expect(report).toMatchObject({ done: 1, resumeFromLine: 2 })
+    // Its reply may have been on its way.
+    expect(report).toMatchObject({ records: 1, failed: 0, resumeFromLine: report.done + 1 })
     expect(report.stoppedBy?.code).toBe('FLUXGATE_BULK_STOPPED')
   })
 

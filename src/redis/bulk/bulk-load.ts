@@ -20,7 +20,7 @@ export type BulkFormat = (typeof bulkFormats)[number]
 
 export interface BulkOptions {
   /** How the bytes of the input are spelt. Left out: the input is not bytes, but commands one after the other. */
-  readonly format?: BulkFormat
+  readonly format?: BulkFormat | RecordFormat
   /** CSV and JSON lines: what is made of each record, such as `HSET user:<id> name <name>`. Left out: a record is a command. */
   readonly command?: string
   /** CSV: what separates the fields; default a comma. */
@@ -43,6 +43,8 @@ export interface BulkOptions {
 export interface BulkReport extends BulkProgress {
   /** The first `maxFailures` that were noticed, by line. */
   readonly failures: readonly BulkFailure[]
+  /** Of replies that are numbers, their sum: how many fields of hashes, members of sets or keys are new. */
+  readonly created: number
   readonly elapsedMs: number
   /** Why it did not come to the end of the input. */
   readonly stoppedBy?: FluxGateError
@@ -85,6 +87,7 @@ export async function bulkLoad(
     return {
       ...progressOf(tally),
       failures: tally.failures.sort((one, other) => one.line - other.line),
+      created: tally.sum,
       elapsedMs: performance.now() - startedAt,
       ...(end !== undefined && { stoppedBy: asStop(end.error), resumeFromLine: end.line }),
     }
@@ -118,7 +121,12 @@ function sourceOf(input: BulkInput, { format, command, delimiter, fromLine }: Bu
   return new TextRecords(chunks, formatOf(format, command, delimiter), { fromLine })
 }
 
-function formatOf(format: BulkFormat, command: string | undefined, delimiter: string | undefined): RecordFormat {
+function formatOf(
+  format: BulkFormat | RecordFormat,
+  command: string | undefined,
+  delimiter: string | undefined,
+): RecordFormat {
+  if (typeof format === 'object') return format
   const template = command === undefined ? undefined : parseTemplate(command)
   if (format === 'csv') return csvRecords(template, delimiter)
   return format === 'jsonl' ? jsonRecords(template) : plainCommands()

@@ -119,7 +119,7 @@ export class ClusterSink implements BulkSink {
     if (error !== undefined && this.#isSentOn(place, sent, error)) return
     this.#underWay--
     this.#keptBytes -= sent.bytes.length
-    if (error === undefined) this.#tally.done++
+    if (error === undefined) this.#tally.succeed(reply)
     else if (isServerTrouble(error)) {
       this.#troubleLine = Math.min(this.#troubleLine ?? sent.line, sent.line)
       this.#stop(stopped(`${addressOf(place)} takes no more: ${error.replace(/\.$/, '')}`))

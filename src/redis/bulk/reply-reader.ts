@@ -16,6 +16,7 @@ const colon = 0x3a
 const dollar = 0x24
 const star = 0x2a
 const cr = 0x0d
+const zero = 0x30
 
 interface OpenList {
   left: number
@@ -24,7 +25,7 @@ interface OpenList {
 
 /**
  * Reads replies from the bytes of a connection, however they are cut. By far the most of them are a short line each; of
- * these, and whenever nobody asks for more, only errors are made into text.
+ * these, and whenever nobody asks for more, only numbers are read, and errors made into text.
  */
 export class ReplyReader {
   /** Whether whoever is told wants to see what the replies are, not only the errors among them. */
@@ -65,7 +66,7 @@ export class ReplyReader {
         this.#tell(this.wantsText ? bytes.toString('utf8', at + 1, end) : '')
         return next
       case colon:
-        this.#tell(this.wantsText ? Number(bytes.toString('latin1', at + 1, end)) : 0)
+        this.#tell(end === at + 2 ? (bytes[at + 1] as number) - zero : Number(bytes.toString('latin1', at + 1, end)))
         return next
       case minus:
         this.#tell(new ReplyError(bytes.toString('utf8', at + 1, end)))

@@ -89,13 +89,14 @@ export class ServerSink implements BulkSink {
     const isEnd = this.#isAskedForEnd && reply === this.#end
     if (isEnd === this.#lines.length > 0) this.#stop(mismatch())
     else if (isEnd) this.#hasEnded = true
-    else this.#count(this.#lines.shift(), errorIn(reply))
+    else this.#count(this.#lines.shift(), reply)
     if (this.#lines.length === 0 && this.#isAskedForEnd === this.#hasEnded) this.#socket.expect(false)
     this.#waiter.look()
   }
 
-  #count(line: number, error: string | undefined): void {
-    if (error === undefined) this.#tally.done++
+  #count(line: number, reply: Reply): void {
+    const error = errorIn(reply)
+    if (error === undefined) this.#tally.succeed(reply)
     else if (isServerTrouble(error)) this.#isInTrouble(line, error)
     else this.#tally.fail(line, error)
   }

@@ -1,4 +1,5 @@
 import { FluxGateError } from '../../core/errors.js'
+import type { Reply } from './reply-reader.js'
 
 /** A record that did not arrive, and why: its own mistake, or what the server said. */
 export interface BulkFailure {
@@ -22,12 +23,19 @@ export class Tally implements BulkProgress {
   records = 0
   done = 0
   failed = 0
+  /** Of replies that are numbers: how many fields, members or keys are new. */
+  sum = 0
   readonly failures: BulkFailure[] = []
   readonly #mostFailures: number
 
   /** So many failures are listed, and all are counted. */
   constructor(mostFailures: number) {
     this.#mostFailures = mostFailures
+  }
+
+  succeed(reply: Reply): void {
+    this.done++
+    if (typeof reply === 'number') this.sum += reply
   }
 
   fail(line: number, message: string): void {
