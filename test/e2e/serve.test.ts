@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { request } from 'node:https'
 import { describe, expect, it } from 'vitest'
+import { mongoKind, openMongo } from '../servers/mongo-server.js'
 import { startRedis } from '../servers/redis-server.js'
 import { selfSigned } from '../servers/self-signed.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
@@ -9,6 +10,8 @@ import { stopAfterTest } from '../servers/stop-after-test.js'
 import { type Running, type Workplace, workplace } from './running-program.js'
 
 const args = ['serve', '--port', '0']
+/** On a busy machine Redis may take longer than a decision usually waits for it. */
+const patient = { FLUXGATE_STORE_TIMEOUT_MS: '5000' }
 const json = { 'Content-Type': 'application/json' }
 const ruleSet = (capacity: number) => ({ id: 'api', rules: [{ id: 'per-ip', bands: [{ capacity, window: '1h' }] }] })
 
@@ -101,7 +104,7 @@ describe('the server as a process', () => {
   it('is one of several workers on one port', async () => {
     const place = withRules(1)
     const { uri } = sharedRedis()
-    const env = { FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
+    const env = { ...patient, FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
     const running = await place.start([...args, '--workers', '2'], env)
     expect(running.stdout()).toContain(`FluxGate's API listens on ${running.api} with 2 workers\n`)
     const decisions = await Promise.all(Array.from({ length: 20 }, () => check(running)))
@@ -120,7 +123,12 @@ describe('servers that share a Redis', () => {
   it('have the same rules, buckets and statistics; a rule changed through one is in force in the other', async () => {
     const place = withRules()
     const { uri } = sharedRedis()
-    const env = { FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix(), FLUXGATE_RULES_TYPE: 'redis' }
+    const env = {
+      ...patient,
+      FLUXGATE_REDIS_URI: uri,
+      FLUXGATE_STORE_PREFIX: freshPrefix(),
+      FLUXGATE_RULES_TYPE: 'redis',
+    }
     const first = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
     const second = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
     expect(first.stdout()).toMatch(/^Rules: .*Redis.*, 0 rules\. Changes hold at once\.$/m)
@@ -143,7 +151,7 @@ describe('servers that share a Redis', () => {
   it('say that the store is down and since when, go on deciding, and recover', async () => {
     const redis = await stopAfterTest(startRedis())
     const place = withRules()
-    const running = await place.start(args, { FLUXGATE_REDIS_URI: redis.uri })
+    const running = await place.start(args, { ...patient, FLUXGATE_REDIS_URI: redis.uri })
     expect((await check(running)).degraded).toBe(false)
     const before = Date.now()
     await redis.kill()
@@ -165,6 +173,33 @@ describe('servers that share a Redis', () => {
     const lines = running.stderr().trim().split('\n')
     const messages = lines.map((line) => (JSON.parse(line) as { message: string }).message)
     expect(messages).toEqual(['the bucket store fails', 'the bucket store answers again'])
+  })
+})
+
+describe('servers that share a MongoDB', () => {
+  it('have the same rules; what one is told, the other learns', async (context) => {
+    if (mongoKind === undefined) {
+      console.info('There is no server of MongoDB here: rules in it are not tried by configuration.')
+      context.skip()
+      return
+    }
+    const mongo = await stopAfterTest(openMongo())
+    const place = workplace()
+    const database = `test-${freshPrefix().replaceAll(/\W/g, '')}`
+    const env = {
+      FLUXGATE_MONGO_URI: mongo.uri,
+      FLUXGATE_RULES_DATABASE: database,
+      FLUXGATE_RELOAD_POLLING_INTERVAL: '200ms',
+    }
+    const first = await place.start(args, env)
+    const second = await place.start(args, env)
+    expect(first.stdout()).toMatch(/^Rules: MongoDB at .*, 0 rules\. Changes hold at once\.$/m)
+    const body = JSON.stringify(ruleSet(3))
+    const put = await fetch(`${first.api}/api/rule-sets/api`, { method: 'PUT', headers: json, body })
+    expect(put.status).toBe(201)
+    expect((await check(first)).remaining).toBe(2)
+    await second.until('the rule is in force there too', async () => (await check(second)).remaining >= 0)
+    expect(((await documentOf(`${second.api}/info`)).rules as { type: string }).type).toBe('mongo')
   })
 })
 
