@@ -3,6 +3,7 @@ export { createLimiter, type Limiter, type LimiterOptions, type WaitOptions } fr
 export type { FluxGate, GateHealth } from './app/gate.js'
 export type { GateEvents, GateListener } from './app/gate-events.js'
 export type { FluxGateOptions } from './app/gate-options.js'
+export type { BucketReset, BucketResetHandler } from './core/bucket-reset-handler.js'
 export type {
   BandResult,
   BucketGroup,

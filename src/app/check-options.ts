@@ -46,7 +46,7 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
 }
 
 /** Options that are checked by whoever takes them. */
-const others = ['rules', 'store', 'keyResolvers', 'config', 'clock']
+const others = ['rules', 'store', 'keyResolvers', 'bucketResetHandler', 'config', 'clock']
 
 /** What is given in code is checked as what a file says is: a misspelt option must not silently do nothing. */
 export function checkOptions(options: FluxGateOptions): FluxGateOptions {

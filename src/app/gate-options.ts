@@ -1,3 +1,4 @@
+import type { BucketResetHandler } from '../core/bucket-reset-handler.js'
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { OnStoreFailure } from '../core/rule.js'
@@ -18,6 +19,8 @@ export interface FluxGateOptions {
   readonly maxKeys?: number
   /** For rules of scope CUSTOM, by the name that they use in `keyResolver`. */
   readonly keyResolvers?: NamedResolvers
+  /** Told of rules whose buckets start afresh. */
+  readonly bucketResetHandler?: BucketResetHandler
   readonly defaultRuleSetId?: string
   /** What becomes of a request that no rule covers; default ALLOW. */
   readonly missingRuleBehavior?: 'ALLOW' | 'DENY'

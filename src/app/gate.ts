@@ -1,3 +1,4 @@
+import type { BucketReset } from '../core/bucket-reset-handler.js'
 import { type BucketStore, demandOf, type SharedResets } from '../core/bucket-store.js'
 import { checkKey } from '../core/check-key.js'
 import type { Clock } from '../core/clock.js'
@@ -292,11 +293,19 @@ export class Gate implements FluxGate {
   #replaceSnapshot(ruleSets: readonly RuleSet[]): void {
     const before = this.#snapshot
     this.#snapshot = this.#compile(ruleSets)
-    for (const [ruleSetId, { rules }] of before.ruleSets)
-      for (const [ruleId, { group }] of rules) {
-        const now = this.#snapshot.ruleSets.get(ruleSetId)?.rules.get(ruleId)
-        if (now?.group.generation !== group.generation) this.#store.retire?.(group)
-      }
+    for (const [ruleSetId, { rules }] of before.ruleSets) {
+      const now = this.#snapshot.ruleSets.get(ruleSetId)?.rules
+      const reset = [...rules.values()].filter(
+        ({ rule, group }) => now?.get(rule.id)?.group.generation !== group.generation,
+      )
+      for (const { group } of reset) this.#store.retire?.(group)
+      if (reset.length > 0) this.#tellReset({ ruleSetId, ruleIds: reset.map(({ rule }) => rule.id) })
+    }
+  }
+
+  #tellReset(reset: BucketReset): void {
+    const handler = this.#options.bucketResetHandler
+    if (handler !== undefined) queueMicrotask(() => handler.bucketsReset(reset))
   }
 
   #reloaded(result: ReloadResult): void {
