@@ -1,6 +1,9 @@
 /** On a cluster an override is where the buckets of its identity are. */
+import { Readable } from 'node:stream'
 import { Cluster as IoredisCluster } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bulkOverrides } from '../../src/app/bulk.js'
+import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import { redisStore } from '../../src/app/redis-store.js'
 import { hashSlot } from '../../src/redis/hash-slot.js'
 import { slotTag } from '../../src/redis/slot-tags.js'
@@ -31,6 +34,29 @@ describe('overrides on a cluster', () =>
       }),
     randomSeed(),
   ))
+
+it('an import is spread over the slots of its identities', async () => {
+  const prefix = freshPrefix()
+  const store = redisStore(client, { prefix, timeoutMs: 20_000 })
+  const rules = [
+    { id: 'keys', limitScope: 'API_KEY' as const, overrides: true, bands: [{ capacity: 2, window: '1h' }] },
+  ]
+  const gate = await createFluxGate({ rules: { id: 'api', rules }, store })
+  try {
+    const rule = gate.ruleSets[0]?.rules[0] ?? expect.unreachable()
+    const lines = Array.from({ length: 300 }, (_, i) => `key-${i},LIMIT,${100 + i},1m`)
+    const input = Readable.from([Buffer.from(['key,action,capacity,window', ...lines].join('\n'))])
+    const clusterNodes = cluster.nodes.map(({ host, port }) => ({ host, port }))
+    const report = await bulkOverrides({ clusterNodes }, input, { format: 'csv', ruleSetId: 'api', rule, prefix })
+    expect(report).toMatchObject({ done: 300, created: 300, failed: 0, isLive: true })
+    const limitOf = async (apiKey: string) => (await gate.check({ apiKey }, { peek: true })).limit
+    await expect.poll(() => limitOf('key-299'), { timeout: 10_000 }).toBe(399)
+    expect(await Promise.all(['key-0', 'key-1', 'other'].map(limitOf))).toEqual([100, 101, 2])
+  } finally {
+    await gate.close()
+    await store.close()
+  }
+})
 
 it('every slot has a tag of its own', () => {
   for (const slot of [0, 1, 4_711, 16_383]) expect(hashSlot(`x:{${slotTag(slot)}}:y`)).toBe(slot)
