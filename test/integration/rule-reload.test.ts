@@ -350,6 +350,19 @@ describe('rules that are kept elsewhere', () => {
     expect(await limitOf(there)).toBe(20)
   })
 
+  it('are looked at by a process that may not listen, even if another one looks for all', async () => {
+    const server = await stopAfterTest(startRedis())
+    await server.call('ACL', 'SETUSER', 'deaf', 'on', '>secret', '~*', '+@all', 'resetchannels')
+    const [file, reload] = [await inFile(), { strategy: 'PUBSUB', pollingIntervalMs: 100 } as const]
+    const poller = await gateWith({ rules: file, store: server.uri, reload })
+    await reloaded(poller, () => true)
+    const deaf = await gateWith({ rules: file, store: `redis://deaf:secret@${server.host}:${server.port}`, reload })
+    const changed = reloaded(deaf)
+    await writeFile(file, JSON.stringify({ id: 'api', rules: [rule('all', 20)] }))
+    await changed
+    expect(await limitOf(deaf)).toBe(20)
+  })
+
   it('cannot be announced where there is no Redis', async () => {
     const file = await inFile()
     await expect(createFluxGate({ rules: file, reload: { strategy: 'PUBSUB' } })).rejects.toMatchObject({

@@ -43,7 +43,8 @@ export function announcedRules(
       if (isNews && poller.isHeld) await announce('*')
       return ruleSets
     },
-    isPoller: () => poller.isOurs(),
+    // Who cannot hear, such as for want of leave to, has to look.
+    isPoller: async () => !announcements.isListening || poller.isOurs(),
     watch(onChange, onError) {
       const heard = (): void => {
         isKnownToAll = true

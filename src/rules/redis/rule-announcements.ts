@@ -12,10 +12,16 @@ export class RuleAnnouncements {
   readonly #connection: RedisConnection
   readonly #channel: string
   readonly #stops = new Set<() => void>()
+  #isListening = false
 
   constructor(connection: RedisConnection, channel: string) {
     this.#connection = connection
     this.#channel = channel
+  }
+
+  /** Whether anything could have been heard yet. */
+  get isListening(): boolean {
+    return this.#isListening
   }
 
   watch(onChange: () => void, onError: (error: unknown) => void): () => void {
@@ -35,6 +41,7 @@ export class RuleAnnouncements {
     const begin = async (): Promise<void> => {
       try {
         leave = await this.#connection.subscribe(this.#channel, heard, onChange)
+        this.#isListening = true
       } catch (error) {
         if (isStopped) return
         if (failures === 0) onError(error)
