@@ -238,8 +238,11 @@ async function compareOverridden(store: BucketStore, clock: ManualClock, seed: n
     for (const [i, { demands, peek }] of decisions.entries()) {
       const expected = await model.charge(demands.flatMap(asRule), peek)
       const place = `seed ${seed}, round ${round}, decision ${i}`
-      assert.equal((found[i] as ChargeResult).granted, expected.granted, place)
-      assert.deepEqual(counted(demands, found[i] as ChargeResult), counted(demands.flatMap(asRule), expected), place)
+      const result = found[i] as ChargeResult
+      assert.equal(result.granted, expected.granted, place)
+      // What is refused without asking is told as it was known then, without what is under way meanwhile.
+      if (!result.isUnasked)
+        assert.deepEqual(counted(demands, result), counted(demands.flatMap(asRule), expected), place)
     }
     if (random() < 0.3) {
       const refund = { group: rule, key: pick(identities), permits: 1 }
