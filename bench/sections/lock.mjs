@@ -2,7 +2,7 @@
 /** Fifty who want the same lock at the same moment, for a few milliseconds each. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import RedlockModule from 'redlock'
+import Redlock from 'redlock'
 import { redisLock } from '../fluxgate.mjs'
 import { Broken, median } from '../measure.mjs'
 import { startServer } from '../redis/server.mjs'
@@ -16,9 +16,6 @@ const ours = 'FluxGate'
 const ourLine = 'FluxGate, fair'
 const theirs = 'redlock'
 const theirsHurried = 'redlock, asking every 10 ms'
-
-/** The types of its CommonJS build have the class one level deeper than node does. */
-const Redlock = /** @type {typeof RedlockModule.default} */ (/** @type {unknown} */ (RedlockModule))
 
 /**
  * @typedef {import('../../test/servers/redis-server.js').RedisServer} RedisServer

@@ -1,0 +1,6 @@
+/** The package has types, but its `exports` do not name them. */
+declare module 'redlock' {
+  export type Settings = import('../node_modules/redlock/dist/index.js').Settings
+  const Redlock: typeof import('../node_modules/redlock/dist/index.js').default
+  export { Redlock as default }
+}
