@@ -2,5 +2,6 @@
 declare module 'redlock' {
   export type Settings = import('../node_modules/redlock/dist/index.js').Settings
   const Redlock: typeof import('../node_modules/redlock/dist/index.js').default
+
   export { Redlock as default }
 }
