@@ -9,6 +9,7 @@ import { watchRoutes } from '../app/gateway-reload.js'
 import type { RouteDefinition } from '../app/gateway-schema.js'
 import { configuredRules } from '../app/run-rules.js'
 import type { Telemetry } from '../app/run-telemetry.js'
+import { messageOf } from '../core/errors.js'
 import { given } from '../core/given.js'
 import type { RuleSet } from '../core/rule.js'
 import type { RuleStore } from '../core/rule-store.js'
@@ -85,6 +86,8 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
     if (!running.isRerouting)
       report.reloaded({ rules: shownRules, ruleCount: countRules(gate.ruleSets), changed, error })
   })
+  // What runs beside the gateway has a log of its own for this.
+  if (beside === undefined) tellStore(gate, report)
   const file = config.file === undefined ? null : shownPath(config.file)
   const routes = watchRoutes({
     config,
@@ -130,6 +133,11 @@ async function startBeside(
     await close()
     throw error
   }
+}
+
+function tellStore(gate: FluxGate, report: StartReport): void {
+  gate.on('degraded', ({ error }) => report.trouble(`the bucket store fails: ${messageOf(error)}`))
+  gate.on('recovered', () => report.trouble('the bucket store answers again'))
 }
 
 function unlimited(routes: readonly string[]): string[] {
