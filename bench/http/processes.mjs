@@ -12,6 +12,7 @@ import { Broken } from '../measure.mjs'
  * @property {number} port
  * @property {number} pid of the process that does the work
  * @property {string} [request] what it is asked, as it stands on the wire; the usual GET unless given
+ * @property {number} [connections] over which it is asked, if not over as many as the others
  * @property {() => void} stop
  */
 

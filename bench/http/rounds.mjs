@@ -25,9 +25,15 @@ export async function serversInRounds(title, servers, { http: { warmUps, rounds,
       progress(`${title}: ${round < 0 ? 'warming up' : `round ${round + 1} of ${rounds}`}`)
       for (let turn = 0; turn < servers.length; turn++) {
         const index = (turn + round + warmUps) % servers.length
-        const { name, port, pid, request } = /** @type {import('./processes.mjs').Listening} */ (servers[index])
+        const server = /** @type {import('./processes.mjs').Listening} */ (servers[index])
+        const { name, port, pid, request } = server
         const usedBefore = cpuTimeUs(pid)
-        const outcome = await load.ask({ port, connections, seconds, ...(request && { request }) })
+        const outcome = await load.ask({
+          port,
+          connections: server.connections ?? connections,
+          seconds,
+          ...(request && { request }),
+        })
         if (outcome.others > 0)
           throw new Broken(`${name} answered ${outcome.others} requests with something else than 200.`)
         const serverUs = (cpuTimeUs(pid) - usedBefore) / (outcome.perSecond * seconds)

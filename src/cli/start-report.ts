@@ -64,7 +64,8 @@ export const textReport: StartReport = {
     if (api !== null && url === null) print(`FluxGate's API listens on ${paint('bold', api)}${shared}`)
     if (api !== null && url !== null) print(`Its API listens on ${paint('bold', api)}`)
     if (api !== null) print(`Status page: ${paint('bold', `${api}/console`)}. What can be asked: ${api}/openapi.json`)
-    const change = rulesType === 'file' ? 'Edit and save it: the new limits hold at once.' : 'Changes hold at once.'
+    const change =
+      rulesType === 'file' ? 'Edit and save it: the new limits hold at once.' : 'Changes are taken over while it runs.'
     if (rules !== null) print(`Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. ${change}`)
     if (config !== null)
       print(

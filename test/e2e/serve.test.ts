@@ -131,7 +131,7 @@ describe('servers that share a Redis', () => {
     }
     const first = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
     const second = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
-    expect(first.stdout()).toMatch(/^Rules: .*Redis.*, 0 rules\. Changes hold at once\.$/m)
+    expect(first.stdout()).toMatch(/^Rules: .*Redis.*, 0 rules\. Changes are taken over while it runs\.$/m)
     expect((await documentOf(`${first.api}/info`)).rules).toEqual({ type: 'redis', reload: 'PUBSUB', ruleSets: 0 })
     const put = await fetch(`${first.api}/api/rule-sets/api`, {
       method: 'PUT',
@@ -193,7 +193,7 @@ describe('servers that share a MongoDB', () => {
     }
     const first = await place.start(args, env)
     const second = await place.start(args, env)
-    expect(first.stdout()).toMatch(/^Rules: MongoDB at .*, 0 rules\. Changes hold at once\.$/m)
+    expect(first.stdout()).toMatch(/^Rules: MongoDB at .*, 0 rules\. Changes are taken over while it runs\.$/m)
     const body = JSON.stringify(ruleSet(3))
     const put = await fetch(`${first.api}/api/rule-sets/api`, { method: 'PUT', headers: json, body })
     expect(put.status).toBe(201)
