@@ -147,6 +147,17 @@ async function measured(server, effort) {
         measured: timesAs(singleMany, 'serverUs', ours, theirs),
         atMost: 1,
       },
+      // The share of it that INFO commandstats names: by the clock, so that it grows when Redis is kept from working.
+      {
+        what: `time in scripts, single band, ${callers(few)} : ${theirs}`,
+        measured: timesAs(singleFew, 'scriptUs', ours, theirs),
+        atMost: 1,
+      },
+      {
+        what: `time in scripts, single band, ${callers(many)} : ${theirs}`,
+        measured: timesAs(singleMany, 'scriptUs', ours, theirs),
+        atMost: 1,
+      },
       ...gone.p99s.map(({ concurrency, p99 }) => ({
         what: `p99 in ms while Redis is gone, ${callers(concurrency)}`,
         measured: p99,

@@ -257,7 +257,7 @@ export function decode(
       answers[i] = { granted, now, bands: [] }
       continue
     }
-    const applied = overridden?.get(work) ?? believed(work)
+    const applied = lookups.length === 0 ? undefined : (overridden?.get(work) ?? believed(work))
     const bands = new Array<BandResult>(bandCount(applied ?? work.claims))
     for (let band = 0; band < bands.length; band++, place += 4) bands[band] = bandResult(numbers, place)
     if (work.what === 'LEASE' && granted) {
