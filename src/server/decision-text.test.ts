@@ -12,7 +12,7 @@ const maybe = fc.option(name)
 const whole = fc.integer({ min: -1, max: Number.MAX_SAFE_INTEGER })
 const number = fc.double({ noNaN: true, noDefaultInfinity: true, min: 0 })
 
-const band: fc.Arbitrary<BandDecision> = fc.record({
+const bandArbitrary: fc.Arbitrary<BandDecision> = fc.record({
   ruleId: name,
   label: name,
   key: name,
@@ -39,23 +39,84 @@ const decision: fc.Arbitrary<Decision> = fc.record({
   resetAt: whole,
   policy: fc.constantFrom('REJECT', 'WAIT_FOR_REFILL'),
   degraded: fc.boolean(),
-  bands: fc.array(band, { maxLength: 4 }),
+  bands: fc.array(bandArbitrary, { maxLength: 4 }),
 })
 
-it('is the same text as JSON.stringify makes, whatever stands in a decision', () => {
+/** The same for two texts of JSON with the same members in the same order. */
+const readBack = (text: string): string => JSON.stringify(JSON.parse(text))
+
+it('says the same as JSON.stringify, in ASCII, whatever stands in a decision', () => {
   fc.assert(
     fc.property(decision, (value) => {
-      expect(decisionText(value)).toBe(JSON.stringify(value))
+      const text = decisionText(value)
+      expect(readBack(text)).toBe(JSON.stringify(value))
+      expect(text).toMatch(/^[ -\x7f]*$/)
     }),
     { numRuns: 2_000 },
   )
+})
+
+it('says of each decision what it is, however much it has in common with the one before', () => {
+  const first: Decision = {
+    allowed: true,
+    delayMs: 0,
+    reason: 'ALLOWED',
+    ruleSetId: 'api',
+    ruleId: 'per-user',
+    band: 'minute',
+    key: 'ada',
+    limit: 10,
+    remaining: 9,
+    retryAfterMs: 0,
+    resetAt: 60_000,
+    policy: 'REJECT',
+    degraded: false,
+    bands: [
+      {
+        ruleId: 'per-user',
+        label: 'minute',
+        key: 'ada',
+        limit: 10,
+        remaining: 9,
+        resetAt: 60_000,
+        retryAfterMs: 0,
+        allowed: true,
+        shadow: false,
+        windowMs: 60_000,
+      },
+    ],
+  }
+  const [band] = first.bands as [BandDecision]
+  for (const name of Object.keys(first) as (keyof Decision)[]) {
+    if (name === 'bands') continue
+    fc.assert(
+      fc.property(decision, (other) => {
+        decisionText(first)
+        const changed = { ...first, [name]: other[name] }
+        expect(readBack(decisionText(changed))).toBe(JSON.stringify(changed))
+      }),
+      { numRuns: 50 },
+    )
+  }
+  for (const name of Object.keys(band) as (keyof BandDecision)[])
+    fc.assert(
+      fc.property(bandArbitrary, (other) => {
+        decisionText(first)
+        const changed = { ...first, bands: [{ ...band, [name]: other[name] }] }
+        expect(readBack(decisionText(changed))).toBe(JSON.stringify(changed))
+      }),
+      { numRuns: 50 },
+    )
+  const next = { ...first, key: 'eve', remaining: 3, resetAt: 7, retryAfterMs: 5 }
+  const alike = { ...next, bands: [{ ...band, key: 'eve', remaining: 3, resetAt: 7, retryAfterMs: 5 }] }
+  expect(decisionText(alike)).toBe(JSON.stringify(alike))
 })
 
 it('many decisions are what JSON.stringify makes of them, however long they are', () => {
   fc.assert(
     fc.property(fc.array(decision, { maxLength: 20 }), fc.integer({ min: 0, max: 3_000 }), (decisions, length) => {
       const all = decisions.map((value) => ({ ...value, ruleSetId: '\u{1f600}€é'.repeat(length) }))
-      expect(decisionsBytes(all).toString()).toBe(Buffer.from(JSON.stringify({ decisions: all })).toString())
+      expect(readBack(decisionsBytes(all).toString())).toBe(JSON.stringify({ decisions: all }))
     }),
     { numRuns: 200 },
   )

@@ -1,36 +1,109 @@
 import type { BandDecision, Decision } from '../core/decision.js'
 
-/** What `JSON.stringify` says of a decision, in half the time: this is most of what a check in a batch costs. */
+/**
+ * What `JSON.stringify` says of a decision, in a fraction of the time: this is most of what a check in a batch costs. Always
+ * ASCII, so that a character is a byte wherever it goes; other characters are escaped.
+ */
 export function decisionText(decision: Decision): string {
-  const ruleId = quoted(decision.ruleId)
-  const band = quoted(decision.band)
-  const key = quoted(decision.key)
   const { bands } = decision
-  let list = ''
-  for (let i = 0; i < bands.length; i++) {
-    const said = bands[i] as BandDecision
-    // The band that speaks for the decision, which is mostly the only one, has the same names.
-    const ownRule = said.ruleId === decision.ruleId ? ruleId : quoted(said.ruleId)
-    const ownLabel = said.label === decision.band ? band : quoted(said.label)
-    const ownKey = said.key === decision.key ? key : quoted(said.key)
-    const text = bandText(said, ownRule, ownLabel, ownKey)
-    list = i === 0 ? text : `${list},${text}`
+  const only = bands[0]
+  return only !== undefined && bands.length === 1 && speaksAlone(decision, only)
+    ? loneText(decision, only)
+    : fullText(decision)
+}
+
+/** Whether all that differs between two decisions about the same rule is said twice: by its band, and by the whole. */
+const speaksAlone = (decision: Decision, band: BandDecision): boolean =>
+  band.key === decision.key &&
+  band.remaining === decision.remaining &&
+  band.resetAt === decision.resetAt &&
+  band.retryAfterMs === decision.retryAfterMs
+
+/** What stands around a key and the numbers that go with it. */
+interface Frame {
+  readonly decision: Decision
+  readonly band: BandDecision
+  readonly head: string
+  readonly beforeRemaining: string
+  readonly beforeBand: string
+  readonly bandBeforeRemaining: string
+  readonly tail: string
+}
+
+/** Of the decision before: most are about the same rule, with the same result, and to compare is cheaper than to write. */
+let lastFrame: Frame | undefined
+
+function loneText(decision: Decision, band: BandDecision): string {
+  let frame = lastFrame
+  if (frame === undefined || !fits(frame, decision, band)) {
+    frame = frameOf(decision, band)
+    lastFrame = frame
   }
+  const key = quoted(decision.key)
+  const { remaining } = decision
+  const resetAt = `,"resetAt":${decision.resetAt}`
+  const retryAfterMs = `,"retryAfterMs":${decision.retryAfterMs}`
   return (
-    `{"allowed":${decision.allowed},"delayMs":${decision.delayMs},"reason":"${decision.reason}"` +
-    `,"ruleSetId":${quoted(decision.ruleSetId)},"ruleId":${ruleId},"band":${band},"key":${key}` +
-    `,"limit":${decision.limit},"remaining":${decision.remaining},"retryAfterMs":${decision.retryAfterMs}` +
-    `,"resetAt":${decision.resetAt},"policy":"${decision.policy}","degraded":${decision.degraded},"bands":[${list}]}`
+    frame.head +
+    (key + frame.beforeRemaining + remaining + retryAfterMs + resetAt) +
+    frame.beforeBand +
+    (key + frame.bandBeforeRemaining + remaining + resetAt + retryAfterMs) +
+    frame.tail
   )
 }
 
-function bandText(band: BandDecision, ruleId: string, label: string, key: string): string {
+const fits = ({ decision: known, band: knownBand }: Frame, decision: Decision, band: BandDecision): boolean =>
+  known.allowed === decision.allowed &&
+  known.delayMs === decision.delayMs &&
+  known.reason === decision.reason &&
+  known.ruleSetId === decision.ruleSetId &&
+  known.ruleId === decision.ruleId &&
+  known.band === decision.band &&
+  known.limit === decision.limit &&
+  known.policy === decision.policy &&
+  known.degraded === decision.degraded &&
+  knownBand.ruleId === band.ruleId &&
+  knownBand.label === band.label &&
+  knownBand.limit === band.limit &&
+  knownBand.allowed === band.allowed &&
+  knownBand.shadow === band.shadow &&
+  knownBand.windowMs === band.windowMs
+
+const frameOf = (decision: Decision, band: BandDecision): Frame => ({
+  decision,
+  band,
+  head: inOnePiece(beforeKey(decision)),
+  beforeRemaining: inOnePiece(`,"limit":${decision.limit},"remaining":`),
+  beforeBand: inOnePiece(
+    `${beforeBands(decision)}{"ruleId":${quoted(band.ruleId)},"label":${quoted(band.label)},"key":`,
+  ),
+  bandBeforeRemaining: inOnePiece(`,"limit":${band.limit},"remaining":`),
+  tail: inOnePiece(`${afterNumbers(band)}]}`),
+})
+
+/** The engine keeps a text that was put together in the pieces it is made of, and goes through them whenever it is copied. */
+const inOnePiece = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')
+
+function fullText(decision: Decision): string {
+  const { key, limit, remaining, retryAfterMs, resetAt, bands } = decision
   return (
-    `{"ruleId":${ruleId},"label":${label},"key":${key},"limit":${band.limit},"remaining":${band.remaining}` +
-    `,"resetAt":${band.resetAt},"retryAfterMs":${band.retryAfterMs},"allowed":${band.allowed}` +
-    `,"shadow":${band.shadow},"windowMs":${band.windowMs}}`
+    `${beforeKey(decision)}${quoted(key)},"limit":${limit},"remaining":${remaining}` +
+    `,"retryAfterMs":${retryAfterMs},"resetAt":${resetAt}${beforeBands(decision)}${bands.map(bandText).join()}]}`
   )
 }
+
+const beforeKey = ({ allowed, delayMs, reason, ruleSetId, ruleId, band }: Decision): string =>
+  `{"allowed":${allowed},"delayMs":${delayMs},"reason":"${reason}"` +
+  `,"ruleSetId":${quoted(ruleSetId)},"ruleId":${quoted(ruleId)},"band":${quoted(band)},"key":`
+
+const beforeBands = ({ policy, degraded }: Decision): string => `,"policy":"${policy}","degraded":${degraded},"bands":[`
+
+const bandText = (band: BandDecision): string =>
+  `{"ruleId":${quoted(band.ruleId)},"label":${quoted(band.label)},"key":${quoted(band.key)},"limit":${band.limit}` +
+  `,"remaining":${band.remaining},"resetAt":${band.resetAt},"retryAfterMs":${band.retryAfterMs}${afterNumbers(band)}`
+
+const afterNumbers = ({ allowed, shadow, windowMs }: BandDecision): string =>
+  `,"allowed":${allowed},"shadow":${shadow},"windowMs":${windowMs}}`
 
 const comma = 0x2c
 const usualBytes = 512
@@ -38,23 +111,24 @@ const usualBytes = 512
 /** `{ "decisions": [...] }`, written into bytes one by one: put together as one long text it would have to be copied twice. */
 export function decisionsBytes(decisions: readonly Decision[]): Buffer {
   let bytes = Buffer.allocUnsafe(usualBytes * (decisions.length + 1))
-  let at = bytes.write('{"decisions":[', 0)
+  let at = bytes.write('{"decisions":[', 0, 'latin1')
   for (let i = 0; i < decisions.length; i++) {
     const text = decisionText(decisions[i] as Decision)
-    // In UTF-8 no character of a text takes more than three bytes.
-    const needed = at + text.length * 3 + 3
+    const needed = at + text.length + 3
     if (needed > bytes.length) bytes = Buffer.concat([bytes.subarray(0, at)], Math.max(needed, bytes.length * 2))
     if (i > 0) bytes[at++] = comma
-    at += bytes.write(text, at)
+    at += bytes.write(text, at, 'latin1')
   }
-  at += bytes.write(']}', at)
+  at += bytes.write(']}', at, 'latin1')
   return bytes.subarray(0, at)
 }
 
 /** Printable ASCII without quotation marks and backslashes, which stands for itself. */
 const plain = /^[ !#-[\]-~]*$/
+const beyondAscii = /[\u0080-\uffff]/g
 
 function quoted(text: string | null): string {
   if (text === null) return 'null'
-  return plain.test(text) ? `"${text}"` : JSON.stringify(text)
+  if (plain.test(text)) return `"${text}"`
+  return JSON.stringify(text).replace(beyondAscii, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
