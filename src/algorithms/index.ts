@@ -10,7 +10,7 @@ import { Logs } from './sliding-window-log.js'
 import { tokenBucket } from './token-bucket.js'
 
 interface Entry {
-  /** The place of its twin among those that `stores/consume.lua` names; written with every bucket there. */
+  /** The place of its twin among those that `stores/bands.lua` names; written with every bucket there. */
   readonly kind: number
   /** Undefined: it keeps a log. */
   readonly cells?: CellAlgorithm

@@ -1,4 +1,4 @@
--- Decisions about several bands or about buckets that others of the same call are about too; peeks, refunds and leases.
+-- Decisions about buckets that others of the same call are about too, or of which permits are held; peeks, refunds and leases.
 
 -- Permits that processes hold in advance; made once a bucket has some.
 local held
@@ -67,9 +67,6 @@ local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
 
--- Why decisions could not be made, in their order.
-local UNABLE, problems = 2, {}
-
 local function say(number)
   length = length + 1
   results[length] = number == never and -1 or number
@@ -116,22 +113,21 @@ local function leave(i, keep)
   moveAlong(i, step(i, 0, 0))
 end
 
-local function sayBands(count)
-  for i = 1, count do
+local function sayState(i)
+  local algorithm, first = claimed[i].algorithm, oldFirsts[i]
+  local size = lotsOf[keys[i]] and -1 or first and 4 or 0
+  if first and algorithm.unchangedUntil then first = algorithm.unchangedUntil(claimed[i], now, first) end
+  results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, oldSeconds[i] or 0
+  results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
+  length = length + 5
+end
+
+local function sayBands(count, withStates)
+  for i = count, 1, -1 do
     results[length + 1], results[length + 2] = retries[i] == never and -1 or retries[i], delays[i]
     results[length + 3], results[length + 4] = remainders[i], resets[i]
     length = length + 4
-  end
-end
-
-local function sayStates(count)
-  for i = count, 1, -1 do
-    local algorithm, first = claimed[i].algorithm, oldFirsts[i]
-    local size = lotsOf[keys[i]] and -1 or first and 4 or 0
-    if first and algorithm.unchangedUntil then first = algorithm.unchangedUntil(claimed[i], now, first) end
-    results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, oldSeconds[i] or 0
-    results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
-    length = length + 5
+    if withStates then sayState(i) end
   end
 end
 
@@ -144,7 +140,7 @@ local function chargeAll(demands, peek)
     allowing[demand] = allows
     if not allows and shadows[demand] == 0 then granted = false end
   end
-  say(granted and 1 or 0)
+  say(granted and GRANTED or REFUSED)
   local i = 0
   for demand = 1, demands do
     local charged = granted and allowing[demand]
@@ -155,8 +151,7 @@ local function chargeAll(demands, peek)
       else leave(i, charged) end
     end
   end
-  sayBands(count)
-  if not granted and not peek then sayStates(count) end
+  sayBands(count, not granted and not peek)
 end
 
 local function refund(count)
@@ -175,7 +170,7 @@ local function refund(count)
       if applies then write(i, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
     end
   end
-  say(1)
+  say(GRANTED)
 end
 
 local function reset(count)
@@ -184,7 +179,7 @@ local function reset(count)
     kinds[key], firsts[key], lotsOf[key] = 0, nil, nil
     willWrite(key, claimed[i])
   end
-  say(1)
+  say(GRANTED)
 end
 
 -- Takes as many permits as there are: no more than wanted, no fewer than needed.
@@ -202,7 +197,7 @@ local function lease(count, wanted)
     granted = stepInto(i) and granted
     ending = math.min(ending, claimed[i].algorithm.isWindow and resets[i] or held.leaseEnd(now))
   end
-  say(granted and 1 or 0)
+  say(granted and GRANTED or REFUSED)
   for i = 1, count do
     if not granted then leave(i, false)
     else
@@ -231,7 +226,7 @@ local function settle(count)
       if applies then commit(key, band, first, second, third, fourth) end
     end
   end
-  say(1)
+  say(GRANTED)
 end
 
 -- Reads the bucket of a band; the result says what is wrong with it, if anything is.
@@ -253,7 +248,8 @@ local function find(i, key, band)
 end
 
 -- Reads what is asked of a band; the result says what is wrong with its bucket, if anything is.
-local function claim(i, permits, patience, key, band)
+local function claim(i, permits, patience, key, number)
+  local band = bandAt(number)
   keys[i], claimed[i], permitsOf[i], patienceOf[i] = key, band, permits, patience
   local wrong = find(i, key, band)
   return wrong and KEYS[key] .. ' ' .. wrong
@@ -261,12 +257,23 @@ end
 
 -- Reads a PLAIN decision, as one demand; what is wrong with it, if anything is.
 local function readPlain()
-  local count, problem = numbers[place + 3], nil
-  isAlone = numbers[place + 2] == 1
-  place = place + 3
+  local count, problem = numbers[place + 2], nil
+  place, isAlone = place + 2, false
   for i = 1, count do
-    problem = claim(i, numbers[place + 1], numbers[place + 2], numbers[place + 3], bands[numbers[place + 4]]) or problem
+    problem = claim(i, numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4]) or problem
     place = place + 4
+  end
+  shadows[1], ends[1] = 0, count
+  return problem
+end
+
+-- The same for one decision of a RUN.
+local function readOfRun(terms, count, key)
+  local problem
+  isAlone = true
+  for i = 1, count do
+    problem = claim(i, numbers[terms + 1], numbers[terms + 2], key + i - 1, numbers[terms + 3]) or problem
+    terms = terms + 3
   end
   shadows[1], ends[1] = 0, count
   return problem
@@ -282,7 +289,7 @@ local function read()
     shadows[demand] = numbers[place + 3]
     place = place + 4
     for i = count + 1, count + bandsHere do
-      problem = claim(i, permits, patience, numbers[place + 1], bands[numbers[place + 2]]) or problem
+      problem = claim(i, permits, patience, numbers[place + 1], numbers[place + 2]) or problem
       instants[i] = numbers[place + 3]
       place = place + 3
     end
@@ -296,25 +303,31 @@ local function writeHeld(name, band, lots, first, second, third, fourth)
   local expiresAt = math.max(held.roomAgainAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
   local value = pack('<Bdddddddd', band.kind, first, second, third, fourth,
     lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
-  call('SET', name, value, 'PX', format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
+  call('SET', name, value, endsBy, ending(expiresAt))
+end
+
+local function unable(problem)
+  say(UNABLE)
+  problems[#problems + 1] = problem
 end
 
 return {
-  problems = problems,
-
   decide = function(what)
     local demands, count, problem = 1, nil, nil
     if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
     -- Forgetting what is not a bucket is a way to be rid of it.
     if what == RESET then reset(count)
-    elseif problem then
-      say(UNABLE)
-      problems[#problems + 1] = problem
+    elseif problem then unable(problem)
     elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
     elseif what == PEEK then chargeAll(demands, true)
     elseif what == REFUND then refund(count)
     elseif what == LEASE then lease(count, shadows[1])
     else settle(count) end
+  end,
+
+  chargeOfRun = function(terms, count, key)
+    local problem = readOfRun(terms, count, key)
+    if problem then unable(problem) else chargeAll(1, false) end
   end,
 
   writeAll = function()

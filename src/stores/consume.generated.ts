@@ -1,7 +1,8 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'fdbe0bfbb46aa7066ee6d40ccc1873b62193e4e7'
+export const consumeSha = '4293e77e910a22caf5835db7a1316277e3938d00'
 
-export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET = 0, 1, 2, 3, 4, 6
+export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
+local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, never, format = math.floor, math.ceil, math.huge, string.format
 local kindsOfBuckets, noBucket = 6, 'holds something that is not a bucket'
@@ -9,664 +10,19 @@ local input = ARGV[1]
 local most = 4000
 local numbers = { unpackNumbers('<' .. string.rep('d', math.min(most, #input / 8)), input) }
 for from = most, #input / 8 - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
-local now, cellKeys, bandCount, decisionCount = numbers[1], numbers[2], numbers[3], numbers[4]
-local place = 4
-local isForeignClock, foreignTtl = now >= 0, 86400000
-if not isForeignClock then
+local now, cellKeys, bandCount, entryCount = numbers[1], numbers[2], numbers[3], numbers[4]
+local place = 4 + 4 * bandCount
+local endsBy, endsFrom, endsLater = 'PXAT', 0, 0
+if now >= 0 then endsBy, endsFrom, endsLater = 'PX', now, 86400000
+else
 local time = call('TIME')
 now = time[1] * 1000000 + time[2]
 end
-local bands, algorithms = {}, {}
-for i = 1, bandCount do
-local kind = numbers[place + 1]
-local algorithm = algorithms[kind]
-if not algorithm then
-if kind == 1 then algorithm = (function()
-local exactLimit = 9007199254740992
-local function longMulDiv(a, b, m)
-local place = 1
-while place * 128 <= b do place = place * 128 end
-local quotient, rest = 0, 0
-while place >= 1 do
-local figure = floor(b / place)
-b = b - figure * place
-local value = rest * 128 + a * figure
-local share = floor(value / m)
-quotient = quotient * 128 + share
-rest = value - share * m
-place = place / 128
-end
-return quotient, rest
-end
-local function mulDiv(a, b, m)
-local product = a * b
-if product >= exactLimit then return longMulDiv(a, b, m) end
-local quotient = floor(product / m)
-return quotient, product - quotient * m
-end
-local function answer(wait, permits, patience)
-if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
-end
-local function refill(whole, fraction, band, elapsed)
-local window, tokens = band.window, band.tokens
-if elapsed >= window then
-local turns = floor(elapsed / window)
-whole = whole + turns * tokens
-elapsed = elapsed - turns * window
-end
-local gained, rest
-local product = elapsed * tokens
-if product < exactLimit then
-gained = floor(product / window)
-rest = product - gained * window
-else
-gained, rest = longMulDiv(elapsed, tokens, window)
-end
-whole = whole + gained
-fraction = fraction + rest
-if fraction >= window then
-fraction = fraction - window
-whole = whole + 1
-end
-if whole >= band.capacity then return band.capacity, 0 end
-return whole, fraction
-end
-local function ticksFor(permits, band)
-local window, tokens = band.window, band.tokens
-local perPermit = floor(window / tokens)
-local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
-return permits * perPermit + ticks, rest
-end
-local function ticksUntil(whole, fraction, target, band)
-local missing = target - whole
-if missing <= 0 then return 0 end
-local product = missing * band.window
-if product < exactLimit then return ceil((product - fraction) / band.tokens) end
-local ticks, rest = ticksFor(missing, band)
-return ticks + ceil((rest - fraction) / band.tokens)
-end
-local function exactTicksUntil(whole, fraction, target, band)
-local missing = target - whole
-if missing <= 0 then return 0 end
-local ticks, rest = ticksFor(missing, band)
-local over = rest - fraction
-local turns = floor(over / band.tokens)
-return ticks + turns + (over - turns * band.tokens) / band.tokens
-end
-local function carriedFraction(fraction, window, band)
-if window == band.window then return fraction end
-return (mulDiv(fraction, band.window, window))
-end
-local function levelAt(band, now, whole, fraction, at, window)
-if not whole then return band.capacity, 0 end
-if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
-return refill(whole, fraction, band, now > at and now - at or 0)
-end
-return {
-endsAtReset = true,
-step = function(band, permits, now, patience, written, part, at, window)
-local capacity = band.capacity
-if written and written < capacity and permits <= written and window == band.window and now >= at and permits > 0 then
-local left, level = written - permits, part + (now - at) * band.tokens
-local missing = (capacity - left) * window
-if level < window and missing < exactLimit then
-return 0, 0, left, now + ceil((missing - level) / band.tokens), true, left, level, now, window
-end
-end
-local whole, fraction = levelAt(band, now, written, part, at, window)
-local wait = 0
-if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
-local retryAfter, delay, charged = answer(wait, permits, patience)
-if charged then whole = whole - permits end
-local resetAt = now + ticksUntil(whole, fraction, capacity, band)
-local changes = charged or (written and now < at)
-return retryAfter, delay, whole > 0 and whole or 0, resetAt, changes, whole, fraction, now, band.window
-end,
-refund = function(band, permits, now, grantedAt, written, part, at, window)
-local whole, fraction = levelAt(band, now, written, part, at, window)
-local applies = grantedAt <= now or now + ticksUntil(whole, fraction, 0, band) <= grantedAt
-whole = whole + permits
-if whole >= band.capacity then whole, fraction = band.capacity, 0 end
-return applies, whole, fraction, now, band.window
-end,
-expiresAt = function(band, whole, fraction, at, window)
-if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
-return at + ticksUntil(whole, fraction, band.capacity, band)
-end,
-}
-end)() end
-if kind == 2 then algorithm = (function()
-local function answer(wait, permits, patience)
-if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
-end
-local function levelAt(band, now, whole, since)
-if not whole then return band.capacity, now end
-if since > now then since = now end
-local turns = floor((now - since) / band.window)
-whole = whole + turns * band.tokens
-if whole >= band.capacity then return band.capacity, now end
-return whole, since + turns * band.window
-end
-local function ticksUntilTurn(whole, since, target, band, now)
-if target <= whole then return 0 end
-return since + ceil((target - whole) / band.tokens) * band.window - now
-end
-return {
-endsAtReset = true,
-step = function(band, permits, now, patience, written, writtenSince)
-local whole, since = levelAt(band, now, written, writtenSince)
-local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
-local retryAfter, delay, charged = answer(wait, permits, patience)
-local left = charged and whole - permits or whole
-local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
-local changes = charged or (written and now < writtenSince)
-return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, 0, 0
-end,
-refund = function(band, permits, now, grantedAt, written, writtenSince)
-local whole, since = levelAt(band, now, written, writtenSince)
-local applies = grantedAt <= now or now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
-whole = whole + permits
-return applies, whole > band.capacity and band.capacity or whole, since, 0, 0
-end,
-expiresAt = function(band, whole, since)
-return since + ticksUntilTurn(whole, since, band.capacity, band, since)
-end,
-}
-end)() end
-if kind == 3 then algorithm = (function()
-local exactLimit = 9007199254740992
-local function longMulDiv(a, b, m)
-local place = 1
-while place * 128 <= b do place = place * 128 end
-local quotient, rest = 0, 0
-while place >= 1 do
-local figure = floor(b / place)
-b = b - figure * place
-local value = rest * 128 + a * figure
-local share = floor(value / m)
-quotient = quotient * 128 + share
-rest = value - share * m
-place = place / 128
-end
-return quotient, rest
-end
-local function mulDiv(a, b, m)
-local product = a * b
-if product >= exactLimit then return longMulDiv(a, b, m) end
-local quotient = floor(product / m)
-return quotient, product - quotient * m
-end
-local function refill(whole, fraction, band, elapsed)
-local window, tokens = band.window, band.tokens
-if elapsed >= window then
-local turns = floor(elapsed / window)
-whole = whole + turns * tokens
-elapsed = elapsed - turns * window
-end
-local gained, rest
-local product = elapsed * tokens
-if product < exactLimit then
-gained = floor(product / window)
-rest = product - gained * window
-else
-gained, rest = longMulDiv(elapsed, tokens, window)
-end
-whole = whole + gained
-fraction = fraction + rest
-if fraction >= window then
-fraction = fraction - window
-whole = whole + 1
-end
-if whole >= band.capacity then return band.capacity, 0 end
-return whole, fraction
-end
-local function ticksFor(permits, band)
-local window, tokens = band.window, band.tokens
-local perPermit = floor(window / tokens)
-local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
-return permits * perPermit + ticks, rest
-end
-local function ticksUntil(whole, fraction, target, band)
-local missing = target - whole
-if missing <= 0 then return 0 end
-local product = missing * band.window
-if product < exactLimit then return ceil((product - fraction) / band.tokens) end
-local ticks, rest = ticksFor(missing, band)
-return ticks + ceil((rest - fraction) / band.tokens)
-end
-local function exactTicksUntil(whole, fraction, target, band)
-local missing = target - whole
-if missing <= 0 then return 0 end
-local ticks, rest = ticksFor(missing, band)
-local over = rest - fraction
-local turns = floor(over / band.tokens)
-return ticks + turns + (over - turns * band.tokens) / band.tokens
-end
-local function carriedFraction(fraction, window, band)
-if window == band.window then return fraction end
-return (mulDiv(fraction, band.window, window))
-end
-local function roomOf(band, water, fraction, window)
-if water >= band.capacity then return 0, 0 end
-if fraction == 0 then return band.capacity - water, 0 end
-return band.capacity - water - 1, carriedFraction(window - fraction, window, band)
-end
-local function roomAt(band, now, water, part, at, window)
-if not water then return band.capacity, 0 end
-local whole, fraction = roomOf(band, water, part, window)
-return refill(whole, fraction, band, now > at and now - at or 0)
-end
-local function waitFor(whole, fraction, band, permits, patience)
-if permits > band.capacity then return never end
-local untilRoom = ticksUntil(whole, fraction, permits, band)
-if patience == 0 then return untilRoom end
-local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - patience
-return untilTurn > untilRoom and untilTurn or untilRoom
-end
-local function waterOf(whole, fraction, band, now)
-if fraction == 0 then return band.capacity - whole, 0, now, band.window end
-return band.capacity - whole - 1, band.window - fraction, now, band.window
-end
-return {
-endsAtReset = true,
-step = function(band, permits, now, patience, water, part, at, window)
-local whole, fraction = roomAt(band, now, water, part, at, window)
-local wait = waitFor(whole, fraction, band, permits, patience)
-local charged = permits > 0 and wait == 0
-local delay = charged and exactTicksUntil(whole, fraction, band.capacity, band) or 0
-local left = charged and whole - permits or whole
-local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
-local changes = charged or (water and now < at)
-return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
-end,
-refund = function(band, permits, now, grantedAt, water, part, at, window)
-local whole, fraction = roomAt(band, now, water, part, at, window)
-whole = whole + permits
-if whole >= band.capacity then whole, fraction = band.capacity, 0 end
-local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
-end,
-expiresAt = function(band, water, part, at, window)
-local whole, fraction = roomOf(band, water, part, window)
-return at + ticksUntil(whole, fraction, band.capacity, band)
-end,
-}
-end)() end
-if kind == 4 then algorithm = (function()
-local function answer(wait, permits, patience)
-if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
-end
-local function windowOf(tick, band)
-return floor(tick / band.window) * band.window
-end
-local function windowAt(written, writtenAt, now, band)
-local current = windowOf(now, band)
-written = windowOf(written, band)
-if now >= writtenAt then return current > written and current or written end
-local ahead = written - windowOf(writtenAt, band)
-return ahead > 0 and current + ahead or current
-end
-local unknown = -1
-local function countsAt(band, now, window, count, at, before)
-if not window then return windowOf(now, band), 0, unknown end
-local open = windowAt(window, at, now, band)
-if now < at or windowOf(window, band) >= open then return open, count, before end
-return open, 0, unknown
-end
-return {
-isWindow = true,
-step = function(band, permits, now, patience, written, counted, at, previous)
-local open, count, before = countsAt(band, now, written, counted, at, previous)
-local fits = count + permits <= band.capacity
-local granted = (fits or permits == 0) and open or open + band.window
-local wait = granted > now and granted - now or 0
-if permits > band.capacity then wait = never end
-local retryAfter, delay, charged = answer(wait, permits, patience)
-local window, after = open, count
-if charged then
-window, after = granted, (fits and count or 0) + permits
-if window > open then before = count end
-end
-local remaining = (window > now or after > band.capacity) and 0 or band.capacity - after
-local changes = charged or (written and now < at)
-return retryAfter, delay, remaining, window + band.window, changes, window, after, now, before
-end,
-refund = function(band, permits, now, grantedAt, written, counted, at, previous)
-local open, count, before = countsAt(band, now, written, counted, at, previous)
-count = count > permits and count - permits or 0
-local applies = windowOf(grantedAt, band) == open
-if count == 0 and before >= 0 and open > windowOf(now, band) then
-return applies, open - band.window, before, now, unknown
-end
-return applies, open, count, now, before
-end,
-expiresAt = function(band, window, count)
-return windowOf(window, band) + (count > 0 and band.window or 0)
-end,
-}
-end)() end
-if kind == 5 then algorithm = (function()
-local function answer(wait, permits, patience)
-if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
-end
-local headerBytes, entryBytes, pageEntries = 41, 16, 64
-local function withEntries(log, name)
-local pages = {}
-log.written = {}
-log.forget = function(count)
-log.head = log.head + count
-log.size = log.size - count
-end
-log.write = function(index, instant, total)
-log.written[log.head + index] = { instant, total }
-end
-log.read = function(index)
-local place = log.head + index
-local entry = log.written[place]
-if entry then return entry[1], entry[2] end
-local page = floor((place - 1) / pageEntries)
-if not pages[page] then
-local from = headerBytes + page * pageEntries * entryBytes
-pages[page] = call('GETRANGE', name, from, from + pageEntries * entryBytes - 1)
-end
-return unpackNumbers('<dd', pages[page], (place - 1 - page * pageEntries) * entryBytes + 1)
-end
-return log
-end
-local logKind = 5
-local function newLog()
-return withEntries({ seenAt = 0, shift = 0, base = 0, head = 0, size = 0, isNew = true })
-end
-local function openLog(name)
-local header = redis.pcall('GETRANGE', name, 0, headerBytes - 1)
-if type(header) == 'table' then return noBucket end
-if header == '' then return 0 end
-local kind = string.byte(header)
-if kind ~= logKind then return kind <= kindsOfBuckets and kind or noBucket end
-if #header < headerBytes then return noBucket end
-local _, seenAt, shift, base, head, size = unpackNumbers('<Bddddd', header)
-return kind, withEntries({ seenAt = seenAt, shift = shift, base = base, head = head, size = size }, name)
-end
-local function packHeader(log)
-return pack('<Bddddd', logKind, log.seenAt, log.shift, log.base, log.head, log.size)
-end
-local function changedPlaces(log)
-local places = {}
-for place in pairs(log.written) do
-if place > log.head and place <= log.head + log.size then places[#places + 1] = place end
-end
-table.sort(places)
-return places
-end
-local function writeEntries(log, name)
-local places = changedPlaces(log)
-local first = 1
-while first <= #places do
-local last, entries = first, {}
-repeat
-local entry = log.written[places[last]]
-entries[#entries + 1] = pack('<dd', entry[1], entry[2])
-last = last + 1
-until places[last] ~= places[last - 1] + 1
-call('SETRANGE', name, headerBytes + (places[first] - 1) * entryBytes, table.concat(entries))
-first = last
-end
-end
-local function writeLog(log, name, expiresAt)
-if expiresAt <= now then return call('DEL', name) end
-local isSparse = log.head > pageEntries and log.head > log.size
-if log.isNew then call('SET', name, packHeader(log)) end
-writeEntries(log, name)
-if isSparse then
-local from = headerBytes + log.head * entryBytes
-local kept = call('GETRANGE', name, from, from + log.size * entryBytes - 1)
-log.head = 0
-call('SET', name, packHeader(log) .. kept)
-elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
-if not isForeignClock then return call('PEXPIREAT', name, ceil(expiresAt / 1000)) end
-call('PEXPIRE', name, ceil((expiresAt - now) / 1000) + foreignTtl)
-end
-local function timeAt(log, index)
-return (log.read(index)) + log.shift
-end
-local function totalOf(log, count)
-if count == 0 then return log.base end
-local _, total = log.read(count)
-return total
-end
-local function countUntil(log, tick)
-local low, high = 0, log.size
-local width = 1
-while low + width <= high and timeAt(log, low + width) <= tick do
-low = low + width
-width = width * 2
-end
-if low + width <= high then high = low + width - 1 end
-while low < high do
-local middle = ceil((low + high) / 2)
-if timeAt(log, middle) <= tick then low = middle else high = middle - 1 end
-end
-return low
-end
-local function grantedAfter(log, tick)
-return totalOf(log, log.size) - totalOf(log, countUntil(log, tick))
-end
-local function nthAfter(log, tick, n)
-local first = countUntil(log, tick)
-local target = totalOf(log, first) + n
-local low, high = first + 1, log.size
-while low < high do
-local middle = floor((low + high) / 2)
-if totalOf(log, middle) >= target then high = middle else low = middle + 1 end
-end
-return timeAt(log, low)
-end
-local function shiftOf(log, now)
-return now < log.seenAt and now - log.seenAt or 0
-end
-local function earliest(log, band, permits, now, shift)
-if log.size == 0 then return now end
-local from = timeAt(log, log.size) + shift
-if now > from then from = now end
-local horizon = from - shift - band.window
-local excess = grantedAfter(log, horizon) + permits - band.capacity
-if excess <= 0 then return from end
-return nthAfter(log, horizon, excess) + shift + band.window
-end
-local function takeBack(log, at, permits)
-local index = countUntil(log, at)
-while index > 0 and permits > 0 do
-local _, total = log.read(index)
-local here = total - totalOf(log, index - 1)
-local taken = permits < here and permits or here
-for later = index, log.size do
-local instant, sum = log.read(later)
-log.write(later, instant, sum - taken)
-end
-permits = permits - taken
-index = index - 1
-end
-while log.size > 0 and totalOf(log, log.size) == totalOf(log, log.size - 1) do log.size = log.size - 1 end
-end
-local function append(log, at, permits)
-local total = totalOf(log, log.size) + permits
-if log.size == 0 or timeAt(log, log.size) ~= at then log.size = log.size + 1 end
-log.write(log.size, at - log.shift, total)
-end
-return {
-open = openLog,
-write = writeLog,
-step = function(band, permits, now, patience, log)
-local shift = log and shiftOf(log, now) or 0
-local newest = log and log.size > 0 and timeAt(log, log.size) + shift or nil
-local counted = log and grantedAfter(log, now - shift - band.window) or 0
-local possible = permits > 0 and permits <= band.capacity
-local at = possible and log and earliest(log, band, permits, now, shift) or now
-local wait = permits > band.capacity and never or at - now
-local retryAfter, delay, charged = answer(wait, permits, patience)
-if charged then
-newest = at
-counted = counted + permits
-end
-local remaining = newest and newest > now and 0 or band.capacity - counted
-local resetAt = newest and newest + band.window or now
-return retryAfter, delay, remaining > 0 and remaining or 0, resetAt > now and resetAt or now, charged or shift ~= 0,
-now, shift, now - band.window, at, charged and permits or 0
-end,
-refund = function(band, permits, now, grantedAt, log)
-return true, now, shiftOf(log, now), now - band.window, grantedAt, -permits
-end,
-apply = function(log, seenAt, shift, forgetUntil, at, permits)
-log = log or newLog()
-log.shift = log.shift + shift
-log.seenAt = seenAt
-local over = countUntil(log, forgetUntil)
-log.base = totalOf(log, over)
-log.forget(over)
-if permits > 0 then append(log, at, permits)
-elseif permits < 0 then takeBack(log, at, -permits) end
-return log
-end,
-unchangedUntil = function(band, now, log)
-local shift = shiftOf(log, now)
-local over = countUntil(log, now - shift - band.window)
-if over == log.size then return 2 ^ 53 end
-local leaves, newest = timeAt(log, over + 1) + shift + band.window, timeAt(log, log.size) + shift
-return newest > now and newest < leaves and newest or leaves
-end,
-expiresAt = function(band, log)
-return log.size == 0 and 0 or timeAt(log, log.size) + band.window
-end,
-}
-end)() end
-if kind == 6 then algorithm = (function()
-local exactLimit = 9007199254740992
-local function longMulDiv(a, b, m)
-local place = 1
-while place * 128 <= b do place = place * 128 end
-local quotient, rest = 0, 0
-while place >= 1 do
-local figure = floor(b / place)
-b = b - figure * place
-local value = rest * 128 + a * figure
-local share = floor(value / m)
-quotient = quotient * 128 + share
-rest = value - share * m
-place = place / 128
-end
-return quotient, rest
-end
-local function mulDiv(a, b, m)
-local product = a * b
-if product >= exactLimit then return longMulDiv(a, b, m) end
-local quotient = floor(product / m)
-return quotient, product - quotient * m
-end
-local function answer(wait, permits, patience)
-if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
-end
-local function windowOf(tick, band)
-return floor(tick / band.window) * band.window
-end
-local function windowAt(written, writtenAt, now, band)
-local current = windowOf(now, band)
-written = windowOf(written, band)
-if now >= writtenAt then return current > written and current or written end
-local ahead = written - windowOf(writtenAt, band)
-return ahead > 0 and current + ahead or current
-end
-local function mulDivUp(a, b, m)
-local quotient, rest = mulDiv(a, b, m)
-return rest > 0 and quotient + 1 or quotient
-end
-local function weight(window, previous, band, now)
-if previous == 0 then return 0 end
-return mulDivUp(band.window - (now - window), previous, band.window)
-end
-local function countsAt(band, now, written, previous, current, writtenAt)
-if not written then return windowOf(now, band), 0, 0 end
-local window = windowAt(written, writtenAt, now, band)
-written = windowOf(written, band)
-if now < writtenAt then
-local kept = weight(written, previous, band, written > writtenAt and written or writtenAt)
-return window, 0, current + kept
-end
-if written == window then return window, previous, current end
-return window, written == window - band.window and current or 0, 0
-end
-local function fadeTicks(count, free, window)
-if count <= free then return 0 end
-return window - (mulDiv(free, window, count))
-end
-local function earliest(window, previous, current, band, permits, now)
-local free = band.capacity - current - permits
-if free >= 0 then
-local at = window + fadeTicks(previous, free, band.window)
-if now > at then at = now end
-if at < window + band.window then return at end
-end
-return window + band.window + fadeTicks(current, band.capacity - permits, band.window)
-end
-local function charge(window, previous, current, band, permits, at)
-local following = window + band.window
-if at < following then return window, previous, current + permits end
-if at < following + band.window then return following, current, permits end
-return following + band.window, 0, permits
-end
-return {
-step = function(band, permits, now, patience, written, before, counted, writtenAt)
-local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
-local possible = permits > 0 and permits <= band.capacity
-local at = possible and earliest(window, previous, current, band, permits, now) or now
-local wait = permits > band.capacity and never or at - now
-local retryAfter, delay, charged = answer(wait, permits, patience)
-if charged then window, previous, current = charge(window, previous, current, band, permits, at) end
-local remaining = window > now and 0 or band.capacity - current - weight(window, previous, band, now)
-local changes = charged or (written and now < writtenAt)
-return retryAfter, delay, remaining > 0 and remaining or 0, window + band.window, changes,
-window, previous, current, now
-end,
-refund = function(band, permits, now, grantedAt, written, before, counted, writtenAt)
-local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
-local granted = windowOf(grantedAt, band)
-if granted == window - band.window then
-return true, window, previous > permits and previous - permits or 0, current, now
-end
-return granted == window, window, previous, current > permits and current - permits or 0, now
-end,
-expiresAt = function(band, window, previous, current)
-local windows = current > 0 and 2 or previous > 0 and 1 or 0
-return windowOf(window, band) + windows * band.window
-end,
-}
-end)() end
-algorithms[kind] = algorithm
-end
-bands[i] = {
-kind = kind,
-capacity = numbers[place + 2],
-tokens = numbers[place + 3],
-window = numbers[place + 4],
-algorithm = algorithm,
-step = algorithm.step,
-endsAtReset = algorithm.endsAtReset,
-}
-place = place + 4
-end
 local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
+local bands
 local applied
 if ARGV[2] then
-local lookups = (#ARGV[2] - 8) / 32
+local lookups = (#ARGV[2] - 8) / 24
 local hashes, found = #KEYS - lookups, nil
 for i = 1, lookups do
 local value, expected = call('HGET', KEYS[hashes + i], ARGV[4 * i - 1]), ARGV[4 * i + 2]
@@ -682,22 +38,10 @@ applied = (function()
 local LIMIT, ALLOW = 1, 2
 local nowMs = now / 1000
 values = values or {}
-local placeOfKey, declared, isShared = {}, #KEYS, false
-if unpackNumbers('<d', ARGV[2]) == 1 then
-for i, name in ipairs(KEYS) do placeOfKey[name] = i end
-end
-local function placeOf(name, isLog)
-local known = placeOfKey[name]
-if known then
-isShared = isShared or known <= declared
-return known
-end
-known = #KEYS + 1
-KEYS[known], placeOfKey[name] = name, known
-values[known] = not isLog and call('GET', name)
-return known
-end
-local function bandOf(kind, capacity, tokens, window)
+if not bands then
+bands = (function()
+local algorithms, known, count = {}, {}, bandCount
+local function new(kind, capacity, tokens, window)
 local algorithm = algorithms[kind]
 if not algorithm then
 if kind == 1 then algorithm = (function()
@@ -1110,8 +454,8 @@ local kept = call('GETRANGE', name, from, from + log.size * entryBytes - 1)
 log.head = 0
 call('SET', name, packHeader(log) .. kept)
 elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
-if not isForeignClock then return call('PEXPIREAT', name, ceil(expiresAt / 1000)) end
-call('PEXPIRE', name, ceil((expiresAt - now) / 1000) + foreignTtl)
+local ending = ceil((expiresAt - endsFrom) / 1000) + endsLater
+if endsBy == 'PX' then call('PEXPIRE', name, ending) else call('PEXPIREAT', name, ending) end
 end
 local function timeAt(log, index)
 return (log.read(index)) + log.shift
@@ -1341,6 +685,39 @@ step = algorithm.step,
 endsAtReset = algorithm.endsAtReset,
 }
 end
+return {
+new = new,
+add = function(band)
+count = count + 1
+known[count] = band
+return count
+end,
+at = function(number)
+local band, place = known[number], 4 * number
+if not band then
+band = new(numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4])
+known[number] = band
+end
+return band
+end,
+}
+end)()
+end
+local placeOfKey, declared, isShared = {}, #KEYS, false
+if unpackNumbers('<d', ARGV[2]) == 1 then
+for i, name in ipairs(KEYS) do placeOfKey[name] = i end
+end
+local function placeOf(name, isLog)
+local known = placeOfKey[name]
+if known then
+isShared = isShared or known <= declared
+return known
+end
+known = #KEYS + 1
+KEYS[known], placeOfKey[name] = name, known
+values[known] = not isLog and call('GET', name)
+return known
+end
 local limits = {}
 local function limitOf(value, at)
 local digest, count = string.sub(value, at, at + 7), string.byte(value, at + 8)
@@ -1350,10 +727,9 @@ limit, at = { hasLog = false }, at + 9
 for j = 1, count do
 local kind, capacity, tokens, window, label
 kind, capacity, tokens, window, label, at = unpackNumbers('<BI4I4ds', value, at)
-local band = bandOf(kind, capacity, tokens, window)
+local band = bands.new(kind, capacity, tokens, window)
 local isLog = band.algorithm.open ~= nil
-bands[#bands + 1] = band
-limit[j] = { band = #bands, ending = '.' .. digest .. ':' .. string.gsub(label, ':', '%%3A'), isLog = isLog }
+limit[j] = { band = bands.add(band), ending = '.' .. digest .. ':' .. string.gsub(label, ':', '%%3A'), isLog = isLog }
 limit.hasLog = limit.hasLog or isLog
 end
 limits[digest] = limit
@@ -1365,8 +741,8 @@ local resetAt = expiresAt and ceil(expiresAt * 1000) or now
 local function step() return retryAfter, 0, 0, resetAt, false end
 return { kind = -1, step = step, algorithm = { step = step } }
 end
-local insteadOf, applied, isRebuilt = {}, {}, false
-for i = 1, (#ARGV[2] - 8) / 32 do
+local insteadOf, applied = {}, {}
+for i = 1, (#ARGV[2] - 8) / 24 do
 local value, action, at, expiresAt = found[i], nil, nil, nil
 for _ = 1, 2 do
 if value and value ~= '' and not action and ARGV[4 * i + 2] == '' then
@@ -1380,66 +756,106 @@ end
 if action then
 applied[#applied + 1] = i - 1
 applied[#applied + 1] = value
-local base, made = ARGV[4 * i], {}
-local first, count, size, head = unpackNumbers('<dddd', ARGV[2], i * 32 - 23)
+local base, made, isRun = ARGV[4 * i], {}, true
+local decision, first, count = unpackNumbers('<ddd', ARGV[2], i * 24 - 15)
 if action == LIMIT then
 local limit = limitOf(value, at)
 for j = 1, #limit do
-local one = limit[j]
+local one, next = limit[j], #KEYS + 1
 made[2 * j - 1], made[2 * j] = placeOf(base .. one.ending, one.isLog), one.band
+isRun = isRun and made[2 * j - 1] == next
 end
-if limit.hasLog then numbers[head + 1] = 0 end
+isRun = isRun and not limit.hasLog
 elseif action ~= ALLOW then
-bands[#bands + 1] = denial(expiresAt)
-made[1], made[2] = placeOf(base .. ' ', false), #bands
+made[1], made[2] = placeOf(base .. ' ', false), bands.add(denial(expiresAt))
 end
-insteadOf[first], made.count = made, count
-if #made ~= 2 * count or size == 0 then isRebuilt = true end
+made.count, made.isRun = count, isRun
+insteadOf[decision] = insteadOf[decision] or {}
+insteadOf[decision][first] = made
 end
 end
 if not applied[1] then return end
-if not isRebuilt then
-for i = 1, (#ARGV[2] - 8) / 32 do
-local first, count, size = unpackNumbers('<ddd', ARGV[2], i * 32 - 23)
-local made = insteadOf[first]
-local at = first + size - (size == 4 and 2 or 3)
-for j = 1, made and count or 0 do
-numbers[at], numbers[at + 1] = made[2 * j - 1], made[2 * j]
-at = at + size
-end
-end
-end
-local list, from, to = {}, place, place
+local list, entries, from, to = {}, 0, place, place
+for i = 1, place do list[i] = numbers[i] end
 local function copy(count)
 for _ = 1, count do
 from, to = from + 1, to + 1
 list[to] = numbers[from]
 end
 end
-if isRebuilt or isShared then
-for i = 1, place do list[i] = numbers[i] end
-for _ = 1, decisionCount do
-local what, count, head = numbers[from + 1], numbers[from + 3], to
-copy(3)
-if isShared then list[head + 2] = 0 end
-while what == PLAIN and count > 0 do
-local made = isRebuilt and insteadOf[from + 1]
-if made then
-local permits, patience, replaced = numbers[from + 1], numbers[from + 2], made.count
-from, count = from + 4 * replaced, count - replaced
-for j = 1, #made, 2 do
-list[to + 1], list[to + 2], list[to + 3], list[to + 4] = permits, patience, made[j], made[j + 1]
+local function put(one, two, three, four)
+list[to + 1], list[to + 2], list[to + 3], list[to + 4] = one, two, three, four
 to = to + 4
 end
-list[head + 3] = list[head + 3] - replaced + #made / 2
+local function putRun(decisions, count, key, terms)
+if decisions == 0 then return end
+entries = entries + 1
+put(RUN, decisions, count, key)
+for i = terms + 1, terms + 3 * count do
+to = to + 1
+list[to] = numbers[i]
+end
+end
+local function putOther(made, permits, patience)
+put(RUN, 1, #made / 2, made[1] or 1)
+for j = 2, #made, 2 do
+list[to + 1], list[to + 2], list[to + 3] = permits, patience, made[j]
+to = to + 3
+end
+end
+local function putPlain(count, instead, bandAt)
+local head, i = to, 1
+list[to + 1], list[to + 2], to = PLAIN, count, to + 2
+while i <= count do
+local permits, patience, key, band = bandAt(i)
+local made = instead and instead[i]
+if made then
+for j = 1, #made, 2 do put(permits, patience, made[j], made[j + 1]) end
+list[head + 2] = list[head + 2] - made.count + #made / 2
+else put(permits, patience, key, band) end
+i = i + (made and made.count or 1)
+end
+end
+local decision = 0
+for _ = 1, entryCount do
+local what = numbers[from + 1]
+if what == RUN then
+local decisions, count, key, terms = numbers[from + 2], numbers[from + 3], numbers[from + 4], from + 4
+local asBefore = 0
+for _ = 1, decisions do
+decision = decision + 1
+local instead = insteadOf[decision]
+if instead or isShared then
+putRun(asBefore, count, key - asBefore * count, terms)
+asBefore, entries = 0, entries + 1
+local made = instead and instead[1]
+if made and made.count == count and made.isRun and not isShared then
+putOther(made, numbers[terms + 1], numbers[terms + 2])
 else
-copy(4)
-count = count - 1
+putPlain(count, instead, function(i)
+local term = terms + 3 * i - 3
+return numbers[term + 1], numbers[term + 2], key + i - 1, numbers[term + 3]
+end)
 end
+else asBefore = asBefore + 1 end
+key = key + count
 end
-for _ = 1, what == PLAIN and 0 or count do
+putRun(asBefore, count, key - asBefore * count, terms)
+from = terms + 3 * count
+else
+decision, entries = decision + 1, entries + 1
+local instead = insteadOf[decision]
+if what == PLAIN then
+local count, terms = numbers[from + 2], from + 2
+putPlain(count, instead, function(i) return unpack(numbers, terms + 4 * i - 3, terms + 4 * i) end)
+from = terms + 4 * count
+else
+local demands, first = numbers[from + 3], 1
+copy(3)
+if instead or isShared then list[to - 1] = 0 end
+for _ = 1, demands do
 copy(4)
-local here, counted, made = numbers[from], to, isRebuilt and insteadOf[from + 1]
+local here, counted, made = numbers[from], to, instead and instead[first]
 if not made or what == RESET then copy(3 * here) else from = from + 3 * here end
 if made then
 list[counted] = #made / 2 + (what == RESET and here or 0)
@@ -1448,86 +864,727 @@ list[to + 1], list[to + 2], list[to + 3] = made[j], made[j + 1], -1
 to = to + 3
 end
 end
+first = first + here
 end
 end
-numbers = list
 end
+end
+numbers, entryCount = list, entries
 return applied
 end)()
 end
 end
+local results, length = { now }, 1
+local rare
+for _ = 1, entryCount do
+local what, decisions, count, key = numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4]
+local terms, isRun = place + 4, what == RUN
+local about = isRun and count == 1 and numbers[terms + 3]
+local isUsual = about and about <= bandCount and numbers[4 * about + 1] == 1 and numbers[terms + 1] > 0
+local permits, capacity, tokens, window
+if isUsual then
+permits, capacity = numbers[terms + 1], numbers[4 * about + 2]
+tokens, window = numbers[4 * about + 3], numbers[4 * about + 4]
+end
+if isRun then place = terms + 3 * count else decisions = 1 end
+for _ = 1, decisions do
+local isDone = false
+if isUsual then
+local value = values[key]
+local kind, whole, fraction, at, under = 1, capacity, 0, now, window
+if value and #value == 33 then kind, whole, fraction, at, under = unpackNumbers('<Bdddd', value)
+elseif value then kind = 0 end
+local left, level = whole - permits, fraction + (now - at) * tokens
+local missing = (capacity - left) * window
+isDone = kind == 1 and under == window and left >= 0 and (whole < capacity or not value) and now >= at
+and level < window and missing < 9007199254740992
+if isDone then
+local resetAt = now + ceil((missing - level) / tokens)
+call('SET', KEYS[key], pack('<Bdddd', 1, left, level, now, window), endsBy,
+format('%d', ceil((resetAt - endsFrom) / 1000) + endsLater))
+results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt
+length = length + 3
+end
+end
+if not isDone then
+if not rare then
+rare = (function()
+if not bands then
+bands = (function()
+local algorithms, known, count = {}, {}, bandCount
+local function new(kind, capacity, tokens, window)
+local algorithm = algorithms[kind]
+if not algorithm then
+if kind == 1 then algorithm = (function()
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
+end
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local function refill(whole, fraction, band, elapsed)
+local window, tokens = band.window, band.tokens
+if elapsed >= window then
+local turns = floor(elapsed / window)
+whole = whole + turns * tokens
+elapsed = elapsed - turns * window
+end
+local gained, rest
+local product = elapsed * tokens
+if product < exactLimit then
+gained = floor(product / window)
+rest = product - gained * window
+else
+gained, rest = longMulDiv(elapsed, tokens, window)
+end
+whole = whole + gained
+fraction = fraction + rest
+if fraction >= window then
+fraction = fraction - window
+whole = whole + 1
+end
+if whole >= band.capacity then return band.capacity, 0 end
+return whole, fraction
+end
+local function ticksFor(permits, band)
+local window, tokens = band.window, band.tokens
+local perPermit = floor(window / tokens)
+local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
+return permits * perPermit + ticks, rest
+end
+local function ticksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local product = missing * band.window
+if product < exactLimit then return ceil((product - fraction) / band.tokens) end
+local ticks, rest = ticksFor(missing, band)
+return ticks + ceil((rest - fraction) / band.tokens)
+end
+local function exactTicksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local ticks, rest = ticksFor(missing, band)
+local over = rest - fraction
+local turns = floor(over / band.tokens)
+return ticks + turns + (over - turns * band.tokens) / band.tokens
+end
+local function carriedFraction(fraction, window, band)
+if window == band.window then return fraction end
+return (mulDiv(fraction, band.window, window))
+end
+local function levelAt(band, now, whole, fraction, at, window)
+if not whole then return band.capacity, 0 end
+if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
+return refill(whole, fraction, band, now > at and now - at or 0)
+end
+return {
+endsAtReset = true,
+step = function(band, permits, now, patience, written, part, at, window)
+local capacity = band.capacity
+if written and written < capacity and permits <= written and window == band.window and now >= at and permits > 0 then
+local left, level = written - permits, part + (now - at) * band.tokens
+local missing = (capacity - left) * window
+if level < window and missing < exactLimit then
+return 0, 0, left, now + ceil((missing - level) / band.tokens), true, left, level, now, window
+end
+end
+local whole, fraction = levelAt(band, now, written, part, at, window)
+local wait = 0
+if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
+local retryAfter, delay, charged = answer(wait, permits, patience)
+if charged then whole = whole - permits end
+local resetAt = now + ticksUntil(whole, fraction, capacity, band)
+local changes = charged or (written and now < at)
+return retryAfter, delay, whole > 0 and whole or 0, resetAt, changes, whole, fraction, now, band.window
+end,
+refund = function(band, permits, now, grantedAt, written, part, at, window)
+local whole, fraction = levelAt(band, now, written, part, at, window)
+local applies = grantedAt <= now or now + ticksUntil(whole, fraction, 0, band) <= grantedAt
+whole = whole + permits
+if whole >= band.capacity then whole, fraction = band.capacity, 0 end
+return applies, whole, fraction, now, band.window
+end,
+expiresAt = function(band, whole, fraction, at, window)
+if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
+return at + ticksUntil(whole, fraction, band.capacity, band)
+end,
+}
+end)() end
+if kind == 2 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local function levelAt(band, now, whole, since)
+if not whole then return band.capacity, now end
+if since > now then since = now end
+local turns = floor((now - since) / band.window)
+whole = whole + turns * band.tokens
+if whole >= band.capacity then return band.capacity, now end
+return whole, since + turns * band.window
+end
+local function ticksUntilTurn(whole, since, target, band, now)
+if target <= whole then return 0 end
+return since + ceil((target - whole) / band.tokens) * band.window - now
+end
+return {
+endsAtReset = true,
+step = function(band, permits, now, patience, written, writtenSince)
+local whole, since = levelAt(band, now, written, writtenSince)
+local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
+local retryAfter, delay, charged = answer(wait, permits, patience)
+local left = charged and whole - permits or whole
+local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
+local changes = charged or (written and now < writtenSince)
+return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, 0, 0
+end,
+refund = function(band, permits, now, grantedAt, written, writtenSince)
+local whole, since = levelAt(band, now, written, writtenSince)
+local applies = grantedAt <= now or now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
+whole = whole + permits
+return applies, whole > band.capacity and band.capacity or whole, since, 0, 0
+end,
+expiresAt = function(band, whole, since)
+return since + ticksUntilTurn(whole, since, band.capacity, band, since)
+end,
+}
+end)() end
+if kind == 3 then algorithm = (function()
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
+end
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
+local function refill(whole, fraction, band, elapsed)
+local window, tokens = band.window, band.tokens
+if elapsed >= window then
+local turns = floor(elapsed / window)
+whole = whole + turns * tokens
+elapsed = elapsed - turns * window
+end
+local gained, rest
+local product = elapsed * tokens
+if product < exactLimit then
+gained = floor(product / window)
+rest = product - gained * window
+else
+gained, rest = longMulDiv(elapsed, tokens, window)
+end
+whole = whole + gained
+fraction = fraction + rest
+if fraction >= window then
+fraction = fraction - window
+whole = whole + 1
+end
+if whole >= band.capacity then return band.capacity, 0 end
+return whole, fraction
+end
+local function ticksFor(permits, band)
+local window, tokens = band.window, band.tokens
+local perPermit = floor(window / tokens)
+local ticks, rest = mulDiv(window - perPermit * tokens, permits, tokens)
+return permits * perPermit + ticks, rest
+end
+local function ticksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local product = missing * band.window
+if product < exactLimit then return ceil((product - fraction) / band.tokens) end
+local ticks, rest = ticksFor(missing, band)
+return ticks + ceil((rest - fraction) / band.tokens)
+end
+local function exactTicksUntil(whole, fraction, target, band)
+local missing = target - whole
+if missing <= 0 then return 0 end
+local ticks, rest = ticksFor(missing, band)
+local over = rest - fraction
+local turns = floor(over / band.tokens)
+return ticks + turns + (over - turns * band.tokens) / band.tokens
+end
+local function carriedFraction(fraction, window, band)
+if window == band.window then return fraction end
+return (mulDiv(fraction, band.window, window))
+end
+local function roomOf(band, water, fraction, window)
+if water >= band.capacity then return 0, 0 end
+if fraction == 0 then return band.capacity - water, 0 end
+return band.capacity - water - 1, carriedFraction(window - fraction, window, band)
+end
+local function roomAt(band, now, water, part, at, window)
+if not water then return band.capacity, 0 end
+local whole, fraction = roomOf(band, water, part, window)
+return refill(whole, fraction, band, now > at and now - at or 0)
+end
+local function waitFor(whole, fraction, band, permits, patience)
+if permits > band.capacity then return never end
+local untilRoom = ticksUntil(whole, fraction, permits, band)
+if patience == 0 then return untilRoom end
+local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - patience
+return untilTurn > untilRoom and untilTurn or untilRoom
+end
+local function waterOf(whole, fraction, band, now)
+if fraction == 0 then return band.capacity - whole, 0, now, band.window end
+return band.capacity - whole - 1, band.window - fraction, now, band.window
+end
+return {
+endsAtReset = true,
+step = function(band, permits, now, patience, water, part, at, window)
+local whole, fraction = roomAt(band, now, water, part, at, window)
+local wait = waitFor(whole, fraction, band, permits, patience)
+local charged = permits > 0 and wait == 0
+local delay = charged and exactTicksUntil(whole, fraction, band.capacity, band) or 0
+local left = charged and whole - permits or whole
+local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+local changes = charged or (water and now < at)
+return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
+end,
+refund = function(band, permits, now, grantedAt, water, part, at, window)
+local whole, fraction = roomAt(band, now, water, part, at, window)
+whole = whole + permits
+if whole >= band.capacity then whole, fraction = band.capacity, 0 end
+local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
+return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+end,
+expiresAt = function(band, water, part, at, window)
+local whole, fraction = roomOf(band, water, part, window)
+return at + ticksUntil(whole, fraction, band.capacity, band)
+end,
+}
+end)() end
+if kind == 4 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local function windowOf(tick, band)
+return floor(tick / band.window) * band.window
+end
+local function windowAt(written, writtenAt, now, band)
+local current = windowOf(now, band)
+written = windowOf(written, band)
+if now >= writtenAt then return current > written and current or written end
+local ahead = written - windowOf(writtenAt, band)
+return ahead > 0 and current + ahead or current
+end
+local unknown = -1
+local function countsAt(band, now, window, count, at, before)
+if not window then return windowOf(now, band), 0, unknown end
+local open = windowAt(window, at, now, band)
+if now < at or windowOf(window, band) >= open then return open, count, before end
+return open, 0, unknown
+end
+return {
+isWindow = true,
+step = function(band, permits, now, patience, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+local fits = count + permits <= band.capacity
+local granted = (fits or permits == 0) and open or open + band.window
+local wait = granted > now and granted - now or 0
+if permits > band.capacity then wait = never end
+local retryAfter, delay, charged = answer(wait, permits, patience)
+local window, after = open, count
+if charged then
+window, after = granted, (fits and count or 0) + permits
+if window > open then before = count end
+end
+local remaining = (window > now or after > band.capacity) and 0 or band.capacity - after
+local changes = charged or (written and now < at)
+return retryAfter, delay, remaining, window + band.window, changes, window, after, now, before
+end,
+refund = function(band, permits, now, grantedAt, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+count = count > permits and count - permits or 0
+local applies = windowOf(grantedAt, band) == open
+if count == 0 and before >= 0 and open > windowOf(now, band) then
+return applies, open - band.window, before, now, unknown
+end
+return applies, open, count, now, before
+end,
+expiresAt = function(band, window, count)
+return windowOf(window, band) + (count > 0 and band.window or 0)
+end,
+}
+end)() end
+if kind == 5 then algorithm = (function()
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local headerBytes, entryBytes, pageEntries = 41, 16, 64
+local function withEntries(log, name)
+local pages = {}
+log.written = {}
+log.forget = function(count)
+log.head = log.head + count
+log.size = log.size - count
+end
+log.write = function(index, instant, total)
+log.written[log.head + index] = { instant, total }
+end
+log.read = function(index)
+local place = log.head + index
+local entry = log.written[place]
+if entry then return entry[1], entry[2] end
+local page = floor((place - 1) / pageEntries)
+if not pages[page] then
+local from = headerBytes + page * pageEntries * entryBytes
+pages[page] = call('GETRANGE', name, from, from + pageEntries * entryBytes - 1)
+end
+return unpackNumbers('<dd', pages[page], (place - 1 - page * pageEntries) * entryBytes + 1)
+end
+return log
+end
+local logKind = 5
+local function newLog()
+return withEntries({ seenAt = 0, shift = 0, base = 0, head = 0, size = 0, isNew = true })
+end
+local function openLog(name)
+local header = redis.pcall('GETRANGE', name, 0, headerBytes - 1)
+if type(header) == 'table' then return noBucket end
+if header == '' then return 0 end
+local kind = string.byte(header)
+if kind ~= logKind then return kind <= kindsOfBuckets and kind or noBucket end
+if #header < headerBytes then return noBucket end
+local _, seenAt, shift, base, head, size = unpackNumbers('<Bddddd', header)
+return kind, withEntries({ seenAt = seenAt, shift = shift, base = base, head = head, size = size }, name)
+end
+local function packHeader(log)
+return pack('<Bddddd', logKind, log.seenAt, log.shift, log.base, log.head, log.size)
+end
+local function changedPlaces(log)
+local places = {}
+for place in pairs(log.written) do
+if place > log.head and place <= log.head + log.size then places[#places + 1] = place end
+end
+table.sort(places)
+return places
+end
+local function writeEntries(log, name)
+local places = changedPlaces(log)
+local first = 1
+while first <= #places do
+local last, entries = first, {}
+repeat
+local entry = log.written[places[last]]
+entries[#entries + 1] = pack('<dd', entry[1], entry[2])
+last = last + 1
+until places[last] ~= places[last - 1] + 1
+call('SETRANGE', name, headerBytes + (places[first] - 1) * entryBytes, table.concat(entries))
+first = last
+end
+end
+local function writeLog(log, name, expiresAt)
+if expiresAt <= now then return call('DEL', name) end
+local isSparse = log.head > pageEntries and log.head > log.size
+if log.isNew then call('SET', name, packHeader(log)) end
+writeEntries(log, name)
+if isSparse then
+local from = headerBytes + log.head * entryBytes
+local kept = call('GETRANGE', name, from, from + log.size * entryBytes - 1)
+log.head = 0
+call('SET', name, packHeader(log) .. kept)
+elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
+local ending = ceil((expiresAt - endsFrom) / 1000) + endsLater
+if endsBy == 'PX' then call('PEXPIRE', name, ending) else call('PEXPIREAT', name, ending) end
+end
+local function timeAt(log, index)
+return (log.read(index)) + log.shift
+end
+local function totalOf(log, count)
+if count == 0 then return log.base end
+local _, total = log.read(count)
+return total
+end
+local function countUntil(log, tick)
+local low, high = 0, log.size
+local width = 1
+while low + width <= high and timeAt(log, low + width) <= tick do
+low = low + width
+width = width * 2
+end
+if low + width <= high then high = low + width - 1 end
+while low < high do
+local middle = ceil((low + high) / 2)
+if timeAt(log, middle) <= tick then low = middle else high = middle - 1 end
+end
+return low
+end
+local function grantedAfter(log, tick)
+return totalOf(log, log.size) - totalOf(log, countUntil(log, tick))
+end
+local function nthAfter(log, tick, n)
+local first = countUntil(log, tick)
+local target = totalOf(log, first) + n
+local low, high = first + 1, log.size
+while low < high do
+local middle = floor((low + high) / 2)
+if totalOf(log, middle) >= target then high = middle else low = middle + 1 end
+end
+return timeAt(log, low)
+end
+local function shiftOf(log, now)
+return now < log.seenAt and now - log.seenAt or 0
+end
+local function earliest(log, band, permits, now, shift)
+if log.size == 0 then return now end
+local from = timeAt(log, log.size) + shift
+if now > from then from = now end
+local horizon = from - shift - band.window
+local excess = grantedAfter(log, horizon) + permits - band.capacity
+if excess <= 0 then return from end
+return nthAfter(log, horizon, excess) + shift + band.window
+end
+local function takeBack(log, at, permits)
+local index = countUntil(log, at)
+while index > 0 and permits > 0 do
+local _, total = log.read(index)
+local here = total - totalOf(log, index - 1)
+local taken = permits < here and permits or here
+for later = index, log.size do
+local instant, sum = log.read(later)
+log.write(later, instant, sum - taken)
+end
+permits = permits - taken
+index = index - 1
+end
+while log.size > 0 and totalOf(log, log.size) == totalOf(log, log.size - 1) do log.size = log.size - 1 end
+end
+local function append(log, at, permits)
+local total = totalOf(log, log.size) + permits
+if log.size == 0 or timeAt(log, log.size) ~= at then log.size = log.size + 1 end
+log.write(log.size, at - log.shift, total)
+end
+return {
+open = openLog,
+write = writeLog,
+step = function(band, permits, now, patience, log)
+local shift = log and shiftOf(log, now) or 0
+local newest = log and log.size > 0 and timeAt(log, log.size) + shift or nil
+local counted = log and grantedAfter(log, now - shift - band.window) or 0
+local possible = permits > 0 and permits <= band.capacity
+local at = possible and log and earliest(log, band, permits, now, shift) or now
+local wait = permits > band.capacity and never or at - now
+local retryAfter, delay, charged = answer(wait, permits, patience)
+if charged then
+newest = at
+counted = counted + permits
+end
+local remaining = newest and newest > now and 0 or band.capacity - counted
+local resetAt = newest and newest + band.window or now
+return retryAfter, delay, remaining > 0 and remaining or 0, resetAt > now and resetAt or now, charged or shift ~= 0,
+now, shift, now - band.window, at, charged and permits or 0
+end,
+refund = function(band, permits, now, grantedAt, log)
+return true, now, shiftOf(log, now), now - band.window, grantedAt, -permits
+end,
+apply = function(log, seenAt, shift, forgetUntil, at, permits)
+log = log or newLog()
+log.shift = log.shift + shift
+log.seenAt = seenAt
+local over = countUntil(log, forgetUntil)
+log.base = totalOf(log, over)
+log.forget(over)
+if permits > 0 then append(log, at, permits)
+elseif permits < 0 then takeBack(log, at, -permits) end
+return log
+end,
+unchangedUntil = function(band, now, log)
+local shift = shiftOf(log, now)
+local over = countUntil(log, now - shift - band.window)
+if over == log.size then return 2 ^ 53 end
+local leaves, newest = timeAt(log, over + 1) + shift + band.window, timeAt(log, log.size) + shift
+return newest > now and newest < leaves and newest or leaves
+end,
+expiresAt = function(band, log)
+return log.size == 0 and 0 or timeAt(log, log.size) + band.window
+end,
+}
+end)() end
+if kind == 6 then algorithm = (function()
+local exactLimit = 9007199254740992
+local function longMulDiv(a, b, m)
+local place = 1
+while place * 128 <= b do place = place * 128 end
+local quotient, rest = 0, 0
+while place >= 1 do
+local figure = floor(b / place)
+b = b - figure * place
+local value = rest * 128 + a * figure
+local share = floor(value / m)
+quotient = quotient * 128 + share
+rest = value - share * m
+place = place / 128
+end
+return quotient, rest
+end
+local function mulDiv(a, b, m)
+local product = a * b
+if product >= exactLimit then return longMulDiv(a, b, m) end
+local quotient = floor(product / m)
+return quotient, product - quotient * m
+end
+local function answer(wait, permits, patience)
+if permits == 0 then return 0, 0, false end
+if wait <= patience then return 0, wait, true end
+return wait - patience, 0, false
+end
+local function windowOf(tick, band)
+return floor(tick / band.window) * band.window
+end
+local function windowAt(written, writtenAt, now, band)
+local current = windowOf(now, band)
+written = windowOf(written, band)
+if now >= writtenAt then return current > written and current or written end
+local ahead = written - windowOf(writtenAt, band)
+return ahead > 0 and current + ahead or current
+end
+local function mulDivUp(a, b, m)
+local quotient, rest = mulDiv(a, b, m)
+return rest > 0 and quotient + 1 or quotient
+end
+local function weight(window, previous, band, now)
+if previous == 0 then return 0 end
+return mulDivUp(band.window - (now - window), previous, band.window)
+end
+local function countsAt(band, now, written, previous, current, writtenAt)
+if not written then return windowOf(now, band), 0, 0 end
+local window = windowAt(written, writtenAt, now, band)
+written = windowOf(written, band)
+if now < writtenAt then
+local kept = weight(written, previous, band, written > writtenAt and written or writtenAt)
+return window, 0, current + kept
+end
+if written == window then return window, previous, current end
+return window, written == window - band.window and current or 0, 0
+end
+local function fadeTicks(count, free, window)
+if count <= free then return 0 end
+return window - (mulDiv(free, window, count))
+end
+local function earliest(window, previous, current, band, permits, now)
+local free = band.capacity - current - permits
+if free >= 0 then
+local at = window + fadeTicks(previous, free, band.window)
+if now > at then at = now end
+if at < window + band.window then return at end
+end
+return window + band.window + fadeTicks(current, band.capacity - permits, band.window)
+end
+local function charge(window, previous, current, band, permits, at)
+local following = window + band.window
+if at < following then return window, previous, current + permits end
+if at < following + band.window then return following, current, permits end
+return following + band.window, 0, permits
+end
+return {
+step = function(band, permits, now, patience, written, before, counted, writtenAt)
+local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
+local possible = permits > 0 and permits <= band.capacity
+local at = possible and earliest(window, previous, current, band, permits, now) or now
+local wait = permits > band.capacity and never or at - now
+local retryAfter, delay, charged = answer(wait, permits, patience)
+if charged then window, previous, current = charge(window, previous, current, band, permits, at) end
+local remaining = window > now and 0 or band.capacity - current - weight(window, previous, band, now)
+local changes = charged or (written and now < writtenAt)
+return retryAfter, delay, remaining > 0 and remaining or 0, window + band.window, changes,
+window, previous, current, now
+end,
+refund = function(band, permits, now, grantedAt, written, before, counted, writtenAt)
+local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
+local granted = windowOf(grantedAt, band)
+if granted == window - band.window then
+return true, window, previous > permits and previous - permits or 0, current, now
+end
+return granted == window, window, previous, current > permits and current - permits or 0, now
+end,
+expiresAt = function(band, window, previous, current)
+local windows = current > 0 and 2 or previous > 0 and 1 or 0
+return windowOf(window, band) + windows * band.window
+end,
+}
+end)() end
+algorithms[kind] = algorithm
+end
+return {
+kind = kind,
+capacity = capacity,
+tokens = tokens,
+window = window,
+algorithm = algorithm,
+step = algorithm.step,
+endsAtReset = algorithm.endsAtReset,
+}
+end
+return {
+new = new,
+add = function(band)
+count = count + 1
+known[count] = band
+return count
+end,
+at = function(number)
+local band, place = known[number], 4 * number
+if not band then
+band = new(numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4])
+known[number] = band
+end
+return band
+end,
+}
+end)()
+end
+local bandAt, others = bands.at, nil
+local function ending(expiresAt)
+return format('%d', ceil((expiresAt - endsFrom) / 1000) + endsLater)
+end
 local function writeCells(name, band, resetAt, first, second, third, fourth)
 local expiresAt = band.endsAtReset and resetAt or band.algorithm.expiresAt(band, first, second, third, fourth)
 if expiresAt <= now then return call('DEL', name) end
-local value = pack('<Bdddd', band.kind, first, second, third, fourth)
-if not isForeignClock then return call('SET', name, value, 'PXAT', format('%d', ceil(expiresAt / 1000))) end
-call('SET', name, value, 'PX', format('%d', ceil((expiresAt - now) / 1000) + foreignTtl))
+call('SET', name, pack('<Bdddd', band.kind, first, second, third, fourth), endsBy, ending(expiresAt))
 end
-local results, length = { now }, 1
-local function charge(left, saidBefore)
-local permits, patience = numbers[place + 1], numbers[place + 2]
-local key, band = numbers[place + 3], bands[numbers[place + 4]]
-local kind, first, second, third, fourth
-local value = values[key]
-if value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
-if kind ~= band.kind then first = nil end
-local retryAfter, delay, remaining, resetAt, writes, one, two, three, four =
-band.step(band, permits, now, patience, first, second, third, fourth)
-place = place + 4
-length = length + 4
-local told = length
-local granted = saidBefore and retryAfter == 0
-if left > 1 then granted = charge(left - 1, granted) end
-if not granted and retryAfter == 0 then
-local _
-_, delay, remaining, resetAt, writes, one, two, three, four =
-band.step(band, 0, now, 0, first, second, third, fourth)
-end
-if writes then
-first, second, third, fourth = one, two, three, four
-writeCells(KEYS[key], band, resetAt, first, second, third, fourth)
-end
-if not granted then
-results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
-results[length + 4], results[length + 5] = third or 0, fourth or 0
-length = length + 5
-end
-results[told - 3], results[told - 2] = retryAfter == never and -1 or retryAfter, delay
-results[told - 1], results[told] = remaining, resetAt
-return granted
-end
-local others
-for _ = 1, decisionCount do
-local what, count = numbers[place + 1], numbers[place + 3]
-local isPlain, granted = what == PLAIN and numbers[place + 2] == 1, false
-if isPlain and count == 1 then
-local key, band = numbers[place + 6], bands[numbers[place + 7]]
-local value = values[key]
-local kind, first, second, third, fourth
-isPlain = not value or #value == 33
-if isPlain and value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
-if kind ~= band.kind then first = nil end
-local retryAfter, delay, remaining, resetAt, _, one, two, three, four =
-band.step(band, numbers[place + 4], now, numbers[place + 5], first, second, third, fourth)
-granted = isPlain and retryAfter == 0
-if granted then
-writeCells(KEYS[key], band, resetAt, one, two, three, four)
-results[length + 1], results[length + 2], results[length + 3] = 1, 0, delay
-results[length + 4], results[length + 5] = remaining, resetAt
-end
-elseif isPlain then
-for i = place + 6, place + 2 + 4 * count, 4 do
-local value = values[numbers[i]]
-isPlain = isPlain and (not value or #value == 33)
-end
-end
-if granted then place, length = place + 7, length + 5
-elseif isPlain then
-place = place + 3
-length = length + 1
-local said = length
-results[said] = (count == 0 or charge(count, true)) and 1 or 0
-else
+local problems = {}
+local function openOthers()
 if not others then
 others = (function()
 local held
@@ -1667,7 +1724,6 @@ local isAlone
 local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
-local UNABLE, problems = 2, {}
 local function say(number)
 length = length + 1
 results[length] = number == never and -1 or number
@@ -1704,21 +1760,20 @@ _, delays[i], remainders[i], resets[i] = step(i, 0, 0)
 end
 moveAlong(i, step(i, 0, 0))
 end
-local function sayBands(count)
-for i = 1, count do
-results[length + 1], results[length + 2] = retries[i] == never and -1 or retries[i], delays[i]
-results[length + 3], results[length + 4] = remainders[i], resets[i]
-length = length + 4
-end
-end
-local function sayStates(count)
-for i = count, 1, -1 do
+local function sayState(i)
 local algorithm, first = claimed[i].algorithm, oldFirsts[i]
 local size = lotsOf[keys[i]] and -1 or first and 4 or 0
 if first and algorithm.unchangedUntil then first = algorithm.unchangedUntil(claimed[i], now, first) end
 results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, oldSeconds[i] or 0
 results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
 length = length + 5
+end
+local function sayBands(count, withStates)
+for i = count, 1, -1 do
+results[length + 1], results[length + 2] = retries[i] == never and -1 or retries[i], delays[i]
+results[length + 3], results[length + 4] = remainders[i], resets[i]
+length = length + 4
+if withStates then sayState(i) end
 end
 end
 local function chargeAll(demands, peek)
@@ -1730,7 +1785,7 @@ count = ends[demand]
 allowing[demand] = allows
 if not allows and shadows[demand] == 0 then granted = false end
 end
-say(granted and 1 or 0)
+say(granted and GRANTED or REFUSED)
 local i = 0
 for demand = 1, demands do
 local charged = granted and allowing[demand]
@@ -1741,8 +1796,7 @@ write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifth
 else leave(i, charged) end
 end
 end
-sayBands(count)
-if not granted and not peek then sayStates(count) end
+sayBands(count, not granted and not peek)
 end
 local function refund(count)
 for i = 1, count do
@@ -1760,7 +1814,7 @@ end
 if applies then write(i, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
 end
 end
-say(1)
+say(GRANTED)
 end
 local function reset(count)
 for i = 1, count do
@@ -1768,7 +1822,7 @@ local key = keys[i]
 kinds[key], firsts[key], lotsOf[key] = 0, nil, nil
 willWrite(key, claimed[i])
 end
-say(1)
+say(GRANTED)
 end
 local function lease(count, wanted)
 openHeld()
@@ -1784,7 +1838,7 @@ permitsOf[i] = amount
 granted = stepInto(i) and granted
 ending = math.min(ending, claimed[i].algorithm.isWindow and resets[i] or held.leaseEnd(now))
 end
-say(granted and 1 or 0)
+say(granted and GRANTED or REFUSED)
 for i = 1, count do
 if not granted then leave(i, false)
 else
@@ -1810,7 +1864,7 @@ applies, first, second, third, fourth = band.algorithm.refund(band, -permits, no
 if applies then commit(key, band, first, second, third, fourth) end
 end
 end
-say(1)
+say(GRANTED)
 end
 local function find(i, key, band)
 local value = isAlone and values[key]
@@ -1828,18 +1882,28 @@ local wrong = open(key, band)
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = firsts[key], seconds[key], thirds[key], fourths[key]
 return wrong
 end
-local function claim(i, permits, patience, key, band)
+local function claim(i, permits, patience, key, number)
+local band = bandAt(number)
 keys[i], claimed[i], permitsOf[i], patienceOf[i] = key, band, permits, patience
 local wrong = find(i, key, band)
 return wrong and KEYS[key] .. ' ' .. wrong
 end
 local function readPlain()
-local count, problem = numbers[place + 3], nil
-isAlone = numbers[place + 2] == 1
-place = place + 3
+local count, problem = numbers[place + 2], nil
+place, isAlone = place + 2, false
 for i = 1, count do
-problem = claim(i, numbers[place + 1], numbers[place + 2], numbers[place + 3], bands[numbers[place + 4]]) or problem
+problem = claim(i, numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4]) or problem
 place = place + 4
+end
+shadows[1], ends[1] = 0, count
+return problem
+end
+local function readOfRun(terms, count, key)
+local problem
+isAlone = true
+for i = 1, count do
+problem = claim(i, numbers[terms + 1], numbers[terms + 2], key + i - 1, numbers[terms + 3]) or problem
+terms = terms + 3
 end
 shadows[1], ends[1] = 0, count
 return problem
@@ -1853,7 +1917,7 @@ local permits, patience, bandsHere = numbers[place + 1], numbers[place + 2], num
 shadows[demand] = numbers[place + 3]
 place = place + 4
 for i = count + 1, count + bandsHere do
-problem = claim(i, permits, patience, numbers[place + 1], bands[numbers[place + 2]]) or problem
+problem = claim(i, permits, patience, numbers[place + 1], numbers[place + 2]) or problem
 instants[i] = numbers[place + 3]
 place = place + 3
 end
@@ -1866,22 +1930,27 @@ local function writeHeld(name, band, lots, first, second, third, fourth)
 local expiresAt = math.max(held.roomAgainAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
 local value = pack('<Bdddddddd', band.kind, first, second, third, fourth,
 lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
-call('SET', name, value, 'PX', format('%d', ceil((expiresAt - now) / 1000) + (isForeignClock and foreignTtl or 0)))
+call('SET', name, value, endsBy, ending(expiresAt))
+end
+local function unable(problem)
+say(UNABLE)
+problems[#problems + 1] = problem
 end
 return {
-problems = problems,
 decide = function(what)
 local demands, count, problem = 1, nil, nil
 if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
 if what == RESET then reset(count)
-elseif problem then
-say(UNABLE)
-problems[#problems + 1] = problem
+elseif problem then unable(problem)
 elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
 elseif what == PEEK then chargeAll(demands, true)
 elseif what == REFUND then refund(count)
 elseif what == LEASE then lease(count, shadows[1])
 else settle(count) end
+end,
+chargeOfRun = function(terms, count, key)
+local problem = readOfRun(terms, count, key)
+if problem then unable(problem) else chargeAll(1, false) end
 end,
 writeAll = function()
 for _, key in ipairs(changedKeys) do
@@ -1897,17 +1966,77 @@ end,
 }
 end)()
 end
-others.decide(what)
+return others
 end
+local function charge(term, key, left, allowed, delayed)
+local permits, patience, band = numbers[term + 1], numbers[term + 2], bandAt(numbers[term + 3])
+local kind, first, second, third, fourth
+local value = values[key]
+if value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
+if kind ~= band.kind then first = nil end
+local retryAfter, delay, remaining, resetAt, writes, one, two, three, four =
+band.step(band, permits, now, patience, first, second, third, fourth)
+local granted = allowed and retryAfter == 0
+delayed = delayed or delay > 0
+if left > 1 then granted, delayed = charge(term + 3, key + 1, left - 1, granted, delayed)
+else
+length = length + 1
+results[length] = not granted and REFUSED or delayed and GRANTED or ALLOWED
 end
+if not granted and retryAfter == 0 then
+local _
+_, delay, remaining, resetAt, writes, one, two, three, four =
+band.step(band, 0, now, 0, first, second, third, fourth)
+end
+if writes then
+first, second, third, fourth = one, two, three, four
+writeCells(KEYS[key], band, resetAt, first, second, third, fourth)
+end
+if granted and not delayed then
+results[length + 1], results[length + 2] = remaining, resetAt
+length = length + 2
+return granted, delayed
+end
+results[length + 1], results[length + 2] = retryAfter == never and -1 or retryAfter, delay
+results[length + 3], results[length + 4] = remaining, resetAt
+length = length + 4
+if not granted then
+results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
+results[length + 4], results[length + 5] = third or 0, fourth or 0
+length = length + 5
+end
+return granted, delayed
+end
+return {
+problems = problems,
+charge = function(terms, count, key)
+for i = key, key + count - 1 do
+local value = values[i]
+if value and #value ~= 33 then return openOthers().chargeOfRun(terms, count, key) end
+end
+if count > 0 then return charge(terms, key, count, true, false) end
+length = length + 1
+results[length] = ALLOWED
+end,
+decide = function(what) openOthers().decide(what) end,
+finish = function()
 if others then others.writeAll() end
+end,
+}
+end)()
+end
+if isRun then rare.charge(terms, count, key) else rare.decide(what) end
+end
+if isRun then key = key + count end
+end
+end
+if rare then rare.finish() end
 local packed = pack('<' .. string.rep('d', math.min(most, length)), unpack(results, 1, math.min(most, length)))
 for from = most + 1, length do packed = packed .. pack('<d', results[from]) end
-if not applied then
-if others and others.problems[1] then return { packed, unpack(others.problems) } end
-return packed
+local more = rare and rare.problems
+if applied then
+more = more or {}
+more[#more + 1] = applied
 end
-local reply = { packed }
-for _, problem in ipairs(others and others.problems or {}) do reply[#reply + 1] = problem end
-reply[#reply + 1] = applied
-return reply`
+if more and more[1] then return { packed, unpack(more) } end
+return packed`

@@ -10,8 +10,8 @@ import {
 } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
+import type { BucketState } from './decode-work.js'
 import type { ChargeObserver } from './redis.js'
-import type { BucketState } from './redis-work.js'
 
 export interface KnownRefusalsOptions {
   readonly clock?: Clock | undefined

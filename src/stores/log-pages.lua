@@ -86,6 +86,6 @@ local function writeLog(log, name, expiresAt)
     log.head = 0
     call('SET', name, packHeader(log) .. kept)
   elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
-  if not isForeignClock then return call('PEXPIREAT', name, ceil(expiresAt / 1000)) end
-  call('PEXPIRE', name, ceil((expiresAt - now) / 1000) + foreignTtl)
+  local ending = ceil((expiresAt - endsFrom) / 1000) + endsLater
+  if endsBy == 'PX' then call('PEXPIRE', name, ending) else call('PEXPIREAT', name, ending) end
 end

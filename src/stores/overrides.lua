@@ -1,9 +1,8 @@
 -- Puts what overrides say in the place of what was asked: from there on a decision does not know that there was one. Runs
 -- before the decisions, only if an override was found; `found` has them, by the number of the lookup.
 --
--- ARGV[2]   doubles: whether a decision names a bucket of an override by itself; then per lookup: where its first band is
---           among the numbers, how many bands it has, how many numbers each is (0: the override's bands come behind its
---           own), where its decision begins
+-- ARGV[2]   doubles: whether a decision names a bucket of an override by itself; then per lookup: the number of its decision,
+--           the number of its first band among those of the decision, how many bands it has
 -- ARGV[3…]  per lookup: the identity; how the names of its buckets begin; an override in case it has none, or ''; and the
 --           one whose buckets are asked for already, or ''
 -- Result    per lookup that has one: its number from 0, and the override
@@ -12,6 +11,9 @@
 local LIMIT, ALLOW = 1, 2
 local nowMs = now / 1000
 values = values or {}
+if not bands then
+  --@make bands bands.lua
+end
 
 -- Places of keys that are new, by name; and of those that were named, if an override's may be among them.
 local placeOfKey, declared, isShared = {}, #KEYS, false
@@ -31,30 +33,7 @@ local function placeOf(name, isLog)
   return known
 end
 
-local function bandOf(kind, capacity, tokens, window)
-  local algorithm = algorithms[kind]
-  if not algorithm then
-    --@twins kind algorithm
-    --@twin ../algorithms/exact.lua ../algorithms/answer.lua ../algorithms/level.lua ../algorithms/token-bucket.lua
-    --@twin ../algorithms/answer.lua ../algorithms/interval-bucket.lua
-    --@twin ../algorithms/exact.lua ../algorithms/level.lua ../algorithms/leaky-bucket.lua
-    --@twin ../algorithms/answer.lua ../algorithms/window.lua ../algorithms/fixed-window.lua
-    --@twin ../algorithms/answer.lua log-pages.lua ../algorithms/sliding-window-log.lua
-    --@twin ../algorithms/exact.lua ../algorithms/answer.lua ../algorithms/window.lua ../algorithms/sliding-window-counter.lua
-    algorithms[kind] = algorithm
-  end
-  return {
-    kind = kind,
-    capacity = capacity,
-    tokens = tokens,
-    window = window,
-    algorithm = algorithm,
-    step = algorithm.step,
-    endsAtReset = algorithm.endsAtReset,
-  }
-end
-
--- Where among `bands` those of an override are, and how the names of its buckets end; the same for all with these bands.
+-- The numbers of an override's bands, and how the names of its buckets end; the same for all with these bands.
 local limits = {}
 local function limitOf(value, at)
   local digest, count = string.sub(value, at, at + 7), string.byte(value, at + 8)
@@ -64,10 +43,9 @@ local function limitOf(value, at)
   for j = 1, count do
     local kind, capacity, tokens, window, label
     kind, capacity, tokens, window, label, at = unpackNumbers('<BI4I4ds', value, at)
-    local band = bandOf(kind, capacity, tokens, window)
+    local band = bands.new(kind, capacity, tokens, window)
     local isLog = band.algorithm.open ~= nil
-    bands[#bands + 1] = band
-    limit[j] = { band = #bands, ending = '.' .. digest .. ':' .. string.gsub(label, ':', '%%3A'), isLog = isLog }
+    limit[j] = { band = bands.add(band), ending = '.' .. digest .. ':' .. string.gsub(label, ':', '%%3A'), isLog = isLog }
     limit.hasLog = limit.hasLog or isLog
   end
   limits[digest] = limit
@@ -82,10 +60,9 @@ local function denial(expiresAt)
   return { kind = -1, step = step, algorithm = { step = step } }
 end
 
--- By number of the lookup: the bands that take the place of the rule's, or come behind them. If each decision has as
--- many as before, the numbers are changed where they are.
-local insteadOf, applied, isRebuilt = {}, {}, false
-for i = 1, (#ARGV[2] - 8) / 32 do
+-- By number of the decision and of the first band: those that take the place of the rule's, each as its key and its number.
+local insteadOf, applied = {}, {}
+for i = 1, (#ARGV[2] - 8) / 24 do
   local value, action, at, expiresAt = found[i], nil, nil, nil
   -- What the identity has, or else the range it is in; unless that has expired.
   for _ = 1, 2 do
@@ -100,82 +77,132 @@ for i = 1, (#ARGV[2] - 8) / 32 do
   if action then
     applied[#applied + 1] = i - 1
     applied[#applied + 1] = value
-    local base, made = ARGV[4 * i], {}
-    local first, count, size, head = unpackNumbers('<dddd', ARGV[2], i * 32 - 23)
+    local base, made, isRun = ARGV[4 * i], {}, true
+    local decision, first, count = unpackNumbers('<ddd', ARGV[2], i * 24 - 15)
     if action == LIMIT then
       local limit = limitOf(value, at)
       for j = 1, #limit do
-        local one = limit[j]
+        local one, next = limit[j], #KEYS + 1
         made[2 * j - 1], made[2 * j] = placeOf(base .. one.ending, one.isLog), one.band
+        isRun = isRun and made[2 * j - 1] == next
       end
-      if limit.hasLog then numbers[head + 1] = 0 end
+      isRun = isRun and not limit.hasLog
     elseif action ~= ALLOW then
-      bands[#bands + 1] = denial(expiresAt)
       -- No key has this name.
-      made[1], made[2] = placeOf(base .. ' ', false), #bands
+      made[1], made[2] = placeOf(base .. ' ', false), bands.add(denial(expiresAt))
     end
-    insteadOf[first], made.count = made, count
-    if #made ~= 2 * count or size == 0 then isRebuilt = true end
+    made.count, made.isRun = count, isRun
+    insteadOf[decision] = insteadOf[decision] or {}
+    insteadOf[decision][first] = made
   end
 end
 if not applied[1] then return end
 
-if not isRebuilt then
-  for i = 1, (#ARGV[2] - 8) / 32 do
-    local first, count, size = unpackNumbers('<ddd', ARGV[2], i * 32 - 23)
-    local made = insteadOf[first]
-    -- Of a plain charge, permits and patience come before the key and the band.
-    local at = first + size - (size == 4 and 2 or 3)
-    for j = 1, made and count or 0 do
-      numbers[at], numbers[at + 1] = made[2 * j - 1], made[2 * j]
-      at = at + size
-    end
-  end
-end
+local list, entries, from, to = {}, 0, place, place
+for i = 1, place do list[i] = numbers[i] end
 
-local list, from, to = {}, place, place
 local function copy(count)
   for _ = 1, count do
     from, to = from + 1, to + 1
     list[to] = numbers[from]
   end
 end
-if isRebuilt or isShared then
-  for i = 1, place do list[i] = numbers[i] end
-  for _ = 1, decisionCount do
-    local what, count, head = numbers[from + 1], numbers[from + 3], to
-    copy(3)
-    -- Another decision may name one of these buckets by itself.
-    if isShared then list[head + 2] = 0 end
-    while what == PLAIN and count > 0 do
-      local made = isRebuilt and insteadOf[from + 1]
-      if made then
-        local permits, patience, replaced = numbers[from + 1], numbers[from + 2], made.count
-        from, count = from + 4 * replaced, count - replaced
-        for j = 1, #made, 2 do
-          list[to + 1], list[to + 2], list[to + 3], list[to + 4] = permits, patience, made[j], made[j + 1]
-          to = to + 4
+
+local function put(one, two, three, four)
+  list[to + 1], list[to + 2], list[to + 3], list[to + 4] = one, two, three, four
+  to = to + 4
+end
+
+-- Decisions of a run as they are.
+local function putRun(decisions, count, key, terms)
+  if decisions == 0 then return end
+  entries = entries + 1
+  put(RUN, decisions, count, key)
+  for i = terms + 1, terms + 3 * count do
+    to = to + 1
+    list[to] = numbers[i]
+  end
+end
+
+-- One decision of a run, all of whose bands are others now.
+local function putOther(made, permits, patience)
+  put(RUN, 1, #made / 2, made[1] or 1)
+  for j = 2, #made, 2 do
+    list[to + 1], list[to + 2], list[to + 3] = permits, patience, made[j]
+    to = to + 3
+  end
+end
+
+-- One PLAIN decision; `bandAt` says what is asked of which bucket, by the number of the band.
+local function putPlain(count, instead, bandAt)
+  local head, i = to, 1
+  list[to + 1], list[to + 2], to = PLAIN, count, to + 2
+  while i <= count do
+    local permits, patience, key, band = bandAt(i)
+    local made = instead and instead[i]
+    if made then
+      for j = 1, #made, 2 do put(permits, patience, made[j], made[j + 1]) end
+      list[head + 2] = list[head + 2] - made.count + #made / 2
+    else put(permits, patience, key, band) end
+    i = i + (made and made.count or 1)
+  end
+end
+
+local decision = 0
+for _ = 1, entryCount do
+  local what = numbers[from + 1]
+  if what == RUN then
+    local decisions, count, key, terms = numbers[from + 2], numbers[from + 3], numbers[from + 4], from + 4
+    local asBefore = 0
+    for _ = 1, decisions do
+      decision = decision + 1
+      local instead = insteadOf[decision]
+      -- If another decision names one of these buckets by itself, nobody can be sure to be alone.
+      if instead or isShared then
+        putRun(asBefore, count, key - asBefore * count, terms)
+        asBefore, entries = 0, entries + 1
+        local made = instead and instead[1]
+        if made and made.count == count and made.isRun and not isShared then
+          putOther(made, numbers[terms + 1], numbers[terms + 2])
+        else
+          putPlain(count, instead, function(i)
+            local term = terms + 3 * i - 3
+            return numbers[term + 1], numbers[term + 2], key + i - 1, numbers[term + 3]
+          end)
         end
-        list[head + 3] = list[head + 3] - replaced + #made / 2
-      else
-        copy(4)
-        count = count - 1
-      end
+      else asBefore = asBefore + 1 end
+      key = key + count
     end
-    for _ = 1, what == PLAIN and 0 or count do
-      copy(4)
-      local here, counted, made = numbers[from], to, isRebuilt and insteadOf[from + 1]
-      -- Whoever forgets an identity forgets all of it.
-      if not made or what == RESET then copy(3 * here) else from = from + 3 * here end
-      if made then
-        list[counted] = #made / 2 + (what == RESET and here or 0)
-        for j = 1, #made, 2 do
-          list[to + 1], list[to + 2], list[to + 3] = made[j], made[j + 1], -1
-          to = to + 3
+    putRun(asBefore, count, key - asBefore * count, terms)
+    from = terms + 3 * count
+  else
+    decision, entries = decision + 1, entries + 1
+    local instead = insteadOf[decision]
+    if what == PLAIN then
+      local count, terms = numbers[from + 2], from + 2
+      putPlain(count, instead, function(i) return unpack(numbers, terms + 4 * i - 3, terms + 4 * i) end)
+      from = terms + 4 * count
+    else
+      local demands, first = numbers[from + 3], 1
+      copy(3)
+      -- Its buckets may be logs now, or be named by another.
+      if instead or isShared then list[to - 1] = 0 end
+      for _ = 1, demands do
+        copy(4)
+        local here, counted, made = numbers[from], to, instead and instead[first]
+        -- Whoever forgets an identity forgets all of it.
+        if not made or what == RESET then copy(3 * here) else from = from + 3 * here end
+        if made then
+          list[counted] = #made / 2 + (what == RESET and here or 0)
+          for j = 1, #made, 2 do
+            list[to + 1], list[to + 2], list[to + 3] = made[j], made[j + 1], -1
+            to = to + 3
+          end
         end
+        first = first + here
       end
     end
   end
-  numbers = list
 end
+numbers, entryCount = list, entries
 return applied

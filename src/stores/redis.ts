@@ -18,20 +18,13 @@ import { hashSlot } from '../redis/hash-slot.js'
 import { Script } from '../redis/script.js'
 import { bucketKey, groupSuffix, keySuffix } from './bucket-keys.js'
 import { consumeScript, consumeSha } from './consume.generated.js'
+import { type Answer, type BucketState, decode, type Found, isStale } from './decode-work.js'
+import { encode } from './encode-work.js'
 import { OverriddenGroups } from './overridden-group.js'
 import { OverrideBeliefs } from './override-beliefs.js'
 import { decodeTerms } from './override-value.js'
 import { RedisOverrides } from './redis-overrides.js'
-import {
-  type Answer,
-  type BucketState,
-  decode,
-  encode,
-  type Found,
-  isStale,
-  type Names,
-  type Work,
-} from './redis-work.js'
+import type { Names, Work } from './redis-work.js'
 
 export interface RedisBucketsOptions {
   /** What the names of all keys begin with; default `fluxgate`. */

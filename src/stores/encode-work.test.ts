@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest'
+import type { BucketGroup, Demand } from '../core/bucket-store.js'
+import type { AlgorithmName, Band } from '../core/rule.js'
+import { encode } from './encode-work.js'
+import type { Names, Work } from './redis-work.js'
+
+const band = (label: string, algorithm: AlgorithmName = 'TOKEN_BUCKET'): Band => ({
+  label,
+  algorithm,
+  refill: 'STEADY',
+  capacity: 10,
+  refillTokens: 5,
+  windowTicks: 1_000_000,
+})
+const group = (ruleId: string, ...bands: Band[]): BucketGroup => ({
+  ruleSetId: 'set',
+  ruleId,
+  generation: '1',
+  permits: 1,
+  bands,
+})
+const demand = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): Demand => ({
+  group: rule,
+  key,
+  permits: 2,
+  patience: 3,
+  policy: 'REJECT',
+  shadow: false,
+  ...given,
+})
+const names: Names = {
+  keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}`,
+  overrideOf: (rule, key) => ({ hash: `hash/${rule.ruleId}`, base: `${rule.ruleId}/${key}`, otherwise: Buffer.of(2) }),
+}
+const charge = (...claims: Demand[]): Work => ({ what: 'CHARGE', claims })
+
+function numbersOf(batch: readonly Work[], now = 7): { keys: readonly string[]; numbers: number[] } {
+  const { keys, args } = encode(batch, names, now)
+  return { keys, numbers: doublesOf(args[0] as Buffer) }
+}
+
+const doublesOf = (bytes: Buffer): number[] =>
+  Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8))
+
+describe('what the script is asked', () => {
+  const cell = band('cell')
+  const log = band('log', 'SLIDING_WINDOW_LOG')
+  const [one, two] = [group('one', cell), group('two', log, band('cell2'))]
+
+  it('is a run of charges that ask the same of buckets of their own', () => {
+    expect(numbersOf([charge(demand(one, 'a')), charge(demand(one, 'b'))])).toEqual({
+      keys: ['one/a/cell', 'one/b/cell'],
+      // now, keys that are no logs, bands, entries; the band; run, decisions, bands of each, first key; permits, patience, band.
+      numbers: [7, 2, 1, 1, ...[1, 10, 5, 1_000_000], ...[7, 2, 1, 1], ...[2, 3, 1]],
+    })
+  })
+
+  it('is another run where something else is asked, or of other rules', () => {
+    const three = group('three', cell, band('cell3'))
+    const { keys, numbers } = numbersOf([
+      charge(demand(one, 'a')),
+      charge(demand(one, 'b', { permits: 1 })),
+      charge(demand(one, 'c', { patience: 9 })),
+      charge(demand(three, 'd'), demand(one, 'd')),
+      charge(demand(three, 'e'), demand(one, 'e')),
+      charge(),
+    ])
+    expect(keys).toHaveLength(9)
+    expect(numbers.slice(0, 4)).toEqual([7, 9, 2, 5])
+    expect(numbers.slice(4 + 8)).toEqual([
+      ...[7, 1, 1, 1, 2, 3, 1],
+      ...[7, 1, 1, 2, 1, 3, 1],
+      ...[7, 1, 1, 3, 2, 9, 1],
+      ...[7, 2, 3, 4, ...[2, 3, 1], ...[2, 3, 2], ...[2, 3, 1]],
+      ...[7, 1, 0, 1],
+    ])
+  })
+
+  it('names behind all that what to look up, if rules have overrides', () => {
+    const rule = { ...two, hasOverrides: true }
+    const refund = { group: rule, key: 'a', permits: 1 }
+    const batch: Work[] = [
+      charge(demand(one, 'a'), demand(rule, 'a')),
+      { what: 'REFUND', claims: [refund, { ...refund, grantedAt: [1, 1] }] },
+    ]
+    const { keys, args, lookups } = encode(batch, names, 7)
+    expect(keys).toEqual(['one/a/cell', 'two/a/cell2', 'two/a/log', 'hash/two', 'hash/two'])
+    // By work and band: behind the band of the other rule, and the first of a refund to no certain instant.
+    const [, looks, ...texts] = args
+    expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2], ...[2, 1, 2]])
+    expect(texts).toEqual(
+      Array(2)
+        .fill(['a', 'two/a', Buffer.of(2), Buffer.of()])
+        .flat(),
+    )
+    expect(lookups).toEqual([
+      { work: batch[0], claim: 1, otherwise: Buffer.of(2) },
+      { work: batch[1], claim: 0, otherwise: Buffer.of(2) },
+    ])
+  })
+
+  it('names keys once, logs last, and apart from runs whatever shares its buckets', () => {
+    const { keys, numbers } = numbersOf([
+      charge(demand(two, 'a')),
+      charge(demand(one, 'a')),
+      charge(demand(one, 'b'), demand(one, 'a')),
+      charge(demand(one, 'c')),
+    ])
+    expect(keys).toEqual(['two/a/cell2', 'one/a/cell', 'one/b/cell', 'one/c/cell', 'two/a/log'])
+    expect(numbers.slice(0, 4)).toEqual([7, 4, 3, 4])
+    expect(numbers.slice(4 + 12)).toEqual([
+      ...[0, 2, ...[2, 3, 5, 1], ...[2, 3, 1, 2]],
+      ...[0, 1, ...[2, 3, 2, 3]],
+      ...[0, 2, ...[2, 3, 3, 3], ...[2, 3, 2, 3]],
+      ...[7, 1, 1, 4, ...[2, 3, 3]],
+    ])
+  })
+
+  it('tells shadows, refunds with their instants, and resets', () => {
+    const { numbers } = numbersOf([
+      charge(demand(one, 'a', { shadow: true })),
+      { what: 'REFUND', claims: [{ group: one, key: 'b', permits: 4, grantedAt: [99] }] },
+      { what: 'REFUND', claims: [{ group: one, key: 'c', permits: 4 }] },
+      { what: 'RESET', claims: [{ group: one, key: 'd' }] },
+      { what: 'PEEK', claims: [demand(one, 'e', { permits: 0 })] },
+    ])
+    expect(numbers.slice(8)).toEqual([
+      ...[1, 1, 1, 2, 3, 1, 1, 1, 1, -1],
+      ...[3, 1, 1, 4, 0, 0, 1, 2, 1, 99],
+      ...[3, 1, 1, 4, 0, 0, 1, 3, 1, -1],
+      ...[6, 1, 1, 0, 0, 0, 1, 4, 1, -1],
+      ...[2, 1, 1, 0, 3, 0, 1, 5, 1, -1],
+    ])
+  })
+})
