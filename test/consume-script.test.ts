@@ -32,7 +32,7 @@ describe('the script that decides in Redis', () => {
     ])
     // Every call names its command, so that the list above is all of them.
     expect(consumeScript.match(/\bp?call\((?!')/g)).toBeNull()
-    expect(consumeScript).not.toMatch(/\b(KEYS|SCAN)\s*['"]|redis\.(sha1hex|log|setresp|replicate)/)
+    expect(consumeScript).not.toMatch(/\b(KEYS|SCAN)\s*['"]|redis\.(log|setresp|replicate)/)
   })
 
   it('touches keys only in the frame: algorithms are pure', () => {

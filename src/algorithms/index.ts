@@ -1,10 +1,11 @@
 import type { Buckets } from '../core/algorithm.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
+import { BegunBuckets } from './begun-buckets.js'
 import { type CellAlgorithm, Cells } from './cells.js'
 import { fixedWindow } from './fixed-window.js'
 import { intervalBucket } from './interval-bucket.js'
 import { leakyBucket } from './leaky-bucket.js'
-import type { Rows } from './rows.js'
+import { Rows } from './rows.js'
 import { slidingWindowCounter } from './sliding-window-counter.js'
 import { Logs } from './sliding-window-log.js'
 import { tokenBucket } from './token-bucket.js'
@@ -31,7 +32,8 @@ const entryOf = (band: Band): Entry => (band.refill === 'INTERVAL' ? refilledInI
 /** Room for the buckets of a band, and the algorithm that counts in them. Bands of one rule share `rows`. */
 export function createBuckets(band: Band, rows: Rows): Buckets {
   const { cells } = entryOf(band)
-  return cells === undefined ? new Logs() : new Cells(cells, rows)
+  const create = (among: Rows): Buckets => (cells === undefined ? new Logs() : new Cells(cells, among))
+  return band.spent === undefined ? create(rows) : new BegunBuckets(create(rows), create(new Rows()), band, band.spent)
 }
 
 /** What the twin in Lua is known by. */
@@ -48,4 +50,4 @@ export function bandKind(kind: number): Pick<Band, 'algorithm' | 'refill'> {
 export const cellsOf = (band: Band): CellAlgorithm | undefined => entryOf(band).cells
 
 export type { CellAlgorithm } from './cells.js'
-export { Rows } from './rows.js'
+export { Rows }

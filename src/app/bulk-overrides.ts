@@ -45,7 +45,7 @@ export async function bulkOverrides(
     )
   const where = typeof redis === 'string' ? { uri: redis } : redis
   const chunks = chunksOf(input)
-  const reader = new OverrideReader(rule, ipv6Prefix, encodeTerms)
+  const reader = new OverrideReader(rule, Date.now(), ipv6Prefix, encodeTerms)
   const counts = { ranges: new Set<string>() }
   if (dryRun) {
     const format = formatOf(spelling, reader, (key) => ['HSET', key], counts)

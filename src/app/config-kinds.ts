@@ -1,5 +1,6 @@
 /** What settings may be: for the reader of the file, and as JSON Schema for editors. */
-import { durationForms, durationText, durationTicks } from '../rules/duration.js'
+import { durationText } from '../core/band-label.js'
+import { durationForms, durationTicks } from '../rules/duration.js'
 import type { Kind } from '../rules/fields.js'
 import * as rules from '../rules/kinds.js'
 import * as edge from './config-edge.js'

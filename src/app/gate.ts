@@ -121,6 +121,7 @@ export class Gate implements FluxGate {
       overrideStore(own.store.overrides, {
         ruleOf: (ruleSetId, ruleId) => this.#snapshot.ruleSets.get(ruleSetId)?.rules.get(ruleId)?.rule,
         ipv6Prefix: options.ipv6Prefix,
+        clock,
       })
     this.#storeState = new StoreState(clock)
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)

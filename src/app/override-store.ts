@@ -1,3 +1,4 @@
+import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { OverrideBook } from '../core/override-book.js'
 import type { Override, OverrideStore } from '../core/override-store.js'
@@ -8,12 +9,13 @@ export interface OverrideStoreOptions {
   /** The rule as it is in force. */
   readonly ruleOf: (ruleSetId: string, ruleId: string) => Rule | undefined
   readonly ipv6Prefix?: number | undefined
+  readonly clock: Clock
 }
 
 const mostOnPage = 1_000
 
 /** Overrides as documents, checked against the rule that they are an exception to. */
-export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix }: OverrideStoreOptions): OverrideStore {
+export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }: OverrideStoreOptions): OverrideStore {
   const ruleIn = (ruleSetId: string, ruleId: string): Rule => {
     const rule = ruleOf(ruleSetId, ruleId)
     if (rule !== undefined) return rule
@@ -40,7 +42,7 @@ export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix }: Overri
       return terms && overrideDocument(name.key, terms)
     },
     async put(ruleSetId, ruleId, override) {
-      const { key, isRange, terms } = parseOverride(override, ruleIn(ruleSetId, ruleId), ipv6Prefix)
+      const { key, isRange, terms } = parseOverride(override, ruleIn(ruleSetId, ruleId), clock.now(), ipv6Prefix)
       return { created: await book.put({ ruleSetId, ruleId, key, isRange }, terms) }
     },
     async delete(ruleSetId, ruleId, key) {

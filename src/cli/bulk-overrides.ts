@@ -35,6 +35,9 @@ Examples:
       key,action,capacity,window
       acme,LIMIT,5000,1m
       our-own,ALLOW,,
+  $ fluxgate bulk overrides moved.csv --rule per-key
+      key,action,balance
+      acme,LIMIT,37
   $ fluxgate bulk overrides listed.jsonl.gz --rule-set api --rule per-address --dry-run
       {"key": "10.0.0.0/8", "action": "DENY", "expiresAt": "2030-01-01T00:00:00Z"}
 

@@ -4,11 +4,20 @@ import type { Band } from './rule.js'
 /** An override as the engine sees it: read, filled in, readonly. */
 export interface OverrideTerms {
   readonly action: Override['action']
-  /** LIMIT: what takes the place of the rule's bands; otherwise empty. */
+  /** LIMIT: what takes the place of the rule's bands; empty if they stay, which is only so with a balance. */
   readonly bands: readonly Band[]
   /** Epoch milliseconds from which on the rule applies as it is. */
   readonly expiresAtMs: number | undefined
   readonly note: string | undefined
+  /** LIMIT: what its buckets begin with instead of being full. */
+  readonly balance?: StartingBalance
+}
+
+/** So many permits were left in each band at this instant, or all that it can hold; since then it has been refilling. */
+export interface StartingBalance {
+  readonly permits: number
+  /** Epoch milliseconds. */
+  readonly atMs: number
 }
 
 export interface OverrideEntry {

@@ -5,11 +5,15 @@ export interface Override {
   /** The identity as the rule counts it; for a rule of scope IP also a range such as `10.0.0.0/8`. */
   readonly key: string
   readonly action: 'LIMIT' | 'ALLOW' | 'DENY'
-  /** LIMIT: what takes the place of the rule's bands, as a rule document spells them. */
+  /** LIMIT: what takes the place of the rule's bands, as a rule document spells them; may be left out with a balance. */
   readonly bands?: readonly Readonly<Record<string, unknown>>[]
   /** ISO 8601; from then on the rule applies as it is. */
   readonly expiresAt?: string
   readonly note?: string
+  /** LIMIT: how many permits were left in each band at `balanceAt`, instead of all that it can hold. */
+  readonly balance?: number
+  /** ISO 8601; left out, when the override is written. */
+  readonly balanceAt?: string
 }
 
 export interface OverrideQuery extends PageQuery {

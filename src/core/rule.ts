@@ -31,6 +31,8 @@ export interface Band {
   readonly refillTokens: number
   /** The window in ticks (microseconds). */
   readonly windowTicks: number
+  /** A bucket that nobody has used is as if so many permits had been taken from it at the tick `at`: a starting balance. */
+  readonly spent?: { readonly permits: number; readonly at: number }
 }
 
 /** Who may do what, how often. */

@@ -1,6 +1,6 @@
+import { bandLabel } from '../core/band-label.js'
 import type { Band } from '../core/rule.js'
 import type { DraftBand } from './band-schema.js'
-import { durationText } from './duration.js'
 import { type Mistakes, placeOf, quoted } from './mistakes.js'
 
 /**
@@ -44,14 +44,9 @@ function isComplete(band: DraftBand): band is Complete {
 
 /** `100-per-1h`; the algorithm is added only where another unlabelled band differs in nothing else. */
 function derivedLabel(band: Complete, unlabelled: readonly Complete[]): string {
-  const label = numbersOf(band)
-  const isAmbiguous = unlabelled.some((other) => numbersOf(other) === label && kindOf(other) !== kindOf(band))
+  const label = bandLabel(band)
+  const isAmbiguous = unlabelled.some((other) => bandLabel(other) === label && kindOf(other) !== kindOf(band))
   return isAmbiguous ? `${label}-${kindOf(band)}` : label
-}
-
-function numbersOf({ capacity, refillTokens, windowTicks }: Complete): string {
-  const refill = refillTokens === capacity ? '' : `-refill-${refillTokens}`
-  return `${capacity}${refill}-per-${durationText(windowTicks)}`
 }
 
 function kindOf({ algorithm, refill }: Complete): string {

@@ -1,3 +1,4 @@
+import { durationText } from '../core/band-label.js'
 import {
   type AlgorithmName,
   algorithmNames,
@@ -8,7 +9,7 @@ import {
   maxWindowTicks,
   minWindowTicks,
 } from '../core/rule.js'
-import { durationForms, durationText, durationTicks } from './duration.js'
+import { durationForms, durationTicks } from './duration.js'
 import { type Fields, type Kind, oneSpelling } from './fields.js'
 import { identifier, oneOf, wholeNumber } from './kinds.js'
 

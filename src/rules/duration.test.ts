@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { durationText, durationTicks } from './duration.js'
+import { durationText } from '../core/band-label.js'
+import { durationTicks } from './duration.js'
 
 describe('durations', () => {
   it.each([

@@ -31,11 +31,3 @@ function scaled(decimal: string, unit: bigint): number | undefined {
   const ticks = Number(numerator / denominator)
   return Number.isSafeInteger(ticks) ? ticks : undefined
 }
-
-/** The shortest exact spelling: `1h`, `90s`, `1500us`. Different durations never look the same. */
-export function durationText(ticks: number): string {
-  for (const [unit, size] of unitTicks) {
-    if (ticks % Number(size) === 0) return `${ticks / Number(size)}${unit}`
-  }
-  return `${ticks}us`
-}

@@ -4,7 +4,8 @@ import { isObject } from './fields.js'
 import { overrideKey, type ParsedOverride, parseOverride } from './override-schema.js'
 
 const bandColumns = ['label', 'capacity', 'window', 'refillTokens', 'algorithm', 'refill']
-const otherColumns = ['key', 'action', 'expiresAt', 'note']
+const otherColumns = ['key', 'action', 'expiresAt', 'note', 'balance', 'balanceAt']
+const numbers = [...bandColumns, 'balance']
 
 /** What the columns of a table may be called. */
 export const overrideColumns: readonly string[] = [...otherColumns, ...bandColumns]
@@ -12,8 +13,13 @@ export const overrideColumns: readonly string[] = [...otherColumns, ...bandColum
 /** A row of a table, in which what is empty is not said, as a document with one band. */
 export function rowDocument(columns: readonly string[], row: readonly string[]): Readonly<Record<string, unknown>> {
   const said = columns.map((name, i) => [name, row[i] ?? ''] as const).filter(([, text]) => text !== '')
-  const part = (names: readonly string[]) => Object.fromEntries(said.filter(([name]) => names.includes(name)))
-  const band = Object.fromEntries(Object.entries(part(bandColumns)).map(([name, text]) => [name, numberOr(text)]))
+  const part = (names: readonly string[]) =>
+    Object.fromEntries(
+      said
+        .filter(([name]) => names.includes(name))
+        .map(([name, text]) => [name, numbers.includes(name) ? numberOr(text) : text]),
+    )
+  const band = part(bandColumns)
   return { ...part(otherColumns), ...(Object.keys(band).length > 0 && { bands: [band] }) }
 }
 
@@ -25,11 +31,14 @@ const mostRemembered = 10_000
 export class OverrideReader<T> {
   readonly #rule: Rule
   readonly #ipv6Prefix: number
+  readonly #nowMs: number
   readonly #encode: (terms: ParsedOverride['terms']) => T
   readonly #known = new Map<string, T>()
 
-  constructor(rule: Rule, ipv6Prefix: number, encode: (terms: ParsedOverride['terms']) => T) {
+  /** Balances that do not say of when they are are as of `nowMs`. */
+  constructor(rule: Rule, nowMs: number, ipv6Prefix: number, encode: (terms: ParsedOverride['terms']) => T) {
     this.#rule = rule
+    this.#nowMs = nowMs
     this.#ipv6Prefix = ipv6Prefix
     this.#encode = encode
   }
@@ -41,7 +50,7 @@ export class OverrideReader<T> {
     const spelt = isKnown ? overrideKey(key, this.#rule, this.#ipv6Prefix) : undefined
     if (isKnown && typeof spelt === 'object') return { ...spelt, value: known }
     try {
-      const { terms, ...parsed } = parseOverride(document(), this.#rule, this.#ipv6Prefix)
+      const { terms, ...parsed } = parseOverride(document(), this.#rule, this.#nowMs, this.#ipv6Prefix)
       const value = this.#encode(terms)
       if (this.#known.size >= mostRemembered) this.#known.clear()
       this.#known.set(name, value)

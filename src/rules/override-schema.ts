@@ -1,19 +1,20 @@
 import { FluxGateError } from '../core/errors.js'
 import { cidrText, ipIdentity, parseCidr } from '../core/ip-address.js'
-import type { OverrideTerms } from '../core/override-book.js'
+import type { OverrideTerms, StartingBalance } from '../core/override-book.js'
 import type { Override } from '../core/override-store.js'
-import type { Band, Rule } from '../core/rule.js'
+import { type Band, maxCapacity, type Rule } from '../core/rule.js'
 import { type Fields, openFields } from './fields.js'
-import { instant, oneOf, text } from './kinds.js'
+import { instant, oneOf, text, wholeNumber } from './kinds.js'
 import { noMistakes, rulesInvalid } from './mistakes.js'
 import { readBands } from './rule-schema.js'
 
 /** What an override may say. */
-const overrideFields: readonly string[] = ['key', 'action', 'bands', 'expiresAt', 'note']
+const overrideFields: readonly string[] = ['key', 'action', 'bands', 'expiresAt', 'note', 'balance', 'balanceAt']
 
 const longestKey = 1_024
 const longestNote = 1_000
 const actionKind = oneOf(['LIMIT', 'ALLOW', 'DENY'] as const)
+const balanceKind = wholeNumber(0, maxCapacity)
 const noteKind = { allowed: `text of at most ${longestNote} characters`, parse: bounded(longestNote, 0) }
 const keyKind = { allowed: `an identity: text of 1 to ${longestKey} characters`, parse: bounded(longestKey, 1) }
 
@@ -26,11 +27,11 @@ export interface OverrideKey {
   readonly isRange: boolean
 }
 
-/** Reads an override of a rule; throws FLUXGATE_OVERRIDE_INVALID with every mistake. */
-export function parseOverride(document: unknown, rule: Rule, ipv6Prefix = 56): ParsedOverride {
+/** Reads an override of a rule as of `nowMs`; throws FLUXGATE_OVERRIDE_INVALID with every mistake. */
+export function parseOverride(document: unknown, rule: Rule, nowMs: number, ipv6Prefix = 56): ParsedOverride {
   const mistakes = noMistakes()
   const fields = openFields(document, '', overrideFields, 'an override: { key, action, … }', mistakes)
-  const result = fields && readOverride(fields, rule, ipv6Prefix)
+  const result = fields && readOverride(fields, rule, nowMs, ipv6Prefix)
   const bands = fields?.has('bands') ? readBands(fields, algorithmOf(rule), mistakes) : []
   if (result !== undefined && mistakes.count === 0)
     return { ...result, terms: { ...result.terms, bands } } as ParsedOverride
@@ -41,19 +42,33 @@ export function parseOverride(document: unknown, rule: Rule, ipv6Prefix = 56): P
 /** A band of an override that names no algorithm counts as the first of its rule's. */
 const algorithmOf = ({ bands: [first] }: Rule) => first?.algorithm ?? 'TOKEN_BUCKET'
 
-function readOverride(fields: Fields, rule: Rule, ipv6Prefix: number) {
+function readOverride(fields: Fields, rule: Rule, nowMs: number, ipv6Prefix: number) {
   const given = fields.require('key', keyKind)
   const action = fields.require('action', actionKind)
   const expiresAt = fields.read('expiresAt', instant)
   const note = fields.read('note', noteKind)
-  if (action === 'LIMIT' && !fields.has('bands'))
-    fields.wrong('bands', 'found nothing; allowed: with LIMIT a list of 1 to 8 bands')
-  if (action !== 'LIMIT' && action !== undefined && fields.has('bands'))
-    fields.wrong('bands', `found with ${action}; allowed: bands with LIMIT only`)
+  const balance = readBalance(fields, nowMs)
+  if (action === 'LIMIT' && !fields.has('bands') && !fields.has('balance'))
+    fields.wrong('bands', 'found nothing; allowed: with LIMIT a list of 1 to 8 bands, or a balance')
+  if (action !== 'LIMIT' && action !== undefined)
+    for (const name of ['bands', 'balance'])
+      if (fields.has(name)) fields.wrong(name, `found with ${action}; allowed: ${name} with LIMIT only`)
   const key = given === undefined ? undefined : overrideKey(given, rule, ipv6Prefix)
   if (typeof key === 'string') fields.wrong('key', key)
   const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt)
-  return typeof key === 'object' ? { ...key, terms: { action, expiresAtMs, note } } : undefined
+  const terms = { action, expiresAtMs, note, ...(balance !== undefined && { balance }) }
+  return typeof key === 'object' ? { ...key, terms } : undefined
+}
+
+/** What is left as of an instant; if none is given, as of now. */
+function readBalance(fields: Fields, nowMs: number): StartingBalance | undefined {
+  const permits = fields.read('balance', balanceKind)
+  const at = fields.read('balanceAt', instant)
+  if (fields.has('balanceAt') && !fields.has('balance'))
+    fields.wrong('balanceAt', 'found without balance; allowed: beside a balance')
+  const atMs = at === undefined ? Math.floor(nowMs) : Date.parse(at)
+  if (atMs > nowMs) fields.wrong('balanceAt', `found ${at}, which is still to come; allowed: an instant up to now`)
+  return permits === undefined ? undefined : { permits, atMs }
 }
 
 /**
@@ -75,11 +90,12 @@ export function overrideKey(given: string, { limitScope }: Rule, ipv6Prefix = 56
 }
 
 /** As it is told again: in the spelling of a document. */
-export function overrideDocument(key: string, { action, bands, expiresAtMs, note }: OverrideTerms): Override {
+export function overrideDocument(key: string, { action, bands, expiresAtMs, note, balance }: OverrideTerms): Override {
   return {
     key,
     action,
-    ...(action === 'LIMIT' && { bands: bands.map(bandDocument) }),
+    ...(bands.length > 0 && { bands: bands.map(bandDocument) }),
+    ...(balance && { balance: balance.permits, balanceAt: new Date(balance.atMs).toISOString() }),
     ...(expiresAtMs !== undefined && { expiresAt: new Date(expiresAtMs).toISOString() }),
     ...(note !== undefined && { note }),
   }

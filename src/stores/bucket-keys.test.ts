@@ -18,7 +18,7 @@ const band = (label: string): Band => ({
 
 function nameOf([key, ruleSetId, ruleId, generation, label]: Parts): string {
   const group: BucketGroup = { ruleSetId, ruleId, generation, permits: 1, bands: [band(label)] }
-  return bucketKey('fluxgate', key, keySuffix(group, band(label)))
+  return bucketKey('fluxgate', key, keySuffix(group, band(label), 0))
 }
 
 /** Everything that could be taken for a separator, an escape or nothing at all. */

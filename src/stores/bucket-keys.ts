@@ -12,8 +12,12 @@ const longestIdentity = 128
 export const bucketKey = (prefix: string, key: string, suffix: string): string =>
   `${prefix}:{${identityOf(key)}}${suffix}`
 
-/** What follows the identity; the same for all buckets of a band. */
-export const keySuffix = (group: BucketGroup, { label }: Band): string => `${groupSuffix(group)}:${escaped(label)}`
+/**
+ * What follows the identity; the same for all buckets of a band. Those of an override are known by their number: its
+ * generation says which bands they are.
+ */
+export const keySuffix = (group: BucketGroup, { label }: Pick<Band, 'label'>, index: number): string =>
+  `${groupSuffix(group)}:${group.insteadOf === undefined ? escaped(label) : index}`
 
 /** The same for all buckets of a group. */
 export const groupSuffix = ({ ruleSetId, ruleId, generation }: BucketGroup): string =>

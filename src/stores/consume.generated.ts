@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '4293e77e910a22caf5835db7a1316277e3938d00'
+export const consumeSha = 'fedf51b7bfc032cbd507a90962f6cd034d6467a7'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -22,7 +22,7 @@ local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
 local bands
 local applied
 if ARGV[2] then
-local lookups = (#ARGV[2] - 8) / 24
+local lookups = (#ARGV[2] - 8) / 32
 local hashes, found = #KEYS - lookups, nil
 for i = 1, lookups do
 local value, expected = call('HGET', KEYS[hashes + i], ARGV[4 * i - 1]), ARGV[4 * i + 2]
@@ -707,32 +707,80 @@ local placeOfKey, declared, isShared = {}, #KEYS, false
 if unpackNumbers('<d', ARGV[2]) == 1 then
 for i, name in ipairs(KEYS) do placeOfKey[name] = i end
 end
-local function placeOf(name, isLog)
+local function placeOf(name, isLog, beginning)
 local known = placeOfKey[name]
-if known then
-isShared = isShared or known <= declared
-return known
-end
+if known then isShared = isShared or known <= declared
+else
 known = #KEYS + 1
 KEYS[known], placeOfKey[name] = name, known
 values[known] = not isLog and call('GET', name)
+end
+if beginning and not values[known] then values[known] = beginning end
 return known
 end
+local function begin(band, balance, at)
+local algorithm, spent = band.algorithm, band.capacity - balance
+if spent <= 0 then return end
+local _, _, _, _, _, first, second, third, fourth, fifth = algorithm.step(band, spent, at, 0)
+local isLog = algorithm.open ~= nil
+local function log() return algorithm.apply(nil, first, second, third, fourth, fifth) end
+local endsAt = algorithm.expiresAt(band, isLog and log() or first, second, third, fourth)
+if endsAt <= now then return end
+local begun = {}
+for name, part in pairs(algorithm) do begun[name] = part end
+begun.expiresAt = function(...) return math.max(endsAt, algorithm.expiresAt(...)) end
+if isLog then
+begun.open = function(name)
+local kind, found = algorithm.open(name)
+if kind == 0 then return band.kind, log() end
+return kind, found
+end
+else
+band.beginning = pack('<Bdddd', band.kind, first, second, third, fourth)
+end
+band.algorithm, band.endsAtReset = begun, nil
+end
+local function readBand(value, at)
+local bits = string.byte(value, at)
+local capacity, tokens, window
+capacity, at = unpackNumbers(bits % 128 >= 64 and '<I4' or '<I2', value, at + 1)
+tokens = capacity
+if bits % 16 >= 8 then tokens, at = unpackNumbers('<I4', value, at) end
+if bits % 64 >= 32 then window, at = unpackNumbers('<d', value, at)
+else
+window, at = unpackNumbers('<I3', value, at)
+window = window * 1000000
+end
+if bits % 32 >= 16 then at = string.find(value, string.char(0), at, true) + 1 end
+return bands.new(bits % 8, capacity, tokens, window), at, bits >= 128
+end
 local limits = {}
-local function limitOf(value, at)
-local digest, count = string.sub(value, at, at + 7), string.byte(value, at + 8)
-local limit = limits[digest]
+local function limitOf(value, at, first, count)
+local flags = string.byte(value)
+local hasBands, from = flags % 8 >= 4, at
+local limit = hasBands and limits[value]
 if limit then return limit end
-limit, at = { hasLog = false }, at + 9
-for j = 1, count do
-local kind, capacity, tokens, window, label
-kind, capacity, tokens, window, label, at = unpackNumbers('<BI4I4ds', value, at)
-local band = bands.new(kind, capacity, tokens, window)
+local balance, balanceAt
+if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
+limit = { hasLog = false }
+local function add(band)
+if balance then begin(band, balance, balanceAt * 1000) end
 local isLog = band.algorithm.open ~= nil
-limit[j] = { band = bands.add(band), ending = '.' .. digest .. ':' .. string.gsub(label, ':', '%%3A'), isLog = isLog }
+limit[#limit + 1] = { band = bands.add(band), beginning = band.beginning, isLog = isLog }
 limit.hasLog = limit.hasLog or isLog
 end
-limits[digest] = limit
+local more = hasBands
+while more do
+local band
+band, at, more = readBand(value, at)
+add(band)
+end
+for number = first, hasBands and 0 or first + count - 1 do
+local band = bands.at(number)
+add(bands.new(band.kind, band.capacity, band.tokens, band.window))
+end
+limit.ending = '.' .. string.sub(redis.sha1hex(string.sub(value, from, at - 1)), 1, 10) .. ':'
+limits[value] = limit
 return limit
 end
 local function denial(expiresAt)
@@ -742,13 +790,13 @@ local function step() return retryAfter, 0, 0, resetAt, false end
 return { kind = -1, step = step, algorithm = { step = step } }
 end
 local insteadOf, applied = {}, {}
-for i = 1, (#ARGV[2] - 8) / 24 do
+for i = 1, (#ARGV[2] - 8) / 32 do
 local value, action, at, expiresAt = found[i], nil, nil, nil
 for _ = 1, 2 do
 if value and value ~= '' and not action and ARGV[4 * i + 2] == '' then
 local flags = string.byte(value)
-action, at, expiresAt = flags % 8, 2, nil
-if flags % 16 >= 8 then expiresAt, at = unpackNumbers('<d', value, 2) end
+action, at, expiresAt = flags % 4, 2, nil
+if flags % 16 >= 8 then expiresAt, at = unpackNumbers('<I6', value, 2) end
 if expiresAt and expiresAt <= nowMs then action = nil end
 end
 if not action then value = ARGV[4 * i + 1] end
@@ -757,17 +805,18 @@ if action then
 applied[#applied + 1] = i - 1
 applied[#applied + 1] = value
 local base, made, isRun = ARGV[4 * i], {}, true
-local decision, first, count = unpackNumbers('<ddd', ARGV[2], i * 24 - 15)
+local decision, first, count, number = unpackNumbers('<dddd', ARGV[2], i * 32 - 23)
 if action == LIMIT then
-local limit = limitOf(value, at)
+local limit = limitOf(value, at, number, count)
 for j = 1, #limit do
 local one, next = limit[j], #KEYS + 1
-made[2 * j - 1], made[2 * j] = placeOf(base .. one.ending, one.isLog), one.band
+made[2 * j - 1] = placeOf(base .. limit.ending .. (j - 1), one.isLog, one.beginning)
+made[2 * j] = one.band
 isRun = isRun and made[2 * j - 1] == next
 end
 isRun = isRun and not limit.hasLog
 elseif action ~= ALLOW then
-made[1], made[2] = placeOf(base .. ' ', false), bands.add(denial(expiresAt))
+made[1], made[2] = placeOf(base .. ' ', false, nil), bands.add(denial(expiresAt))
 end
 made.count, made.isRun = count, isRun
 insteadOf[decision] = insteadOf[decision] or {}

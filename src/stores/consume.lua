@@ -57,7 +57,7 @@ local bands
 -- Of rules with overrides: those that were found, and what became of them.
 local applied
 if ARGV[2] then
-  local lookups = (#ARGV[2] - 8) / 24
+  local lookups = (#ARGV[2] - 8) / 32
   local hashes, found = #KEYS - lookups, nil
   for i = 1, lookups do
     local value, expected = call('HGET', KEYS[hashes + i], ARGV[4 * i - 1]), ARGV[4 * i + 2]

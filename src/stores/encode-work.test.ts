@@ -87,7 +87,7 @@ describe('what the script is asked', () => {
     expect(keys).toEqual(['one/a/cell', 'two/a/cell2', 'two/a/log', 'hash/two', 'hash/two'])
     // By work and band: behind the band of the other rule, and the first of a refund to no certain instant.
     const [, looks, ...texts] = args
-    expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2], ...[2, 1, 2]])
+    expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2, 2], ...[2, 1, 2, 2]])
     expect(texts).toEqual(
       Array(2)
         .fill(['a', 'two/a', Buffer.of(2), Buffer.of()])

@@ -41,7 +41,7 @@ class NamedBuckets {
   readonly bands = new Map<Band, number>()
   readonly lookups: Lookup[] = []
   readonly hashes: string[] = []
-  /** Per lookup: the number of its work, the number of its first band there, and how many it has. */
+  /** Per lookup: the number of its work, the number of its first band there, how many it has, and their first number. */
   readonly looks: number[] = []
   readonly texts: (string | Buffer)[] = []
   /** Whether a bucket of an override is named by itself. */
@@ -78,7 +78,9 @@ class NamedBuckets {
     for (let claim = 0; claim < work.claims.length; claim++) {
       const { group, key, expected } = work.claims[claim] as Partial<BelievedDemand> & Work['claims'][number]
       if (expected || (group.hasOverrides && isLookedUp(work, claim))) {
-        this.looks.push(index + 1, before + 1, group.bands.length)
+        // The bands of a group are numbered together, one after the other.
+        const [first] = group.bands
+        this.looks.push(index + 1, before + 1, group.bands.length, first ? placeIn(this.bands, first) : 0)
         this.#lookUp(work, claim, expected)
       }
       if (group.insteadOf !== undefined) this.namesOverrides = true

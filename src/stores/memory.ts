@@ -46,6 +46,9 @@ function mayHaveOverrides(demands: readonly Demand[]): boolean {
   return false
 }
 
+/** A bucket with a starting balance is there before anybody has used it. */
+const isBegun = ({ bands }: BucketGroup): boolean => bands.some(({ spent }) => spent !== undefined)
+
 /** Marks an identity without a place of its own yet. */
 const none = -1
 
@@ -146,7 +149,10 @@ class Memory implements MemoryStore {
     for (const { group, key, permits, grantedAt } of refunds) {
       // What was granted at a certain time comes back to where it was taken from.
       const counted = grantedAt === undefined ? this.overrides.groupOf(group, key, now) : group
-      if (counted.listed === undefined) this.#tables.of(counted).refund(key, permits, now, grantedAt)
+      if (counted.listed !== undefined) continue
+      const table = this.#tables.of(counted)
+      if (table.slotOf(key) === undefined && isBegun(counted)) this.#tables.add(table, key)
+      table.refund(key, permits, now, grantedAt)
     }
   }
 

@@ -1,7 +1,8 @@
 import { type BucketGroup, newMemo } from '../core/bucket-store.js'
-import type { OverrideTerms } from '../core/override-book.js'
+import { ticksPerMs } from '../core/clock.js'
+import type { OverrideTerms, StartingBalance } from '../core/override-book.js'
 import type { Band } from '../core/rule.js'
-import { bandsDigest } from './override-value.js'
+import { limitDigest } from './override-value.js'
 
 /** Stands for "no": it has no bucket, and a store does not count in it. */
 const noBand: Band = {
@@ -14,12 +15,23 @@ const noBand: Band = {
 }
 
 /** The group that counts an identity with an override instead of its rule's. */
-export function overriddenGroup(group: BucketGroup, { action, bands }: OverrideTerms): BucketGroup {
+export function overriddenGroup(group: BucketGroup, terms: OverrideTerms): BucketGroup {
   const { ruleSetId, ruleId, generation, permits } = group
+  const { action, bands, balance } = terms
   const common = { ruleSetId, ruleId, permits, insteadOf: group, memo: newMemo() }
-  if (action === 'LIMIT') return { ...common, generation: `${generation}.${bandsDigest(bands)}`, bands }
-  return { ...common, generation, bands: action === 'DENY' ? [noBand] : [], listed: action }
+  if (action !== 'LIMIT') return { ...common, generation, bands: action === 'DENY' ? [noBand] : [], listed: action }
+  const counted = bands.length > 0 ? bands : group.bands
+  return {
+    ...common,
+    generation: `${generation}.${limitDigest(terms)}`,
+    bands: balance === undefined ? counted : counted.map((band) => begun(band, balance)),
+  }
 }
+
+const begun = (band: Band, { permits, atMs }: StartingBalance): Band =>
+  permits >= band.capacity
+    ? { ...band }
+    : { ...band, spent: { permits: band.capacity - permits, at: atMs * ticksPerMs } }
 
 /** Many identities have the same override, and the same one again and again. */
 const mostGroups = 1_000

@@ -1,4 +1,5 @@
 import type { BucketGroup, Demand } from '../core/bucket-store.js'
+import { expires, hasBalance } from './override-value.js'
 import type { Work } from './redis-work.js'
 
 /** A claim on behalf of an identity whose override is believed to be what it last was. */
@@ -37,7 +38,7 @@ export class OverrideBeliefs {
 
   /** A denial is no bucket, and what expires has to be looked at anyway. */
   learn(rule: BucketGroup, key: string, group: BucketGroup, override: Buffer): void {
-    if (group.listed === 'DENY' || ((override[0] as number) & 8) !== 0) return
+    if (group.listed === 'DENY' || ((override[0] as number) & (expires | hasBalance)) !== 0) return
     let beliefs = this.#byGroup.get(rule)
     if (beliefs === undefined) {
       beliefs = new Map()

@@ -2,7 +2,8 @@
 -- before the decisions, only if an override was found; `found` has them, by the number of the lookup.
 --
 -- ARGV[2]   doubles: whether a decision names a bucket of an override by itself; then per lookup: the number of its decision,
---           the number of its first band among those of the decision, how many bands it has
+--           the number of its first band among those of the decision, how many bands it has, and the number of the first
+--           of them, which the others follow
 -- ARGV[3…]  per lookup: the identity; how the names of its buckets begin; an override in case it has none, or ''; and the
 --           one whose buckets are asked for already, or ''
 -- Result    per lookup that has one: its number from 0, and the override
@@ -21,34 +22,88 @@ if unpackNumbers('<d', ARGV[2]) == 1 then
   for i, name in ipairs(KEYS) do placeOfKey[name] = i end
 end
 
-local function placeOf(name, isLog)
+local function placeOf(name, isLog, beginning)
   local known = placeOfKey[name]
-  if known then
-    isShared = isShared or known <= declared
-    return known
+  if known then isShared = isShared or known <= declared
+  else
+    known = #KEYS + 1
+    KEYS[known], placeOfKey[name] = name, known
+    values[known] = not isLog and call('GET', name)
   end
-  known = #KEYS + 1
-  KEYS[known], placeOfKey[name] = name, known
-  values[known] = not isLog and call('GET', name)
+  if beginning and not values[known] then values[known] = beginning end
   return known
 end
 
--- The numbers of an override's bands, and how the names of its buckets end; the same for all with these bands.
+-- A bucket that nobody has used is as if what a balance lacks had been taken from it at that instant. Since it is full
+-- again, that is the same as none; until then what is written stays, because its absence would bring the balance back.
+local function begin(band, balance, at)
+  local algorithm, spent = band.algorithm, band.capacity - balance
+  if spent <= 0 then return end
+  local _, _, _, _, _, first, second, third, fourth, fifth = algorithm.step(band, spent, at, 0)
+  local isLog = algorithm.open ~= nil
+  local function log() return algorithm.apply(nil, first, second, third, fourth, fifth) end
+  local endsAt = algorithm.expiresAt(band, isLog and log() or first, second, third, fourth)
+  if endsAt <= now then return end
+  local begun = {}
+  for name, part in pairs(algorithm) do begun[name] = part end
+  begun.expiresAt = function(...) return math.max(endsAt, algorithm.expiresAt(...)) end
+  if isLog then
+    begun.open = function(name)
+      local kind, found = algorithm.open(name)
+      if kind == 0 then return band.kind, log() end
+      return kind, found
+    end
+  else
+    band.beginning = pack('<Bdddd', band.kind, first, second, third, fourth)
+  end
+  band.algorithm, band.endsAtReset = begun, nil
+end
+
+-- The band at this place of an override, and where the next one begins, if another one follows.
+local function readBand(value, at)
+  local bits = string.byte(value, at)
+  local capacity, tokens, window
+  capacity, at = unpackNumbers(bits % 128 >= 64 and '<I4' or '<I2', value, at + 1)
+  tokens = capacity
+  if bits % 16 >= 8 then tokens, at = unpackNumbers('<I4', value, at) end
+  if bits % 64 >= 32 then window, at = unpackNumbers('<d', value, at)
+  else
+    window, at = unpackNumbers('<I3', value, at)
+    window = window * 1000000
+  end
+  if bits % 32 >= 16 then at = string.find(value, string.char(0), at, true) + 1 end
+  return bands.new(bits % 8, capacity, tokens, window), at, bits >= 128
+end
+
+-- The numbers of an override's bands, which of them are logs, and how the names of its buckets end: the same for all that
+-- say this. If it has none the rule's stay: `count` of them, from this number on.
 local limits = {}
-local function limitOf(value, at)
-  local digest, count = string.sub(value, at, at + 7), string.byte(value, at + 8)
-  local limit = limits[digest]
+local function limitOf(value, at, first, count)
+  local flags = string.byte(value)
+  local hasBands, from = flags % 8 >= 4, at
+  local limit = hasBands and limits[value]
   if limit then return limit end
-  limit, at = { hasLog = false }, at + 9
-  for j = 1, count do
-    local kind, capacity, tokens, window, label
-    kind, capacity, tokens, window, label, at = unpackNumbers('<BI4I4ds', value, at)
-    local band = bands.new(kind, capacity, tokens, window)
+  local balance, balanceAt
+  if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
+  limit = { hasLog = false }
+  local function add(band)
+    if balance then begin(band, balance, balanceAt * 1000) end
     local isLog = band.algorithm.open ~= nil
-    limit[j] = { band = bands.add(band), ending = '.' .. digest .. ':' .. string.gsub(label, ':', '%%3A'), isLog = isLog }
+    limit[#limit + 1] = { band = bands.add(band), beginning = band.beginning, isLog = isLog }
     limit.hasLog = limit.hasLog or isLog
   end
-  limits[digest] = limit
+  local more = hasBands
+  while more do
+    local band
+    band, at, more = readBand(value, at)
+    add(band)
+  end
+  for number = first, hasBands and 0 or first + count - 1 do
+    local band = bands.at(number)
+    add(bands.new(band.kind, band.capacity, band.tokens, band.window))
+  end
+  limit.ending = '.' .. string.sub(redis.sha1hex(string.sub(value, from, at - 1)), 1, 10) .. ':'
+  limits[value] = limit
   return limit
 end
 
@@ -62,14 +117,14 @@ end
 
 -- By number of the decision and of the first band: those that take the place of the rule's, each as its key and its number.
 local insteadOf, applied = {}, {}
-for i = 1, (#ARGV[2] - 8) / 24 do
+for i = 1, (#ARGV[2] - 8) / 32 do
   local value, action, at, expiresAt = found[i], nil, nil, nil
   -- What the identity has, or else the range it is in; unless that has expired.
   for _ = 1, 2 do
     if value and value ~= '' and not action and ARGV[4 * i + 2] == '' then
       local flags = string.byte(value)
-      action, at, expiresAt = flags % 8, 2, nil
-      if flags % 16 >= 8 then expiresAt, at = unpackNumbers('<d', value, 2) end
+      action, at, expiresAt = flags % 4, 2, nil
+      if flags % 16 >= 8 then expiresAt, at = unpackNumbers('<I6', value, 2) end
       if expiresAt and expiresAt <= nowMs then action = nil end
     end
     if not action then value = ARGV[4 * i + 1] end
@@ -78,18 +133,19 @@ for i = 1, (#ARGV[2] - 8) / 24 do
     applied[#applied + 1] = i - 1
     applied[#applied + 1] = value
     local base, made, isRun = ARGV[4 * i], {}, true
-    local decision, first, count = unpackNumbers('<ddd', ARGV[2], i * 24 - 15)
+    local decision, first, count, number = unpackNumbers('<dddd', ARGV[2], i * 32 - 23)
     if action == LIMIT then
-      local limit = limitOf(value, at)
+      local limit = limitOf(value, at, number, count)
       for j = 1, #limit do
         local one, next = limit[j], #KEYS + 1
-        made[2 * j - 1], made[2 * j] = placeOf(base .. one.ending, one.isLog), one.band
+        made[2 * j - 1] = placeOf(base .. limit.ending .. (j - 1), one.isLog, one.beginning)
+        made[2 * j] = one.band
         isRun = isRun and made[2 * j - 1] == next
       end
       isRun = isRun and not limit.hasLog
     elseif action ~= ALLOW then
       -- No key has this name.
-      made[1], made[2] = placeOf(base .. ' ', false), bands.add(denial(expiresAt))
+      made[1], made[2] = placeOf(base .. ' ', false, nil), bands.add(denial(expiresAt))
     end
     made.count, made.isRun = count, isRun
     insteadOf[decision] = insteadOf[decision] or {}

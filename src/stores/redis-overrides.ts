@@ -28,7 +28,7 @@ for _, hash in ipairs(KEYS) do
   for i = 1, #pairs, 2 do
     local key, value = pairs[i], pairs[i + 1]
     local flags = string.byte(value)
-    if flags % 16 >= 8 and struct.unpack('<d', value, 2) <= tonumber(ARGV[4]) then redis.call('HDEL', hash, key)
+    if flags % 16 >= 8 and struct.unpack('<I6', value, 2) <= tonumber(ARGV[4]) then redis.call('HDEL', hash, key)
     elseif key > ARGV[1] and string.sub(key, 1, #ARGV[2]) == ARGV[2] then found[#found + 1] = { key, value } end
   end
 end

@@ -232,7 +232,7 @@ export class RedisBuckets implements LeasingStore {
   #keyOf(group: BucketGroup, key: string, band: number): string {
     let suffixes = this.#suffixes.get(group)
     if (suffixes === undefined) {
-      suffixes = group.bands.map((band) => keySuffix(group, band))
+      suffixes = group.bands.map((band, i) => keySuffix(group, band, i))
       this.#suffixes.set(group, suffixes)
     }
     return bucketKey(this.#prefix, key, suffixes[band] as string)

@@ -50,6 +50,27 @@ it('an import takes the place of all overrides that were there', async () => {
   expect(items.map(({ key }) => key)).toEqual(['free', 'key-0', 'key-1'])
 })
 
+it('customers who move here begin with what they had left', async () => {
+  const { server, gate, rule } = await open()
+  const input = text(
+    'key,action,capacity,window,balance',
+    'ann,LIMIT,100,1d,37',
+    'bob,LIMIT,,,0',
+    'carol,LIMIT,100,1d,',
+  )
+  const report = await bulkOverrides(server.uri, input, { format: 'csv', ruleSetId: 'api', rule: rule('keys') })
+  expect(report).toMatchObject({ records: 3, created: 3, isLive: true })
+  await soon(gate, 'ann').toBe(100)
+  const left = async (apiKey: string) => (await gate.check({ apiKey, path: '/keys' }, { peek: true })).remaining
+  expect([await left('ann'), await left('bob'), await left('carol')]).toEqual([36, 0, 99])
+  const used = await gate.check({ apiKey: 'ann', path: '/keys' }, { permits: 37 })
+  expect([used.allowed, used.remaining]).toEqual([true, 0])
+  const wrong = text('key,action,balance', 'ann,LIMIT,much', 'bob,DENY,1')
+  const refused = await bulkOverrides(server.uri, wrong, { format: 'csv', ruleSetId: 'api', rule: rule('keys') })
+  expect(refused.failures.map(({ line }) => line)).toEqual([2, 3])
+  expect(refused.isLive).toBe(false)
+})
+
 it('a record that is wrong is named by its line, and nothing changes', async () => {
   const { server, gate, rule } = await open()
   await gate.overrides?.put('api', 'keys', { key: 'old', action: 'ALLOW' })

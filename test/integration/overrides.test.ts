@@ -182,6 +182,36 @@ describe.each(stores)('overrides in %s', (_, create) => {
     ])
   })
 
+  it('let an identity begin with what it had left elsewhere, which refills from then on', async () => {
+    const gate = await open(create())
+    const overrides = gate.overrides ?? expect.unreachable()
+    const left = async (apiKey: string) => {
+      const { limit, remaining } = await gate.check(key(apiKey), { peek: true, permits: 1 })
+      return [limit, remaining]
+    }
+    await overrides.put('api', 'keys', { key: 'moved', action: 'LIMIT', balance: 1 })
+    await overrides.put('api', 'keys', { key: 'new', action: 'LIMIT', balance: 0 })
+    const bands = [{ capacity: 100, window: '1h' }]
+    const balanceAt = new Date(Date.now() - 36 * 60_000).toISOString()
+    await overrides.put('api', 'keys', { key: 'since', action: 'LIMIT', bands, balance: 30, balanceAt })
+    expect([await left('moved'), await left('new')]).toEqual([
+      [2, 0],
+      [2, 0],
+    ])
+    expect((await gate.check(key('moved'))).allowed).toBe(true)
+    expect((await gate.check(key('moved'))).allowed).toBe(false)
+    expect(await gate.check(key('new'))).toMatchObject({ allowed: false, reason: 'LIMITED', limit: 2, remaining: 0 })
+    // 30 were left, and 60 have come back since; one is asked for.
+    expect(await left('since')).toEqual([100, 89])
+    expect(await overrides.get('api', 'keys', 'since')).toMatchObject({ balance: 30, balanceAt })
+    expect(await overrides.get('api', 'keys', 'new')).toEqual({
+      key: 'new',
+      action: 'LIMIT',
+      balance: 0,
+      balanceAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    })
+  })
+
   it('are paged in the order of their keys', async () => {
     const gate = await open(create())
     const overrides = gate.overrides ?? expect.unreachable()
@@ -219,6 +249,10 @@ describe.each(stores)('overrides in %s', (_, create) => {
       'bands[0].capacity',
     ])
     expect(await mistakes({ key: '2001:db8::/64', action: 'DENY' }, 'ips')).toEqual(['key'])
+    expect(await mistakes({ key: 'a', action: 'ALLOW', balance: 1 })).toEqual(['balance'])
+    expect(await mistakes({ key: 'a', action: 'LIMIT', balance: -1 })).toEqual(['balance'])
+    expect(await mistakes({ key: 'a', action: 'LIMIT', balance: 1, balanceAt: '2999-01-01' })).toEqual(['balanceAt'])
+    expect(await mistakes({ key: 'a', action: 'DENY', balanceAt: '2020-01-01' })).toEqual(['balanceAt'])
     expect(await mistakes(null)).toHaveLength(1)
     await expect(gate.overrides?.put('api', 'none', { key: 'a', action: 'DENY' })).rejects.toThrow('There is no rule')
   })

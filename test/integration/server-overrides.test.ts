@@ -25,6 +25,21 @@ describe('overrides over REST', () => {
     expect(await decisionOf(server, '203.0.113.7')).toMatchObject({ limit: 5 })
   })
 
+  it('say how many permits an identity begins with', async () => {
+    const server = await wholeServer()
+    const put = await server.ask('PUT', `${overrides}/203.0.113.7`, { action: 'LIMIT', balance: 2 })
+    expect(put).toMatchObject({ status: 201, body: { key: '203.0.113.7', action: 'LIMIT', balance: 2 } })
+    expect(Date.parse(put.body.balanceAt)).toBeLessThanOrEqual(Date.now())
+    expect(await decisionOf(server, '203.0.113.7')).toMatchObject({ allowed: true, limit: 5, remaining: 1 })
+    // Told again as it was told, it changes nothing.
+    expect((await server.ask('PUT', `${overrides}/203.0.113.7`, put.body)).status).toBe(200)
+    expect(await decisionOf(server, '203.0.113.7')).toMatchObject({ allowed: true, remaining: 0 })
+    expect(await server.ask('PUT', `${overrides}/203.0.113.7`, { action: 'DENY', balance: 2 })).toMatchObject({
+      status: 400,
+      body: { code: 'FLUXGATE_OVERRIDE_INVALID' },
+    })
+  })
+
   it('of ranges are named as they are, or escaped', async () => {
     const server = await wholeServer()
     expect((await server.ask('PUT', `${overrides}/10.0.0.0/8`, { action: 'DENY' })).status).toBe(201)

@@ -5,10 +5,22 @@ import { bandSchema } from './rule-schemas.js'
 const overrideFields = {
   action: Type.Enum(['LIMIT', 'ALLOW', 'DENY'], { description: 'Other bands, no limit, or nothing at all.' }),
   bands: Type.Optional(
-    Type.Array(bandSchema, { minItems: 1, maxItems: 8, description: 'LIMIT: in place of the rule’s.' }),
+    Type.Array(bandSchema, {
+      minItems: 1,
+      maxItems: 8,
+      description: 'LIMIT: in place of the rule’s; with a balance may be left out.',
+    }),
   ),
   expiresAt: Type.Optional(Type.String({ description: 'ISO 8601; from then on the rule applies as it is.' })),
   note: Type.Optional(Type.String({ description: 'For people.' })),
+  balance: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000_000,
+      description: 'LIMIT: permits that were left in each band at `balanceAt`; it begins with these instead of full.',
+    }),
+  ),
+  balanceAt: Type.Optional(Type.String({ description: 'ISO 8601; when the override is written, if left out.' })),
 }
 
 const key = Type.String({

@@ -1,0 +1,21 @@
+import type { Band } from './rule.js'
+
+const unitTicks = [
+  ['d', 86_400_000_000],
+  ['h', 3_600_000_000],
+  ['m', 60_000_000],
+  ['s', 1_000_000],
+  ['ms', 1_000],
+] as const
+
+/** The shortest exact spelling: `1h`, `90s`, `1500us`. Different durations never look the same. */
+export function durationText(ticks: number): string {
+  for (const [unit, size] of unitTicks) if (ticks % size === 0) return `${ticks / size}${unit}`
+  return `${ticks}us`
+}
+
+/** What a band is called that has been given no name: `100-per-1h`. */
+export function bandLabel({ capacity, refillTokens, windowTicks }: Omit<Band, 'label'>): string {
+  const refill = refillTokens === capacity ? '' : `-refill-${refillTokens}`
+  return `${capacity}${refill}-per-${durationText(windowTicks)}`
+}
