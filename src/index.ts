@@ -33,6 +33,7 @@ export type {
   RuleStore,
 } from './core/rule-store.js'
 export type { NamedResolver, NamedResolvers } from './core/scope-key-resolver.js'
+export { jsonText, parseJson } from './core/written-json.js'
 export { type FileRuleStoreOptions, fileRuleStore } from './rules/file/file-rule-store.js'
 export { fileRules } from './rules/file-provider.js'
 export type { BandInput, LoneRuleInput, RuleInput, RuleSetInput } from './rules/input.js'

@@ -1,5 +1,6 @@
 /** Where results go. Colours and progress are for people at a terminal; a pipe and a file get plain text. */
 import type { WriteStream } from 'node:tty'
+import { jsonText } from '../core/written-json.js'
 
 export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 export type Paint = (colour: Colour, text: string) => string
@@ -30,7 +31,7 @@ export function print(text: string): void {
 }
 
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2))
+  print(jsonText(value, '  '))
 }
 
 /** As `printJson`, on one line: for results of thousands of numbers that nobody reads as they are. */

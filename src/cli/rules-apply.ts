@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import type { RuleSetDocument } from '../core/rule-store.js'
+import { jsonText, onOneLine } from '../core/written-json.js'
 import { parseRuleSets } from '../rules/schema.js'
 import { importRules } from '../rules/store/copy-rules.js'
 import { setsOf } from '../rules/store/document-sets.js'
@@ -145,6 +146,6 @@ const mostShown = 120
 
 function short(value: unknown): string {
   if (value === undefined) return '(none)'
-  const text = JSON.stringify(value)
+  const text = onOneLine(jsonText(value))
   return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text
 }

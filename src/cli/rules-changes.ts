@@ -1,6 +1,6 @@
 /** What would change if rule sets took the place of others, told rule by rule and field by field. */
-import { isDeepStrictEqual } from 'node:util'
 import type { RuleDocument, RuleSetDocument } from '../core/rule-store.js'
+import { isWrittenAlike } from '../core/written-json.js'
 import { isSameRule, withoutStoreFields } from '../rules/store/rule-document.js'
 
 export interface FieldChange {
@@ -60,9 +60,6 @@ function fieldChanges(
 ): FieldChange[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   return names
-    .filter((field) => !isDeepStrictEqual(before[field], after[field]) || !sameText(before[field], after[field]))
+    .filter((field) => !isWrittenAlike(before[field], after[field]))
     .map((field) => ({ field, before: before[field], after: after[field] }))
 }
-
-/** Attributes are kept byte for byte, so that their order is a difference too. */
-const sameText = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)

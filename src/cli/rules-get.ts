@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { stringify } from 'yaml'
+import { onOneLine, withWriting } from '../core/written-json.js'
 import { exportRules } from '../rules/store/copy-rules.js'
 import { print, printJson } from './output.js'
 import { absent } from './rules-list.js'
@@ -57,5 +58,7 @@ export function rulesExportCommand(): Command {
 /** What a person wrote is read again as it was; keys are not sorted and lines are not broken. */
 function tell(document: unknown, { json }: DocumentOptions): void {
   if (json) printJson(document)
-  else print(stringify(document, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd())
+  else print(withWriting(document, yamlText, onOneLine).trimEnd())
 }
+
+const yamlText = (document: unknown): string => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })

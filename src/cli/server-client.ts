@@ -1,5 +1,6 @@
 /** A FluxGate server, asked from the command line. The token is in the environment: a command line is seen by everybody. */
 import { messageOf } from '../core/errors.js'
+import { jsonText, parseJson } from '../core/written-json.js'
 import { ServerError, UsageError } from './failure.js'
 
 export interface ServerAnswer {
@@ -36,7 +37,7 @@ export function serverClient(given: string, tokens: readonly string[], environme
           ...(token !== undefined && { Authorization: `Bearer ${token}` }),
           ...headers,
         },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(body !== undefined && { body: jsonText(body) }),
         redirect: 'error',
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
@@ -64,7 +65,7 @@ const reasonOf = (error: unknown): string =>
 
 function readJson(text: string): unknown {
   try {
-    return text === '' ? undefined : JSON.parse(text)
+    return text === '' ? undefined : parseJson(text)
   } catch {
     return undefined
   }

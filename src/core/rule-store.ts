@@ -65,7 +65,7 @@ export interface HistoryEntry {
 
 /**
  * Every change is atomic, checked before it is made (FLUXGATE_RULES_INVALID lists each mistake and nothing is written), told to other
- * processes where the store can, and in the history. `attributes` come back as they were given, whatever else is edited.
+ * processes where the store can, and in the history. `attributes` come back as they were written (`parseJson`, `jsonText`), whatever else is edited.
  */
 export interface RuleStore extends RuleSetProvider {
   listRuleSets(query: PageQuery): Promise<Page<RuleSetDocument>>

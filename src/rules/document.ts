@@ -1,4 +1,6 @@
 import type { FluxGateError } from '../core/errors.js'
+import { compactJson } from '../core/json-places.js'
+import { parseJson } from '../core/written-json.js'
 import { jsonMistake, type TextMistake } from './json-text.js'
 import { noMistakes, rulesInvalid } from './mistakes.js'
 import { readYaml } from './yaml-text.js'
@@ -28,7 +30,8 @@ export function parseDocument(text: string, format: DocumentFormat, source = 'Th
 function fromJson(text: string, source: string): unknown {
   const mistake = jsonMistake(text)
   if (mistake !== undefined) throw syntaxError(source, text, [mistake])
-  return JSON.parse(text)
+  // How a file is laid out is nothing that its rules say.
+  return parseJson(text, compactJson)
 }
 
 function fromYaml(text: string, source: string): unknown {

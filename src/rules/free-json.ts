@@ -1,3 +1,4 @@
+import { keepText, writtenText } from '../core/written-json.js'
 import { isObject, itemsOf } from './fields.js'
 import { found, type Mistakes, placeOf } from './mistakes.js'
 
@@ -6,22 +7,33 @@ const maxNodes = 100_000
 
 /**
  * A copy of what the owner of a rule keeps on it: same content, same order of keys, no longer shared with the
- * document. Anything that JSON could not carry is a mistake, as it would be lost at the first save.
+ * document. Anything that JSON could not carry is a mistake, as it would be lost at the first save; a number that is too
+ * large for JavaScript is not, where its text is kept.
  */
 export function copyJson(value: unknown, path: string, mistakes: Mistakes): unknown {
   let nodes = 0
+  let isWritten = false
   const copy = (from: unknown, place: string, depth: number): unknown => {
     nodes += 1
     if (nodes > maxNodes) return giveUp(place, `more than ${maxNodes} values`)
     if (from === null || typeof from === 'string' || typeof from === 'boolean') return from
-    if (typeof from === 'number' && Number.isFinite(from)) return from
+    if (typeof from === 'number' && (isWritten ? !Number.isNaN(from) : Number.isFinite(from))) return from
     if (depth > maxDepth) return giveUp(place, `more than ${maxDepth} levels`)
     const items = itemsOf(from)
     if (items !== undefined) return items.map((item, index) => copy(item, `${place}[${index}]`, depth + 1))
-    if (isPlain(from)) return copyObject(from, place, depth)
+    if (isPlain(from)) return copyWritten(from, place, depth)
     return refuse(place, found(from))
   }
-  const copyObject = (from: Readonly<Record<string, unknown>>, place: string, depth: number): unknown => {
+  const copyWritten = (from: Readonly<Record<string, unknown>>, place: string, depth: number): unknown => {
+    const text = writtenText(from)
+    if (text === undefined) return copyObject(from, place, depth)
+    isWritten = true
+    const to = copyObject(from, place, depth)
+    isWritten = false
+    keepText(to, text)
+    return to
+  }
+  const copyObject = (from: Readonly<Record<string, unknown>>, place: string, depth: number): object => {
     const to = {}
     for (const [name, member] of Object.entries(from)) {
       if (member === undefined) continue

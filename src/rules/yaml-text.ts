@@ -3,7 +3,9 @@
  * stack, compare all keys with each other, expand aliases of aliases) is refused here before it happens.
  */
 import { Composer, type CST, isAlias, isMap, isScalar, isSeq, Lexer, Parser, type YAMLMap } from 'yaml'
-import { maxDepth, type TextMistake } from './json-text.js'
+import { compactJson } from '../core/json-places.js'
+import { keepText } from '../core/written-json.js'
+import { jsonMistake, maxDepth, type TextMistake } from './json-text.js'
 import { printable, quoted } from './mistakes.js'
 
 /** How many values aliases may add to a document in total. */
@@ -28,7 +30,7 @@ export function readYaml(text: string): { value: unknown; mistakes: readonly Tex
     mistakes.push({ offset: pos[0], message: printable(message.slice(0, 200)) })
   }
   if (second !== undefined) mistakes.push({ offset: second.range[0], message: 'a second document; allowed: one' })
-  const value = mistakes.length === 0 ? plainValue(document?.contents, mistakes) : undefined
+  const value = mistakes.length === 0 ? plainValue(text, document?.contents, mistakes) : undefined
   return { value, mistakes }
 }
 
@@ -46,7 +48,7 @@ function tokensOf(text: string, mistakes: TextMistake[]): readonly CST.Token[] {
   return tokens
 }
 
-function plainValue(contents: unknown, mistakes: TextMistake[]): unknown {
+function plainValue(text: string, contents: unknown, mistakes: TextMistake[]): unknown {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   let size = 0
   let borrowed = 0
@@ -77,10 +79,16 @@ function plainValue(contents: unknown, mistakes: TextMistake[]): unknown {
       const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
       if (Object.hasOwn(result, name)) mistakes.push({ offset, message: `${quoted(name)} is given twice` })
       const member = { value: nodeValue(value), writable: true, enumerable: true, configurable: true }
+      if (name === 'attributes' && isMap(value) && value.flow) keepIfJson(member.value as object, value)
       // Assigning would take the name `__proto__` for the prototype.
       Object.defineProperty(result, name, member)
     }
     return result
+  }
+  /** What a program wrote through a rule store stands here as JSON, which is YAML too. */
+  const keepIfJson = (value: object, { range }: YAMLMap): void => {
+    const written = text.slice(range?.[0], range?.[1])
+    if (jsonMistake(written) === undefined) keepText(value, compactJson(written))
   }
   return nodeValue(contents)
 }

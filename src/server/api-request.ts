@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TSchema } from 'typebox'
 import { messageOf } from '../core/errors.js'
+import { jsonText } from '../core/written-json.js'
 import { problemMediaType } from '../http/problem.js'
 import { traceIdOf } from '../http/trace-id.js'
 import { ApiProblem, problemOf } from './api-problem.js'
@@ -149,7 +150,7 @@ export class ApiRequest {
       stream(response)
       return
     }
-    const body = text ?? (json === undefined ? undefined : JSON.stringify(json))
+    const body = text ?? (json === undefined ? undefined : jsonText(json))
     const lines: string[] = []
     if (json !== undefined && headers?.['Content-Type'] === undefined) lines.push('Content-Type', 'application/json')
     if (headers !== undefined) for (const name in headers) lines.push(name, headers[name] as string)

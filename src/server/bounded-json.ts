@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { parseJson } from '../core/written-json.js'
 import { jsonMistake } from '../rules/json-text.js'
 import { printable } from '../rules/mistakes.js'
 import { ApiProblem } from './api-problem.js'
@@ -24,7 +25,7 @@ export function parseBoundedJson(bytes: Buffer): unknown {
 export function parseStrictJson(bytes: Buffer): unknown {
   const text = textOf(bytes)
   const mistake = jsonMistake(text)
-  if (mistake === undefined) return JSON.parse(text)
+  if (mistake === undefined) return parseJson(text)
   throw notJson(`is not JSON: at character ${mistake.offset + 1}, ${mistake.message}`)
 }
 

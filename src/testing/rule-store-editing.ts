@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { jsonText, parseJson } from '../core/written-json.js'
 import { by, field, mistakesOf, rejects, rule, type WithPlace } from './rule-store-bed.js'
 
 /** The part of the contract that is about edits: what they change, and what they leave alone. */
@@ -164,6 +165,37 @@ export function editingContract(withPlace: WithPlace): void {
     await check('another rule removed')
     const [entry] = (await store.history('api', { limit: 1 })).items
     assert.equal(JSON.stringify(field(entry?.before, 'attributes')), '{"b":[]}')
+  })
+
+  withPlace('attributes come back as they were written, to the byte', async ({ store, open }) => {
+    const written = '{"b": 1.0,"10":12345678901234567890,"2":"\\u00e9\\/", "a":1e400,"list":[ 1.50 ],"none":-0}'
+    const check = async (what: string): Promise<void> => {
+      for (const reader of [store, await open()])
+        for (const found of [await reader.getRule('api', 'a'), (await reader.getRuleSet('api'))?.rules[0]])
+          assert.equal(jsonText(found?.attributes), written, what)
+    }
+    const asked = (name: string, text: string): unknown =>
+      parseJson(`{"id":"a","name":"${name}","attributes":${text},"bands":[{"capacity":10,"window":"1m"}]}`)
+    await store.putRuleSet({ id: 'api', rules: [asked('first', written), rule('b')] }, { by })
+    await check('put with its set')
+    const own = (await store.getRule('api', 'a')) ?? assert.fail()
+    await store.putRule('api', { ...own, name: 'second' }, { by })
+    await store.putRule('api', rule('b', { priority: -1 }), { by })
+    await check('edited')
+    await store.putRule('api', asked('second', '{"b":1,"c":2}'), { by })
+    assert.equal(jsonText((await store.getRule('api', 'a'))?.attributes), '{"b":1,"c":2}')
+    const [entry] = (await store.history('api', { limit: 1 })).items
+    assert.equal(jsonText(field(entry?.before, 'attributes')), written, 'history')
+    const { version } = (await store.getRule('api', 'a')) ?? assert.fail()
+    const { document } = await store.putRule('api', asked('second', '{"b":1.0,"c":2}'), { by })
+    assert.equal(document.version, Number(version) + 1, 'what is written otherwise is a change')
+    assert.equal((await store.getRule('api', 'a'))?.version, document.version)
+    await store.putRule('api', asked('second', written), { by })
+    await check('written again')
+    const page = await store.listRules('api', { limit: 10, q: 'second' })
+    assert.equal(jsonText(page.items[0]?.attributes), written, 'searched')
+    const [loaded] = await (await open()).load()
+    assert.deepEqual(loaded?.rules.find(({ id }) => id === 'a')?.attributes, JSON.parse(written))
   })
 
   withPlace('mistakes are listed, each with its place, and nothing is written', async ({ store }) => {

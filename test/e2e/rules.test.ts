@@ -119,6 +119,27 @@ describe.each(targets)('rules on %s', (_, setup) => {
     expect((await ask('list')).stdout).not.toMatch(/blog/)
   }, 120_000)
 
+  it('keep attributes to the byte on the way through exports and imports, as YAML and as JSON', async () => {
+    const place = workplace()
+    place.write('rules.yaml', rules)
+    const { target, env } = await setup(place)
+    const ask = (...args: string[]) => run(place, ['rules', ...args, ...target], { env })
+    const attributes = '{"b":1.0,"10":12345678901234567890,"2":"\\u00e9","a":1e400}'
+    const bands = '"bands":[{"capacity":1,"window":"1s"}]'
+    place.write('odd.json', `{"id":"shop","rules":[{"id":"odd","attributes":${attributes},${bands}}]}`)
+    expect((await ask('apply', 'odd.json')).status).toBe(0)
+    expect((await ask('get', 'shop', 'odd', '--json')).stdout).toContain(`"attributes": ${attributes}`)
+    for (const format of [[], ['--json']]) {
+      const { stdout } = await ask('export', ...format)
+      expect(stdout).toMatch(/12345678901234567890/)
+      place.write('copy.yaml', 'ruleSets: []\n')
+      const copied = await run(place, ['rules', 'apply', '-', '--rules', 'copy.yaml'], { input: stdout })
+      expect(copied.status).toBe(0)
+      expect(readFileSync(place.file('copy.yaml'), 'utf8')).toContain(`attributes: ${attributes}\n`)
+      expect((await ask('diff', 'copy.yaml')).status).toBe(0)
+    }
+  }, 120_000)
+
   it('with a mistake change nothing, and every mistake is told', async () => {
     const place = workplace()
     place.write('rules.yaml', rules)

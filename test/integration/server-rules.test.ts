@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { redisRuleStore } from '../../src/app/redis-rule-store.js'
+import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { serverWith, type TestServer } from './server-bed.js'
 import { temporaryRules } from './temporary-rules.js'
 
@@ -155,9 +157,35 @@ describe('rules', () => {
     expect(patched.status).toBe(200)
     expect(patched.body).toMatchObject({ name: 'two', version: 2, bands: [band] })
     expect(patched.body).not.toHaveProperty('description')
-    expect(patched.text).toContain(`"attributes":${JSON.stringify(JSON.parse(attributes))}`)
+    expect(patched.text).toContain(`"attributes":${attributes}`)
     const within = await ask('PATCH', `${rules}/a`, '{"attributes":{"a":{"__proto__":null},"n":2}}')
-    expect(within.text).toContain('"attributes":{"z":1,"a":{"ü":"😀"},"m":"<&>","n":2}')
+    expect(within.text).toContain('"attributes":{"z":1,"a":{"ü":"\\ud83d\\ude00"},"m":"<&>","n":2}')
+  })
+
+  it('give attributes back to the byte, whatever a client of another language writes and others edit', async () => {
+    const redis = redisRuleStore(sharedRedis().uri, { prefix: freshPrefix() })
+    onTestFinished(() => redis.close())
+    const stores = [temporaryRules(), temporaryRules('rules.json', '[]'), redis]
+    for (const store of stores) {
+      const { ask } = await serverWith({ rules: store })
+      await ask('PUT', set, { rules: [] })
+      const attributes = '{"b": 1.0, "10": 12345678901234567890, "2": "\\u00e9", "a": 1e400}'
+      const put = await ask('PUT', `${rules}/a`, `{"attributes": ${attributes}, "bands": [${JSON.stringify(band)}]}`)
+      const kept = `"attributes":${attributes}`
+      expect(put).toMatchObject({ status: 201, text: expect.stringContaining(kept) })
+      expect((await ask('PATCH', `${rules}/a`, { name: 'new', priority: 3 })).text).toContain(kept)
+      await ask('PUT', `${rules}/b`, { bands: [band] })
+      const { text, headers } = await ask('GET', `${rules}/a`)
+      expect(text).toContain(kept)
+      const again = await ask('PUT', `${rules}/a`, text.replace('"new"', '"newer"'), {
+        'If-Match': headers.get('ETag') ?? '',
+      })
+      expect(again).toMatchObject({ status: 200, text: expect.stringContaining(kept) })
+      for (const path of [set, rules, '/api/rule-sets', `${set}/history?limit=1`])
+        expect((await ask('GET', path)).text).toContain(kept)
+      const within = await ask('PATCH', `${rules}/a`, '{"attributes":{"2":null,"b":{"c": 2.0}}}')
+      expect(within.text).toContain('"attributes":{"b":{"c": 2.0},"10":12345678901234567890,"a":1e400}')
+    }
   })
 
   it('are patched by many at once, and nobody’s change is lost', async () => {

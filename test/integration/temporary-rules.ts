@@ -6,10 +6,10 @@ import type { RuleStore } from '../../src/core/rule-store.js'
 import { fileRuleStore } from '../../src/rules/file/file-rule-store.js'
 
 /** An empty rules file that ends with the test. */
-export function temporaryRules(): RuleStore {
+export function temporaryRules(name = 'rules.yaml', text = 'ruleSets: []\n'): RuleStore {
   const directory = mkdtempSync(join(tmpdir(), 'fluxgate-rules-'))
-  const path = join(directory, 'rules.yaml')
-  writeFileSync(path, 'ruleSets: []\n')
+  const path = join(directory, name)
+  writeFileSync(path, text)
   const store = fileRuleStore(path)
   onTestFinished(async () => {
     await store.close()

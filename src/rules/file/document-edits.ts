@@ -1,8 +1,9 @@
 import { isMap, isScalar, isSeq, type Node, parseDocument, type YAMLSeq } from 'yaml'
+import { isWrittenAlike, writtenText } from '../../core/written-json.js'
 import type { DocumentFormat } from '../document.js'
 import { isObject } from '../fields.js'
 import { matchItems, matchNames } from './match-items.js'
-import { blockYaml, flowYaml, inlineYaml, jsonText, needsLines } from './render-value.js'
+import { blockYaml, flowYaml, indentedJson, inlineYaml, needsLines } from './render-value.js'
 import {
   type AnyMap,
   type AnyPair,
@@ -22,8 +23,14 @@ import {
   startOf,
 } from './text-layout.js'
 
-/** What to splice into a text so that it says `wanted`: only what is different, item by item and field by field. */
-export function documentEdits(text: string, format: DocumentFormat, wanted: unknown): readonly Splice[] {
+/** What a text says, and what it is to say. */
+export interface Rewriting {
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** What to splice into a text so that it says something else: only what is different, item by item and field by field. */
+export function documentEdits(text: string, format: DocumentFormat, { from, to }: Rewriting): readonly Splice[] {
   const document = parseDocument(text, { schema: 'core', uniqueKeys: false, keepSourceTokens: true, logLevel: 'error' })
   const splices: Splice[] = []
   const unit = jsonUnit(text)
@@ -33,7 +40,7 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
     splices.push({ start, end, text: inserted })
   }
   const flow = (value: unknown, at: number): string =>
-    isJson ? jsonText(value, lineIndent(text, at), unit) : flowYaml(value)
+    isJson ? indentedJson(value, lineIndent(text, at), unit) : flowYaml(value)
   const flowPair = (name: string, value: unknown, at: number): string =>
     isJson
       ? `${JSON.stringify(name)}:${unit === undefined ? '' : ' '}${flow(value, at)}`
@@ -43,16 +50,18 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
   const blockMember = (value: unknown, indent: string): string =>
     needsLines(value) ? `\n${indent}  ${blockYaml(value, `${indent}  `)}` : ` ${inlineYaml(value)}`
 
-  function change(node: Node | null, value: unknown, replace: (value: unknown) => void): void {
-    if (node !== null && JSON.stringify(plain(node)) === JSON.stringify(value)) return
+  /** `present` is what the node says. */
+  function change(node: Node | null, present: unknown, value: unknown, replace: (value: unknown) => void): void {
+    if (node !== null && isWrittenAlike(present, value)) return
+    const isWhole = writtenText(present) !== undefined || writtenText(value) !== undefined
     const isChanged =
-      (isMap(node) && isObject(value) && changeMap(node as AnyMap, value)) ||
-      (isSeq(node) && Array.isArray(value) && changeSeq(node, value))
+      !isWhole &&
+      ((isMap(node) && isObject(value) && changeMap(node as AnyMap, present as Members, value)) ||
+        (isSeq(node) && Array.isArray(value) && changeSeq(node, present as readonly unknown[], value)))
     if (!isChanged) replace(value)
   }
-  const plain = (node: Node): unknown => node.toJS(document, { maxAliasCount: -1 })
 
-  function changeMap(map: AnyMap, value: Readonly<Record<string, unknown>>): boolean {
+  function changeMap(map: AnyMap, present: Members, value: Members): boolean {
     const names = Object.keys(value)
     const matching = matchNames(map.items.map(nameOf), names)
     if (matching === undefined) return false
@@ -60,7 +69,8 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
     for (const [place, index] of matching.entries()) {
       const pair = index === undefined ? undefined : (map.items[index] as AnyPair)
       const member = value[names[place] as string]
-      if (pair !== undefined) change(pair.value, member, (next) => replaceMember(map, pair, next))
+      if (pair !== undefined)
+        change(pair.value, present[nameOf(pair)], member, (next) => replaceMember(map, pair, next))
     }
     removeItems(map.items.length, staying, map.flow === true, {
       start: (index) => startOf((map.items[index] as AnyPair).key),
@@ -77,9 +87,9 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
     return true
   }
 
-  function changeSeq(seq: YAMLSeq, value: readonly unknown[]): boolean {
+  function changeSeq(seq: YAMLSeq, present: readonly unknown[], value: readonly unknown[]): boolean {
     const items = seq.items as readonly Node[]
-    const matching = matchItems(items.map(plain), value)
+    const matching = matchItems(present, value)
     if (matching === undefined) return false
     const isSameLength = matching.length === items.length && !matching.includes(undefined)
     const firstDash = dashOf(seq, 0) ?? 0
@@ -87,7 +97,8 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
     if (!isSameLength && !seq.flow && !beginsLine(text, firstDash)) return false
     for (const [place, index] of matching.entries()) {
       const item = index === undefined ? undefined : (items[index] as Node)
-      if (item !== undefined) change(item, value[place], (next) => replaceItem(seq, item, next))
+      if (item !== undefined)
+        change(item, present[index as number], value[place], (next) => replaceItem(seq, item, next))
     }
     removeItems(items.length, new Set(matching), seq.flow === true, {
       start: (index) => (seq.flow ? startOf(items[index] as Node) : (dashOf(seq, index) ?? 0)),
@@ -153,11 +164,13 @@ export function documentEdits(text: string, format: DocumentFormat, wanted: unkn
   }
 
   const root = document.contents as Node
-  change(root, wanted, (value) => {
-    const rendered = isJson ? jsonText(value, '', unit) : blockYaml(value, '')
+  change(root, from, to, (value) => {
+    const rendered = isJson ? indentedJson(value, '', unit) : blockYaml(value, '')
     splice(lineStart(text, startOf(root)), contentEnd(root, text), rendered)
   })
   return splices
 }
+
+type Members = Readonly<Record<string, unknown>>
 
 const nameOf = ({ key }: { readonly key: unknown }): string => (isScalar(key) ? String(key.value) : '')

@@ -1,4 +1,5 @@
 import { appendFile, readFile, stat } from 'node:fs/promises'
+import { jsonText, onOneLine, parseJson } from '../../core/written-json.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import { replaceFile } from './replace-file.js'
 
@@ -8,7 +9,7 @@ const maxBytes = 4 * 2 ** 20
 /** Adds changes to a file of JSON lines, the newest at the end. */
 export async function appendHistory(file: string, entries: readonly NumberedEntry[]): Promise<void> {
   if (entries.length === 0) return
-  await appendFile(file, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
+  await appendFile(file, entries.map((entry) => `${onOneLine(jsonText(entry))}\n`).join(''))
   if ((await stat(file)).size <= maxBytes) return
   const lines = linesOf(await readFile(file, 'utf8'))
   let bytes = 0
@@ -42,7 +43,7 @@ const linesOf = (text: string): string[] => text.split('\n').filter((line) => li
 /** A line that was cut short by a power failure is no entry. */
 function entryOf(line: string): NumberedEntry | undefined {
   try {
-    return JSON.parse(line)
+    return parseJson(line) as NumberedEntry
   } catch {
     return undefined
   }

@@ -3,6 +3,7 @@
  * were when they got them, so that an edit by hand is noticed and gets a version like any other.
  */
 import { readFile } from 'node:fs/promises'
+import { jsonText, parseJson } from '../../core/written-json.js'
 import { planDeleteRuleSet, planPutRuleSet } from '../store/plan-edit.js'
 import type { CheckedRuleSet } from '../store/rule-document.js'
 import type { Kept, NumberedEntry } from '../store/rule-storage.js'
@@ -13,7 +14,7 @@ export const nothing: Kept = { version: 0, removedVersion: 0, rules: [] }
 
 export async function readRecords(file: string): Promise<Records> {
   try {
-    const records = JSON.parse(await readFile(file, 'utf8')) as { ruleSets: Record<string, Kept> }
+    const records = parseJson(await readFile(file, 'utf8')) as { ruleSets: Record<string, Kept> }
     return new Map(Object.entries(records.ruleSets))
   } catch {
     // None yet, or removed by somebody: versions begin anew.
@@ -21,8 +22,7 @@ export async function readRecords(file: string): Promise<Records> {
   }
 }
 
-export const recordsText = (records: Records): string =>
-  `${JSON.stringify({ ruleSets: Object.fromEntries(records) }, null, 2)}\n`
+export const recordsText = (records: Records): string => `${jsonText({ ruleSets: Object.fromEntries(records) })}\n`
 
 /** Whom the history names for what was not edited through the store. */
 const outside = { by: 'outside' }

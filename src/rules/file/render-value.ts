@@ -1,5 +1,6 @@
 /** Values as text that is put into a document: YAML in lines or between brackets, or JSON. */
 import { Document, isCollection, isScalar, type ToStringOptions, visit } from 'yaml'
+import { onOneLine, withWriting, writtenText } from '../../core/written-json.js'
 import { isObject } from '../fields.js'
 
 const options: ToStringOptions = { indent: 2, lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER }
@@ -18,16 +19,20 @@ export const blockYaml = (value: unknown, indent: string): string =>
   yamlText(value, !needsLines(value)).replaceAll('\n', `\n${indent}`)
 
 /** JSON in lines if `unit` says how deep each level is indented, else on one line. */
-export const jsonText = (value: unknown, indent: string, unit: string | undefined): string =>
-  JSON.stringify(value, null, unit).replaceAll('\n', `\n${indent}`)
+export const indentedJson = (value: unknown, indent: string, unit: string | undefined): string =>
+  withWriting(value, (marked) => JSON.stringify(marked, null, unit).replaceAll('\n', `\n${indent}`))
 
 /** Whether YAML gives it lines of its own. */
 export function needsLines(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
-  return isObject(value) && Object.keys(value).length > 0
+  return isObject(value) && Object.keys(value).length > 0 && writtenText(value) === undefined
 }
 
-function yamlText(value: unknown, isFlow: boolean): string {
+/** What was written as JSON stands as JSON, which is YAML too. */
+const yamlText = (value: unknown, isFlow: boolean): string =>
+  withWriting(value, (marked) => plainYaml(marked, isFlow), onOneLine)
+
+function plainYaml(value: unknown, isFlow: boolean): string {
   const document = new Document(value, { schema: 'core', aliasDuplicateObjects: false })
   visit(document, (_key, node) => {
     if (isFlow && isCollection(node)) node.flow = true

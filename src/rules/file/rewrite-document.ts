@@ -5,17 +5,12 @@
  */
 import { type Node, parseDocument as parseYaml, visit } from 'yaml'
 import { FluxGateError } from '../../core/errors.js'
+import { isWrittenAlike, jsonText } from '../../core/written-json.js'
 import { type DocumentFormat, maxDocumentLength, parseDocument } from '../document.js'
 import { isLoneSet } from '../store/document-sets.js'
-import { documentEdits } from './document-edits.js'
+import { documentEdits, type Rewriting } from './document-edits.js'
 import { blockYaml, flowYaml } from './render-value.js'
 import { jsonUnit, type Splice, spliced, startOf } from './text-layout.js'
-
-/** What a text says, and what it is to say. */
-export interface Rewriting {
-  readonly from: unknown
-  readonly to: unknown
-}
 
 export function rewriteDocument(text: string, format: DocumentFormat, { from, to }: Rewriting): string {
   const mark = text.startsWith('\ufeff') ? '\ufeff' : ''
@@ -23,18 +18,18 @@ export function rewriteDocument(text: string, format: DocumentFormat, { from, to
   const body = isLoneSet(from) && !isLoneSet(to) ? inList(given, format) : given
   const ways = body.length > maxDocumentLength.yaml ? [anew] : [inPlace, withoutAliases, anew]
   for (const way of ways) {
-    const written = way(body, format, to)
+    const written = way(body, format, { from: isLoneSet(from) && !isLoneSet(to) ? { ruleSets: [from] } : from, to })
     if (written !== undefined && says(written, format, to)) return mark + written
   }
   throw new FluxGateError('FLUXGATE_RULES_INVALID', `This cannot be written as ${format.toUpperCase()}.`)
 }
 
-type Way = (text: string, format: DocumentFormat, wanted: unknown) => string | undefined
+type Way = (text: string, format: DocumentFormat, rewriting: Rewriting) => string | undefined
 
-const inPlace: Way = (text, format, wanted) => spliced(text, documentEdits(text, format, wanted))
+const inPlace: Way = (text, format, rewriting) => spliced(text, documentEdits(text, format, rewriting))
 
 /** An edit of what others refer to must not change it for them: each gets a copy before. */
-const withoutAliases: Way = (text, format, wanted) => {
+const withoutAliases: Way = (text, format, rewriting) => {
   if (format === 'json') return undefined
   const document = parseYaml(text, { schema: 'core', uniqueKeys: false, logLevel: 'error' })
   const splices: Splice[] = []
@@ -45,13 +40,13 @@ const withoutAliases: Way = (text, format, wanted) => {
     },
   })
   const copied = splices.length === 0 ? undefined : spliced(text, splices)
-  return copied && inPlace(copied, format, wanted)
+  return copied && inPlace(copied, format, rewriting)
 }
 
-const anew: Way = (text, format, wanted) => {
-  if (format === 'yaml') return `${blockYaml(wanted, '')}\n`
+const anew: Way = (text, format, { to }) => {
+  if (format === 'yaml') return `${blockYaml(to, '')}\n`
   const unit = jsonUnit(text)
-  return JSON.stringify(wanted, null, unit) + (text.endsWith('\n') ? '\n' : '')
+  return jsonText(to, unit) + (text.endsWith('\n') ? '\n' : '')
 }
 
 /** What says one set, as the first of a list of them. */
@@ -70,7 +65,7 @@ function inList(text: string, format: DocumentFormat): string {
 function says(text: string, format: DocumentFormat, wanted: unknown): boolean {
   try {
     const saved = Buffer.from(text).toString()
-    return JSON.stringify(parseDocument(saved, format)) === JSON.stringify(wanted)
+    return isWrittenAlike(parseDocument(saved, format), wanted)
   } catch {
     return false
   }

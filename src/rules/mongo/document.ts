@@ -2,11 +2,14 @@
  * Rules as documents of MongoDB: the fields of a rule under their own names, in their own order.
  *
  * Not every server keeps everything that JSON can say: names with a dot or a `$`, lists of lists, texts with NUL or half a
- * character. A field with any of it is null in its place, and stands as JSON text in `asJson`.
+ * character. A field with any of it is null in its place, and stands as JSON text in `asJson`. So do `attributes` whose owner
+ * gets back more than what they mean (`core/written-json`), beside their value: who edits that has written something new.
  */
 import { createHash } from 'node:crypto'
 import type { RuleDocument } from '../../core/rule-store.js'
+import { jsonText, keepText, writtenText } from '../../core/written-json.js'
 import { isObject, itemsOf } from '../fields.js'
+import { jsonMistake } from '../json-text.js'
 import { withoutStoreFields } from '../store/rule-document.js'
 import type { MongoDocument } from './database.js'
 
@@ -39,7 +42,7 @@ export function pack(fields: Readonly<Record<string, unknown>>): MongoDocument {
   const asJson: Record<string, string> = {}
   for (const [name, value] of Object.entries(fields)) {
     packed[name] = isKept(value, 0) ? value : null
-    if (packed[name] === null) asJson[name] = JSON.stringify(value)
+    if (packed[name] === null || writtenText(value) !== undefined) asJson[name] = jsonText(value)
   }
   return Object.keys(asJson).length === 0 ? packed : { ...packed, asJson }
 }
@@ -49,15 +52,22 @@ export function unpack(document: MongoDocument): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(document)) {
     if (otherNames.has(name)) continue
-    if (value !== null && value !== undefined) fields[name] = plain(value)
-    else if (typeof asJson[name] === 'string') fields[name] = JSON.parse(asJson[name])
+    const text = asJson[name]
+    if (value !== null && value !== undefined) fields[name] = withText(plain(value), text)
+    else if (typeof text === 'string') fields[name] = withText(JSON.parse(text), text)
   }
   return fields
+}
+
+function withText(value: unknown, text: unknown): unknown {
+  if (typeof text === 'string' && isObject(value) && jsonMistake(text) === undefined) keepText(value, text)
+  return value
 }
 
 /** Whether every server gives it back as it is. */
 function isKept(value: unknown, depth: number): boolean {
   if (depth > maxDepth) return false
+  if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value === 'string') return isText(value)
   const items = itemsOf(value)
   if (items !== undefined) return items.every((item) => !Array.isArray(item) && isKept(item, depth + 1))
@@ -88,6 +98,6 @@ const isNumeric = (type: unknown): boolean => ['Int32', 'Long', 'Double', 'Decim
 /** Equal for rules that their owner cannot tell apart. */
 export const digestOf = (rule: RuleDocument): string =>
   createHash('sha256')
-    .update(JSON.stringify(withoutStoreFields(rule)))
+    .update(jsonText(withoutStoreFields(rule)))
     .digest('base64url')
     .slice(0, 22)

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { given } from '../../core/given.js'
 import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
+import { jsonText, parseJson } from '../../core/written-json.js'
 import { versionOf } from '../store/rule-document.js'
 import type { RuleSetChange } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
@@ -50,12 +51,12 @@ export function headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange):
     exists: head !== undefined,
     ...pack(given({ description: head?.description, strategy: head?.strategy })),
     rules: rules.map((rule) => ({ id: rule.id, version: versionOf(rule), digest: digestOf(rule) })),
-    todo: JSON.stringify(todo),
+    todo: jsonText(todo),
   }
 }
 
 export const todoOf = ({ todo }: MongoHead): Todo | undefined =>
-  todo === undefined ? undefined : (JSON.parse(todo) as Todo)
+  todo === undefined ? undefined : (parseJson(todo) as Todo)
 
 /** What the set says besides its rules. */
 export function setHead(head: MongoHead): RuleSetHead {

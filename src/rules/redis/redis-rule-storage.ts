@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { RuleDocument } from '../../core/rule-store.js'
+import { jsonText, parseJson } from '../../core/written-json.js'
 import type { RedisConnection } from '../../redis/connection.js'
 import { reasonOf, withoutCommand } from '../../redis/connection-errors.js'
 import { lockOn, type RedisLock } from '../../redis/lock/lock-on.js'
 import { Script } from '../../redis/script.js'
 import { isEnabled, matchesSearch, priorityOf, wholeDocument } from '../store/rule-document.js'
-import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
+import type { Kept, KeptRuleSet, NumberedEntry, RuleSearch, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
 import { announcement } from './announced-rules.js'
 import { RuleAnnouncements } from './rule-announcements.js'
 import {
@@ -106,7 +107,7 @@ export class RedisRuleStorage implements RuleStorage {
   async readRule(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined> {
     const key = this.#key('rules:', ruleSetId)
     const text = await this.#asked('be read', () => this.#connection.call(key, ['HGET', key, ruleId]))
-    return text === null ? undefined : JSON.parse(String(text))
+    return text === null ? undefined : (parseJson(String(text)) as RuleDocument)
   }
 
   async findRules(ruleSetId: string, search: RuleSearch): Promise<readonly RuleDocument[] | undefined> {
@@ -121,7 +122,7 @@ export class RedisRuleStorage implements RuleStorage {
       const flag = enabled === undefined ? '' : enabled ? '1' : '0'
       const texts = await this.#run('find', 'be read', keys, [String(limit), flag, ...place, ...pieces])
       if (texts === null) return undefined
-      const documents = (texts as Buffer[]).map((text) => JSON.parse(String(text)) as RuleDocument)
+      const documents = (texts as Buffer[]).map((text) => parseJson(String(text)) as RuleDocument)
       found.push(...documents.filter((document) => matchesSearch(document, { q, enabled })))
       const last = documents.at(-1)
       if (documents.length < limit || found.length >= limit || last === undefined) return found.slice(0, limit)
@@ -137,12 +138,12 @@ export class RedisRuleStorage implements RuleStorage {
     const rules = put.flatMap((rule) => {
       // Ids in ascending order of rank come highest priority first, and those of one rank by id.
       const rank = String(-priorityOf(rule))
-      return [rule.id, JSON.stringify(rule), rank, isEnabled(rule) ? '1' : '0', JSON.stringify(piecesOf(rule))]
+      return [rule.id, jsonText(rule), rank, isEnabled(rule) ? '1' : '0', JSON.stringify(piecesOf(rule))]
     })
     const made = await this.#run('commit', 'be changed', keys, [
       ...[ruleSetId, String(from), String(version), String(removedVersion)],
       ...[head === undefined ? '' : JSON.stringify(head), this.#channel, message],
-      ...[String(this.#maxHistory), JSON.stringify({ setVersion: version, entry }), randomUUID()],
+      ...[String(this.#maxHistory), jsonText({ setVersion: version, entry }), randomUUID()],
       ...[String(put.length), ...rules],
       ...remove,
     ])
@@ -153,7 +154,7 @@ export class RedisRuleStorage implements RuleStorage {
     const key = this.#key('history:', ruleSetId)
     const command = ['ZREVRANGEBYSCORE', key, `(${below}`, '-inf', 'LIMIT', '0', String(limit)]
     const entries = (await this.#asked('be read', () => this.#connection.call(key, command))) as string[]
-    return entries.map((text) => JSON.parse(text))
+    return entries.map((text) => parseJson(text) as NumberedEntry)
   }
 
   alone<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -206,6 +207,6 @@ function keptOf([, version, removedVersion, head, rules]: SetReply): Kept {
     version: Number(version),
     removedVersion: Number(removedVersion),
     ...(head.length > 0 && { head: JSON.parse(String(head)) }),
-    rules: rules.map((text) => JSON.parse(String(text))),
+    rules: rules.map((text) => parseJson(String(text)) as RuleDocument),
   }
 }

@@ -2,6 +2,7 @@
 import type { Mistake } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
+import { isWrittenAlike } from '../../core/written-json.js'
 import { copyJson } from '../free-json.js'
 import { noMistakes, rulesInvalid } from '../mistakes.js'
 import { readRule } from '../rule-schema.js'
@@ -68,11 +69,11 @@ export function compareDocuments(a: RuleDocument, b: RuleDocument): number {
   return priorityOf(b) - priorityOf(a) || (a.id < b.id ? -1 : Number(a.id > b.id))
 }
 
-/** Whether an owner would see no difference. The order of a rule's own fields is none; within them it may matter. */
-export const isSameRule = (a: RuleDocument, b: RuleDocument): boolean => ownText(a) === ownText(b)
+/** Whether an owner would see no difference. The order of a rule's own fields is none; within them it may matter, and so does how `attributes` are written. */
+export const isSameRule = (a: RuleDocument, b: RuleDocument): boolean => isWrittenAlike(ownFields(a), ownFields(b))
 
-const ownText = (document: RuleDocument): string =>
-  JSON.stringify(Object.entries(withoutStoreFields(document)).sort(([a], [b]) => (a < b ? -1 : 1)))
+const ownFields = (document: RuleDocument): unknown =>
+  Object.entries(withoutStoreFields(document)).sort(([a], [b]) => (a < b ? -1 : 1))
 
 export function matchesSearch(document: RuleDocument, { q, enabled, after }: Omit<RuleSearch, 'limit'>): boolean {
   if (enabled !== undefined && isEnabled(document) !== enabled) return false

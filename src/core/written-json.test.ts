@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { jsonPlaces } from './json-places.js'
+import { jsonText, onOneLine, parseJson, writtenText } from './written-json.js'
+
+const odd = '{"b": 1.0,"10":12345678901234567890, "2":"\\u00e9","a":1e400,"e":{},"l":[ ],"x":-0}'
+
+describe('JSON with attributes', () => {
+  it('comes back as it was written, at any place', () => {
+    for (const text of [
+      `{"id":"a","attributes":${odd}}`,
+      `{"rules":[{"id":"a"},{"attributes":${odd},"id":"b"}]}`,
+      `[{"before":null,"after":{"rules":[{"attributes":${odd}},{"attributes":{"a":1.50}}]}}]`,
+      '{"attributes":{\n  "a":  [1.0]\n}}',
+    ])
+      expect(jsonText(parseJson(text))).toBe(text)
+  })
+
+  it('is what JSON.parse makes of it', () => {
+    const text = `{ "id": "a\\"", "attributes" : ${odd} }`
+    expect(parseJson(text)).toEqual(JSON.parse(text))
+    expect(jsonText(parseJson(text))).toBe(`{"id":"a\\"","attributes":${odd}}`)
+    expect(jsonText(parseJson(text), '  ')).toBe(`{\n  "id": "a\\"",\n  "attributes": ${odd}\n}`)
+  })
+
+  it('counts no more once the object says something else', () => {
+    const value = parseJson('{"attributes":{"a":1.0}}') as { attributes: { a: number } }
+    value.attributes.a = 2
+    expect(jsonText(value)).toBe('{"attributes":{"a":2}}')
+    expect(writtenText(value.attributes)).toBeUndefined()
+  })
+
+  it('a member of that name within attributes, or one that is no object, is nothing special', () => {
+    expect(jsonText(parseJson('{"attributes":1.0,"x":{"attributes":"1.0"}}'))).toBe(
+      '{"attributes":1,"x":{"attributes":"1.0"}}',
+    )
+    const nested = '{"attributes":{"attributes":{"a":1.0},"b":1}}'
+    expect(jsonText(parseJson(nested))).toBe(nested)
+  })
+
+  it('on one line it says the same', () => {
+    expect(onOneLine('{\r\n  "a": "b  c",\n\n  "d": 1.0 }')).toBe('{ "a": "b  c", "d": 1.0 }')
+  })
+})
+
+describe('places of values', () => {
+  it('are found in whatever is JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t'), (value, unit) => {
+        const text = JSON.stringify(value, null, unit)
+        const places = jsonPlaces(text, (_, path) => path.length === 2)
+        const members = Object.entries(typeof value === 'object' ? (value ?? {}) : {})
+        const expected = members.flatMap(([, member]) =>
+          typeof member === 'object' && member !== null ? Object.values(member) : [],
+        )
+        expect(places.map(({ start, end }) => JSON.parse(text.slice(start, end)))).toEqual(
+          expected.map((one) => JSON.parse(JSON.stringify(one))),
+        )
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
