@@ -1,7 +1,8 @@
 export { createFluxGate } from './app/create-flux-gate.js'
 export { createLimiter, type Limiter, type LimiterOptions, type WaitOptions } from './app/create-limiter.js'
-export type { FluxGate, GateHealth } from './app/gate.js'
+export type { FluxGate } from './app/flux-gate.js'
 export type { GateEvents, GateListener } from './app/gate-events.js'
+export type { GateHealth } from './app/gate-health.js'
 export type { FluxGateOptions } from './app/gate-options.js'
 export type { BucketReset, BucketResetHandler } from './core/bucket-reset-handler.js'
 export type {

@@ -8,7 +8,7 @@ import { EventStreams } from '../server/event-streams.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
-import type { FluxGate } from './gate.js'
+import type { FluxGate } from './flux-gate.js'
 
 export interface ServerOptions {
   readonly gate: FluxGate

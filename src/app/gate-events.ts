@@ -7,7 +7,7 @@ export interface GateEvents {
   decision: { readonly decision: Decision; readonly context: RequestContext; readonly durationMs: number }
   /** After each reload; `error` says why the rules are still the old ones. */
   reload: { readonly changed: boolean; readonly error: FluxGateError | null }
-  /** The first decision that had to be made without the store. */
+  /** The first decision that had to be made without the store, or the first reset that it did not take. */
   degraded: { readonly error: unknown }
   /** The store answers again, and nothing has failed for a quarter of a second. */
   recovered: Record<string, never>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from './config.js'
-import type { FluxGate } from './gate.js'
+import type { FluxGate } from './flux-gate.js'
 
 export function packageVersion(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')

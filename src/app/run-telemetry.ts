@@ -10,7 +10,7 @@ import type { Statistics } from '../telemetry/statistics.js'
 import type { Config } from './config.js'
 import { redisAddress } from './config-store.js'
 import { connectRedis } from './connect-redis.js'
-import type { FluxGate } from './gate.js'
+import type { FluxGate } from './flux-gate.js'
 
 export interface Telemetry {
   /** To be given to the gate that is watched. */

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import type { FluxGate } from '../../src/app/gate.js'
+import type { FluxGate } from '../../src/app/flux-gate.js'
 import { redisStore } from '../../src/app/redis-store.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
 import type { RuleSetInput } from '../../src/rules/input.js'

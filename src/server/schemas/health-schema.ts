@@ -11,7 +11,8 @@ export const liveSchema = Type.Object({ status: Type.Literal('UP') }, { title: '
 export const readySchema = Type.Object(
   {
     status: Type.Enum(['UP', 'DEGRADED', 'DOWN', 'STOPPING'], {
-      description: 'DEGRADED: decisions are made on older rules than were offered. DOWN: without the shared store.',
+      description:
+        'DEGRADED: decisions are made on older rules than were offered, or buckets of removed rules could not be reset yet. DOWN: without the shared store.',
     }),
     store: Type.Object({ status: Type.Enum(['UP', 'DOWN']), sinceAt: since, error }),
     rules: Type.Object({ status: Type.Enum(['UP', 'STALE']), sinceAt: since, error }),
