@@ -248,7 +248,7 @@ describe('the reference of the library', () => {
     ['src/app/gate-options.ts', 'FluxGateOptions'],
     ['src/app/create-limiter.ts', 'LimiterOptions'],
     ['src/app/create-limiter.ts', 'WaitOptions'],
-    ['src/app/gate.ts', 'GateHealth'],
+    ['src/app/gate-health.ts', 'GateHealth'],
     ['src/app/gate-events.ts', 'GateEvents'],
     ['src/core/handler.ts', 'CheckOptions'],
     ['src/core/request-context.ts', 'RequestContext'],
