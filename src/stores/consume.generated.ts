@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'fedf51b7bfc032cbd507a90962f6cd034d6467a7'
+export const consumeSha = '8d551f040fb0fb213f5f661e11862a83476a897a'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -22,18 +22,18 @@ local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
 local bands
 local applied
 if ARGV[2] then
-local lookups = (#ARGV[2] - 8) / 32
+local edit = values[cellKeys] or ''
+if edit ~= ARGV[2] then return { 'STALE', edit } end
+local lookups = ARGV[3] and (#ARGV[3] - 8) / 40 or 0
 local hashes, found = #KEYS - lookups, nil
 for i = 1, lookups do
-local value, expected = call('HGET', KEYS[hashes + i], ARGV[4 * i - 1]), ARGV[4 * i + 2]
-if expected ~= '' then
-if value ~= expected then return 'STALE' end
-elseif value or ARGV[4 * i + 1] ~= '' then
+local value = call('HGET', KEYS[hashes + i], ARGV[3 + i])
+if value then
 found = found or {}
 found[i] = value
 end
 end
-if found then
+if found or ARGV[4 + lookups] then
 applied = (function()
 local LIMIT, ALLOW = 1, 2
 local nowMs = now / 1000
@@ -704,7 +704,7 @@ end,
 end)()
 end
 local placeOfKey, declared, isShared = {}, #KEYS, false
-if unpackNumbers('<d', ARGV[2]) == 1 then
+if unpackNumbers('<d', ARGV[3]) == 1 then
 for i, name in ipairs(KEYS) do placeOfKey[name] = i end
 end
 local function placeOf(name, isLog, beginning)
@@ -790,22 +790,22 @@ local function step() return retryAfter, 0, 0, resetAt, false end
 return { kind = -1, step = step, algorithm = { step = step } }
 end
 local insteadOf, applied = {}, {}
-for i = 1, (#ARGV[2] - 8) / 32 do
-local value, action, at, expiresAt = found[i], nil, nil, nil
+for i = 1, lookups do
+local value, action, at, expiresAt = found and found[i], nil, nil, nil
 for _ = 1, 2 do
-if value and value ~= '' and not action and ARGV[4 * i + 2] == '' then
+if value and value ~= '' and not action then
 local flags = string.byte(value)
 action, at, expiresAt = flags % 4, 2, nil
 if flags % 16 >= 8 then expiresAt, at = unpackNumbers('<I6', value, 2) end
 if expiresAt and expiresAt <= nowMs then action = nil end
 end
-if not action then value = ARGV[4 * i + 1] end
+if not action then value = ARGV[3 + lookups + i] end
 end
 if action then
 applied[#applied + 1] = i - 1
 applied[#applied + 1] = value
-local base, made, isRun = ARGV[4 * i], {}, true
-local decision, first, count, number = unpackNumbers('<dddd', ARGV[2], i * 32 - 23)
+local decision, first, count, number, bucket = unpackNumbers('<ddddd', ARGV[3], i * 40 - 31)
+local base, made, isRun = string.match(KEYS[bucket], '^(.*):'), {}, true
 if action == LIMIT then
 local limit = limitOf(value, at, number, count)
 for j = 1, #limit do

@@ -1,7 +1,8 @@
 -- Decides in one call: reads every bucket, steps every band, writes all of a decision or nothing. Decisions follow each
 -- other in the order given, each on what those before it have left behind.
 --
--- KEYS     the buckets of all decisions, each once: first those that are a few numbers, then logs; then per lookup the hash of the override
+-- KEYS     the buckets of all decisions, each once: first those that are a few numbers, and of rules with overrides the last
+--          edit of one; then logs; then per lookup the hash of the override
 -- ARGV[1]  doubles, little endian:
 --            now (ticks; below 0: the server's own time), how many keys are not logs, bands, entries
 --            per band: kind, capacity, tokens, window
@@ -14,7 +15,7 @@
 --              else (RESET forgets the buckets): whether no other decision names any of its keys, and none is a log; demands
 --                per demand: permits, patience, whether it is a shadow (LEASE: permits wanted at most), bands
 --                  per band: key, band, an instant (REFUND: when granted, below 0: now; SETTLE: when the lease ends)
--- ARGV[2…] of rules with overrides alone: what to look up, described in overrides.lua
+-- ARGV[2…] of rules with overrides alone: the last edit that the caller knows of; and what to look up, described in overrides.lua
 -- Result   doubles as above; or if some decisions could not be made, a list of these and, in order, why not:
 --            now; then per decision, where bands are told from the last to the first:
 --            ALLOWED   every band allows at once; per band: remaining, resetAt
@@ -23,7 +24,8 @@
 --            REFUSED   per band the same; RUN, PLAIN, CHARGE: how many numbers its state is (-1: not told), and four
 --                      numbers; of a log, the tick until which it stays as it is, and three more
 --            UNABLE    nothing follows
---          if overrides were found, a list of all that, whose last item is a list of these; or STALE, and nothing was done
+--          if overrides were found, a list of all that, whose last item is a list of these; or if there
+--          was another edit: STALE and that edit, and nothing was done
 --
 -- The whole text runs for every call. So functions are made where they are needed, and not before: each that could see what is
 -- local here would cost every call about a microsecond.
@@ -57,19 +59,19 @@ local bands
 -- Of rules with overrides: those that were found, and what became of them.
 local applied
 if ARGV[2] then
-  local lookups = (#ARGV[2] - 8) / 32
+  -- What the caller knows of overrides is as of an edit; if there was another, it may be about nothing that is so any more.
+  local edit = values[cellKeys] or ''
+  if edit ~= ARGV[2] then return { 'STALE', edit } end
+  local lookups = ARGV[3] and (#ARGV[3] - 8) / 40 or 0
   local hashes, found = #KEYS - lookups, nil
   for i = 1, lookups do
-    local value, expected = call('HGET', KEYS[hashes + i], ARGV[4 * i - 1]), ARGV[4 * i + 2]
-    if expected ~= '' then
-      -- The caller has asked for the buckets of another override, so that there is nothing to decide about.
-      if value ~= expected then return 'STALE' end
-    elseif value or ARGV[4 * i + 1] ~= '' then
+    local value = call('HGET', KEYS[hashes + i], ARGV[3 + i])
+    if value then
       found = found or {}
       found[i] = value
     end
   end
-  if found then
+  if found or ARGV[4 + lookups] then
     --@make applied overrides.lua
   end
 end

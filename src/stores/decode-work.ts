@@ -11,7 +11,7 @@ import {
   type LeaseResult,
 } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
-import type { BelievedDemand } from './override-beliefs.js'
+import type { Message } from './encode-work.js'
 import type { Lookup, Work } from './redis-work.js'
 
 const [granted, unable, allowed] = [1, 2, 3]
@@ -27,24 +27,28 @@ export interface Answer extends LeaseResult {
   readonly states?: readonly BucketState[]
 }
 
-/** The group that counts an identity instead, by the override that was found: its own, or that of its range. */
-export type Found = (group: BucketGroup, key: string, override: Buffer, isOwn: boolean) => BucketGroup
+/** The group that counts an identity, by the override that was found, its own or that of its range; or by none. */
+export type Found = (lookup: Lookup, override: Buffer | undefined, now: number) => BucketGroup
 
-/** Whether an override has changed that the works relied on; then nothing was done. */
-export const isStale = (reply: unknown): boolean => reply instanceof Buffer && reply.length === 5
+/** If an override has been edited since the last edit that was known: the one of now; and nothing was done. */
+export const newEdit = (reply: unknown): string | undefined =>
+  Array.isArray(reply) && (reply[0] as Buffer).length === staleLength ? String(reply[1]) : undefined
+const staleLength = 'STALE'.length
 
-/** Reads the script's reply, one answer per work: an error is about its own work alone. */
+/** Reads the script's reply to a message, one answer per work: an error is about its own work alone. */
 export function decode(
   batch: readonly Work[],
   reply: unknown,
-  lookups: readonly Lookup[] = [],
-  instead?: Found,
+  { lookups, namesOverrides }: Pick<Message, 'lookups' | 'namesOverrides'> = { lookups: [], namesOverrides: false },
+  found?: Found,
 ): (Answer | FluxGateError)[] {
   const [bytes, ...problems] = (Array.isArray(reply) ? [...reply] : [reply]) as Buffer[]
-  const overridden = instead && Array.isArray(problems.at(-1)) ? appliedBy(problems.pop(), lookups, instead) : undefined
-  const answers = new Answers(doublesOf(bytes as Buffer))
+  const numbers = doublesOf(bytes as Buffer)
+  const said = Array.isArray(problems.at(-1)) ? (problems.pop() as unknown as (number | Buffer)[]) : []
+  const overridden = found && lookups.length > 0 ? appliedBy(said, lookups, numbers[0] as number, found) : undefined
+  const answers = new Answers(numbers)
   return batch.map((work) => {
-    const applied = lookups.length === 0 ? undefined : (overridden?.get(work) ?? believed(work))
+    const applied = overridden?.get(work) ?? (namesOverrides ? believed(work) : undefined)
     return answers.next(work, applied) ?? problemOf(problems.shift())
   })
 }
@@ -126,25 +130,29 @@ class Answers {
 }
 
 function believed({ what, claims }: Work): readonly Demand[] | undefined {
-  const isBelieved = (what === 'CHARGE' || what === 'PEEK') && claims.some((claim: BelievedDemand) => claim.expected)
+  const isBelieved = (what === 'CHARGE' || what === 'PEEK') && claims.some(({ group }) => group.insteadOf !== undefined)
   return isBelieved ? claims : undefined
 }
 
 /** By work: its demands, with other groups where there is an override. `said` is numbers of lookups and overrides in turn. */
-function appliedBy(said: unknown, lookups: readonly Lookup[], instead: Found): ReadonlyMap<Work, readonly Demand[]> {
+function appliedBy(
+  said: readonly (number | Buffer)[],
+  lookups: readonly Lookup[],
+  now: number,
+  found: Found,
+): ReadonlyMap<Work, readonly Demand[]> {
   const applied = new Map<Work, Demand[]>()
-  const items = said as readonly (number | Buffer)[]
-  for (let i = 0; i < items.length; i += 2) {
-    const { work, claim, otherwise } = lookups[items[i] as number] as Lookup
-    const override = items[i + 1] as Buffer
+  let next = 0
+  for (const [i, lookup] of lookups.entries()) {
+    const { work, claim } = lookup
+    const override = said[next] === i ? (said[next + 1] as Buffer) : undefined
+    if (override !== undefined) next += 2
     if (work.what !== 'CHARGE' && work.what !== 'PEEK') continue
+    const demand = work.claims[claim] as Demand
+    const group = found(lookup, override, now)
+    if (group === demand.group) continue
     const demands = applied.get(work) ?? [...work.claims]
-    const { group, key, ...asked } = work.claims[claim] as Demand
-    demands[claim] = demandOf(
-      { ...asked, group: instead(group, key, override, !override.equals(otherwise)) },
-      key,
-      asked.permits,
-    )
+    demands[claim] = demandOf({ ...demand, group }, demand.key, demand.permits)
     applied.set(work, demands)
   }
   return applied

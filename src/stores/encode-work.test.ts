@@ -30,12 +30,16 @@ const demand = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): De
 })
 const names: Names = {
   keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}`,
-  overrideOf: (rule, key) => ({ hash: `hash/${rule.ruleId}`, base: `${rule.ruleId}/${key}`, otherwise: Buffer.of(2) }),
+  overrideOf: (rule, key) => ({
+    hash: `hash/${rule.ruleId}/${key}`,
+    otherwise: key === 'a' ? Buffer.of(2) : Buffer.of(),
+  }),
 }
+const edit = { key: 'last edit', known: 'known' }
 const charge = (...claims: Demand[]): Work => ({ what: 'CHARGE', claims })
 
 function numbersOf(batch: readonly Work[], now = 7): { keys: readonly string[]; numbers: number[] } {
-  const { keys, args } = encode(batch, names, now)
+  const { keys, args } = encode(batch, names, now, edit)
   return { keys, numbers: doublesOf(args[0] as Buffer) }
 }
 
@@ -83,16 +87,13 @@ describe('what the script is asked', () => {
       charge(demand(one, 'a'), demand(rule, 'a')),
       { what: 'REFUND', claims: [refund, { ...refund, grantedAt: [1, 1] }] },
     ]
-    const { keys, args, lookups } = encode(batch, names, 7)
-    expect(keys).toEqual(['one/a/cell', 'two/a/cell2', 'two/a/log', 'hash/two', 'hash/two'])
+    const { keys, args, lookups } = encode(batch, names, 7, edit)
+    expect(keys).toEqual(['one/a/cell', 'two/a/cell2', 'last edit', 'two/a/log', 'hash/two/a', 'hash/two/a'])
     // By work and band: behind the band of the other rule, and the first of a refund to no certain instant.
-    const [, looks, ...texts] = args
-    expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2, 2], ...[2, 1, 2, 2]])
-    expect(texts).toEqual(
-      Array(2)
-        .fill(['a', 'two/a', Buffer.of(2), Buffer.of()])
-        .flat(),
-    )
+    const [, known, looks, ...texts] = args
+    expect(known).toBe('known')
+    expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2, 2, 4], ...[2, 1, 2, 2, 4]])
+    expect(texts).toEqual(['a', 'a', Buffer.of(2), Buffer.of(2)])
     expect(lookups).toEqual([
       { work: batch[0], claim: 1, otherwise: Buffer.of(2) },
       { work: batch[1], claim: 0, otherwise: Buffer.of(2) },

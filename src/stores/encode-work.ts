@@ -6,7 +6,7 @@ import { cellsOf, kindOf } from '../algorithms/index.js'
 import type { BucketGroup, Demand, Refund, Settlement } from '../core/bucket-store.js'
 import type { Band } from '../core/rule.js'
 import type { BelievedDemand } from './override-beliefs.js'
-import type { Lookup, Names, Work } from './redis-work.js'
+import type { LastEdit, Lookup, Names, Work } from './redis-work.js'
 
 const plain = 0
 const run = 7
@@ -16,22 +16,28 @@ export interface Message {
   readonly keys: readonly string[]
   readonly args: readonly (string | Buffer)[]
   readonly lookups: readonly Lookup[]
+  /** Whether identities count otherwise than their rule says, by overrides that are known already. */
+  readonly namesOverrides: boolean
 }
 
-/** `now` in ticks, or below 0 for the server's. */
-export function encode(batch: readonly Work[], names: Names, now: number): Message {
+/** `now` in ticks, or below 0 for the server's. `edit` is asked for if rules have overrides. */
+export function encode(batch: readonly Work[], names: Names, now: number, edit: LastEdit): Message {
   const buckets = new NamedBuckets(batch, names)
   const { bands, lookups } = buckets
   const entries = new Entries(batch, buckets)
   const first = [now, buckets.cells, bands.size, entries.count]
   for (const band of bands.keys()) first.push(kindOf(band), band.capacity, band.refillTokens, band.windowTicks)
-  const keys = buckets.keys()
+  const keys = buckets.keys(edit)
   const args: (string | Buffer)[] = [littleEndian(first, entries.numbers)]
+  const { namesOverrides } = buckets
+  if (buckets.mayOverride) args.push(edit.known)
   if (lookups.length > 0) {
-    args.push(littleEndian([buckets.namesOverrides ? 1 : 0], buckets.looks), ...buckets.texts)
+    args.push(littleEndian([namesOverrides ? 1 : 0], buckets.looks()))
+    for (const { work, claim } of lookups) args.push((work.claims[claim] as Work['claims'][number]).key)
+    if (lookups.some(({ otherwise }) => otherwise.length > 0)) for (const { otherwise } of lookups) args.push(otherwise)
     keys.push(...buckets.hashes)
   }
-  return { keys, args, lookups }
+  return { keys, args, lookups, namesOverrides }
 }
 
 /** The buckets of all works, each once: first those that are a few numbers, then logs. And what is to be looked up. */
@@ -41,11 +47,12 @@ class NamedBuckets {
   readonly bands = new Map<Band, number>()
   readonly lookups: Lookup[] = []
   readonly hashes: string[] = []
-  /** Per lookup: the number of its work, the number of its first band there, how many it has, and their first number. */
-  readonly looks: number[] = []
-  readonly texts: (string | Buffer)[] = []
+  /** Whether a rule has overrides. */
+  mayOverride = false
   /** Whether a bucket of an override is named by itself. */
   namesOverrides = false
+  /** Per lookup: the number of its work, the number of its first band there, and where the claim's bands begin in `claimed`. */
+  readonly #places: number[] = []
   readonly #names: Names
   readonly #cells = new Map<string, number>()
   readonly #logs = new Map<string, number>()
@@ -60,12 +67,32 @@ class NamedBuckets {
     for (let index = 0; index < batch.length; index++) this.#add(batch[index] as Work, index)
   }
 
+  /** With the last edit, which is read with them. */
   get cells(): number {
-    return this.#cells.size
+    return this.#cells.size + (this.mayOverride ? 1 : 0)
   }
 
-  keys(): string[] {
-    return [...this.#cells.keys(), ...this.#logs.keys()]
+  keys(edit: LastEdit): string[] {
+    return [...this.#cells.keys(), ...(this.mayOverride ? [edit.key] : []), ...this.#logs.keys()]
+  }
+
+  /** Logs are numbered after all the others. */
+  keyAt(at: number): number {
+    const place = this.claimed[at] as number
+    return place < 0 ? this.cells - place : place
+  }
+
+  /** Per lookup: the number of its work, of its first band there, how many it has, the first band and the first bucket. */
+  looks(): number[] {
+    const places = this.#places
+    return this.lookups.flatMap(({ work, claim }, i) => {
+      const [index, before, at] = places.slice(3 * i, 3 * i + 3) as [number, number, number]
+      const { length } = (work.claims[claim] as Work['claims'][number]).group.bands
+      // The bands of a group are numbered together, one after the other.
+      return length === 0
+        ? [index, before, 0, 0, 0]
+        : [index, before, length, this.claimed[at + 1] as number, this.keyAt(at)]
+    })
   }
 
   /** What is held of a bucket is kept beside its numbers, so that it is not as simple to write. */
@@ -76,25 +103,19 @@ class NamedBuckets {
   #add(work: Work, index: number): void {
     let before = 0
     for (let claim = 0; claim < work.claims.length; claim++) {
-      const { group, key, expected } = work.claims[claim] as Partial<BelievedDemand> & Work['claims'][number]
-      if (expected || (group.hasOverrides && isLookedUp(work, claim))) {
-        // The bands of a group are numbered together, one after the other.
-        const [first] = group.bands
-        this.looks.push(index + 1, before + 1, group.bands.length, first ? placeIn(this.bands, first) : 0)
-        this.#lookUp(work, claim, expected)
+      const { group, key, isBelieved } = work.claims[claim] as Partial<BelievedDemand> & Work['claims'][number]
+      if (isBelieved) this.mayOverride = true
+      else if (group.hasOverrides && isLookedUp(work, claim)) {
+        this.mayOverride = true
+        this.#places.push(index + 1, before + 1, this.claimed.length)
+        const { hash, otherwise } = this.#names.overrideOf(group, key)
+        this.lookups.push({ work, claim, otherwise })
+        this.hashes.push(hash)
       }
       if (group.insteadOf !== undefined) this.namesOverrides = true
       for (let band = 0; band < group.bands.length; band++) this.#name(group, key, band, index)
       before += group.bands.length
     }
-  }
-
-  #lookUp(work: Work, claim: number, expected: Buffer = nothing): void {
-    const { group, key } = work.claims[claim] as Work['claims'][number]
-    const { hash, base, otherwise } = this.#names.overrideOf(group.insteadOf ?? group, key)
-    this.lookups.push({ work, claim, otherwise })
-    this.hashes.push(hash)
-    this.texts.push(key, base, otherwise, expected)
   }
 
   #name(group: BucketGroup, key: string, index: number, work: number): void {
@@ -115,8 +136,6 @@ class NamedBuckets {
     this.claimed.push(place, placeIn(this.bands, band))
   }
 }
-
-const nothing = Buffer.alloc(0)
 
 /** What a refund gives back to a certain instant was taken from known buckets. */
 const isLookedUp = ({ what, claims }: Work, claim: number): boolean =>
@@ -203,11 +222,8 @@ class Entries {
     }
   }
 
-  /** Logs are numbered after all the others. */
   #addBucket(): void {
-    const { claimed, cells } = this.#buckets
-    const place = claimed[this.#at] as number
-    this.numbers.push(place < 0 ? cells - place : place, claimed[this.#at + 1] as number)
+    this.numbers.push(this.#buckets.keyAt(this.#at), this.#buckets.claimed[this.#at + 1] as number)
     this.#at += 2
   }
 }

@@ -32,6 +32,11 @@ export class LiveOverrides {
     return this.#isKnown
   }
 
+  /** The same as long as no rule has other generations or ranges. */
+  get generations(): object {
+    return this.#live
+  }
+
   /** Resolves once it is known; from then on it is read again now and then. */
   async known(): Promise<void> {
     if (this.#isKnown) return
@@ -85,9 +90,11 @@ export class LiveOverrides {
       if (pairs[i] === 'ranges') version = String(pairs[i + 1])
       else if (String(pairs[i]).startsWith('[')) live.set(String(pairs[i]), Number(pairs[i + 1]))
     const isChanged = version !== this.#rangesVersion || !isSame(live, this.#live)
-    if (isChanged) this.#ranges = await this.#readRanges(live)
-    this.#live = live
-    this.#rangesVersion = version
+    if (isChanged) {
+      this.#ranges = await this.#readRanges(live)
+      this.#live = live
+      this.#rangesVersion = version
+    }
     this.#isKnown = true
   }
 

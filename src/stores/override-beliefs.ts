@@ -1,26 +1,32 @@
+import { createBuckets, Rows } from '../algorithms/index.js'
 import type { BucketGroup, Demand } from '../core/bucket-store.js'
-import { expires, hasBalance } from './override-value.js'
-import type { Work } from './redis-work.js'
+import { expires } from './override-value.js'
+import type { LastEdit, Work } from './redis-work.js'
 
-/** A claim on behalf of an identity whose override is believed to be what it last was. */
+/** A claim on behalf of an identity of which it is known whether it has an override, and which. */
 export interface BelievedDemand extends Demand {
-  /** The override; if it is another one by now, the call does nothing and says so. */
-  readonly expected?: Buffer
+  readonly isBelieved?: true
 }
-
-interface Belief {
-  readonly override: Buffer
-  readonly group: BucketGroup
-}
-
-const mostBeliefs = 10_000
 
 /**
- * The overrides that were found lately. An identity asks for its own buckets straight away then, and the script only
- * compares, which takes a fraction of the time. Nobody relies on it: what has changed is found out in the same call.
+ * Which overrides were found lately, and who has none. As long as nobody has edited one, which the script compares once for
+ * a whole call, there is nothing to look up for these identities. Nobody relies on it: after an edit the call does nothing
+ * and says so, and others take the place of these beliefs.
  */
 export class OverrideBeliefs {
-  readonly #byGroup = new WeakMap<BucketGroup, Map<string, Belief>>()
+  /** The last one that they know of. */
+  readonly edit: LastEdit
+  /** Which generations were in force. */
+  readonly generations: object
+  readonly #most: number
+  readonly #byGroup = new WeakMap<BucketGroup, Map<string, BucketGroup>>()
+
+  /** `most` is how many identities of a rule are remembered. */
+  constructor(edit: LastEdit, generations: object, most: number) {
+    this.edit = edit
+    this.generations = generations
+    this.#most = most
+  }
 
   /** The work as it is believed to be; the same one if nothing is believed of its identities. */
   applyTo(work: Work): Work {
@@ -28,29 +34,29 @@ export class OverrideBeliefs {
     let claims: BelievedDemand[] | undefined
     for (let i = 0; i < work.claims.length; i++) {
       const { group, key, permits, patience, policy, shadow } = work.claims[i] as Demand
-      const belief = group.hasOverrides ? this.#byGroup.get(group)?.get(key) : undefined
-      if (belief === undefined) continue
+      const believed = group.hasOverrides ? this.#byGroup.get(group)?.get(key) : undefined
+      if (believed === undefined) continue
       claims ??= [...work.claims]
-      claims[i] = { group: belief.group, key, permits, patience, policy, shadow, expected: belief.override }
+      claims[i] = { group: believed, key, permits, patience, policy, shadow, isBelieved: true }
     }
     return claims === undefined ? work : { what: work.what, claims }
   }
 
-  /** A denial is no bucket, and what expires has to be looked at anyway. */
-  learn(rule: BucketGroup, key: string, group: BucketGroup, override: Buffer): void {
-    if (group.listed === 'DENY' || ((override[0] as number) & (expires | hasBalance)) !== 0) return
+  /** `group` counts this identity, by the override that it has; or if it has none, the rule's own. `now` is the store's. */
+  learn(rule: BucketGroup, key: string, group: BucketGroup, override: Buffer | undefined, now: number): void {
+    if (override !== undefined && !isLasting(group, override, now)) return
     let beliefs = this.#byGroup.get(rule)
     if (beliefs === undefined) {
       beliefs = new Map()
       this.#byGroup.set(rule, beliefs)
     }
-    beliefs.delete(key)
-    if (beliefs.size >= mostBeliefs) beliefs.delete(beliefs.keys().next().value as string)
-    beliefs.set(key, { override, group })
-  }
-
-  forget(works: readonly Work[]): void {
-    for (const { claims } of works)
-      for (const { group, key } of claims) if (group.insteadOf) this.#byGroup.get(group.insteadOf)?.delete(key)
+    if (beliefs.size >= this.#most) beliefs.delete(beliefs.keys().next().value as string)
+    beliefs.set(key, group)
   }
 }
+
+/** A denial is no bucket; what expires has to be looked at; and a bucket begins with a balance only where that is read. */
+const isLasting = ({ listed, bands }: BucketGroup, override: Buffer, now: number): boolean =>
+  listed !== 'DENY' &&
+  ((override[0] as number) & expires) === 0 &&
+  bands.every((band) => band.spent === undefined || createBuckets(band, new Rows()).expiresAt(0, band) <= now)

@@ -25,3 +25,10 @@ export function* overrideHashes(prefix: string, rule: Rule, generation: number):
 
 const hashName = (prefix: string, { ruleSetId, ruleId }: Rule, generation: number, slot: number): string =>
   `${prefix}:{${slotTag(slot)}}:overrides:${escaped(ruleSetId)}:${escaped(ruleId)}:${generation}`
+
+/**
+ * What changes with every edit of an override: one for all of them, or on a cluster, where a call is about one slot, one for
+ * each slot.
+ */
+export const editKey = (prefix: string, slot: number | undefined): string =>
+  `${prefix}:{${slot === undefined ? 'overrides' : slotTag(slot)}}:edit`

@@ -24,7 +24,7 @@ const hasBands = 4
 /** Such a one has to be looked at for its time. */
 export const expires = 8
 const hasNote = 16
-export const hasBalance = 32
+const hasBalance = 32
 
 const kindBits = 7
 const hasTokens = 8

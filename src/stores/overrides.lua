@@ -1,11 +1,10 @@
 -- Puts what overrides say in the place of what was asked: from there on a decision does not know that there was one. Runs
 -- before the decisions, only if an override was found; `found` has them, by the number of the lookup.
 --
--- ARGV[2]   doubles: whether a decision names a bucket of an override by itself; then per lookup: the number of its decision,
---           the number of its first band among those of the decision, how many bands it has, and the number of the first
---           of them, which the others follow
--- ARGV[3…]  per lookup: the identity; how the names of its buckets begin; an override in case it has none, or ''; and the
---           one whose buckets are asked for already, or ''
+-- ARGV[3]   doubles: whether a decision names a bucket of an override by itself; then per lookup: the number of its decision,
+--           the number of its first band among those of the decision, how many bands it has, the number of the first of them,
+--           which the others follow, and of the first bucket
+-- ARGV[4…]  the identity of each lookup; then if any is in a range of addresses that has an override: for each that one, or ''
 -- Result    per lookup that has one: its number from 0, and the override
 --
 -- The bytes of an override are described in override-value.ts.
@@ -18,7 +17,7 @@ end
 
 -- Places of keys that are new, by name; and of those that were named, if an override's may be among them.
 local placeOfKey, declared, isShared = {}, #KEYS, false
-if unpackNumbers('<d', ARGV[2]) == 1 then
+if unpackNumbers('<d', ARGV[3]) == 1 then
   for i, name in ipairs(KEYS) do placeOfKey[name] = i end
 end
 
@@ -117,23 +116,24 @@ end
 
 -- By number of the decision and of the first band: those that take the place of the rule's, each as its key and its number.
 local insteadOf, applied = {}, {}
-for i = 1, (#ARGV[2] - 8) / 32 do
-  local value, action, at, expiresAt = found[i], nil, nil, nil
+for i = 1, lookups do
+  local value, action, at, expiresAt = found and found[i], nil, nil, nil
   -- What the identity has, or else the range it is in; unless that has expired.
   for _ = 1, 2 do
-    if value and value ~= '' and not action and ARGV[4 * i + 2] == '' then
+    if value and value ~= '' and not action then
       local flags = string.byte(value)
       action, at, expiresAt = flags % 4, 2, nil
       if flags % 16 >= 8 then expiresAt, at = unpackNumbers('<I6', value, 2) end
       if expiresAt and expiresAt <= nowMs then action = nil end
     end
-    if not action then value = ARGV[4 * i + 1] end
+    if not action then value = ARGV[3 + lookups + i] end
   end
   if action then
     applied[#applied + 1] = i - 1
     applied[#applied + 1] = value
-    local base, made, isRun = ARGV[4 * i], {}, true
-    local decision, first, count, number = unpackNumbers('<dddd', ARGV[2], i * 32 - 23)
+    local decision, first, count, number, bucket = unpackNumbers('<ddddd', ARGV[3], i * 40 - 31)
+    -- What comes before the label of the band.
+    local base, made, isRun = string.match(KEYS[bucket], '^(.*):'), {}, true
     if action == LIMIT then
       local limit = limitOf(value, at, number, count)
       for j = 1, #limit do

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { BucketGroup } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 import {
@@ -13,7 +14,7 @@ import {
 import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
 import { LiveOverrides, rangeName } from './live-overrides.js'
-import { overrideHash, overrideHashes } from './override-hashes.js'
+import { editKey, identitySlot, overrideHash, overrideHashes } from './override-hashes.js'
 import { decodeTerms, encodeTerms } from './override-value.js'
 import type { OverridePlace } from './redis-work.js'
 
@@ -38,6 +39,11 @@ for i = 1, math.min(#found, tonumber(ARGV[3])) do
   page[2 * i - 1], page[2 * i] = found[i][1], found[i][2]
 end
 return page`
+
+/** Both at once, so that nobody who knows of the edit has not seen the change. */
+const editOne = `local changed = redis.call(ARGV[1], KEYS[1], unpack(ARGV, 3))
+redis.call('SET', KEYS[2], ARGV[2])
+return changed`
 
 /** Both at once, so that nobody sees a number that has grown without the change. */
 const editRanges = `local changed = redis.call(ARGV[1], KEYS[2], unpack(ARGV, 2))
@@ -66,6 +72,10 @@ export class RedisOverrides implements OverrideBook {
     return this.#live.isKnown
   }
 
+  get generations(): object {
+    return this.#live.generations
+  }
+
   known(): Promise<void> {
     return this.#live.known()
   }
@@ -74,7 +84,7 @@ export class RedisOverrides implements OverrideBook {
     this.#live.close()
   }
 
-  placeOf(group: BucketGroup, key: string): Pick<OverridePlace, 'hash' | 'otherwise'> {
+  placeOf(group: BucketGroup, key: string): OverridePlace {
     const { ruleSetId, ruleId, countsAddresses } = group
     const hash = overrideHash(this.#prefix, group, this.#live.of(ruleSetId, ruleId), key)
     const range = countsAddresses ? this.#live.rangesOf(ruleSetId, ruleId)?.find(key) : undefined
@@ -126,7 +136,13 @@ export class RedisOverrides implements OverrideBook {
       if (name.isRange) {
         const keys = [this.#live.liveKey, this.#live.rangesKey]
         await this.#connection.call(hash, ['EVAL', editRanges, '2', ...keys, command, field, ...value])
-      } else await this.#connection.call(hash, [command, hash, field, ...value])
+      } else {
+        const slot = this.#connection.isCluster ? identitySlot(this.#prefix, field) : undefined
+        const keys = [hash, editKey(this.#prefix, slot)]
+        // Never the same again, also on a server that has forgotten some edits.
+        const edit = randomBytes(9).toString('base64url')
+        await this.#connection.call(hash, ['EVAL', editOne, '2', ...keys, command, edit, field, ...value])
+      }
       const after = await this.#live.ask(ruleSetId, ruleId)
       if (after === live) break
       live = after

@@ -15,11 +15,15 @@ export interface Names {
   overrideOf(group: BucketGroup, key: string): OverridePlace
 }
 
+/** The last edit of an override: where it is told, and the one that is known; `''` if there was none. */
+export interface LastEdit {
+  readonly key: string
+  readonly known: string
+}
+
 export interface OverridePlace {
   /** The hash that would hold it. */
   readonly hash: string
-  /** How the names of its buckets begin. */
-  readonly base: string
   /** Of a range of addresses that holds the identity; applies if it has none of its own. */
   readonly otherwise: Buffer
 }

@@ -16,15 +16,16 @@ import type { RedisConnection } from '../redis/connection.js'
 import { isSplit, wrapRedisError } from '../redis/connection-errors.js'
 import { hashSlot } from '../redis/hash-slot.js'
 import { Script } from '../redis/script.js'
-import { bucketKey, groupSuffix, keySuffix } from './bucket-keys.js'
+import { bucketKey, keySuffix } from './bucket-keys.js'
 import { consumeScript, consumeSha } from './consume.generated.js'
-import { type Answer, type BucketState, decode, type Found, isStale } from './decode-work.js'
+import { type Answer, type BucketState, decode, newEdit } from './decode-work.js'
 import { encode } from './encode-work.js'
 import { OverriddenGroups } from './overridden-group.js'
-import { OverrideBeliefs } from './override-beliefs.js'
+import type { OverrideBeliefs } from './override-beliefs.js'
 import { decodeTerms } from './override-value.js'
 import { RedisOverrides } from './redis-overrides.js'
-import type { Names, Work } from './redis-work.js'
+import type { Lookup, Names, Work } from './redis-work.js'
+import { RouteBeliefs } from './route-beliefs.js'
 
 export interface RedisBucketsOptions {
   /** What the names of all keys begin with; default `fluxgate`. */
@@ -71,13 +72,10 @@ export class RedisBuckets implements LeasingStore {
   #onIdle: (() => void) | undefined
   readonly overrides: RedisOverrides
   readonly #groups = new OverriddenGroups()
-  readonly #beliefs = new OverrideBeliefs()
+  readonly #beliefs: RouteBeliefs
   readonly #names: Names = {
     keyOf: (group, key, band) => this.#keyOf(group, key, band),
-    overrideOf: (group, key) => ({
-      ...this.overrides.placeOf(group, key),
-      base: bucketKey(this.#prefix, key, groupSuffix(group)),
-    }),
+    overrideOf: (group, key) => this.overrides.placeOf(group, key),
   }
   readonly #batches = new TurnBatches<Job>({
     weightOf: ({ work }) => weightOf(work),
@@ -92,6 +90,8 @@ export class RedisBuckets implements LeasingStore {
     this.#localClock = clock ?? systemClock
     this.#observer = observer
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
+    const generations = (): object => this.overrides.generations
+    this.#beliefs = new RouteBeliefs({ prefix, isCluster: connection.isCluster, generations })
   }
 
   charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
@@ -116,7 +116,7 @@ export class RedisBuckets implements LeasingStore {
 
   /** Decides nothing, to see whether the server would. */
   async probe(): Promise<void> {
-    const { args } = encode([], this.#names, 0)
+    const { args } = encode([], this.#names, 0, this.#beliefs.of(0).edit)
     const key = bucketKey(this.#prefix, 'probe', '')
     await this.#script.run(this.#connection, hashSlot(key), [key], args)
   }
@@ -186,17 +186,20 @@ export class RedisBuckets implements LeasingStore {
   }
 
   async #send(route: number, jobs: readonly Job[]): Promise<void> {
-    const works = jobs.map(({ work }) => this.#beliefs.applyTo(work))
+    const beliefs = this.#beliefs.of(route)
+    const works = jobs.map(({ work }) => beliefs.applyTo(work))
     const askedAt = ticks(this.#localClock)
     try {
-      const { keys, args, lookups } = encode(works, this.#names, this.#clock === undefined ? -1 : ticks(this.#clock))
-      const reply = await this.#script.run(this.#connection, route, keys, args)
-      if (isStale(reply)) {
-        this.#beliefs.forget(works)
+      const now = this.#clock === undefined ? -1 : ticks(this.#clock)
+      const message = encode(works, this.#names, now, beliefs.edit)
+      const reply = await this.#script.run(this.#connection, route, message.keys, message.args)
+      const edit = newEdit(reply)
+      if (edit !== undefined) {
+        this.#beliefs.edited(route, edit)
         this.#underWay += jobs.length
         return void this.#send(route, jobs)
       }
-      const answers = decode(works, reply, lookups, this.#insteadOf)
+      const answers = decode(works, reply, message, (...found) => this.#groupOf(beliefs, ...found))
       for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
     } catch (error) {
       if (jobs.length > 1 && isSplit(error)) return jobs.forEach((job) => void this.#send(route, [job]))
@@ -208,9 +211,12 @@ export class RedisBuckets implements LeasingStore {
     }
   }
 
-  readonly #insteadOf: Found = (rule, key, override, isOwn) => {
-    const group = this.#groups.of(rule, override.toString('latin1'), () => decodeTerms(override))
-    if (isOwn) this.#beliefs.learn(rule, key, group, override)
+  #groupOf(beliefs: OverrideBeliefs, { work, claim, otherwise }: Lookup, override: Buffer | undefined, now: number) {
+    const { group: rule, key } = work.claims[claim] as Demand
+    const group =
+      override === undefined ? rule : this.#groups.of(rule, override.toString('latin1'), () => decodeTerms(override))
+    // Of whom a range is in the way it is not known whether there is more.
+    if (otherwise.length === 0) beliefs.learn(rule, key, group, override, now)
     return group
   }
 

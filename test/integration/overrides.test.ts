@@ -281,6 +281,20 @@ describe('overrides in Redis', () => {
     expect(evalsha).toBe(3)
   })
 
+  it('are looked up once for each identity, until one is edited', async () => {
+    const gate = await open(redisStore(client, { prefix: freshPrefix(), timeoutMs: 20_000 }))
+    const limited = { action: 'LIMIT', bands: [{ capacity: 100, window: '1h' }] }
+    await gate.overrides?.put('api', 'keys', { key: 'big', ...limited })
+    const ask = () => Promise.all(['big', 'other'].map((apiKey) => gate.check({ apiKey, path: '/keys/one' })))
+    const lookups = async () => (await countCalls(server, ['hget'], ask)).hget
+    await ask()
+    expect(await lookups()).toBe(0)
+    await gate.overrides?.put('api', 'keys', { key: 'other', ...limited })
+    expect(await lookups()).toBe(2)
+    expect(await lookups()).toBe(0)
+    expect((await ask()).map(({ limit }) => limit)).toEqual([100, 100])
+  })
+
   it('change for all processes: at once, where an identity has one, and ranges within a second', async () => {
     const prefix = freshPrefix()
     const [one, two] = await Promise.all([1, 2].map(() => open(redisStore(client, { prefix, timeoutMs: 20_000 }))))

@@ -1,0 +1,38 @@
+import { OverrideBeliefs } from './override-beliefs.js'
+import { editKey } from './override-hashes.js'
+
+/** Of so many identities of a rule it is remembered whether they have an override; on a cluster, of so many in a slot. */
+const most = 50_000
+const mostInSlot = 64
+
+export interface RouteBeliefsOptions {
+  readonly prefix: string
+  readonly isCluster: boolean
+  /** The same as long as no rule has other generations of overrides, or other ranges. */
+  readonly generations: () => object
+}
+
+/** What is believed of overrides, by where calls go: on a cluster, where each is about one slot, edits are told there. */
+export class RouteBeliefs {
+  readonly #options: RouteBeliefsOptions
+  readonly #byRoute = new Map<number, OverrideBeliefs>()
+
+  constructor(options: RouteBeliefsOptions) {
+    this.#options = options
+  }
+
+  of(route: number): OverrideBeliefs {
+    const beliefs = this.#byRoute.get(route)
+    if (beliefs?.generations === this.#options.generations()) return beliefs
+    return this.edited(route, beliefs?.edit.known ?? '')
+  }
+
+  /** From here on nothing is believed but that this was the last edit. */
+  edited(route: number, known: string): OverrideBeliefs {
+    const { prefix, isCluster, generations } = this.#options
+    const edit = { key: editKey(prefix, isCluster ? route : undefined), known }
+    const beliefs = new OverrideBeliefs(edit, generations(), isCluster ? mostInSlot : most)
+    this.#byRoute.set(route, beliefs)
+    return beliefs
+  }
+}
