@@ -4,14 +4,22 @@ const slots = 16_384
 export function hashSlot(key: string): number {
   const open = key.indexOf('{')
   const close = open < 0 ? -1 : key.indexOf('}', open + 1)
-  return crc16(Buffer.from(close > open + 1 ? key.slice(open + 1, close) : key)) % slots
+  const tag = Buffer.from(close > open + 1 ? key.slice(open + 1, close) : key)
+  return hashSlotOfRange(tag, 0, tag.length)
 }
 
 /** The same of a key that need not be text. */
 export function hashSlotOfBytes(key: Buffer): number {
   const open = key.indexOf('{')
   const close = open < 0 ? -1 : key.indexOf('}', open + 1)
-  return crc16(close > open + 1 ? key.subarray(open + 1, close) : key) % slots
+  return close > open + 1 ? hashSlotOfRange(key, open + 1, close) : hashSlotOfRange(key, 0, key.length)
+}
+
+/** The same of some bytes that have no braces, or are what is between them. */
+export function hashSlotOfRange(bytes: Buffer, from: number, to: number): number {
+  let crc = 0
+  for (let at = from; at < to; at++) crc = ((crc << 8) ^ (table[(crc >> 8) ^ (bytes[at] as number)] as number)) & 0xffff
+  return crc % slots
 }
 
 /** The variant that Redis names in its specification: polynomial 0x1021, starting from 0. */
@@ -20,9 +28,3 @@ const table = Uint16Array.from({ length: 256 }, (_, byte) => {
   for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1
   return crc
 })
-
-function crc16(bytes: Buffer): number {
-  let crc = 0
-  for (const byte of bytes) crc = ((crc << 8) ^ (table[(crc >> 8) ^ byte] as number)) & 0xffff
-  return crc
-}

@@ -45,3 +45,14 @@ function escapeCharacter(character: string): string {
   const code = character.charCodeAt(0)
   return code < 0x80 ? `%${code.toString(16).padStart(2, '0').toUpperCase()}` : `%u${code.toString(16).toUpperCase()}`
 }
+
+const plainBytes = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 0x80 && !special.test(String.fromCharCode(byte)) ? 1 : 0,
+)
+
+/** Whether these bytes are an identity that is named as it is: nothing in it has to be escaped, and it is not too long. */
+export function isPlainIdentity(bytes: Buffer, from: number, to: number): boolean {
+  if (to === from || to - from > longestIdentity) return false
+  for (let at = from; at < to; at++) if (plainBytes[bytes[at] as number] === 0) return false
+  return true
+}

@@ -23,7 +23,7 @@ export function* overrideHashes(prefix: string, rule: Rule, generation: number):
   for (let slot = 0; slot < slots; slot++) yield hashName(prefix, rule, generation, slot)
 }
 
-const hashName = (prefix: string, { ruleSetId, ruleId }: Rule, generation: number, slot: number): string =>
+export const hashName = (prefix: string, { ruleSetId, ruleId }: Rule, generation: number, slot: number): string =>
   `${prefix}:{${slotTag(slot)}}:overrides:${escaped(ruleSetId)}:${escaped(ruleId)}:${generation}`
 
 /**

@@ -1,9 +1,12 @@
 import type { BucketGroup } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
+import type { CommandWriter } from '../redis/bulk/command-writer.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
+import { hashSlotOfRange } from '../redis/hash-slot.js'
 import { LiveOverrides, rangeName, ruleName } from './live-overrides.js'
-import { identitySlot, overrideHash, overrideHashes } from './override-hashes.js'
+import { OverrideGroups } from './override-groups.js'
+import { hashName, identitySlot, overrideHashes } from './override-hashes.js'
 
 type Rule = Pick<BucketGroup, 'ruleSetId' | 'ruleId'>
 
@@ -35,9 +38,11 @@ const countScript = `local sum = 0
 for _, hash in ipairs(KEYS) do sum = sum + redis.call('HLEN', hash) end
 return sum`
 
+const expireScript = `for _, hash in ipairs(KEYS) do redis.call('EXPIRE', hash, ARGV[1]) end
+return 1`
+
 /** Processes that have not heard of it yet look at the old ones for a while. */
 const oldSeconds = 60
-const hset = Buffer.from('HSET')
 const hashesAtOnce = 256
 const callsAtOnce = 64
 
@@ -50,12 +55,13 @@ export class OverrideImport {
   readonly #prefix: string
   readonly #rule: Rule
   readonly #live: LiveOverrides
-  /** By slot: the names, which are the same for many. */
-  readonly #hashes: Buffer[] = []
+  readonly #groups: OverrideGroups
   #generation = 0
   #before = 0
 
-  constructor(connection: RedisConnection, prefix: string, rule: Rule) {
+  /** `together` is how many overrides one command writes at most: whoever else asks the server waits for it. */
+  constructor(connection: RedisConnection, prefix: string, rule: Rule, together: number) {
+    this.#groups = new OverrideGroups((slot) => Buffer.from(hashName(prefix, rule, this.#generation, slot)), together)
     this.#connection = connection
     this.#prefix = prefix
     this.#rule = rule
@@ -73,13 +79,25 @@ export class OverrideImport {
     })
   }
 
-  /** The command that writes an override. */
-  commandOf(key: string, isRange: boolean, value: Buffer): readonly (string | Buffer)[] {
+  /** Writes an override, or holds it until there are more for the same command; whether a command was written. */
+  write(key: string, isRange: boolean, value: Buffer, out: CommandWriter): boolean {
     const { ruleSetId, ruleId } = this.#rule
-    if (isRange) return ['HSET', this.#live.rangesKey, rangeName(ruleSetId, ruleId, this.#generation, key), value]
-    const slot = identitySlot(this.#prefix, key)
-    this.#hashes[slot] ??= Buffer.from(overrideHash(this.#prefix, this.#rule, this.#generation, key))
-    return [hset, this.#hashes[slot] as Buffer, key, value]
+    if (isRange) {
+      out.addCommand(['HSET', this.#live.rangesKey, rangeName(ruleSetId, ruleId, this.#generation, key), value])
+      return true
+    }
+    const bytes = Buffer.from(key)
+    return this.#groups.add(identitySlot(this.#prefix, key), bytes, 0, bytes.length, value, out)
+  }
+
+  /** The same of a key that is `isPlainIdentity`, from its bytes. */
+  writePlain(bytes: Buffer, from: number, to: number, value: Buffer, out: CommandWriter): boolean {
+    return this.#groups.add(hashSlotOfRange(bytes, from, to), bytes, from, to, value, out)
+  }
+
+  /** Once there are no more: writes a command of those that were held; false if there is none. */
+  writeRest(out: CommandWriter): boolean {
+    return this.#groups.flush(out)
   }
 
   /** Rejects if there are not as many as were written. In force everywhere within a second. */
@@ -95,7 +113,9 @@ export class OverrideImport {
       if (Number(await this.#eval(liveScript, this.#live.liveKey, args)) === 0)
         throw failed('another import for the same rule has begun since')
       await this.#forgetRanges(this.#generation, 'others')
-      await this.#eachHash(this.#before, (hashes) => this.#each('EXPIRE', hashes, String(oldSeconds)))
+      await this.#eachHash(this.#before, async (hashes) => {
+        await this.#eval(expireScript, hashes, [String(oldSeconds)])
+      })
     })
   }
 
@@ -117,10 +137,6 @@ export class OverrideImport {
   #forgetRanges(generation: number, which: 'it' | 'others'): Promise<unknown> {
     const { ruleSetId, ruleId } = this.#rule
     return this.#eval(forgetRangesScript, this.#live.rangesKey, [ruleSetId, ruleId, String(generation), which])
-  }
-
-  async #each(command: string, keys: readonly string[], ...args: string[]): Promise<void> {
-    await Promise.all(keys.map((key) => this.#connection.call(key, [command, key, ...args])))
   }
 
   /** On a cluster each of them by itself, because each is in another slot. */

@@ -50,6 +50,30 @@ it('an import takes the place of all overrides that were there', async () => {
   expect(items.map(({ key }) => key)).toEqual(['free', 'key-0', 'key-1'])
 })
 
+it('keys of every kind are found again, and of one key the last line counts', async () => {
+  const { server, gate, rule } = await open()
+  const odd = ['a:b', '한국', 'x'.repeat(200), 'quo,"ted', ' spaced ', '%41', '{tag}', 'y'.repeat(1_000), 'ends-in-}']
+  const quoted = (key: string) => (/[",]/.test(key) ? `"${key.replaceAll('"', '""')}"` : key)
+  const rows = Array.from({ length: 5_000 }, (_, i) => `plain-${i},LIMIT,${10 + (i % 7)},1m`)
+  const lines = [
+    'key,action,capacity,window',
+    ...odd.map((key) => `${quoted(key)},LIMIT,5,1m`),
+    ...rows,
+    ...odd.map((key, i) => `${quoted(key)},LIMIT,${100 + i},1m`),
+    ...rows.map((_, i) => `plain-${i},LIMIT,${20 + (i % 9)},1m`),
+  ]
+  for (const fast of [false, true]) {
+    const options = { format: 'csv', ruleSetId: 'api', rule: rule('keys'), fast } as const
+    const report = await bulkOverrides(server.uri, text(...lines, `mode-${fast},ALLOW,,`), options)
+    expect(report).toMatchObject({ records: 10_019, done: 10_019, created: 5_010, isLive: true })
+    await soon(gate, `mode-${fast}`).toBe(-1)
+    const found = await Promise.all(odd.map((key) => limitOf(gate, key)))
+    expect(found).toEqual(odd.map((_, i) => 100 + i))
+    const plain = await Promise.all(rows.map((_, i) => limitOf(gate, `plain-${i}`)))
+    expect(plain).toEqual(rows.map((_, i) => 20 + (i % 9)))
+  }
+})
+
 it('customers who move here begin with what they had left', async () => {
   const { server, gate, rule } = await open()
   const input = text(

@@ -8,6 +8,8 @@ import { Waiter } from './sink.js'
 /** A command on its way, with its bytes: another node may have to be given it. */
 export interface Sent {
   readonly line: number
+  /** As many as it is made of. */
+  readonly records: number
   readonly bytes: Buffer
   readonly redirections: number
 }

@@ -60,6 +60,7 @@ export class ClusterSink implements BulkSink {
 
   put(line: number): void {
     const bytes = this.#out.lastCommand()
+    const { records } = this.#out
     const key = keyOf(this.#out)
     this.#out.drop()
     this.#unsentBytes += bytes.length
@@ -67,7 +68,7 @@ export class ClusterSink implements BulkSink {
     this.#underWay++
     const owner = this.#owners.of(key === undefined ? 0 : hashSlotOfBytes(key))
     const node = this.#nodeAt(owner)
-    node.add({ line, bytes, redirections: 0 })
+    node.add({ line, records, bytes, redirections: 0 })
     if (node.unanswered.length >= this.#most) this.#isFull = true
   }
 
@@ -119,11 +120,11 @@ export class ClusterSink implements BulkSink {
     if (error !== undefined && this.#isSentOn(place, sent, error)) return
     this.#underWay--
     this.#keptBytes -= sent.bytes.length
-    if (error === undefined) this.#tally.succeed(reply)
+    if (error === undefined) this.#tally.succeed(reply, sent.records)
     else if (isServerTrouble(error)) {
       this.#troubleLine = Math.min(this.#troubleLine ?? sent.line, sent.line)
       this.#stop(stopped(`${addressOf(place)} takes no more: ${error.replace(/\.$/, '')}`))
-    } else this.#tally.fail(sent.line, error)
+    } else this.#tally.fail(sent.line, error, sent.records)
     if (this.#underWay === 0) this.#isSettling = false
     this.#waiter.look()
   }

@@ -28,6 +28,8 @@ export class CommandWriter {
   readonly #starts = new Float64Array(remembered)
   readonly #ends = new Float64Array(remembered)
   readonly #spare: Buffer[] = []
+  /** How many records the last command is made of. */
+  records = 1
 
   /** Of all that was written and not taken yet. */
   get length(): number {
@@ -38,6 +40,7 @@ export class CommandWriter {
   begin(count: number): void {
     this.#commandAt = this.#length
     this.#argument = 0
+    this.records = 1
     this.#reserve(0)
     this.#mark(star, count)
   }
@@ -77,6 +80,12 @@ export class CommandWriter {
 
   close(): void {
     this.#end(this.#openAt, this.#length)
+  }
+
+  /** The next arguments, as `writeArgument` has written them. */
+  addWritten(source: Uint8Array, from: number, to: number): void {
+    this.#reserve(to - from)
+    this.append(source, from, to)
   }
 
   addCommand(command: Command): void {
@@ -134,19 +143,7 @@ export class CommandWriter {
   }
 
   #mark(kind: number, value: number): void {
-    const bytes = this.#bytes
-    let at = this.#length
-    bytes[at++] = kind
-    let unit = 1
-    while (unit * 10 <= value) unit *= 10
-    for (let rest = value; unit >= 1; unit = Math.floor(unit / 10)) {
-      const digit = Math.floor(rest / unit)
-      bytes[at++] = zero + digit
-      rest -= digit * unit
-    }
-    bytes[at++] = cr
-    bytes[at++] = lf
-    this.#length = at
+    this.#length = writeMark(this.#bytes, this.#length, kind, value)
   }
 
   #end(start: number, end: number): void {
@@ -160,6 +157,34 @@ export class CommandWriter {
     this.#length = end + 2
   }
 }
+
+/** Writes a mark and a number as a line; where it ends. */
+function writeMark(bytes: Buffer, start: number, kind: number, value: number): number {
+  let at = start
+  bytes[at++] = kind
+  let unit = 1
+  while (unit * 10 <= value) unit *= 10
+  for (let rest = value; unit >= 1; unit = Math.floor(unit / 10)) {
+    const digit = Math.floor(rest / unit)
+    bytes[at++] = zero + digit
+    rest -= digit * unit
+  }
+  bytes[at++] = cr
+  bytes[at++] = lf
+  return at
+}
+
+/** Writes an argument of a command that is put together elsewhere; where it ends. */
+export function writeArgument(bytes: Buffer, start: number, source: Uint8Array, from: number, to: number): number {
+  let at = writeMark(bytes, start, dollar, to - from)
+  for (let i = from; i < to; i++) bytes[at++] = source[i] as number
+  bytes[at++] = cr
+  bytes[at++] = lf
+  return at
+}
+
+/** As many bytes as an argument of this size takes at most. */
+export const argumentBytes = (size: number): number => size + mostAround
 
 /** One command as Redis reads it. */
 export function encodeCommand(command: Command): Buffer {

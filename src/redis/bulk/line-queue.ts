@@ -1,13 +1,21 @@
-/** The lines of what was sent and not answered yet, in the order of sending. */
+/** The lines of what was sent and not answered yet, in the order of sending, and of how many records each is made. */
 export class LineQueue {
   #lines = new Float64Array(256)
+  #counts = new Float64Array(256)
   #first = 0
   length = 0
 
-  push(line: number): void {
+  push(line: number, records: number): void {
     if (this.length === this.#lines.length) this.#grow()
-    this.#lines[(this.#first + this.length) & (this.#lines.length - 1)] = line
+    const place = (this.#first + this.length) & (this.#lines.length - 1)
+    this.#lines[place] = line
+    this.#counts[place] = records
     this.length++
+  }
+
+  /** Only if there is one. */
+  get firstRecords(): number {
+    return this.#counts[this.#first] as number
   }
 
   get first(): number | undefined {
@@ -23,9 +31,13 @@ export class LineQueue {
   }
 
   #grow(): void {
-    const lines = new Float64Array(2 * this.length)
-    for (let i = 0; i < this.length; i++) lines[i] = this.#lines[(this.#first + i) & (this.#lines.length - 1)] as number
-    this.#lines = lines
+    const unrolled = (old: Float64Array) => {
+      const larger = new Float64Array(2 * this.length)
+      for (let i = 0; i < this.length; i++) larger[i] = old[(this.#first + i) & (old.length - 1)] as number
+      return larger
+    }
+    this.#lines = unrolled(this.#lines)
+    this.#counts = unrolled(this.#counts)
     this.#first = 0
   }
 }

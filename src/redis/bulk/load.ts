@@ -42,14 +42,15 @@ export async function load(
         continue
       }
       if (encoded === 'nothing') continue
-      tally.records++
-      const mistake = encoded === 'written' ? unsuitable(out) : encoded.mistake
+      if (encoded !== 'rest') tally.records++
+      const isCommand = encoded === 'written' || encoded === 'rest'
+      const mistake = typeof encoded === 'object' ? encoded.mistake : isCommand ? unsuitable(out) : undefined
       if (mistake !== undefined) {
-        if (encoded === 'written') out.drop()
+        if (isCommand) out.drop()
         tally.fail(source.line, mistake)
         continue
       }
-      sink.put(source.line)
+      if (isCommand) sink.put(source.line)
       const waitMs = pace?.take() ?? 0
       if (!sink.isFull && waitMs === 0) continue
       const room = sink.flush()

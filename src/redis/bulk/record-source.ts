@@ -5,8 +5,11 @@ export interface RecordMistake {
   readonly mistake: string
 }
 
-/** `nothing`: an empty line, a comment, a heading, or a record that was not asked for. */
-export type Encoded = 'written' | 'nothing' | RecordMistake
+/**
+ * `nothing`: an empty line, a comment, a heading, or a record that was not asked for. `held`: it will be written together with
+ * others. `rest`: no record, but a command of such as were held.
+ */
+export type Encoded = 'written' | 'held' | 'rest' | 'nothing' | RecordMistake
 
 /** Where records come from. What is at hand is read without waiting, because a promise for each would cost more than it does. */
 export interface RecordSource {
@@ -23,4 +26,6 @@ export interface RecordFormat {
   /** Where the record ends, before its line end; -1 if that is not among these bytes. Left out: at the next line end. */
   endOf?(bytes: Buffer, from: number, to: number): number
   encode(bytes: Buffer, from: number, to: number, out: CommandWriter): Encoded
+  /** If it holds records back: at the end, writes a command of them; false if there is none left. */
+  rest?(out: CommandWriter): boolean
 }

@@ -53,7 +53,7 @@ export class ServerSink implements BulkSink {
 
   put(line: number): void {
     if (this.#lines.length === 0) this.#socket.expect(true)
-    this.#lines.push(line)
+    this.#lines.push(line, this.#out.records)
   }
 
   flush(): Promise<void> | undefined {
@@ -89,16 +89,16 @@ export class ServerSink implements BulkSink {
     const isEnd = this.#isAskedForEnd && reply === this.#end
     if (isEnd === this.#lines.length > 0) this.#stop(mismatch())
     else if (isEnd) this.#hasEnded = true
-    else this.#count(this.#lines.shift(), reply)
+    else this.#count(this.#lines.firstRecords, this.#lines.shift(), reply)
     if (this.#lines.length === 0 && this.#isAskedForEnd === this.#hasEnded) this.#socket.expect(false)
     this.#waiter.look()
   }
 
-  #count(line: number, reply: Reply): void {
+  #count(records: number, line: number, reply: Reply): void {
     const error = errorIn(reply)
-    if (error === undefined) this.#tally.succeed(reply)
+    if (error === undefined) this.#tally.succeed(reply, records)
     else if (isServerTrouble(error)) this.#isInTrouble(line, error)
-    else this.#tally.fail(line, error)
+    else this.#tally.fail(line, error, records)
   }
 
   /** All records from this one on will be sent again, so that they do not count as failed. */

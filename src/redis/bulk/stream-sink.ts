@@ -27,7 +27,7 @@ export class StreamSink implements BulkSink {
   }
 
   put(): void {
-    this.#tally.done++
+    this.#tally.done += this.#out.records
   }
 
   flush(): Promise<void> | undefined {

@@ -33,13 +33,14 @@ export class Tally implements BulkProgress {
     this.#mostFailures = mostFailures
   }
 
-  succeed(reply: Reply): void {
-    this.done++
+  /** What was answered is made of so many records. */
+  succeed(reply: Reply, records: number): void {
+    this.done += records
     if (typeof reply === 'number') this.sum += reply
   }
 
-  fail(line: number, message: string): void {
-    this.failed++
+  fail(line: number, message: string, records = 1): void {
+    this.failed += records
     if (this.failures.length >= this.#mostFailures) return
     const isLong = message.length > longestMessage
     this.failures.push({ line, message: isLong ? `${message.slice(0, longestMessage)}…` : message })

@@ -34,7 +34,8 @@ export class TextRecords implements RecordSource {
 
   next(out: CommandWriter): Encoded | undefined {
     const found = this.#endOfRecord()
-    if (found < 0 && (!this.#hasEnded || this.#at === this.#end)) return undefined
+    if (found < 0 && !this.#hasEnded) return undefined
+    if (found < 0 && this.#at === this.#end) return this.#format.rest?.(out) ? 'rest' : undefined
     const from = this.#at
     const end = found < 0 ? this.#end : found
     this.#at = found < 0 ? end : end + 1
@@ -54,7 +55,7 @@ export class TextRecords implements RecordSource {
     const { done, value } = await this.#chunks.next()
     if (done) {
       this.#hasEnded = true
-      return this.#at < this.#end
+      return this.#at < this.#end || this.#format.rest !== undefined
     }
     this.#append(value)
     return true
