@@ -3,7 +3,7 @@ import { compactJson } from '../core/json-places.js'
 import { parseJson } from '../core/written-json.js'
 import { jsonMistake, type TextMistake } from './json-text.js'
 import { noMistakes, rulesInvalid } from './mistakes.js'
-import { readYaml } from './yaml-text.js'
+import { type ReadYaml, readYaml } from './yaml-text.js'
 
 export type DocumentFormat = 'yaml' | 'json'
 
@@ -16,7 +16,15 @@ const maxSyntaxMistakes = 20
 export const formatOf = (path: string): DocumentFormat => (path.toLowerCase().endsWith('.json') ? 'json' : 'yaml')
 
 /** Text → document, or a FluxGateError with the line and column of each mistake. */
-export function parseDocument(text: string, format: DocumentFormat, source = 'The rules'): unknown {
+export const parseDocument = (text: string, format: DocumentFormat, source?: string): unknown =>
+  readDocument(text, format, source).value
+
+/** The same with what else is known of it if it is YAML. */
+export function readDocument(
+  text: string,
+  format: DocumentFormat,
+  source = 'The rules',
+): { readonly value: unknown; readonly yaml?: ReadYaml } {
   const max = maxDocumentLength[format]
   if (text.length > max) {
     const advice = format === 'yaml' ? `; JSON may have ${maxDocumentLength.json}` : ''
@@ -24,7 +32,9 @@ export function parseDocument(text: string, format: DocumentFormat, source = 'Th
     throw syntaxError(source, text, [{ offset: 0, message }])
   }
   const body = text.startsWith('\ufeff') ? text.slice(1) : text
-  return format === 'json' ? fromJson(body, source) : fromYaml(body, source)
+  if (format === 'json') return { value: fromJson(body, source) }
+  const yaml = fromYaml(body, source)
+  return { value: yaml.value, yaml }
 }
 
 function fromJson(text: string, source: string): unknown {
@@ -34,10 +44,10 @@ function fromJson(text: string, source: string): unknown {
   return parseJson(text, compactJson)
 }
 
-function fromYaml(text: string, source: string): unknown {
-  const { value, mistakes } = readYaml(text)
-  if (mistakes.length > 0) throw syntaxError(source, text, mistakes)
-  return value
+function fromYaml(text: string, source: string): ReadYaml {
+  const yaml = readYaml(text)
+  if (yaml.mistakes.length > 0) throw syntaxError(source, text, yaml.mistakes)
+  return yaml
 }
 
 function syntaxError(source: string, text: string, mistakes: readonly TextMistake[]): FluxGateError {

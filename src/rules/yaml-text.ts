@@ -22,7 +22,16 @@ const options = {
   logLevel: 'error',
 } as const
 
-export function readYaml(text: string): { value: unknown; mistakes: readonly TextMistake[] } {
+export interface ReadYaml {
+  readonly value: unknown
+  readonly mistakes: readonly TextMistake[]
+  /** The nodes that the value was made of. */
+  readonly contents: unknown
+  /** Whether some part of it may stand for another one. */
+  readonly hasAnchors: boolean
+}
+
+export function readYaml(text: string): ReadYaml {
   const mistakes: TextMistake[] = []
   const tokens = tokensOf(text, mistakes)
   const [document, second] = new Composer(options).compose(tokens, true, text.length)
@@ -30,8 +39,9 @@ export function readYaml(text: string): { value: unknown; mistakes: readonly Tex
     mistakes.push({ offset: pos[0], message: printable(message.slice(0, 200)) })
   }
   if (second !== undefined) mistakes.push({ offset: second.range[0], message: 'a second document; allowed: one' })
-  const value = mistakes.length === 0 ? plainValue(text, document?.contents, mistakes) : undefined
-  return { value, mistakes }
+  const contents: unknown = document?.contents
+  const plain = mistakes.length === 0 ? plainValue(text, contents, mistakes) : { value: undefined, hasAnchors: false }
+  return { ...plain, mistakes, contents }
 }
 
 /** Stops at the first token that nests too deep, because the composer recurses and has no bound of its own. */
@@ -48,7 +58,7 @@ function tokensOf(text: string, mistakes: TextMistake[]): readonly CST.Token[] {
   return tokens
 }
 
-function plainValue(text: string, contents: unknown, mistakes: TextMistake[]): unknown {
+function plainValue(text: string, contents: unknown, mistakes: TextMistake[]): Pick<ReadYaml, 'value' | 'hasAnchors'> {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   let size = 0
   let borrowed = 0
@@ -90,7 +100,8 @@ function plainValue(text: string, contents: unknown, mistakes: TextMistake[]): u
     const written = text.slice(range?.[0], range?.[1])
     if (jsonMistake(written) === undefined) keepText(value, compactJson(written))
   }
-  return nodeValue(contents)
+  const value = nodeValue(contents)
+  return { value, hasAnchors: anchors.size > 0 }
 }
 
 const scalarValue = (node: unknown): unknown => (isScalar(node) ? node.value : null)

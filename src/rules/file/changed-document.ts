@@ -5,7 +5,7 @@ import type { Kept, RuleSetChange } from '../store/rule-storage.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The same document after a change, with everything that stays where it was. Of a lone set, `{ ruleSets }` is made. */
+/** The same document after a change, with everything that stays where it was, as the same objects. Of a lone set, `{ ruleSets }` is made. */
 export function changedDocument(document: unknown, change: RuleSetChange): unknown {
   const { ruleSetId, after } = change
   const sets = setsOf(document)
@@ -28,7 +28,10 @@ function changedSet(set: Fields, { head, version }: Kept, { put, remove }: RuleS
   const staying = present.filter(({ id }) => !gone.has(id))
   const known = new Set(staying.map(({ id }) => id))
   const rules = [
-    ...staying.map((rule) => merged(rule, byId.get(rule.id) ?? rule)),
+    ...staying.map((rule) => {
+      const changed = byId.get(rule.id)
+      return changed === undefined ? rule : merged(rule, changed)
+    }),
     ...put.filter(({ id }) => !known.has(id)).map((rule) => merged({}, rule)),
   ]
   return inOrderOf(set, { ...head, ...(Object.hasOwn(set, 'version') && { version }), rules })

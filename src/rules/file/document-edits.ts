@@ -30,10 +30,14 @@ export interface Rewriting {
 }
 
 /** What to splice into a text so that it says something else: only what is different, item by item and field by field. */
-export function documentEdits(text: string, format: DocumentFormat, { from, to }: Rewriting): readonly Splice[] {
+export function documentEdits(
+  text: string,
+  format: DocumentFormat,
+  { from, to }: Rewriting,
+  unit = jsonUnit(text),
+): readonly Splice[] {
   const document = parseDocument(text, { schema: 'core', uniqueKeys: false, keepSourceTokens: true, logLevel: 'error' })
   const splices: Splice[] = []
-  const unit = jsonUnit(text)
   const isJson = format === 'json'
 
   const splice = (start: number, end: number, inserted: string): void => {

@@ -1,10 +1,10 @@
 import { realpath, stat } from 'node:fs/promises'
 import { FluxGateError, messageOf } from '../../core/errors.js'
-import { formatOf, parseDocument } from '../document.js'
+import { formatOf } from '../document.js'
 import { digestOf, readRulesFile, unreadable } from '../rules-file.js'
 import { parseRuleSets } from '../schema.js'
 import { setsOf } from '../store/document-sets.js'
-import { checkedRuleSet } from '../store/rule-document.js'
+import { type CheckedRuleSet, checkedRuleSet } from '../store/rule-document.js'
 import type { KeptRuleSet, RuleStorage } from '../store/rule-storage.js'
 import { markOf, watchFile } from '../watch-file.js'
 import { changedDocument } from './changed-document.js'
@@ -13,32 +13,39 @@ import { codeOf, withFileLock } from './file-lock.js'
 import { nothing, type Records, readRecords, reconciled, recordsText } from './file-records.js'
 import { replaceFile } from './replace-file.js'
 import { rewriteDocument } from './rewrite-document.js'
+import { type RulesText, readRulesText } from './rules-text.js'
 
 /** Rules in one file. `file` is its absolute path, `shown` how it appears in messages. */
 export function fileStorage(file: string, shown: string): RuleStorage {
   const format = formatOf(file)
   let loaded: string | undefined
-  let parsed: { readonly digest: string; readonly document: unknown } | undefined
+  let parsed: (RulesText & { readonly digest: string }) | undefined
+  let checked: { readonly of: unknown; readonly ruleSets: readonly CheckedRuleSet[] } | undefined
   let seen: { readonly mark: string; readonly records: Records } | undefined
 
   /** What a text says is worked out once: a long one takes its time, and requests have to wait for it. */
   async function readDocument() {
     const { text, digest } = await readRulesFile(file, shown)
     if (parsed?.digest !== digest) {
-      const document = parseDocument(text, format, shown)
-      parseRuleSets(document, shown)
-      parsed = { digest, document }
+      const read = readRulesText(text, format, shown)
+      parseRuleSets(read.document, shown)
+      parsed = { digest, ...read }
     }
-    return { text, digest, document: parsed.document }
+    return parsed
+  }
+
+  function checkedSets(document: unknown): readonly CheckedRuleSet[] {
+    if (checked !== undefined && checked.of === document) return checked.ruleSets
+    checked = { of: document, ruleSets: setsOf(document).map((ruleSet) => checkedRuleSet(ruleSet)) }
+    return checked.ruleSets
   }
 
   /** The file, and the records as they have to be after what was edited by hand. */
   async function readState() {
-    const { text, digest, document } = await readDocument()
+    const read = await readDocument()
     const at = (await stat(file)).mtime.toISOString()
     const records = await readRecords(`${file}.versions.json`)
-    const checked = setsOf(document).map((ruleSet) => checkedRuleSet(ruleSet))
-    return { text, digest, document, ...reconciled(records, checked, at) }
+    return { read, ...reconciled(records, checkedSets(read.document), at) }
   }
 
   const writeRecords = async (records: Records): Promise<void> => {
@@ -101,15 +108,14 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     async commit(change) {
       await checkWritable(file, shown)
       return writing(async () => {
-        const { text, digest, document, records, entries } = await readState()
+        const { read, records, entries } = await readState()
         if ((records.get(change.ruleSetId) ?? nothing).version !== change.from) return false
-        const wanted = changedDocument(document, change)
-        const next = rewriteDocument(text, format, { from: document, to: wanted })
+        const next = rewriteDocument(read, format, changedDocument(read.document, change))
         // A link stays one, and what it points to is replaced.
         const target = await realpath(file)
-        const isUntouched = async () => (await readRulesFile(file, shown)).digest === digest
-        if (next !== text && !(await replaceFile(target, next, isUntouched))) return false
-        parsed = { digest: digestOf(Buffer.from(next)), document: wanted }
+        const isUntouched = async () => (await readRulesFile(file, shown)).digest === read.digest
+        if (next.text !== read.text && !(await replaceFile(target, next.text, isUntouched))) return false
+        parsed = { digest: digestOf(Buffer.from(next.text)), ...next }
         await writeRecords(new Map([...records, [change.ruleSetId, change.after]]))
         const entry = { setVersion: change.after.version, entry: change.entry }
         await appendHistory(`${file}.history.jsonl`, [...entries, entry])

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../document.js'
 import { rewriteDocument } from './rewrite-document.js'
+import { readRulesText } from './rules-text.js'
 
 const lines = (...parts: string[]) => `${parts.join('\n')}\n`
 
@@ -21,7 +22,7 @@ const add = (list: readonly unknown[], item: unknown): void => void (list as unk
 /** The text after `edit` has changed what it says. */
 function edited(text: string, edit: (document: LooseDocument) => unknown, format: 'yaml' | 'json' = 'yaml'): string {
   const document = parseDocument(text, format) as LooseDocument
-  return rewriteDocument(text, format, { from: parseDocument(text, format), to: edit(document) ?? document })
+  return rewriteDocument(readRulesText(text, format), format, edit(document) ?? document).text
 }
 
 const commented = lines(

@@ -6,20 +6,27 @@
 import { type Node, parseDocument as parseYaml, visit } from 'yaml'
 import { FluxGateError } from '../../core/errors.js'
 import { isWrittenAlike, jsonText } from '../../core/written-json.js'
-import { type DocumentFormat, maxDocumentLength, parseDocument } from '../document.js'
+import { type DocumentFormat, maxDocumentLength } from '../document.js'
 import { isLoneSet } from '../store/document-sets.js'
 import { documentEdits, type Rewriting } from './document-edits.js'
 import { blockYaml, flowYaml } from './render-value.js'
+import { rewriteRules } from './rewrite-rules.js'
+import { type RulesText, readRulesText } from './rules-text.js'
 import { jsonUnit, type Splice, spliced, startOf } from './text-layout.js'
 
-export function rewriteDocument(text: string, format: DocumentFormat, { from, to }: Rewriting): string {
+export function rewriteDocument(given: RulesText, format: DocumentFormat, to: unknown): RulesText {
+  const { text, document: from } = given
+  const quickly = rewriteRules(given, format, to)
+  if (quickly !== undefined) return quickly
   const mark = text.startsWith('\ufeff') ? '\ufeff' : ''
-  const given = text.slice(mark.length)
-  const body = isLoneSet(from) && !isLoneSet(to) ? inList(given, format) : given
+  const isMoved = isLoneSet(from) && !isLoneSet(to)
+  const body = isMoved ? inList(text.slice(mark.length), format) : text.slice(mark.length)
+  const rewriting = { from: isMoved ? { ruleSets: [from] } : from, to }
   const ways = body.length > maxDocumentLength.yaml ? [anew] : [inPlace, withoutAliases, anew]
   for (const way of ways) {
-    const written = way(body, format, { from: isLoneSet(from) && !isLoneSet(to) ? { ruleSets: [from] } : from, to })
-    if (written !== undefined && says(written, format, to)) return mark + written
+    const written = way(body, format, rewriting)
+    const read = written === undefined ? undefined : readIfItSays(to, mark + written, format)
+    if (read !== undefined) return { ...read, document: to }
   }
   throw new FluxGateError('FLUXGATE_RULES_INVALID', `This cannot be written as ${format.toUpperCase()}.`)
 }
@@ -62,11 +69,11 @@ function inList(text: string, format: DocumentFormat): string {
 }
 
 /** Also after it was encoded: not every text that a program may hold can be saved. */
-function says(text: string, format: DocumentFormat, wanted: unknown): boolean {
+function readIfItSays(wanted: unknown, text: string, format: DocumentFormat): RulesText | undefined {
   try {
-    const saved = Buffer.from(text).toString()
-    return isWrittenAlike(parseDocument(saved, format), wanted)
+    const read = readRulesText(Buffer.from(text).toString(), format)
+    return isWrittenAlike(read.document, wanted) ? read : undefined
   } catch {
-    return false
+    return undefined
   }
 }

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { Document, isCollection, isMap, isSeq, type Node, parseDocument as parseYaml, visit } from 'yaml'
 import { parseDocument } from '../document.js'
 import { rewriteDocument } from './rewrite-document.js'
+import { rewriteRules } from './rewrite-rules.js'
+import { readRulesText } from './rules-text.js'
 
 type Fields = Record<string, unknown>
 interface LooseSet {
@@ -113,7 +115,7 @@ describe('random edits of random documents', () => {
             .map((rule) => (rule.id === changed ? inOrder(rule, { id: changed, ...to }) : rule)),
         }))
         if (added !== undefined) ruleSets[0]?.rules.push({ id: 'n0', ...added })
-        const after = rewriteDocument(text, 'yaml', { from: before, to: { ruleSets } })
+        const after = rewriteDocument(readRulesText(text, 'yaml'), 'yaml', { ruleSets }).text
         expect(JSON.stringify(parseDocument(after, 'yaml'))).toBe(JSON.stringify({ ruleSets }))
         const [textsBefore, textsAfter] = [rulesIn(text), rulesIn(after)]
         for (const [id, rule] of textsBefore) {
@@ -136,13 +138,49 @@ describe('random edits of random documents', () => {
             .filter(({ id }) => id !== removed)
             .map((rule) => (rule.id === changed ? inOrder(rule, { id: changed, ...to }) : rule)),
         }))
-        const after = rewriteDocument(text, 'json', { from: given, to: { ruleSets } })
+        const after = rewriteDocument(readRulesText(text, 'json'), 'json', { ruleSets }).text
         expect(JSON.stringify(JSON.parse(after))).toBe(JSON.stringify({ ruleSets }))
       }),
       { numRuns: runs },
     )
   })
 })
+
+describe('random edits, one after the other', () => {
+  it.each(['yaml', 'json'] as const)('of %s: the text of all other rules is not even read', (format) => {
+    let quick = 0
+    fc.assert(
+      fc.property(document, style, fc.array(edit, { minLength: 1, maxLength: 4 }), (given, how, edits) => {
+        const text = format === 'yaml' ? written(given, how) : JSON.stringify(given, null, how.indent)
+        let current = readRulesText(text, format)
+        for (const [step, { changed, to, removed, added }] of edits.entries()) {
+          const wanted = afterEdit(current.document as { ruleSets: LooseSet[] }, (rules) => [
+            ...rules
+              .filter(({ id }) => id !== removed)
+              .map((rule) => (rule.id === changed ? inOrder(rule, { id: changed, ...to }) : rule)),
+            ...(added === undefined ? [] : [{ id: `n${step}`, ...added }]),
+          ])
+          const next = rewriteRules(current, format, wanted)
+          if (next !== undefined) {
+            quick += 1
+            const again = readRulesText(next.text, format)
+            expect(next.places).toEqual(again.places)
+            expect(JSON.stringify(again.document)).toBe(JSON.stringify(wanted))
+          }
+          current = next ?? readRulesText(rewriteDocument(current, format, wanted).text, format)
+        }
+      }),
+      { numRuns: runs },
+    )
+    expect(quick).toBeGreaterThan(runs / 4)
+  })
+})
+
+/** One set with other rules; what stays is the same object. */
+function afterEdit({ ruleSets }: { ruleSets: LooseSet[] }, edit: (rules: LooseSet['rules']) => LooseSet['rules']) {
+  const [first, ...others] = ruleSets
+  return { ruleSets: first === undefined ? [] : [{ ...first, rules: edit(first.rules) }, ...others] }
+}
 
 /** What was there keeps its place. */
 function inOrder(before: Fields, after: Fields): Fields {
