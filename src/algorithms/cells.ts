@@ -9,7 +9,7 @@ import type { Rows } from './rows.js'
 export interface CellAlgorithm {
   step(cells: Float64Array, start: number, band: Band, permits: number, now: number, patience: number, out: Step): void
   /** Optional: charges in place if the case is an ordinary one, which a single look can tell; else false. */
-  take?(cells: Float64Array, start: number, band: Band, permits: number, now: number, out: Step): boolean
+  take?(cells: Float64Array, start: number, band: Band, permits: number, out: Step): boolean
   /** Puts the state after a refund into `next`; false if there is nothing to take back. */
   refund(
     cells: Float64Array,
@@ -40,11 +40,11 @@ export class Cells implements Buckets {
     this.#algorithm.step(this.#rows.cells, this.#startOf(slot), band, permits, now, patience, out)
   }
 
-  take(slot: number, band: Band, permits: number, now: number, out: Step): boolean {
+  take(slot: number, band: Band, permits: number, out: Step): boolean {
     const { cells, stride } = this.#rows
     const start = slot * stride + this.#offset
     const algorithm = this.#algorithm
-    return algorithm.take !== undefined && start < cells.length && algorithm.take(cells, start, band, permits, now, out)
+    return algorithm.take !== undefined && start < cells.length && algorithm.take(cells, start, band, permits, out)
   }
 
   write(slot: number, next: Float64Array): void {

@@ -14,12 +14,14 @@ import { carriedFraction, refill, ticksUntil } from './level.js'
 
 export const tokenBucket: CellAlgorithm = {
   step(cells, start, band, permits, now, patience, out) {
-    if (start >= 0 && permits > 0 && charge(cells, start, band, permits, now, out, out.next, 0)) out.changes = true
+    out.now = now
+    if (start >= 0 && permits > 0 && charge(cells, start, band, permits, out, out.next, 0))
+      out.changes = answer(out, 0, permits, 0)
     else anyStep(cells, start, band, permits, now, patience, out)
   },
 
-  take(cells, start, band, permits, now, out) {
-    return charge(cells, start, band, permits, now, out, cells, start)
+  take(cells, start, band, permits, out) {
+    return charge(cells, start, band, permits, out, cells, start)
   },
 
   /** A place in the middle of the line stays empty: filling it would let two in where one was to come. */
@@ -47,11 +49,11 @@ function charge(
   start: number,
   { capacity, refillTokens, windowTicks }: Band,
   permits: number,
-  now: number,
   out: Step,
   into: Float64Array,
   place: number,
 ): boolean {
+  const { now } = out
   const whole = cells[start] as number
   const elapsed = now - (cells[start + 2] as number)
   const fraction = (cells[start + 1] as number) + elapsed * refillTokens
@@ -64,9 +66,6 @@ function charge(
   into[place + 1] = fraction
   into[place + 2] = now
   into[place + 3] = windowTicks
-  out.allowed = true
-  out.delay = 0
-  out.retryAfter = 0
   out.remaining = left
   out.resetAt = now + Math.ceil((missing - fraction) / refillTokens)
   return true

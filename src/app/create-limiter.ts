@@ -5,7 +5,7 @@ import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import { checkPermits } from '../core/permits.js'
 import { checkRange, longestWaitMs } from '../core/range.js'
-import { type DecideOptions, isAborted, RateLimiter } from '../core/rate-limiter.js'
+import { type DecideOptions, isAborted, isPlain, RateLimiter } from '../core/rate-limiter.js'
 import { compileRule, patienceOf } from '../core/snapshot.js'
 import { type Departure, defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
 import { WithoutStore } from '../handlers/without-store.js'
@@ -77,10 +77,13 @@ export function createLimiter(options: LimiterOptions): Limiter {
     assertOpen()
     return demandOf(claim, checkKey(key), checkPermits(permits) * rule.permits)
   }
-  const consumeSync = (key: string, permits = 1): Decision => {
+  const consumePlain = (key: string, permits = 1): Decision => {
     if (closed) throw limiterClosed()
     return limiter.decideOne(ruleSetId, claim, checkKey(key), checkPermits(permits) * rule.permits)
   }
+  const consumeSync = isPlain(claim)
+    ? consumePlain
+    : (key: string, permits = 1): Decision => limiter.decideSync(ruleSetId, [demand(key, permits)])
 
   /** While the store fails, the rule says what to do. */
   const decide = async (claim: Demand, options: DecideOptions = {}): Promise<Decision> => {

@@ -21,6 +21,8 @@ export interface Step {
   changes: boolean
   /** What would be written; only the algorithm knows what it means. */
   readonly next: Float64Array
+  /** When `take` is asked. An argument would be put into memory of its own with every call. */
+  now: number
 }
 
 /** The most numbers that an algorithm writes at once. */
@@ -37,6 +39,7 @@ export const newStep = (): Step => ({
   resetAt: unset,
   changes: false,
   next: new Float64Array(mostNumbers),
+  now: unset,
 })
 
 /**
@@ -50,10 +53,10 @@ export interface Buckets {
    */
   step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void
   /**
-   * Optional: step and write in one go, for the case that is the most frequent by far. False if it is any other; then
-   * nothing was written, and a step will tell.
+   * Optional: step and write in one go at `out.now`, for the case that is the most frequent by far: granted at once. Fills
+   * in `remaining` and `resetAt` alone. False if it is any other case; then nothing was written, and a step will tell.
    */
-  take?(slot: number, band: Band, permits: number, now: number, out: Step): boolean
+  take?(slot: number, band: Band, permits: number, out: Step): boolean
   /** Makes what a step proposed the bucket's state. */
   write(slot: number, next: Float64Array): void
   /** Takes back permits that were granted for the instant `grantedAt`; never above capacity. */

@@ -38,8 +38,8 @@ export function composeDecision(
 }
 
 /**
- * The same for one demand, whose key is given apart from what it shares with others of its rule. With one band, which is
- * most frequent, all is said in one place: numbers are worked out once, and nothing is read back from what was just made.
+ * The same for one demand, whose key is given apart from what it shares with others of its rule. Granted at once by its
+ * only band is what most are, and that is said in one place: nothing is read back from what was just made.
  */
 export function composeOne(
   ruleSetId: string | null,
@@ -48,31 +48,44 @@ export function composeOne(
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
-  const { group, policy, shadow } = claim
+  const { group, shadow } = claim
   if (shadow || group.bands.length > 1) return composeBands(ruleSetId, claim, key, result, degraded)
+  const said = result.bands[0] as BandResult
+  return said.allowed && said.delay === 0
+    ? composeGrant(ruleSetId, claim, key, small(said.remaining), Math.ceil(said.resetAt / ticksPerMs), degraded)
+    : composeBands(ruleSetId, claim, key, result, degraded)
+}
+
+/** The bands come first: what takes memory in the midst of a literal makes the engine write the literal twice. */
+function composeGrant(
+  ruleSetId: string | null,
+  { group, policy }: Claim,
+  key: string,
+  remaining: number,
+  resetAt: number,
+  degraded: boolean,
+): Decision {
   const { ruleId } = group
   const { label, capacity: limit, windowTicks } = group.bands[0] as Band
-  const said = result.bands[0] as BandResult
-  const { allowed, delay, retryAfter } = said
-  const remaining = small(said.remaining)
-  const resetAt = Math.ceil(said.resetAt / ticksPerMs)
-  const retryAfterMs = retryAfter === 0 ? 0 : untilRetry(retryAfter)
   const windowMs = windowTicks / ticksPerMs
+  const bands = [
+    { ruleId, label, key, limit, remaining, resetAt, retryAfterMs: 0, allowed: true, shadow: false, windowMs },
+  ]
   return {
-    allowed,
-    delayMs: delay === 0 ? 0 : delay / ticksPerMs,
-    reason: allowed ? 'ALLOWED' : retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
+    allowed: true,
+    delayMs: 0,
+    reason: 'ALLOWED',
     ruleSetId,
     ruleId,
     band: label,
     key,
     limit,
     remaining,
-    retryAfterMs,
+    retryAfterMs: 0,
     resetAt,
     policy,
     degraded,
-    bands: [{ ruleId, label, key, limit, remaining, resetAt, retryAfterMs, allowed, shadow, windowMs }],
+    bands,
   }
 }
 

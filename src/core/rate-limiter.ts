@@ -74,8 +74,7 @@ export class RateLimiter {
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
     const first = demands[0] as Demand
     const store = this.#store
-    const isPlain = demands.length === 1 && first.patience === 0 && !options.peek && !first.group.hasOverrides
-    if (!isPlain || store.chargeOne === undefined || this.#room.isFull)
+    if (demands.length > 1 || !isPlain(first) || options.peek || store.chargeOne === undefined || this.#room.isFull)
       return this.#decideAll(ruleSetId, demands, options)
     throwIfAborted(options)
     const result = store.chargeOne(first, first.key, first.permits)
@@ -83,12 +82,12 @@ export class RateLimiter {
     return this.#seated(decision, demands, result, options)
   }
 
-  /** The most frequent decision: one rule, and nobody to be held. Makes nothing but the Decision. */
+  /** The most frequent decision: one rule whose claim is plain. Makes nothing but the Decision. */
   decideOne(ruleSetId: string | null, claim: Claim, key: string, permits: number): Decision {
-    const store = this.#store
-    return store.chargeOne === undefined || claim.patience > 0 || claim.group.hasOverrides
+    const result = this.#store.chargeOne?.(claim, key, permits)
+    return result === undefined
       ? this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], noOptions)
-      : composeOne(ruleSetId, claim, key, store.chargeOne(claim, key, permits), this.#degraded)
+      : composeOne(ruleSetId, claim, key, result, this.#degraded)
   }
 
   #decideAll(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
@@ -182,6 +181,9 @@ export class RateLimiter {
       .catch(() => {})
   }
 }
+
+/** Whether nobody is held under it, and no override can change it. */
+export const isPlain = ({ group, patience }: Claim): boolean => patience === 0 && !group.hasOverrides
 
 /** A signal that has not been asked for yet has not aborted. */
 export const isAborted = ({ signal }: Pick<DecideOptions, 'signal'>): boolean =>

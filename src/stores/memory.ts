@@ -1,4 +1,4 @@
-import { newStep, type Step } from '../core/algorithm.js'
+import { type Buckets, newStep, type Step } from '../core/algorithm.js'
 import {
   type BucketGroup,
   type BucketStore,
@@ -6,11 +6,11 @@ import {
   type Claim,
   copyResult,
   type Demand,
-  demandOf,
   type Refund,
 } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
+import type { Band } from '../core/rule.js'
 import { MemoryOverrides } from './memory-overrides.js'
 import type { RuleTable } from './rule-table.js'
 import { overflowKey, RuleTables } from './rule-tables.js'
@@ -49,6 +49,14 @@ function mayHaveOverrides(demands: readonly Demand[]): boolean {
 /** A bucket with a starting balance is there before anybody has used it. */
 const isBegun = ({ bands }: BucketGroup): boolean => bands.some(({ spent }) => spent !== undefined)
 
+function newGrant(): Step {
+  const step = newStep()
+  step.allowed = true
+  step.delay = 0
+  step.retryAfter = 0
+  return step
+}
+
 /** Marks an identity without a place of its own yet. */
 const none = -1
 
@@ -61,6 +69,9 @@ class Memory implements MemoryStore {
   readonly #steps: Step[] = [newStep()]
   readonly #look = newStep()
   readonly #result = { granted: false, now: Number.NaN, bands: this.#steps }
+  /** The same for what is granted at once, of which all but three numbers is known. */
+  readonly #grant = newGrant()
+  readonly #granted = { granted: true, now: Number.NaN, bands: [this.#grant] }
 
   readonly overrides: MemoryOverrides
 
@@ -129,19 +140,42 @@ class Memory implements MemoryStore {
     return this.#result
   }
 
-  /** The straight line through `chargeSync` for an identity that is known. */
+  /**
+   * The straight line through `chargeSync` for an identity that is known. All of it is written out here: what is this long
+   * the engine compiles as one piece, and leaves whole. In pieces, numbers on their way from one to the next take memory.
+   */
   chargeOne(claim: Claim, key: string, permits: number): ChargeResult {
-    const table = this.#tables.of(claim.group)
+    const { group, patience, policy, shadow } = claim
+    const table = this.#tables.of(group)
     const slot = table.slotOf(key)
-    if (slot === undefined) return this.chargeSync([demandOf(claim, key, permits)], false)
+    if (slot === undefined) return this.chargeSync([{ group, key, permits, patience, policy, shadow }], false)
     const now = ticks(this.#clock)
-    const bands = claim.group.bands.length
-    while (this.#steps.length < bands) this.#steps.push(newStep())
-    const charged = table.charge(slot, permits, now, claim.patience, this.#steps)
-    if (!charged) this.#leave(table, slot, bands, 0, now, false)
-    this.#result.granted = charged || claim.shadow
-    this.#result.now = now
-    return this.#result
+    const grant = this.#grant
+    grant.now = now
+    this.#granted.now = now
+    const { bands, buckets } = table
+    const first = buckets[0] as Buckets
+    if (buckets.length === 1 && first.take?.(slot, bands[0] as Band, permits, grant)) return this.#granted
+    const steps = this.#steps
+    while (steps.length < buckets.length) steps.push(newStep())
+    let allowed = true
+    for (let i = 0; i < buckets.length; i++) {
+      const step = steps[i] as Step
+      const ofBand = buckets[i] as Buckets
+      ofBand.step(slot, bands[i] as Band, permits, now, patience, step)
+      if (!step.allowed) allowed = false
+    }
+    if (!allowed) this.#leave(table, slot, buckets.length, 0, now, false)
+    else
+      for (let i = 0; i < buckets.length; i++) {
+        const { next } = steps[i] as Step
+        const ofBand = buckets[i] as Buckets
+        ofBand.write(slot, next)
+      }
+    const result = this.#result
+    result.granted = allowed || shadow
+    result.now = now
+    return result
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {

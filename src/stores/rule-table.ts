@@ -9,6 +9,11 @@ import type { Band } from '../core/rule.js'
  */
 export class RuleTable {
   readonly name: string
+  /** Whose bands it has taken on; of a table that was let go, nobody's. */
+  group: BucketGroup | undefined
+  bands: readonly Band[] = []
+  /** Of each band. */
+  buckets: readonly Buckets[] = []
   /** Set when the table was empty and has been let go; whoever still holds it must look again. */
   dropped = false
   readonly #slots = new Map<string, number>()
@@ -16,9 +21,6 @@ export class RuleTable {
   readonly #freed: number[] = []
   /** By label and algorithm, so that an edited rule finds the levels of the bands it kept. */
   readonly #kept = new Map<string, Buckets>()
-  #bands: readonly Band[] = []
-  #buckets: readonly Buckets[] = []
-  #group: BucketGroup | undefined
 
   constructor(name: string) {
     this.name = name
@@ -30,19 +32,21 @@ export class RuleTable {
 
   /** Takes on the bands of `group`, which may have changed since the last time. */
   bind(group: BucketGroup): this {
-    if (group !== this.#group) this.#takeOn(group)
-    return this
-  }
-
-  #takeOn(group: BucketGroup): void {
-    this.#group = group
-    this.#bands = group.bands
-    this.#buckets = group.bands.map((band) => {
+    if (group === this.group) return this
+    this.group = group
+    this.bands = group.bands
+    this.buckets = group.bands.map((band) => {
       const name = JSON.stringify([band.label, band.algorithm, band.refill])
       const buckets = this.#kept.get(name) ?? createBuckets(band, this.#rows)
       this.#kept.set(name, buckets)
       return buckets
     })
+    return this
+  }
+
+  letGo(): void {
+    this.group = undefined
+    this.dropped = true
   }
 
   slotOf(key: string): number | undefined {
@@ -69,52 +73,37 @@ export class RuleTable {
     return this.#slots.keys()
   }
 
-  /** Asks every band of an identity for `permits`, and takes them if all allow; `out` is what each says. */
-  charge(slot: number, permits: number, now: number, patience: number, out: readonly Step[]): boolean {
-    const buckets = this.#buckets
-    const bands = this.#bands
-    if (buckets.length === 1 && buckets[0]?.take?.(slot, bands[0] as Band, permits, now, out[0] as Step)) return true
-    let allowed = true
-    for (let i = 0; i < buckets.length; i++) {
-      const step = out[i] as Step
-      ;(buckets[i] as Buckets).step(slot, bands[i] as Band, permits, now, patience, step)
-      if (!step.allowed) allowed = false
-    }
-    if (allowed) for (let i = 0; i < buckets.length; i++) (buckets[i] as Buckets).write(slot, (out[i] as Step).next)
-    return allowed
-  }
-
   step(index: number, slot: number, permits: number, now: number, patience: number, out: Step): void {
-    const buckets = this.#buckets[index] as Buckets
-    buckets.step(slot, this.#bands[index] as Band, permits, now, patience, out)
+    const buckets = this.buckets[index] as Buckets
+    buckets.step(slot, this.bands[index] as Band, permits, now, patience, out)
   }
 
   write(index: number, slot: number, { next }: Step): void {
-    this.#buckets[index]?.write(slot, next)
+    this.buckets[index]?.write(slot, next)
   }
 
   /** Gives back what the bands still hold of a grant; an identity without buckets stays without. */
   refund(key: string, permits: number, now: number, grantedAt?: readonly number[]): void {
     const slot = this.#slots.get(key)
     if (slot === undefined) return
-    for (const [index, buckets] of this.#buckets.entries())
-      buckets.refund(slot, this.#bands[index] as Band, permits, now, grantedAt?.[index] ?? now)
+    for (const [index, buckets] of this.buckets.entries())
+      buckets.refund(slot, this.bands[index] as Band, permits, now, grantedAt?.[index] ?? now)
   }
 
   /** The instant from which this identity's buckets mean the same as none. */
   expiresAt(key: string): number {
     const slot = this.#slots.get(key) as number
     let latest = 0
-    for (let i = 0; i < this.#buckets.length; i++)
-      latest = Math.max(latest, (this.#buckets[i] as Buckets).expiresAt(slot, this.#bands[i] as Band))
+    for (let i = 0; i < this.buckets.length; i++)
+      latest = Math.max(latest, (this.buckets[i] as Buckets).expiresAt(slot, this.bands[i] as Band))
     return latest
   }
 
   /** Whether a request of this identity would be refused now. */
   isRefusing(key: string, now: number, scratch: Step): boolean {
     const slot = this.#slots.get(key) as number
-    const permits = this.#group?.permits ?? 1
-    return this.#bands.some((_, index) => {
+    const permits = this.group?.permits ?? 1
+    return this.bands.some((_, index) => {
       this.step(index, slot, permits, now, 0, scratch)
       return !scratch.allowed
     })

@@ -35,9 +35,9 @@ export class RuleTables {
 
   of(group: BucketGroup): RuleTable {
     const { memo } = group
-    return memo?.owner === this && !(memo.note as RuleTable).dropped
-      ? (memo.note as RuleTable).bind(group)
-      : this.#find(group)
+    if (memo?.owner !== this) return this.#find(group)
+    const table = memo.note as RuleTable
+    return table.group === group ? table : this.#find(group)
   }
 
   #find(group: BucketGroup): RuleTable {
@@ -73,12 +73,12 @@ export class RuleTables {
   /** Forgets all identities of a rule at once. */
   drop(table: RuleTable): void {
     this.#size -= table.size
-    table.dropped = true
+    table.letGo()
     this.#byName.delete(table.name)
   }
 
   clear(): void {
-    for (const table of this.#byName.values()) table.dropped = true
+    for (const table of this.#byName.values()) table.letGo()
     this.#byName.clear()
     this.#hand = undefined
     this.#size = 0
