@@ -104,6 +104,8 @@ export const settings = {
     maxUrlLength: setting(wholeNumber(64, 1_048_576), 8192),
     drainTimeout: setting(duration(0, dayTicks), '10s'),
     accessLog: optional(filledText),
+    metricsHost: setting(filledText, '127.0.0.1'),
+    metricsPort: optional(wholeNumber(0, 65_535)),
   },
   store: {
     type: setting(oneOf(['memory', 'redis'] as const), 'memory'),

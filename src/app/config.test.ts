@@ -45,6 +45,7 @@ const standard = {
     maxHeaderSize: 16_384,
     maxUrlLength: 8_192,
     drainTimeout: 10_000,
+    metricsHost: '127.0.0.1',
   },
   store: {
     type: 'memory',
@@ -102,7 +103,8 @@ server:
     drainTimeout: 6s }
 gateway:
   { host: 0.0.0.0, port: 0, routes: [], workers: auto, connectTimeout: 1s, responseTimeout: 2s, idleTimeout: 0s, maxConnections: 9,
-    keepAlive: 3s, client-keep-alive: 4s, maxHeaderSize: 2048, maxUrlLength: 100, drainTimeout: 5s, accessLog: log/access.jsonl }
+    keepAlive: 3s, client-keep-alive: 4s, maxHeaderSize: 2048, maxUrlLength: 100, drainTimeout: 5s, accessLog: log/access.jsonl,
+    metricsHost: 10.0.0.1, metricsPort: 9 }
 store: { type: memory, maxKeys: 10 }
 rules: { type: file, path: conf/api.yaml, prefix: p, database: d, collection: c }
 ratelimit:
@@ -141,6 +143,8 @@ log: { level: warn, format: json }
         maxUrlLength: 100,
         drainTimeout: 5_000,
         accessLog: join(directory, 'log/access.jsonl'),
+        metricsHost: '10.0.0.1',
+        metricsPort: 9,
       },
       store: { ...standard.store, maxKeys: 10 },
       rules: { type: 'file', path: join(directory, 'conf/api.yaml'), prefix: 'p', database: 'd', collection: 'c' },

@@ -2,9 +2,12 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { RuleStore } from '../core/rule-store.js'
+import type { ApiParts } from '../server/api-parts.js'
 import { apiRoutes } from '../server/api-routes.js'
 import { ApiServer, type ListenOptions } from '../server/api-server.js'
 import { EventStreams } from '../server/event-streams.js'
+import type { Route } from '../server/route.js'
+import { healthRoutes } from '../server/routes/health-routes.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
@@ -42,24 +45,31 @@ export interface FluxGateServer {
 
 /** A gate, and what belongs to it, as a server that any language asks over HTTP. */
 export function createServer(options: ServerOptions): FluxGateServer {
+  const events = new EventStreams({ gate: options.gate, showKey: showKey(options.revealKeys ?? false) })
+  return openServer(
+    options,
+    (parts) => apiRoutes(parts, events),
+    () => events.close(),
+  )
+}
+
+/** Metrics and health alone, for who runs a gate that nobody asks over HTTP. */
+export const createMetricsServer = (options: ServerOptions): FluxGateServer => openServer(options, healthRoutes)
+
+function openServer(
+  options: ServerOptions,
+  routesOf: (parts: ApiParts) => readonly Route[],
+  onDrain?: () => void,
+): FluxGateServer {
   const { adminToken, checkToken, logger: log = silentLog, revealKeys = false } = options
   assertSendable('adminToken', adminToken)
   assertSendable('checkToken', checkToken)
   const { gate, rules, statistics, metrics, info } = options
-  const keys = showKey(revealKeys)
-  const events = new EventStreams({ gate, showKey: keys })
+  const parts = { gate, rules, statistics, metrics, info, log, showKey: showKey(revealKeys) }
   const isDraining = (): boolean => server.isDraining
-  const version = packageVersion()
-  const routes = apiRoutes({ gate, rules, statistics, metrics, info, log, showKey: keys, version, isDraining }, events)
+  const routes = routesOf({ ...parts, version: packageVersion(), isDraining })
   const tls = options.tls && readPair(options.tls)
-  const server: ApiServer = new ApiServer({
-    routes,
-    log,
-    tls,
-    adminToken,
-    checkToken,
-    onDrain: () => events.close(),
-  })
+  const server: ApiServer = new ApiServer({ routes, log, tls, adminToken, checkToken, onDrain })
   return server
 }
 

@@ -2,7 +2,7 @@ import { given } from '../core/given.js'
 import type { RuleStore } from '../core/rule-store.js'
 import type { Logger } from '../telemetry/logger.js'
 import type { Config } from './config.js'
-import { createServer, type FluxGateServer } from './create-server.js'
+import { createMetricsServer, createServer, type FluxGateServer, type ServerOptions } from './create-server.js'
 import type { FluxGate } from './flux-gate.js'
 import { isWorker } from './gateway-workers.js'
 import { infoOf } from './run-info.js'
@@ -17,9 +17,15 @@ export interface ServedParts {
 }
 
 /** The server that a configuration asks for, ready to listen. */
-export function serverOf(config: Config, { gate, rules, telemetry, log }: ServedParts): FluxGateServer {
+export const serverOf = (config: Config, parts: ServedParts): FluxGateServer => createServer(optionsOf(config, parts))
+
+/** The same with metrics and health alone. */
+export const metricsServerOf = (config: Config, parts: ServedParts): FluxGateServer =>
+  createMetricsServer(optionsOf(config, parts))
+
+function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts): ServerOptions {
   const { adminToken, checkToken, tlsCert, tlsKey, revealKeys } = config.server
-  return createServer({
+  return {
     gate,
     statistics: telemetry.statistics,
     metrics: isWorker() ? metricsOfAll(telemetry.metrics) : telemetry.metrics,
@@ -28,5 +34,5 @@ export function serverOf(config: Config, { gate, rules, telemetry, log }: Served
     revealKeys,
     ...given({ rules, adminToken, checkToken }),
     ...(tlsCert !== undefined && tlsKey !== undefined && { tls: { cert: tlsCert, key: tlsKey } }),
-  })
+  }
 }

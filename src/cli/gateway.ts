@@ -1,8 +1,11 @@
 import { Command, Option } from 'commander'
+import type { Config } from '../app/config.js'
 import { stopWhenTold } from '../app/gateway-workers.js'
+import { metricsServerOf } from '../app/run-server.js'
 import { UsageError } from './failure.js'
 import { wholeNumber } from './option-values.js'
-import { readConfig, type StartArguments, startGateway } from './start-gateway.js'
+import { besideGateway } from './start-beside.js'
+import { type Beside, readConfig, type StartArguments, startGateway } from './start-gateway.js'
 import { onSignals } from './start-stop.js'
 import { runInWorkers } from './start-workers.js'
 
@@ -17,6 +20,8 @@ Examples:
   $ fluxgate gateway --config conf/gateway.yaml --host 0.0.0.0 --port 80
   $ FLUXGATE_REDIS_URI=redis://127.0.0.1:6379 fluxgate gateway --workers 4
       four processes that count together
+  $ FLUXGATE_GATEWAY_METRICS_PORT=9090 fluxgate gateway
+      with http://127.0.0.1:9090/metrics for Prometheus, and /health/ready
 
 SIGHUP reads rules and routes again. A route is { id, uri, predicates: [Path=/api/**], filters: [RateLimiter=api] } under gateway.routes.
 Exit status: 0 stopped by a signal, 1 the port is not to be had, 2 rules or configuration are mistaken.
@@ -35,6 +40,14 @@ export function gatewayCommand(): Command {
     .action(gateway)
 }
 
+/** Where the settings name a port for them. */
+function metricsBeside(config: Config): Beside | undefined {
+  const { metricsHost: host, metricsPort: port, drainTimeout } = config.gateway
+  if (port === undefined) return undefined
+  const place = { host, port, who: 'GATEWAY_METRICS', option: 'gateway.metricsPort' } as const
+  return besideGateway(config, { serves: 'METRICS', serverOf: metricsServerOf, place, drainTimeout })
+}
+
 async function gateway(options: GatewayOptions): Promise<void> {
   const config = await readConfig(options)
   if (config.gateway.routes === undefined || config.gateway.routes.length === 0)
@@ -49,6 +62,7 @@ async function gateway(options: GatewayOptions): Promise<void> {
       workers,
       exampleRoutes: [],
       hints: async () => null,
+      beside: metricsBeside(config),
       onStart(close, reload) {
         onStarted()
         if (isWorker) stopWhenTold(close, reload)

@@ -35,12 +35,14 @@ export interface GatewayPlan {
   readonly exampleRoutes: readonly RouteDefinition[]
   hints(ruleSets: readonly RuleSet[]): Promise<DemoHints | null>
   /** What runs beside the gateway, on the same gate. */
-  readonly beside?: Beside
+  readonly beside?: Beside | undefined
   /** Called with how to stop, and how to reload. */
   onStart(close: () => Promise<void>, reload: () => void): void
 }
 
 export interface Beside {
+  /** What can be asked of it. */
+  readonly serves: 'API' | 'METRICS'
   readonly observer: Telemetry['recorder']
   /** Where it listens, or why it cannot; rejects if it must not. */
   start(gate: FluxGate, rules: RuleStore | undefined): Promise<{ readonly url: string } | { readonly problem: string }>
@@ -108,7 +110,8 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
   const hints = await plan.hints(gate.ruleSets)
   report.started({
     url: urlOf(server.address() as AddressInfo),
-    api: other?.url ?? null,
+    api: beside?.serves === 'API' ? (other?.url ?? null) : null,
+    metrics: beside?.serves === 'METRICS' ? (other?.url ?? null) : null,
     needsToken: config.server.adminToken !== undefined,
     rules: rules === undefined ? null : shownRules,
     rulesType: options.rules === undefined ? config.rules.type : 'file',

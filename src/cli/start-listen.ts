@@ -9,8 +9,8 @@ export function listen(server: Server, port: number, host: string): Promise<stri
   })
 }
 
-/** Which of the two that may listen. */
-export type Listener = 'GATEWAY' | 'SERVER'
+/** Which of those that may listen. */
+export type Listener = 'GATEWAY' | 'GATEWAY_METRICS' | 'SERVER'
 
 export function listenProblem(
   error: NodeJS.ErrnoException,
@@ -27,13 +27,18 @@ export function listenProblem(
       return `Port ${port} of ${host} needs rights that this process does not have. Choose one above 1023: ${choose(usualPort[who])}.`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `${host} is no address of this machine. Choose another: --host 127.0.0.1.`
+      return `${host} is no address of this machine. Choose another: ${hostOption[who]}.`
     default:
       return `Port ${port} of ${host} cannot be listened on (${error.code ?? error.message}).`
   }
 }
 
-const usualPort = { GATEWAY: 8080, SERVER: 8090 }
+const usualPort = { GATEWAY: 8080, GATEWAY_METRICS: 9090, SERVER: 8090 }
+const hostOption = {
+  GATEWAY: '--host 127.0.0.1',
+  GATEWAY_METRICS: 'gateway.metricsHost: 127.0.0.1',
+  SERVER: '--host 127.0.0.1',
+}
 
 /** Where to reach it from this machine: every address includes this one. */
 export function urlOf({ address, family, port }: AddressInfo): string {

@@ -8,6 +8,8 @@ export interface Started {
   readonly url: string | null
   /** Of the server; null where there is none. */
   readonly api: string | null
+  /** Of a gateway's metrics and health, where they have a port of their own. */
+  readonly metrics: string | null
   /** Whether the API asks for one. */
   readonly needsToken: boolean
   /** Null where only routes say what is limited. */
@@ -56,7 +58,20 @@ export const jsonReport: StartReport = {
 }
 
 export const textReport: StartReport = {
-  started({ url, api, needsToken, rules, rulesType, ruleCount, config, routeCount, workers, warnings, hints }) {
+  started({
+    url,
+    api,
+    metrics,
+    needsToken,
+    rules,
+    rulesType,
+    ruleCount,
+    config,
+    routeCount,
+    workers,
+    warnings,
+    hints,
+  }) {
     const paint = paintFor(process.stdout)
     for (const warning of warnings) complain(`warning: ${warning}`)
     const shared = workers > 1 ? ` with ${workers} workers` : ''
@@ -64,6 +79,7 @@ export const textReport: StartReport = {
     if (api !== null && url === null) print(`FluxGate's API listens on ${paint('bold', api)}${shared}`)
     if (api !== null && url !== null) print(`Its API listens on ${paint('bold', api)}`)
     if (api !== null) print(`Status page: ${paint('bold', `${api}/console`)}. What can be asked: ${api}/openapi.json`)
+    if (metrics !== null) print(`Its metrics and health: ${paint('bold', `${metrics}/metrics`)}, /health/ready`)
     const change =
       rulesType === 'file' ? 'Edit and save it: the new limits hold at once.' : 'Changes are taken over while it runs.'
     if (rules !== null) print(`Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. ${change}`)

@@ -9,7 +9,7 @@ import { FluxGateError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
 import { apart, countRules, type StartArguments, shownPath } from './start-gateway.js'
-import { listenProblem, reachable } from './start-listen.js'
+import { type Listener, listenProblem, reachable } from './start-listen.js'
 import type { StartReport } from './start-report.js'
 import { refuse } from './start-stop.js'
 
@@ -41,7 +41,7 @@ export async function startServer({ config, options, report, workers, onStart }:
     await rules.close()
   }
   const where = { ...config.server, ...given({ host: options.host, port: options.port }) }
-  const api = await listenOn(server, where, '--port').catch(async (error: unknown) => {
+  const api = await listenOn(server, { ...where, who: 'SERVER', option: '--port' }).catch(async (error: unknown) => {
     await close()
     throw error
   })
@@ -56,6 +56,7 @@ export async function startServer({ config, options, report, workers, onStart }:
   report.started({
     url: null,
     api: api.url,
+    metrics: null,
     needsToken: config.server.adminToken !== undefined,
     rules: shown,
     rulesType: options.rules === undefined ? config.rules.type : 'file',
@@ -68,16 +69,23 @@ export async function startServer({ config, options, report, workers, onStart }:
   })
 }
 
+export interface Place {
+  readonly host: string
+  readonly port: number
+  readonly who: Listener
+  /** How another port is asked for. */
+  readonly option: string
+}
+
 /** Where to reach it, or why the port is not to be had. Rejects if it must not listen there. */
 export async function listenOn(
   server: FluxGateServer,
-  { host, port }: { readonly host: string; readonly port: number },
-  option: string,
+  { host, port, who, option }: Place,
 ): Promise<{ readonly url: string } | { readonly problem: string }> {
   try {
     return { url: reachable((await server.listen({ host, port })).url) }
   } catch (error) {
     if (error instanceof FluxGateError) throw error
-    return { problem: listenProblem(error as NodeJS.ErrnoException, port, host, 'SERVER', option) }
+    return { problem: listenProblem(error as NodeJS.ErrnoException, port, host, who, option) }
   }
 }

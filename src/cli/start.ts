@@ -5,18 +5,16 @@ import { findDemoHints } from '../app/demo-hints.js'
 import { demoRoutes } from '../app/demo-routes.js'
 import { demoUpstream } from '../app/demo-upstream.js'
 import type { RouteDefinition } from '../app/gateway-schema.js'
-import { openLog } from '../app/run-log.js'
 import { configuredRules } from '../app/run-rules.js'
 import { serverOf } from '../app/run-server.js'
-import { openTelemetry } from '../app/run-telemetry.js'
 import { given } from '../core/given.js'
 import { type Origin, parseOrigin } from '../gateway/upstream/origin.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
 import { wholeNumber } from './option-values.js'
-import { type Beside, readConfig, type StartArguments, shownPath, startGateway } from './start-gateway.js'
+import { besideGateway } from './start-beside.js'
+import { readConfig, type StartArguments, shownPath, startGateway } from './start-gateway.js'
 import { listen } from './start-listen.js'
 import { jsonReport, textReport } from './start-report.js'
-import { listenOn } from './start-server.js'
 import { onSignals } from './start-stop.js'
 
 interface StartOptions extends StartArguments {
@@ -66,29 +64,14 @@ async function start(options: StartOptions): Promise<void> {
     warnings,
     exampleRoutes: isExample ? await exampleRoutes(config, options.rules) : [],
     hints: async (ruleSets) => (isExample ? findDemoHints(ruleSets, gateOptions(config)) : null),
-    beside: serverBeside(config, options),
+    beside: besideGateway(config, {
+      serves: 'API',
+      serverOf,
+      place: { ...config.server, ...given({ port: options.serverPort }), who: 'SERVER', option: '--server-port' },
+      drainTimeout: config.server.drainTimeout,
+    }),
     onStart: (close, reload) => onSignals({ close, reload, onStop: report.stopping }),
   })
-}
-
-/** The server on the gateway's gate: what one of them counts, the other knows. */
-function serverBeside(config: Config, { serverPort }: StartOptions): Beside {
-  const log = openLog(config)
-  const telemetry = openTelemetry(config, log)
-  let closeServer: (() => Promise<void>) | undefined
-  return {
-    observer: telemetry.recorder,
-    start(gate, rules) {
-      telemetry.follow(gate)
-      const server = serverOf(config, { gate, rules, telemetry, log })
-      closeServer = () => server.close(config.server.drainTimeout)
-      return listenOn(server, { ...config.server, ...given({ port: serverPort }) }, '--server-port')
-    },
-    async close() {
-      await closeServer?.()
-      await telemetry.close()
-    },
-  }
 }
 
 /** To a service in this process, which ends with the gateway. */

@@ -219,6 +219,47 @@ describe('workers', () => {
   })
 })
 
+describe('metrics and health', () => {
+  it('have a port of their own, where all workers are counted together, and need the admin token if there is one', async () => {
+    const place = workplace()
+    const { url: uri } = await echoUpstream()
+    configure(place, [route('one', uri, '/**', [oneAnHour])], { metricsPort: 0 })
+    const env = { FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' }
+    const running = await place.start([...args, '--workers', '2'], env)
+    const [, base = ''] = /^Its metrics and health: (\S+)\/metrics, /m.exec(running.stdout()) ?? []
+    const all = await Promise.all(Array.from({ length: 10 }, () => ask(running.url)))
+    expect(all.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(8)
+    expect((await ask(`${base}/metrics`)).status).toBe(401)
+    const { status, body } = await ask(`${base}/metrics`, { headers: { Authorization: 'Bearer planted-s3cr3t' } })
+    expect(status).toBe(200)
+    const counts = [...body.matchAll(/^fluxgate_decisions_total\{[^}]*\} (\d+)$/gm)].map(([, count]) => Number(count))
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(10)
+    expect(body).not.toContain('planted-s3cr3t')
+    expect(await ask(`${base}/health/ready`)).toMatchObject({ status: 200 })
+    expect(await ask(`${base}/health/live`)).toMatchObject({ status: 200 })
+    expect((await ask(`${base}/api/rule-sets`)).status).toBe(404)
+    running.process.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
+  })
+
+  it.each([
+    [
+      'is taken',
+      (port: number) => ({ metricsPort: port }),
+      1,
+      /Port \d+ of 127\.0\.0\.1 is taken.*FLUXGATE_GATEWAY_METRICS_PORT=/,
+    ],
+    ['would be open to everybody', () => ({ metricsPort: 0, metricsHost: '0.0.0.0' }), 2, /without an admin token/],
+  ])('on a port that %s are refused at the start', async (_, settings, status, message) => {
+    const place = workplace()
+    const { url: uri, port } = await echoUpstream()
+    configure(place, [route('one', uri)], settings(port))
+    const running = place.launch(args)
+    expect(await running.ended).toBe(status)
+    expect(running.stderr()).toMatch(message)
+  })
+})
+
 describe('the access log', () => {
   it('has a line of JSON for each request, without what is secret', async () => {
     const place = workplace()

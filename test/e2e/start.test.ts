@@ -278,6 +278,7 @@ describe('what it prints', () => {
       event: 'started',
       url: running.url,
       api: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      metrics: null,
       rules: 'rules.yaml',
       ruleCount: 8,
       config: null,

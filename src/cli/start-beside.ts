@@ -1,0 +1,35 @@
+import type { Config } from '../app/config.js'
+import type { FluxGateServer } from '../app/create-server.js'
+import { openLog } from '../app/run-log.js'
+import type { ServedParts } from '../app/run-server.js'
+import { openTelemetry } from '../app/run-telemetry.js'
+import type { Beside } from './start-gateway.js'
+import { listenOn, type Place } from './start-server.js'
+
+export interface BesidePlan {
+  readonly serves: Beside['serves']
+  readonly serverOf: (config: Config, parts: ServedParts) => FluxGateServer
+  readonly place: Place
+  readonly drainTimeout: number
+}
+
+/** A server on the gateway's gate: what one of them counts, the other knows. */
+export function besideGateway(config: Config, { serves, serverOf, place, drainTimeout }: BesidePlan): Beside {
+  const log = openLog(config)
+  const telemetry = openTelemetry(config, log)
+  let closeServer: (() => Promise<void>) | undefined
+  return {
+    serves,
+    observer: telemetry.recorder,
+    start(gate, rules) {
+      telemetry.follow(gate)
+      const server = serverOf(config, { gate, rules, telemetry, log })
+      closeServer = () => server.close(drainTimeout)
+      return listenOn(server, place)
+    },
+    async close() {
+      await closeServer?.()
+      await telemetry.close()
+    },
+  }
+}
