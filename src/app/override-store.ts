@@ -31,10 +31,9 @@ export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }:
       ruleIn(ruleSetId, ruleId)
       const most = Math.min(limit, mostOnPage)
       const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString()
-      const entries = await book.list(ruleSetId, ruleId, { prefix, after, limit: most + 1 })
-      const items: Override[] = entries.slice(0, most).map(({ key, terms }) => overrideDocument(key, terms))
-      const last = entries.length > most ? items.at(-1) : undefined
-      return { items, cursor: last === undefined ? null : Buffer.from(last.key).toString('base64url') }
+      const { entries, next } = await book.list(ruleSetId, ruleId, { prefix, after, limit: most })
+      const items: Override[] = entries.map(({ key, terms }) => overrideDocument(key, terms))
+      return { items, cursor: next === undefined ? null : Buffer.from(next).toString('base64url') }
     },
     async get(ruleSetId, ruleId, key) {
       const name = nameOf(ruleSetId, ruleId, key)

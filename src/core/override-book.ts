@@ -1,5 +1,6 @@
 import type { Override } from './override-store.js'
 import type { Band } from './rule.js'
+import { inUtf8Order } from './utf8-order.js'
 
 /** An override as the engine sees it: read, filled in, readonly. */
 export interface OverrideTerms {
@@ -27,9 +28,16 @@ export interface OverrideEntry {
 
 export interface EntryQuery {
   readonly prefix: string
-  /** Only keys behind this one. */
+  /** `next` of the page before; '' for the first one. */
   readonly after: string
   readonly limit: number
+}
+
+export interface EntryPage {
+  /** In the order of their keys as UTF-8. */
+  readonly entries: readonly OverrideEntry[]
+  /** Where to go on; undefined after the last page. */
+  readonly next: string | undefined
 }
 
 /** Whose override it is: of an identity, or of all in a range of addresses that have none of their own. */
@@ -51,22 +59,11 @@ export interface OverrideBook {
   put(name: OverrideName, terms: OverrideTerms): Promise<boolean>
   /** Whether there was one. */
   delete(name: OverrideName): Promise<boolean>
-  /** Identities and ranges, in the order of their keys as UTF-8. */
-  list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<readonly OverrideEntry[]>
+  /** Identities and ranges, each on one page, however many there are; which page that is is up to the store. */
+  list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<EntryPage>
 }
 
 export const isOver = ({ expiresAtMs }: OverrideTerms, nowMs: number): boolean =>
   expiresAtMs !== undefined && expiresAtMs <= nowMs
 
-/** The order of UTF-8, in which text of any language has one. */
-export const byKey = (one: { readonly key: string }, other: { readonly key: string }): number =>
-  Buffer.compare(Buffer.from(one.key), Buffer.from(other.key))
-
-/** Up to `limit` of them, by key. */
-export function entryPage(entries: Iterable<OverrideEntry>, { prefix, after, limit }: EntryQuery): OverrideEntry[] {
-  const start = { key: after }
-  return [...entries]
-    .filter((entry) => entry.key.startsWith(prefix) && (after === '' || byKey(entry, start) > 0))
-    .sort(byKey)
-    .slice(0, limit)
-}
+export const byKey = (one: OverrideEntry, other: OverrideEntry): number => inUtf8Order(one.key, other.key)

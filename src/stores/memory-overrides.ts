@@ -1,8 +1,8 @@
 import type { BucketGroup, Demand } from '../core/bucket-store.js'
 import { ticksPerMs } from '../core/clock.js'
 import {
+  type EntryPage,
   type EntryQuery,
-  entryPage,
   isOver,
   type OverrideBook,
   type OverrideEntry,
@@ -10,6 +10,7 @@ import {
   type OverrideTerms,
 } from '../core/override-book.js'
 import { OverrideRanges } from '../core/override-ranges.js'
+import { inUtf8Order } from '../core/utf8-order.js'
 import { overriddenGroup } from './overridden-group.js'
 
 interface Kept {
@@ -22,6 +23,8 @@ interface RuleOverrides {
   readonly byKey: Map<string, Kept>
   readonly byRange: Map<string, Kept>
   ranges: OverrideRanges<Kept>
+  /** The keys of both in their order, once somebody has asked for it. */
+  sorted: readonly string[] | undefined
 }
 
 /** Overrides in this process. */
@@ -53,21 +56,36 @@ export class MemoryOverrides implements OverrideBook {
 
   #edit({ ruleSetId, ruleId, isRange }: OverrideName, edit: (kept: Map<string, Kept>) => void): void {
     const name = nameOf(ruleSetId, ruleId)
-    const rule = this.#rules.get(name) ?? { byKey: new Map(), byRange: new Map(), ranges: new OverrideRanges([]) }
+    const rule: RuleOverrides = this.#rules.get(name) ?? {
+      byKey: new Map(),
+      byRange: new Map(),
+      ranges: new OverrideRanges([]),
+      sorted: undefined,
+    }
+    const before = rule.byKey.size + rule.byRange.size
     edit(isRange ? rule.byRange : rule.byKey)
+    if (rule.byKey.size + rule.byRange.size !== before) rule.sorted = undefined
     if (isRange) rule.ranges = new OverrideRanges(rule.byRange)
     if (rule.byKey.size + rule.byRange.size > 0) this.#rules.set(name, rule)
     else this.#rules.delete(name)
   }
 
-  async list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<readonly OverrideEntry[]> {
-    const { byKey = [], byRange = [] } = this.#rules.get(nameOf(ruleSetId, ruleId)) ?? {}
+  async list(ruleSetId: string, ruleId: string, { prefix, after, limit }: EntryQuery): Promise<EntryPage> {
+    const rule = this.#rules.get(nameOf(ruleSetId, ruleId))
+    if (rule === undefined) return { entries: [], next: undefined }
+    rule.sorted ??= [...rule.byKey.keys(), ...rule.byRange.keys()].sort(inUtf8Order)
     const nowMs = this.#nowMs()
-    const entries = [...byKey, ...byRange].map(([key, { terms }]) => ({ key, terms }))
-    return entryPage(
-      entries.filter(({ terms }) => !isOver(terms, nowMs)),
-      query,
-    )
+    const entries: OverrideEntry[] = []
+    const isBehind = (key: string): boolean => after === '' || inUtf8Order(key, after) > 0
+    for (let i = firstFrom(rule.sorted, inUtf8Order(prefix, after) > 0 ? prefix : after); i < rule.sorted.length; i++) {
+      const key = rule.sorted[i] as string
+      if (!key.startsWith(prefix) && inUtf8Order(key, prefix) > 0) break
+      const { terms } = (rule.byKey.get(key) ?? rule.byRange.get(key)) as Kept
+      if (!isBehind(key) || isOver(terms, nowMs)) continue
+      if (entries.length === limit) return { entries, next: entries.at(-1)?.key }
+      entries.push({ key, terms })
+    }
+    return { entries, next: undefined }
   }
 
   /** The demands as they are to be decided; `undefined` if none of their identities has an override. */
@@ -105,6 +123,17 @@ export class MemoryOverrides implements OverrideBook {
     const range = countsAddresses ? rule.ranges.find(key) : undefined
     return range === undefined || isOver(range.terms, nowMs) ? undefined : range
   }
+}
+
+/** The place of the first that is not before `key`. */
+function firstFrom(sorted: readonly string[], key: string): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (inUtf8Order(sorted[middle] as string, key) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** Neither id holds a space. */

@@ -3,7 +3,7 @@ import { hashSlot } from '../redis/hash-slot.js'
 import { slotTag } from '../redis/slot-tags.js'
 import { bucketKey, escaped } from './bucket-keys.js'
 
-const slots = 16_384
+export const slots = 16_384
 
 type Rule = Pick<BucketGroup, 'ruleSetId' | 'ruleId'>
 

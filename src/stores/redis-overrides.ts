@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { BucketGroup } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 import {
-  byKey,
+  type EntryPage,
   type EntryQuery,
-  entryPage,
   isOver,
   type OverrideBook,
   type OverrideEntry,
@@ -14,31 +13,14 @@ import {
 import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
 import { LiveOverrides, rangeName } from './live-overrides.js'
-import { editKey, identitySlot, overrideHash, overrideHashes } from './override-hashes.js'
+import { editKey, hashName, identitySlot, overrideHash } from './override-hashes.js'
+import { OverridePages } from './override-pages.js'
 import { decodeTerms, encodeTerms } from './override-value.js'
 import type { OverridePlace } from './redis-work.js'
 
 /** Every process holds all ranges. */
 const mostRanges = 10_000
 const noOverride = Buffer.alloc(0)
-
-/** Those behind a key, in order: `limit` at most from each call. What has expired is forgotten in passing. */
-const pageScript = `local found = {}
-for _, hash in ipairs(KEYS) do
-  local pairs = redis.call('HGETALL', hash)
-  for i = 1, #pairs, 2 do
-    local key, value = pairs[i], pairs[i + 1]
-    local flags = string.byte(value)
-    if flags % 16 >= 8 and struct.unpack('<I6', value, 2) <= tonumber(ARGV[4]) then redis.call('HDEL', hash, key)
-    elseif key > ARGV[1] and string.sub(key, 1, #ARGV[2]) == ARGV[2] then found[#found + 1] = { key, value } end
-  end
-end
-table.sort(found, function(one, other) return one[1] < other[1] end)
-local page = {}
-for i = 1, math.min(#found, tonumber(ARGV[3])) do
-  page[2 * i - 1], page[2 * i] = found[i][1], found[i][2]
-end
-return page`
 
 /** Both at once, so that nobody who knows of the edit has not seen the change. */
 const editOne = `local changed = redis.call(ARGV[1], KEYS[1], unpack(ARGV, 3))
@@ -49,10 +31,6 @@ return changed`
 const editRanges = `local changed = redis.call(ARGV[1], KEYS[2], unpack(ARGV, 2))
 redis.call('HINCRBY', KEYS[1], 'ranges', 1)
 return changed`
-
-/** As many hashes as are looked through in one call, so that nobody else waits long, and how many calls are under way. */
-const hashesAtOnce = 128
-const callsAtOnce = 8
 
 /** Overrides in Redis, beside the buckets of their identities. */
 export class RedisOverrides implements OverrideBook {
@@ -116,15 +94,15 @@ export class RedisOverrides implements OverrideBook {
     return wasThere
   }
 
-  list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<readonly OverrideEntry[]> {
+  list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<EntryPage> {
     return this.#wrapped('list overrides', async () => {
       const live = await this.#live.ask(ruleSetId, ruleId)
-      let page: OverrideEntry[] = entryPage(await this.#ranges(ruleSetId, ruleId, live), query)
-      for (const calls of this.#pages({ ruleSetId, ruleId }, live)) {
-        const found = await Promise.all(calls.map((hashes) => this.#search(hashes, query)))
-        page = [...page, ...found.flat()].sort(byKey).slice(0, query.limit)
-      }
-      return page
+      const pages = new OverridePages(this.#connection, {
+        hashOf: (slot) => hashName(this.#prefix, { ruleSetId, ruleId }, live, slot),
+        ranges: () => this.#ranges(ruleSetId, ruleId, live),
+        nowMs: this.#nowMs(),
+      })
+      return pages.read(query)
     })
   }
 
@@ -179,34 +157,6 @@ export class RedisOverrides implements OverrideBook {
       const isOurs = ofSet === ruleSetId && ofRule === ruleId && ofGeneration === generation
       if (isOurs && !isOver(terms, this.#nowMs())) entries.push({ key, terms })
     }
-    return entries
-  }
-
-  /** What to look through: some calls at a time, each about some hashes; on a cluster these are of one slot. */
-  *#pages(rule: Pick<OverrideName, 'ruleSetId' | 'ruleId'>, generation: number): Generator<string[][]> {
-    const most = this.#connection.isCluster ? 1 : hashesAtOnce
-    let calls: string[][] = []
-    let hashes: string[] = []
-    for (const hash of overrideHashes(this.#prefix, rule, generation)) {
-      hashes.push(hash)
-      if (hashes.length < most) continue
-      calls.push(hashes)
-      hashes = []
-      if (calls.length < callsAtOnce * (most === 1 ? 16 : 1)) continue
-      yield calls
-      calls = []
-    }
-    if (hashes.length > 0) calls.push(hashes)
-    if (calls.length > 0) yield calls
-  }
-
-  async #search(hashes: readonly string[], { after, prefix, limit }: EntryQuery): Promise<OverrideEntry[]> {
-    const args = [after, prefix, String(limit), String(this.#nowMs())]
-    const command = ['EVAL', pageScript, String(hashes.length), ...hashes, ...args]
-    const pairs = (await this.#connection.call(hashes[0] as string, command, true)) as Buffer[]
-    const entries: OverrideEntry[] = []
-    for (let i = 0; i < pairs.length; i += 2)
-      entries.push({ key: String(pairs[i]), terms: decodeTerms(pairs[i + 1] as Buffer) })
     return entries
   }
 

@@ -1,7 +1,7 @@
 /** What a bucket store that keeps overrides promises of them; a part of `bucketStoreContract`. */
 import assert from 'node:assert/strict'
 import type { BandResult, BucketGroup, BucketStore, ChargeResult, Demand } from '../core/bucket-store.js'
-import type { OverrideBook, OverrideName, OverrideTerms } from '../core/override-book.js'
+import type { EntryPage, OverrideBook, OverrideName, OverrideTerms } from '../core/override-book.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
 import { seededRandom } from './history.js'
 import type { ManualClock } from './manual-clock.js'
@@ -190,14 +190,33 @@ export function overrideContract(withStore: WithStore, seed: number): void {
     await book.put(nameOf(rule, 'gone'), { ...deny, expiresAtMs: clock.now() })
     await book.put(nameOf(group('elsewhere', [band(1)]), 'a3'), deny)
     const sorted = ['10.0.0.0/8', 'a1', 'a10', 'a2', 'b', 'ä', '한국', '\uffee', '🙂']
-    const list = async (after: string, limit: number, prefix = '') =>
-      (await book.list(rule.ruleSetId, rule.ruleId, { prefix, after, limit })).map(({ key }) => key)
-    assert.deepEqual(await list('', 100), sorted)
-    assert.deepEqual(await list('', 4), sorted.slice(0, 4))
-    assert.deepEqual(await list('a2', 3), sorted.slice(4, 7))
-    assert.deepEqual(await list('', 10, 'a'), ['a1', 'a10', 'a2'])
-    assert.deepEqual(await list('a1', 1, 'a'), ['a10'])
-    assert.deepEqual(await list('', 10, '한'), ['한국'])
+    const list = async (limit: number, prefix = ''): Promise<string[][]> => {
+      const pages: string[][] = []
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const page: EntryPage = await book.list(rule.ruleSetId, rule.ruleId, { prefix, after, limit })
+        pages.push(page.entries.map(({ key }) => key))
+        after = page.next
+      }
+      return pages
+    }
+    const inOrder = (names: readonly string[]) => sorted.filter((key) => names.includes(key))
+    assert.deepEqual(await list(100), [sorted])
+    for (const limit of [1, 2, 4, 8]) {
+      const pages = await list(limit)
+      assert.deepEqual(
+        pages.map((page) => page.length),
+        Array.from({ length: Math.ceil(9 / limit) }, (_, i) => Math.min(limit, 9 - i * limit)),
+      )
+      for (const page of pages) assert.deepEqual(page, inOrder(page))
+      assert.deepEqual(inOrder(pages.flat()), sorted)
+    }
+    assert.deepEqual(await list(10, 'a'), [['a1', 'a10', 'a2']])
+    assert.deepEqual((await list(2, 'a')).flat().sort(), ['a1', 'a10', 'a2'])
+    assert.deepEqual(await list(10, '한'), [['한국']])
+    assert.deepEqual(
+      [await list(10, '*'), await list(10, 'a[12]'), await list(10, '10.')],
+      [[[]], [[]], [['10.0.0.0/8']]],
+    )
   })
 
   withStore('an identity begins with its balance, refilled since, and not with it again', async (store, clock) => {

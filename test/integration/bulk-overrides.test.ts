@@ -46,8 +46,16 @@ it('an import takes the place of all overrides that were there', async () => {
     action: 'ALLOW',
     note: 'ours, always',
   })
-  const { items } = (await gate.overrides?.list('api', 'keys', { limit: 3 })) ?? expect.unreachable()
-  expect(items.map(({ key }) => key)).toEqual(['free', 'key-0', 'key-1'])
+  const listed = new Set<string>()
+  for (let cursor: string | undefined | null; cursor !== null; ) {
+    const page = (await gate.overrides?.list('api', 'keys', { limit: 700, cursor })) ?? expect.unreachable()
+    for (const { key } of page.items) listed.add(key)
+    cursor = page.cursor
+  }
+  expect(listed).toEqual(new Set(['free', ...many.map((line) => line.slice(0, line.indexOf(',')))]))
+  const { items } =
+    (await gate.overrides?.list('api', 'keys', { limit: 20, prefix: 'key-299' })) ?? expect.unreachable()
+  expect(items.map(({ key }) => key)).toEqual(['key-299', ...Array.from({ length: 10 }, (_, i) => `key-299${i}`)])
 })
 
 it('keys of every kind are found again, and of one key the last line counts', async () => {

@@ -23,7 +23,7 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path,
       name: 'listOverrides',
-      summary: 'The overrides of a rule, by key.',
+      summary: 'The overrides of a rule; each page by key.',
       group,
       access,
       query: Type.Object({
