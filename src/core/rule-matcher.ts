@@ -14,7 +14,7 @@ export interface Match {
 }
 
 export interface RuleMatcher {
-  /** Every enabled rule that applies: the highest priority first, ties by id. */
+  /** Every enabled rule that applies: the highest priority first, ties by id. The list is good until the next call. */
   match(context: RequestContext): readonly Match[]
 }
 
@@ -22,13 +22,14 @@ export interface RuleMatcher {
 export function compileRules(ruleSet: RuleSet): RuleMatcher {
   const rules = rankedRules(ruleSet)
   const tree = compilePathTree(compileLeaves(rules))
+  const lone: Match[] = []
   const areForEveryPath = rules.every(({ path }) => path === '/**')
   return {
     match(context) {
       const path = areForEveryPath ? '/' : normalisePath(context.path)
       const method = upperCase(context.method)
       const count = tree.find(path)
-      const only = count === 1 ? readyAnswer(tree.found[0] as Leaf, method) : undefined
+      const only = count === 1 ? readyAnswer(tree.found[0] as Leaf, method, lone) : undefined
       if (only !== undefined) return only
       const answers: Answer[] = []
       for (let i = 0; i < count; i++) addAnswers(tree.found[i] as Leaf, method, context, answers)
