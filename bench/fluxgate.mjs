@@ -13,7 +13,7 @@ export const { compileRules } = await load('core/rule-matcher.js')
 export const { redisStore } = await load('app/redis-store.js')
 
 /** @type {typeof import('../src/app/bulk.js')} */
-export const { bulkEmit, bulkLoad } = await load('app/bulk.js')
+export const { bulkEmit, bulkLoad, bulkOverrides } = await load('app/bulk.js')
 
 /** @type {typeof import('../src/app/lock.js')} */
 export const { redisLock } = await load('app/lock.js')
@@ -38,3 +38,12 @@ export const { LocalStatistics } = await load('telemetry/local-statistics.js')
 
 /** @type {typeof import('../src/telemetry/shared-statistics.js')} */
 export const { SharedStatistics } = await load('telemetry/shared-statistics.js')
+
+/** @type {typeof import('../src/redis/bulk/command-writer.js')} */
+export const { encodeCommand } = await load('redis/bulk/command-writer.js')
+
+/** @type {typeof import('../src/stores/override-hashes.js')} */
+export const { overrideHash } = await load('stores/override-hashes.js')
+
+/** @type {typeof import('../src/stores/override-value.js')} */
+export const { encodeTerms } = await load('stores/override-value.js')

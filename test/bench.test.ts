@@ -47,7 +47,7 @@ describe('npm run bench', () => {
       'Demands',
     ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(36)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(42)
     expect(readResults()).toBe(before)
   }, 180_000)
 

@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { Broken } from '../measure.mjs'
 
 const child = fileURLToPath(new URL('load-child.mjs', import.meta.url))
+const importChild = fileURLToPath(new URL('import-child.mjs', import.meta.url))
 
 /**
  * @typedef {object} Load
@@ -20,12 +21,22 @@ const child = fileURLToPath(new URL('load-child.mjs', import.meta.url))
  */
 
 /** @type {(name: string, uri: string, file: string, how: 'fast' | 'gentle', records: number) => Loader} */
-export function fluxGateBulk(name, uri, file, how, records) {
+export const fluxGateBulk = (...load) => nodeLoader(child, ...load)
+
+/**
+ * An import of overrides, from a table: read, written, counted, and in force.
+ *
+ * @type {(name: string, uri: string, file: string, how: 'fast' | 'gentle', records: number) => Loader}
+ */
+export const fluxGateImport = (...load) => nodeLoader(importChild, ...load)
+
+/** @type {(script: string, name: string, uri: string, file: string, how: 'fast' | 'gentle', records: number) => Loader} */
+function nodeLoader(script, name, uri, file, how, records) {
   return {
     name,
     async load() {
       const startedAt = performance.now()
-      const { stdout } = await promisify(execFile)(process.execPath, [child, uri, file, how])
+      const { stdout } = await promisify(execFile)(process.execPath, [script, uri, file, how])
       const seconds = (performance.now() - startedAt) / 1000
       const { done, megabytes, stopped } = JSON.parse(stdout)
       if (done !== records) throw new Broken(`${name} brought ${done} of ${records} records. ${stopped}`)

@@ -16,12 +16,12 @@ import { Broken } from '../measure.mjs'
 
 let limiters = 0
 /** Nobody finds what another has left in Redis. */
-const freshPrefix = () => `bench${++limiters}`
+export const freshPrefix = () => `bench${++limiters}`
 
 /** A machine that is busy with something else is not to be seen as a Redis that is gone. */
-const patient = { timeoutMs: 10_000 }
+export const patient = { timeoutMs: 10_000 }
 
-function ioredis(/** @type {string} */ uri, enableAutoPipelining = false) {
+export function ioredis(/** @type {string} */ uri, enableAutoPipelining = false) {
   const client = new Redis(uri, { enableAutoPipelining })
   // Said by those who ask.
   client.on('error', () => {})
@@ -51,7 +51,7 @@ function fluxGateOver(name, rule, { client, close }, options = patient) {
   }
 }
 
-function inRedis(/** @type {import('../../src/index.js').Decision} */ decision) {
+export function inRedis(/** @type {import('../../src/index.js').Decision} */ decision) {
   if (decision.degraded) throw new Broken('FluxGate decided without Redis.')
   return decision.allowed
 }

@@ -6,11 +6,12 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fluxGateBulk, redisCliPipe } from '../bulk/loaders.mjs'
+import { fluxGateBulk, fluxGateImport, redisCliPipe } from '../bulk/loaders.mjs'
+import { writeOverrides } from '../bulk/override-table.mjs'
 import { bulkEmit } from '../fluxgate.mjs'
 import { Broken, median, quantile } from '../measure.mjs'
 import { fluxGate } from '../redis/contenders.mjs'
-import { startServer } from '../redis/server.mjs'
+import { startServer, usedMemory } from '../redis/server.mjs'
 
 export const title = 'Bulk'
 
@@ -33,25 +34,44 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
       fluxGateBulk(gentle, server.uri, commands, 'gentle', bulkRecords),
     ]
     const rows = await takeTurns(server, loaders, bulkRounds, progress)
+    const [table, sameData] = [join(directory, 'overrides.csv'), join(directory, 'overrides.resp')]
+    await writeOverrides(table, sameData, bulkRecords)
+    const importers = [
+      redisCliPipe(cli, server.port, sameData, bulkRecords),
+      fluxGateImport(fast, server.uri, table, 'fast', bulkRecords),
+      fluxGateImport(gentle, server.uri, table, 'gentle', bulkRecords),
+    ]
+    const imports = await takeTurns(server, importers, bulkRounds, progress)
+    const memory = await bytesPerOverride(server, bulkRecords)
     progress(`${title}: a limiter meanwhile`)
     const meanwhile = await askMeanwhile(server, fluxGateBulk(gentle, server.uri, commands, 'gentle', bulkRecords))
-    const rate = (/** @type {string} */ name) =>
-      bulkRecords / median(rows.find((row) => row.name === name)?.seconds ?? [Number.NaN])
-    const megabytes = Math.max(...rows.flatMap((row) => row.megabytes).filter((value) => !Number.isNaN(value)))
+    const rateIn = (/** @type {typeof rows} */ of, /** @type {string} */ name) =>
+      bulkRecords / median(of.find((row) => row.name === name)?.seconds ?? [Number.NaN])
+    const rate = (/** @type {string} */ name) => rateIn(rows, name)
+    const peak = (/** @type {typeof rows} */ of) =>
+      Math.max(...of.flatMap((row) => row.megabytes).filter((value) => !Number.isNaN(value)))
+    /** @type {(title: string, of: typeof rows) => import('../report.mjs').FigureTable} */
+    const loads = (title, of) => ({
+      title,
+      head: ['contender', 'records/s', `times as fast as ${cli}`, 'MB at the peak'],
+      lines: of.map(({ name, megabytes: used }) => [
+        name,
+        Math.round(rateIn(of, name)).toLocaleString('en'),
+        (rateIn(of, name) / rateIn(of, cli)).toFixed(2),
+        name === cli ? '' : Math.max(...used).toFixed(0),
+      ]),
+    })
     return {
       title,
       note: `${bulkRecords.toLocaleString('en')} records of about 50 bytes, one HSET each, into hashes of 500 fields, from a file: for redis-cli in the protocol of Redis already, for FluxGate as plain commands. Each load is a process of its own, measured from its start to its end.`,
       tables: [],
       figures: [
+        loads('Loads', rows),
+        loads('Overrides, from a table; for redis-cli as the commands that write them', imports),
         {
-          title: 'Loads',
-          head: ['contender', 'records/s', `times as fast as ${cli}`, 'MB at the peak'],
-          lines: rows.map(({ name, megabytes: used }) => [
-            name,
-            Math.round(rate(name)).toLocaleString('en'),
-            (rate(name) / rate(cli)).toFixed(2),
-            name === cli ? '' : Math.max(...used).toFixed(0),
-          ]),
+          title: `Overrides in Redis, ${bulkRecords.toLocaleString('en')} with keys of 12 bytes`,
+          head: ['', 'bytes each'],
+          lines: [['used_memory', memory.toFixed(1)]],
         },
         {
           title: `A limiter in the same Redis, asked ${asksPerSecond} times a second`,
@@ -65,7 +85,13 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
       ratios: [
         { what: `records/s, fast : ${cli}`, measured: rate(fast) / rate(cli), atLeast: 0.9 },
         { what: 'records/s, gentle : fast', measured: rate(gentle) / rate(fast), atLeast: 0.33 },
-        { what: 'MB at the peak', measured: megabytes, atMost: 150 },
+        { what: 'MB at the peak', measured: peak(rows), atMost: 150 },
+        {
+          what: `overrides/s, fast : ${cli} with the same data`,
+          measured: rateIn(imports, fast) / rateIn(imports, cli),
+          atLeast: 0.9,
+        },
+        { what: 'MB at the peak, overrides', measured: peak(imports), atMost: 150 },
         {
           what: 'p99 in ms of decisions during a gentle load',
           measured: quantile(meanwhile['a gentle load'], 0.99),
@@ -77,6 +103,16 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
     rmSync(directory, { recursive: true, force: true })
     await server.stop()
   }
+}
+
+/** Of those that were imported last. */
+async function bytesPerOverride(
+  /** @type {import('../redis/server.mjs').RedisServer} */ server,
+  /** @type {number} */ records,
+) {
+  const full = await usedMemory(server)
+  await server.call('FLUSHALL', 'SYNC')
+  return (full - (await usedMemory(server))) / records
 }
 
 /** @type {(commands: string, protocol: string, records: number) => Promise<void>} */

@@ -11,6 +11,7 @@ import {
   fluxGateNodeRedis,
 } from '../redis/contenders.mjs'
 import { knownRefusals } from '../redis/known-refusals.mjs'
+import { costOfOverrides } from '../redis/overrides.mjs'
 import { redisGone } from '../redis/redis-gone.mjs'
 import { inRounds, speedFigures } from '../redis/rounds.mjs'
 import { startServer } from '../redis/server.mjs'
@@ -101,6 +102,8 @@ async function measured(server, effort) {
     ],
     many,
   )
+  const overrides = await costOfOverrides(server, everybody, keys, effort)
+  figures.push(overrides.figures)
   figures.push(await knownRefusals(server, effort))
   const fillers = [
     ...algorithms.map((algorithm) => fluxGate(algorithm, uri, { ...band, algorithm })),
@@ -158,6 +161,7 @@ async function measured(server, effort) {
         measured: timesAs(singleMany, 'scriptUs', ours, theirs),
         atMost: 1,
       },
+      ...overrides.ratios,
       ...gone.p99s.map(({ concurrency, p99 }) => ({
         what: `p99 in ms while Redis is gone, ${callers(concurrency)}`,
         measured: p99,
