@@ -184,10 +184,17 @@ class Memory implements MemoryStore {
       // What was granted at a certain time comes back to where it was taken from.
       const counted = grantedAt === undefined ? this.overrides.groupOf(group, key, now) : group
       if (counted.listed !== undefined) continue
-      const table = this.#tables.of(counted)
-      if (table.slotOf(key) === undefined && isBegun(counted)) this.#tables.add(table, key)
-      table.refund(key, permits, now, grantedAt)
+      if (isBegun(counted) && !this.#begin(counted, key, now)) continue
+      this.#tables.of(counted).refund(key, permits, now, grantedAt)
     }
+  }
+
+  /** Writes down what an identity begins with; false if there is no room for it. */
+  #begin(group: BucketGroup, key: string, now: number): boolean {
+    if (this.#tables.of(group).slotOf(key) !== undefined) return true
+    if (!this.#tables.makeRoom(1, now, () => false)) return false
+    this.#tables.add(this.#tables.of(group), key)
+    return true
   }
 
   async reset(group: BucketGroup, key: string): Promise<void> {
