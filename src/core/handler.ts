@@ -23,7 +23,8 @@ export interface Handler {
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /**
    * Optional: the same without a promise, which saves a server some ticks for every request; throws what `check` rejects with.
-   * Undefined if the answer takes time: then nothing has happened yet, and `check` has to be asked.
+   * Undefined if the answer takes time: then nothing has happened yet, and `check` has to be asked. The functions among the
+   * options are called on them.
    */
   checkNow?(context: RequestContext, options?: CheckOptions): Decision | undefined
   /** Gives back what a check with the same arguments took. */

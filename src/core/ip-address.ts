@@ -15,7 +15,7 @@ export interface Cidr {
 export function canonicalIp(text: string): string | undefined {
   if (!parse(text, scratch)) return undefined
   // IPv4 is only understood in its one spelling, so that the text itself will do.
-  return text.includes(':') ? format(scratch) : text
+  return mayBeIpv6(text) ? format(scratch) : text
 }
 
 /** `10.0.0.0/8`, `2001:db8::/32`, or one address. Bits beyond the prefix are ignored. Undefined if it is none of these. */
@@ -61,7 +61,7 @@ export function ipIdentity(ip: string, ipv6Prefix = 56): string {
 }
 
 /** The first colon of an address stands behind four digits at most. Looking for it there is cheaper than everywhere. */
-function mayBeIpv6(text: string): boolean {
+export function mayBeIpv6(text: string): boolean {
   for (let i = 0; i < 5; i++) if (text.charCodeAt(i) === colon) return true
   return false
 }
@@ -81,8 +81,8 @@ function isIpv4(groups: Groups): boolean {
 }
 
 function parse(text: string, groups: Groups): boolean {
-  groups.fill(0)
-  if (text.includes(':')) return parseIpv6(text, groups)
+  for (let i = 0; i < 8; i++) groups[i] = 0
+  if (mayBeIpv6(text)) return parseIpv6(text, groups)
   groups[5] = 0xffff
   return parseIpv4(text, 0, text.length, groups, 6)
 }

@@ -127,27 +127,35 @@ export class RateLimiter {
 
   /** The decision, once its request has a place in the waiting room if it needs one. */
   #seated(decision: Decision, demands: readonly Demand[], result: ChargeResult, options: DecideOptions): Decision {
-    const { peek, signal, onLeave } = options
-    if (decision.delayMs === 0 && (onLeave === undefined || this.#room.size === 0)) return decision
-    if (peek || !decision.allowed || !isHeld(demands, options)) return decision
+    if (decision.delayMs === 0 && (options.onLeave === undefined || this.#room.size === 0)) return decision
+    if (options.peek || !decision.allowed || !isHeld(demands, options)) return decision
     const line = lineOf(result.applied ?? demands, result)
     // Who has no delay passes, unless others wait in the same line already.
-    if (decision.delayMs === 0 && !this.#room.hasLine(line)) return decision
+    if (decision.delayMs > 0 || this.#room.hasLine(line)) this.#seat(decision, line, demands, result, options)
+    return decision
+  }
+
+  #seat(
+    { delayMs }: Decision,
+    line: string,
+    demands: readonly Demand[],
+    result: ChargeResult,
+    options: DecideOptions,
+  ): void {
     // Taken from the result now: a store may reuse it for the next decision.
     const undo = refundsOf(demands, result)
     options.onEnter?.()
     this.#room.enter({
-      delayMs: decision.delayMs,
+      delayMs,
       line,
       permits: (demands[0] as Demand).permits,
-      isHeld: onLeave !== undefined,
-      signal: typeof signal === 'function' ? signal() : signal,
+      isHeld: options.onLeave !== undefined,
+      signal: typeof options.signal === 'function' ? options.signal() : options.signal,
       leave: (how, movedBy) => {
         if (how !== 'RELEASED') this.#giveBack(undo, movedBy)
-        onLeave?.(how)
+        options.onLeave?.(how)
       },
     })
-    return decision
   }
 
   /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */

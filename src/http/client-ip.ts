@@ -1,5 +1,5 @@
 import { FluxGateError } from '../core/errors.js'
-import { type Cidr, canonicalIp, inCidr, parseCidr } from '../core/ip-address.js'
+import { type Cidr, canonicalIp, inCidr, mayBeIpv6, parseCidr } from '../core/ip-address.js'
 import type { EdgeHeaders } from './edge-request.js'
 
 export interface ClientIpOptions {
@@ -22,7 +22,8 @@ export function compileClientIp({ trustedProxies = [], clientIpHeader }: ClientI
   const isTrusted = (ip: string): boolean => trusted.some((network) => inCidr(ip, network))
 
   return (remoteAddress, headers) => {
-    let ip = remoteAddress === undefined ? undefined : addressIn(remoteAddress)
+    // A socket has one spelling for an IPv4 address.
+    let ip = remoteAddress !== undefined && mayBeIpv6(remoteAddress) ? addressIn(remoteAddress) : remoteAddress
     if (ip === undefined || trusted.length === 0) return ip
     const entries = entriesOf(textOf(headers[header]))
     while (isTrusted(ip)) {
@@ -58,7 +59,8 @@ const listed = (text: string): string[] =>
 const forwardedFor = (text: string): string[] =>
   listed(text).map((element) => /(?:^|;)\s*for\s*=\s*"?([^";]*)"?/i.exec(element)?.[1]?.trim() ?? '')
 
-const addressIn = (text: string): string | undefined => canonicalIp(text) ?? canonicalIp(withoutPort(text))
+/** The one spelling of an address, which may come with a port. Undefined if it is none. */
+export const addressIn = (text: string): string | undefined => canonicalIp(text) ?? canonicalIp(withoutPort(text))
 
 /** `1.2.3.4:5678`, `[2001:db8::1]:443`, `[2001:db8::1]` */
 function withoutPort(entry: string): string {

@@ -9,7 +9,7 @@ import { type HeaderChoice, rateLimitHeaders } from './headers.js'
 import { hold } from './hold.js'
 import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, refusalProblem } from './problem.js'
-import { type Stay, Stays } from './stay.js'
+import { Stay, Stays } from './stay.js'
 
 /** What a hook is given: the request of the framework in use. */
 export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
@@ -71,6 +71,9 @@ export class Guard<Native = unknown> {
   readonly #userIdHeader: string
   readonly #apiKeyHeader: string
   readonly #headers: HeaderChoice
+  readonly #ruleSetId: string | undefined
+  readonly #permits: GuardOptions<Native>['permits']
+  readonly #hasHooks: boolean
   readonly #clock: Clock
   readonly #stays = new Stays()
 
@@ -82,6 +85,9 @@ export class Guard<Native = unknown> {
     this.#userIdHeader = (options.userIdHeader ?? 'X-User-Id').toLowerCase()
     this.#apiKeyHeader = (options.apiKeyHeader ?? 'X-API-Key').toLowerCase()
     this.#headers = options.headers ?? 'both'
+    this.#ruleSetId = options.ruleSetId
+    this.#permits = options.permits
+    this.#hasHooks = options.skip !== undefined || options.customize !== undefined
     this.#clock = options.clock ?? systemClock
   }
 
@@ -91,9 +97,8 @@ export class Guard<Native = unknown> {
 
   /** At once where nothing takes time: then the application is called in the same tick, as it would be without a limit. */
   admitNow(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Outcome | Promise<Outcome> {
-    const { skip, customize } = this.#options
-    if (this.#isLimited?.(pathOf(request.url)) === false) return uncounted
-    if (skip !== undefined || customize !== undefined) return this.#admitByHooks(request, native, overrides)
+    if (this.#isLimited !== undefined && !this.#isLimited(pathOf(request.url))) return uncounted
+    if (this.#hasHooks) return this.#admitByHooks(request, native, overrides)
     return this.#ask(this.contextOf(request), request, native, overrides)
   }
 
@@ -112,7 +117,7 @@ export class Guard<Native = unknown> {
       onError(error)
       return
     }
-    if (outcome instanceof Promise) outcome.then((later) => queueMicrotask(() => onOutcome(later)), onError)
+    if (outcome instanceof Promise) whenAdmitted(outcome, onOutcome, onError)
     else onOutcome(outcome)
   }
 
@@ -124,8 +129,8 @@ export class Guard<Native = unknown> {
   contextOf({ method, url, headers, remoteAddress }: EdgeRequest): RequestContext {
     return {
       clientIp: this.#clientIpOf(remoteAddress, headers),
-      userId: textOf(headers, this.#userIdHeader),
-      apiKey: textOf(headers, this.#apiKeyHeader),
+      userId: textOf(headers[this.#userIdHeader]),
+      apiKey: textOf(headers[this.#apiKeyHeader]),
       method,
       path: pathOf(url),
       headers,
@@ -146,12 +151,11 @@ export class Guard<Native = unknown> {
     overrides: GuardOverrides | undefined,
   ): Outcome | Promise<Outcome> {
     if (this.#stays.isClosed) return closing()
-    const ruleSetId = overrides?.ruleSetId ?? this.#options.ruleSetId
-    const stay = this.#stays.begin(request, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
+    const ruleSetId = overrides?.ruleSetId ?? this.#ruleSetId
+    const stay = new Stay(this.#stays, request, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
     const decision = this.#handler.checkNow?.(context, stay)
-    return decision === undefined || isHeld(decision, stay)
-      ? this.#admitLater(decision ?? this.#handler.check(context, stay), stay)
-      : this.#outcomeOf(decision)
+    if (decision === undefined) return this.#admitLater(this.#handler.check(context, stay.asOptions()), stay)
+    return isHeld(decision, stay) ? this.#admitLater(decision, stay) : this.#outcomeOf(decision)
   }
 
   async #admitLater(deciding: Decision | Promise<Decision>, stay: Stay): Promise<Outcome> {
@@ -177,9 +181,18 @@ export class Guard<Native = unknown> {
   }
 
   #permitsOf(native: Native): number | undefined {
-    const { permits } = this.#options
+    const permits = this.#permits
     return typeof permits === 'function' ? permits(native) : permits
   }
+}
+
+/** Calls back later as `admitThen` does. */
+export function whenAdmitted(
+  outcome: Promise<Outcome>,
+  onOutcome: (outcome: Outcome) => void,
+  onError: (error: unknown) => void,
+): void {
+  outcome.then((later) => queueMicrotask(() => onOutcome(later)), onError)
 }
 
 const isHeld = ({ allowed, delayMs }: Decision, { left }: Stay): boolean =>
@@ -196,8 +209,7 @@ const refusal = (problem: Problem, headers: Readonly<Record<string, string>>): O
 })
 
 /** A header that is empty says nothing. */
-function textOf(headers: EdgeHeaders, name: string): string | undefined {
-  const value = headers[name]
+function textOf(value: EdgeHeaders[string]): string | undefined {
   if (value === undefined) return undefined
   return (typeof value === 'string' ? value : value.join(', ')).trim() || undefined
 }

@@ -11,27 +11,38 @@ export type HeaderChoice = false | 'standard' | 'legacy' | 'both'
  * bucket is full or its window ends. Shadow bands are not mentioned: to the caller they do not exist.
  */
 export function rateLimitHeaders(decision: Decision, which: HeaderChoice, nowMs: number): Record<string, string> {
-  const headers: Record<string, string> = {}
-  const { allowed, ruleId, band, limit, remaining, retryAfterMs } = decision
-  if (which !== false && ruleId !== null && band !== null) {
-    const openAtMs = openAt(decision, nowMs)
-    const left = String(Math.max(0, remaining))
-    if (which !== 'legacy') {
-      const { policies, name } = policyTextOf(ruleId, band, decision)
-      // Instants of a decision are whole milliseconds, rounded up; so must be what they are compared with.
-      const leftMs = Math.max(0, openAtMs - Math.ceil(nowMs))
-      headers['RateLimit-Policy'] = policies
-      headers.RateLimit = `${name};r=${left};t=${secondsUp(leftMs)}`
-    }
-    if (which !== 'standard') {
-      headers['X-RateLimit-Limit'] = String(limit)
-      headers['X-RateLimit-Remaining'] = left
-      headers['X-RateLimit-Reset'] = String(secondsUp(openAtMs))
-    }
-  }
+  const { allowed, ruleId, band, retryAfterMs } = decision
+  const headers = which === false || ruleId === null || band === null ? {} : told(decision, ruleId, band, which, nowMs)
   // Part of the refusal rather than of the limits, so that clients wait also where limits are not told.
   if (!allowed && retryAfterMs !== null) headers['Retry-After'] = String(Math.max(1, secondsUp(retryAfterMs)))
   return headers
+}
+
+/** Objects are spelt out: one that grows by a name at a time costs a request more than the texts do. */
+function told(
+  decision: Decision,
+  ruleId: string,
+  band: string,
+  which: Exclude<HeaderChoice, false>,
+  nowMs: number,
+): Record<string, string> {
+  const { policies, name, limit } = policyTextOf(ruleId, band, decision)
+  const openAtMs = openAt(decision, nowMs)
+  // Instants of a decision are whole milliseconds, rounded up; so must be what they are compared with.
+  const leftMs = Math.max(0, openAtMs - Math.ceil(nowMs))
+  const left = String(Math.max(0, decision.remaining))
+  const speaking = which === 'legacy' ? '' : `${name};r=${left};t=${secondsUp(leftMs)}`
+  if (which === 'standard') return { 'RateLimit-Policy': policies, RateLimit: speaking }
+  const reset = String(secondsUp(openAtMs))
+  if (which === 'legacy')
+    return { 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': left, 'X-RateLimit-Reset': reset }
+  return {
+    'RateLimit-Policy': policies,
+    RateLimit: speaking,
+    'X-RateLimit-Limit': limit,
+    'X-RateLimit-Remaining': left,
+    'X-RateLimit-Reset': reset,
+  }
 }
 
 /** Epoch milliseconds. */

@@ -3,10 +3,14 @@ import { policyName, secondsUp } from './policy.js'
 
 /** How the limits of a decision are written in its headers; the same for as long as its rules are. */
 export interface PolicyText {
+  readonly ruleId: string
+  readonly label: string
   /** All bands that the caller is told of. */
   readonly policies: string
   /** The one that speaks. */
   readonly name: string
+  /** How much that one holds. */
+  readonly limit: string
   readonly bands: readonly BandDecision[]
 }
 
@@ -14,25 +18,34 @@ export interface PolicyText {
 const known = new Map<string, Map<string, PolicyText[]>>()
 const mostKept = 1_000
 let kept = 0
+/** Often enough there is but one. */
+let latest: PolicyText | undefined
 
-export function policyTextOf(ruleId: string, label: string, { bands }: Decision): PolicyText {
+export function policyTextOf(ruleId: string, label: string, { bands, limit }: Decision): PolicyText {
+  if (latest?.ruleId === ruleId && latest.label === label && areAlike(latest.bands, bands)) return latest
   const candidates = known.get(ruleId)?.get(label)
   if (candidates !== undefined)
     for (let i = 0; i < candidates.length; i++) {
       const text = candidates[i] as PolicyText
-      if (areAlike(text.bands, bands)) return text
+      if (areAlike(text.bands, bands)) {
+        latest = text
+        return text
+      }
     }
-  return keep(ruleId, label, { policies: policies(bands), name: sfString(policyName(ruleId, label)), bands })
+  const name = sfString(policyName(ruleId, label))
+  return keep({ ruleId, label, policies: policies(bands), name, limit: String(limit), bands })
 }
 
-function keep(ruleId: string, label: string, text: PolicyText): PolicyText {
+function keep(text: PolicyText): PolicyText {
   if (kept === mostKept) {
     known.clear()
     kept = 0
   }
   kept += 1
+  const { ruleId, label } = text
   const labels = known.get(ruleId) ?? new Map<string, PolicyText[]>()
   known.set(ruleId, labels.set(label, [...(labels.get(label) ?? []), text]))
+  latest = text
   return text
 }
 

@@ -3,16 +3,59 @@ import type { Departure } from '../core/waiting-room.js'
 import type { EdgeRequest } from './edge-request.js'
 
 /**
- * The options of one check, and what becomes of its request if it has to wait. A plain object, since every request needs one:
- * private members of a class cost a request more than the decision does.
+ * The options of one check, and what becomes of its request if it has to wait. Every request has one, so nothing is made for
+ * it before it has to wait: its functions are those of the class, and what would be private costs more than the decision.
  */
-export interface Stay extends CheckOptions {
-  readonly signal: () => AbortSignal
+export class Stay implements CheckOptions {
+  readonly ruleSetId: string | undefined
+  readonly permits: number | undefined
+  readonly stays: Stays
+  readonly request: EdgeRequest
   /** How the waiting ended; undefined if the handler did not have the request wait. */
-  left: Promise<Departure> | undefined
+  left: Promise<Departure> | undefined = undefined
+  leave: ((how: Departure) => void) | undefined = undefined
   /** Present once the request may have to wait. */
-  leaving: AbortController | undefined
-  isSentAway: boolean
+  leaving: AbortController | undefined = undefined
+  isSentAway = false
+
+  constructor(stays: Stays, request: EdgeRequest, ruleSetId: string | undefined, permits: number | undefined) {
+    this.ruleSetId = ruleSetId
+    this.permits = permits
+    this.stays = stays
+    this.request = request
+  }
+
+  /** Aborts when the client is gone, and when everybody is sent away. */
+  signal(): AbortSignal {
+    this.leaving ??= this.stays.expectWait(this)
+    return this.leaving.signal
+  }
+
+  onEnter(): void {
+    this.left = new Promise((resolve) => {
+      this.leave = resolve
+    })
+  }
+
+  onLeave(how: Departure): void {
+    this.leave?.(how)
+  }
+
+  /** For handlers of others, who may take the functions from the options. */
+  asOptions(): CheckOptions {
+    return {
+      ruleSetId: this.ruleSetId,
+      permits: this.permits,
+      signal: () => this.signal(),
+      onEnter: () => this.onEnter(),
+      onLeave: (how) => this.onLeave(how),
+    }
+  }
+
+  sendAway(): void {
+    this.isSentAway = true
+    this.leaving?.abort()
+  }
 }
 
 /** All who wait at one place. */
@@ -24,48 +67,25 @@ export class Stays {
     return this.#isClosed
   }
 
-  begin(request: EdgeRequest, ruleSetId: string | undefined, permits: number | undefined): Stay {
-    let leave: (how: Departure) => void
-    const stay: Stay = {
-      ruleSetId,
-      permits,
-      signal: () => (stay.leaving ?? this.#expectWait(stay, request)).signal,
-      onEnter() {
-        stay.left = new Promise((resolve) => {
-          leave = resolve
-        })
-      },
-      onLeave: (how) => leave(how),
-      left: undefined,
-      leaving: undefined,
-      isSentAway: false,
-    }
-    return stay
-  }
-
   end(stay: Stay): void {
     if (stay.leaving !== undefined) this.#all.delete(stay)
   }
 
   close(): void {
     this.#isClosed = true
-    for (const stay of this.#all) sendAway(stay)
+    for (const stay of this.#all) stay.sendAway()
   }
 
-  /** Its signal aborts when the client is gone, and when everybody is sent away. */
-  #expectWait(stay: Stay, request: EdgeRequest): AbortController {
+  expectWait(stay: Stay): AbortController {
     const leaving = new AbortController()
-    stay.leaving = leaving
     this.#all.add(stay)
-    const gone = request.signal()
+    const gone = stay.request.signal()
     if (gone.aborted) leaving.abort()
     else gone.addEventListener('abort', () => leaving.abort(), { once: true })
-    if (this.#isClosed) sendAway(stay)
+    if (this.#isClosed) {
+      stay.isSentAway = true
+      leaving.abort()
+    }
     return leaving
   }
-}
-
-function sendAway(stay: Stay): void {
-  stay.isSentAway = true
-  stay.leaving?.abort()
 }

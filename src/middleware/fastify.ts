@@ -1,4 +1,4 @@
-import type { Outcome } from '../http/guard.js'
+import { type Outcome, whenAdmitted } from '../http/guard.js'
 import type { PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
@@ -15,7 +15,6 @@ export interface FastifyRequest {
 export interface FastifyReply {
   readonly raw: NodeResponse
   getHeader(name: string): unknown
-  hasHeader(name: string): boolean
   header(name: string, value: string): unknown
   code(status: number): unknown
   send(body: string): unknown
@@ -24,40 +23,55 @@ export interface FastifyReply {
 
 export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done: (error?: Error) => void) => void
 
+export interface FastifyHookOptions {
+  /** Whether a route may have a limit of its own. Asking a request about its route is not free. */
+  readonly hasOwnLimits: () => boolean
+  /** Whether another limit may have spoken on a reply before. */
+  readonly isStacked: boolean
+}
+
 /** An `onRequest` hook. Not an async function: Fastify calls those that take `done` without a promise of its own. */
-export function fastifyHook<Request extends FastifyRequest>(placeOf: PlaceOf<Request>): FastifyHook<Request> {
+export function fastifyHook<Request extends FastifyRequest>(
+  placeOf: PlaceOf<Request>,
+  { hasOwnLimits, isStacked }: FastifyHookOptions,
+): FastifyHook<Request> {
   return (request, reply, done) => {
-    const route = request.routeOptions
-    const limit = (route.config as { rateLimit?: unknown } | undefined)?.rateLimit
     // What is thrown here is the hook's, which Fastify handles.
-    const place = placeOf(limit, limit === undefined ? String : () => `${route.method}:${route.url}`)
+    const place = hasOwnLimits() ? ownPlace(request, placeOf) : placeOf(undefined, String)
     if (place === undefined) {
       done()
       return
     }
     const { raw } = request
-    const settle = (outcome: Outcome): void => {
-      if (outcome.kind === 'GONE') {
-        reply.hijack()
-        return
-      }
-      setHeaders(reply, outcome.headers, outcome.kind === 'REFUSE')
-      if (outcome.kind === 'PASS') done()
-      else {
-        if (isUnread(raw)) reply.header('connection', 'close')
-        reply.code(outcome.status)
-        reply.send(outcome.body)
-      }
-    }
-    place.guard.admitThen(edgeOf(raw, reply.raw), request, place.overrides, settle, done as () => void)
+    const admitted = place.guard.admitNow(edgeOf(raw, reply.raw), request, place.overrides)
+    if (admitted instanceof Promise)
+      whenAdmitted(admitted, (outcome) => settle(outcome, raw, reply, isStacked, done), done as () => void)
+    else settle(admitted, raw, reply, isStacked, done)
+  }
+}
+
+function ownPlace<Request extends FastifyRequest>(request: Request, placeOf: PlaceOf<Request>) {
+  const { config, method, url } = request.routeOptions
+  return placeOf((config as { rateLimit?: unknown } | undefined)?.rateLimit, () => `${method}:${url}`)
+}
+
+function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStacked: boolean, done: () => void): void {
+  if (outcome.kind === 'GONE') {
+    reply.hijack()
+    return
+  }
+  const isRefusal = outcome.kind === 'REFUSE'
+  setHeaders(reply, isStacked ? stackedHeaders(outcome.headers, reply, isRefusal) : outcome.headers, isRefusal)
+  if (outcome.kind === 'PASS') done()
+  else {
+    if (isUnread(raw)) reply.header('connection', 'close')
+    reply.code(outcome.status)
+    reply.send(outcome.body)
   }
 }
 
 /** One by one, in lower case as Fastify keeps them: names that are looked up or made anew would cost more than the decision. */
-function setHeaders(reply: FastifyReply, told: Readonly<Record<string, string>>, isRefusal: boolean): void {
-  // `hasHeader` looks at one object, `getHeader` also at the response of Node behind it.
-  const isFirst = !reply.hasHeader('ratelimit-policy') && !reply.hasHeader('x-ratelimit-remaining')
-  const headers = isFirst ? told : stackedHeaders(told, reply, isRefusal)
+function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>, isRefusal: boolean): void {
   if (headers['RateLimit-Policy'] !== undefined) reply.header('ratelimit-policy', headers['RateLimit-Policy'])
   if (headers.RateLimit !== undefined) reply.header('ratelimit', headers.RateLimit)
   if (headers['X-RateLimit-Remaining'] !== undefined) {

@@ -1,4 +1,5 @@
 /** Requests and responses as `fetch` knows them, wherever it runs. */
+import { addressIn } from '../http/client-ip.js'
 import type { EdgeRequest } from '../http/edge-request.js'
 import type { Outcome } from '../http/guard.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
@@ -7,7 +8,7 @@ export const fetchEdgeOf = (request: Request, remoteAddress: string | undefined)
   method: request.method,
   url: request.url,
   headers: Object.fromEntries(request.headers),
-  remoteAddress,
+  remoteAddress: remoteAddress === undefined ? undefined : addressIn(remoteAddress),
   signal: () => request.signal,
 })
 

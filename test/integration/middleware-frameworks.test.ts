@@ -128,6 +128,23 @@ describe('fastify', () => {
     expect(await told('/')).toEqual([200, '98', '"r.100-per-1m";q=100;w=60'])
   })
 
+  it('hears of routes with limits of their own, whether they come before the plugin or after it', async () => {
+    const own = () => ({ config: { rateLimit: { capacity: 7, window: '1m' } } as object })
+    const app = fastify()
+    onTestFinished(() => app.close())
+    app.get('/before', own(), () => 'ok')
+    await app.register(fastifyLimit, { capacity: 100, window: '1m' })
+    app.get('/', () => 'ok')
+    app.get('/after', own(), () => 'ok')
+    const left = async (url: string) => (await app.inject({ url })).headers['x-ratelimit-remaining']
+    expect([await left('/before'), await left('/after'), await left('/')]).toEqual(['6', '6', '99'])
+    const later = fastify()
+    onTestFinished(() => later.close())
+    await later.register(fastifyLimit, { capacity: 100, window: '1m' })
+    later.get('/after', own(), () => 'ok')
+    expect((await later.inject({ url: '/after' })).headers['x-ratelimit-remaining']).toBe('6')
+  })
+
   it.each([
     [{ capacity: 1 }, 'FLUXGATE_RULES_INVALID'],
     [{ permit: 2 }, 'FLUXGATE_CONFIG_INVALID'],
