@@ -1,4 +1,4 @@
-import { messageOf } from '../core/errors.js'
+import { FluxGateError, messageOf } from '../core/errors.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { isLoopback } from '../server/loopback.js'
 import { connectRedis } from './connect-redis.js'
@@ -28,14 +28,10 @@ export async function examineRedis(
     await ask(looked, 'PING')
   } catch (error) {
     await connection.close()
-    return [
-      {
-        name: 'redis',
-        status: 'fail',
-        message: messageOf(error),
-        advice: 'Start it, or correct store.uri or its credentials.',
-      },
-    ]
+    // Something is wrong on this side, and to start a server would not help.
+    const isOurs = error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_MISCONFIGURED'
+    const advice = `${isOurs ? 'See to that' : 'Start it'}, or correct store.uri or its credentials.`
+    return [{ name: 'redis', status: 'fail', message: messageOf(error), advice }]
   }
   try {
     return [

@@ -36,7 +36,7 @@ export async function examine(config: Config, parts: readonly ('server' | 'gatew
     ruleStore,
     bucketStore,
     ...(parts.includes('server') ? [serverPort, serverSecurity] : []),
-    ...(parts.includes('gateway') ? [gatewayPort, upstreams] : []),
+    ...(parts.includes('gateway') ? [gatewayPort, metricsPort, upstreams] : []),
   ]
   const findings: Finding[] = []
   // One after the other: what one of them does must not disturb what another measures.
@@ -87,6 +87,14 @@ const bucketStore: Examination = async ({ store }) => {
 
 const serverPort: Examination = async ({ server }) => [await port('server.port', server.host, server.port)]
 const gatewayPort: Examination = async ({ gateway }) => [await port('gateway.port', gateway.host, gateway.port)]
+
+const metricsPort: Examination = async ({ gateway: { metricsHost, metricsPort }, server: { adminToken } }) => {
+  if (metricsPort === undefined) return []
+  if (adminToken !== undefined || isLoopback(metricsHost))
+    return [await port('gateway.metricsPort', metricsHost, metricsPort)]
+  const message = `metrics would be open to everybody at ${metricsHost}`
+  return [fail('gateway.metricsPort', message, 'Set FLUXGATE_ADMIN_TOKEN, or gateway.metricsHost: 127.0.0.1.')]
+}
 
 async function port(name: string, host: string, number: number): Promise<Finding> {
   const trial = createServer()

@@ -81,12 +81,16 @@ describe('fluxgate doctor', () => {
     const routes = [{ id: 'shop', uri: 'http://127.0.0.1:1' }]
     place.write('wrong.yaml', '7')
     const { status, find } = await doctor(place, {
-      gateway: { port, routes },
+      gateway: { port, routes, metricsPort: port, metricsHost: '::' },
       server: { host: '0.0.0.0', port: 0 },
       rules: { path: 'wrong.yaml' },
     })
     expect(status).toBe(1)
     expect(find('gateway.port')).toMatchObject({ status: 'fail', message: `127.0.0.1:${port} is taken` })
+    expect(find('gateway.metricsPort')).toMatchObject({
+      status: 'fail',
+      message: 'metrics would be open to everybody at ::',
+    })
     expect(find('server.adminToken')).toMatchObject({
       status: 'fail',
       advice: expect.stringContaining('FLUXGATE_ADMIN_TOKEN'),
