@@ -21,6 +21,7 @@ export const tokenBucket: CellAlgorithm = {
   },
 
   take(cells, start, band, permits, out) {
+    put(out.next, cells[start] as number, cells[start + 1] as number, cells[start + 2] as number, band.windowTicks)
     return charge(cells, start, band, permits, out, cells, start)
   },
 

@@ -54,7 +54,8 @@ export interface Buckets {
   step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void
   /**
    * Optional: step and write in one go at `out.now`, for the case that is the most frequent by far: granted at once. Fills
-   * in `remaining` and `resetAt` alone. False if it is any other case; then nothing was written, and a step will tell.
+   * in `remaining` and `resetAt` alone, and `next` with the state as it was. False if it is any other case; then nothing
+   * was written, and a step will tell.
    */
   take?(slot: number, band: Band, permits: number, out: Step): boolean
   /** Makes what a step proposed the bucket's state. */

@@ -70,8 +70,8 @@ class Memory implements MemoryStore {
   readonly #look = newStep()
   readonly #result = { granted: false, now: Number.NaN, bands: this.#steps }
   /** The same for what is granted at once, of which all but three numbers is known. */
-  readonly #grant = newGrant()
-  readonly #granted = { granted: true, now: Number.NaN, bands: [this.#grant] }
+  readonly #grants: Step[] = [newGrant()]
+  readonly #granted = { granted: true, now: Number.NaN, bands: this.#grants }
 
   readonly overrides: MemoryOverrides
 
@@ -150,12 +150,21 @@ class Memory implements MemoryStore {
     const slot = table.slotOf(key)
     if (slot === undefined) return this.chargeSync([{ group, key, permits, patience, policy, shadow }], false)
     const now = ticks(this.#clock)
-    const grant = this.#grant
-    grant.now = now
-    this.#granted.now = now
     const { bands, buckets } = table
-    const first = buckets[0] as Buckets
-    if (buckets.length === 1 && first.take?.(slot, bands[0] as Band, permits, grant)) return this.#granted
+    const grants = this.#grants
+    while (grants.length < buckets.length) grants.push(newGrant())
+    let taken = 0
+    for (; taken < buckets.length; taken++) {
+      const grant = grants[taken] as Step
+      const ofBand = buckets[taken] as Buckets
+      grant.now = now
+      if (!ofBand.take?.(slot, bands[taken] as Band, permits, grant)) break
+    }
+    if (taken === buckets.length) {
+      this.#granted.now = now
+      return this.#granted
+    }
+    while (taken-- > 0) buckets[taken]?.write(slot, (grants[taken] as Step).next)
     const steps = this.#steps
     while (steps.length < buckets.length) steps.push(newStep())
     let allowed = true
