@@ -67,7 +67,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     resetBucketsOnReload: true,
     resets: () => 0,
   })
-  const withoutStore = new WithoutStore({ localStore: memoryStore({ clock }), room, clock, localShare: 1 })
+  const withoutStore = new WithoutStore({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   let closed = false
 
   const assertOpen = (): void => {

@@ -18,5 +18,6 @@ export function onceResetsAreKnown(store: BucketStore, resets: SharedResets): Bu
     reset: (group, key) => known(() => store.reset(group, key)),
     retire: (group) => store.retire?.(group),
     close: () => store.close(),
+    ...(store.overrides && { overrides: store.overrides }),
   }
 }

@@ -66,7 +66,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     },
     ready: (withinMs) => ready(connection, buckets, resets, withinMs),
     resets,
-    overrides: forgetting(buckets.overrides, known),
+    overrides: forgetting(buckets.overrides, known, (group, key) => buckets.seenGroup(group, key)),
     get heldPermits() {
       return store.heldPermits
     },
@@ -78,7 +78,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
 }
 
 /** What is changed here holds here for the next decision, also for who is known to be refused. */
-function forgetting(book: OverrideBook, known: KnownRefusals): OverrideBook {
+function forgetting(book: OverrideBook, known: KnownRefusals, seen: OverrideBook['seen']): OverrideBook {
   const after = async <T>(edit: Promise<T>): Promise<T> => {
     try {
       return await edit
@@ -87,6 +87,7 @@ function forgetting(book: OverrideBook, known: KnownRefusals): OverrideBook {
     }
   }
   return {
+    ...(seen && { seen }),
     get: (name) => book.get(name),
     list: (ruleSetId, ruleId, query) => book.list(ruleSetId, ruleId, query),
     put: (name, terms) => after(book.put(name, terms)),

@@ -1,3 +1,4 @@
+import type { BucketGroup } from './bucket-store.js'
 import type { Override } from './override-store.js'
 import type { Band } from './rule.js'
 import { inUtf8Order } from './utf8-order.js'
@@ -59,6 +60,11 @@ export interface OverrideBook {
   put(name: OverrideName, terms: OverrideTerms): Promise<boolean>
   /** Whether there was one. */
   delete(name: OverrideName): Promise<boolean>
+  /**
+   * Optional: the group that counts this identity by an override which this process has come across, for while the store cannot
+   * be asked.
+   */
+  seen?(group: BucketGroup, key: string): BucketGroup | undefined
   /** Identities and ranges, each on one page, however many there are; which page that is is up to the store. */
   list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<EntryPage>
 }

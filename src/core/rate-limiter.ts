@@ -190,8 +190,9 @@ export class RateLimiter {
   }
 }
 
-/** Whether nobody is held under it, and no override can change it. */
-export const isPlain = ({ group, patience }: Claim): boolean => patience === 0 && !group.hasOverrides
+/** Whether nobody is held under it, and no override can change it, or has. */
+export const isPlain = ({ group, patience }: Claim): boolean =>
+  patience === 0 && !group.hasOverrides && group.insteadOf === undefined
 
 /** A signal that has not been asked for yet has not aborted. */
 export const isAborted = ({ signal }: Pick<DecideOptions, 'signal'>): boolean =>

@@ -7,6 +7,8 @@ import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting-room.js'
 
 export interface WithoutStoreOptions {
+  /** The one that fails; which overrides it had is remembered. */
+  readonly store: Pick<BucketStore, 'overrides'>
   /** Limits in this process. */
   readonly localStore: BucketStore
   readonly room: WaitingRoom
@@ -26,7 +28,7 @@ export class WithoutStore {
 
   constructor(options: WithoutStoreOptions) {
     this.#options = options
-    this.#local = new RateLimiter(options.localStore, options.room, { degraded: true })
+    this.#local = new RateLimiter(tellingOverrides(options.localStore), options.room, { degraded: true })
   }
 
   /** Each rule says what to do; one that refuses decides for all, and what remains is limited in this process. */
@@ -47,13 +49,18 @@ export class WithoutStore {
       })
     const local = demands.filter((demand) => policyOf(demand) === 'LOCAL')
     if (local.length === 0) return unmeteredDecision(true, 'STORE_FAILURE', now, details)
-    const claims = local.map((demand) => ({ ...demand, group: this.#shareOf(demand.group) }))
+    const claims = local.map((demand) => ({ ...demand, group: this.#shareOf(this.#groupOf(demand)) }))
     return this.#local.decideSync(ruleSetId, claims, options)
+  }
+
+  /** Of an identity whose override has been seen, that one. */
+  #groupOf({ group, key }: Demand): BucketGroup {
+    return (group.hasOverrides && this.#options.store.overrides?.seen?.(group, key)) || group
   }
 
   #shareOf(group: BucketGroup): BucketGroup {
     const share = this.#options.localShare
-    if (share === 1) return group
+    if (share === 1 || group.listed !== undefined) return group
     let scaled = this.#shares.get(group)
     if (scaled === undefined) {
       scaled = { ...group, bands: group.bands.map((band) => scaledBand(band, share)), memo: newMemo() }
@@ -63,12 +70,31 @@ export class WithoutStore {
   }
 }
 
+/** Demands that count otherwise than their rule says are told as such. */
+function tellingOverrides(store: BucketStore): BucketStore {
+  const { chargeSync } = store
+  return {
+    charge: (demands, peek) => store.charge(demands, peek),
+    ...(chargeSync && {
+      chargeSync(demands: readonly Demand[], peek: boolean) {
+        const result = chargeSync.call(store, demands, peek)
+        return demands.some(({ group }) => group.insteadOf !== undefined) ? { ...result, applied: demands } : result
+      },
+    }),
+    ...(store.chargeOne && { chargeOne: store.chargeOne.bind(store) }),
+    refund: (refunds) => store.refund(refunds),
+    reset: (group, key) => store.reset(group, key),
+    close: () => store.close(),
+  }
+}
+
 /** A part of a limit, rounded down; where less than one token would come per window, one comes per longer window. */
-function scaledBand(band: Band, share: number): Band {
+function scaledBand({ spent, ...band }: Band, share: number): Band {
   const capacity = Math.max(1, Math.floor(band.capacity * share))
   const refillTokens = band.refillTokens * share
-  if (refillTokens >= 1) return { ...band, capacity, refillTokens: Math.floor(refillTokens) }
+  const begun = spent && { spent: { ...spent, permits: Math.min(capacity, Math.ceil(spent.permits * share)) } }
+  if (refillTokens >= 1) return { ...band, ...begun, capacity, refillTokens: Math.floor(refillTokens) }
   const refills = band.algorithm === 'TOKEN_BUCKET' || band.algorithm === 'LEAKY_BUCKET'
   const windowTicks = refills ? Math.min(maxWindowTicks, Math.ceil(band.windowTicks / refillTokens)) : band.windowTicks
-  return { ...band, capacity, refillTokens: 1, windowTicks }
+  return { ...band, ...begun, capacity, refillTokens: 1, windowTicks }
 }

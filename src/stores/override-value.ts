@@ -81,6 +81,10 @@ function doubleOf(value: number): Buffer {
   return bytes
 }
 
+/** When an override ends, in epoch milliseconds. */
+export const endOfTerms = (value: Buffer): number | undefined =>
+  (value[0] as number) & expires ? value.readUIntLE(1, 6) : undefined
+
 export function decodeTerms(value: Buffer): OverrideTerms {
   const reader = new Reader(value)
   const flags = reader.take(1)

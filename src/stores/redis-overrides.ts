@@ -63,10 +63,14 @@ export class RedisOverrides implements OverrideBook {
   }
 
   placeOf(group: BucketGroup, key: string): OverridePlace {
-    const { ruleSetId, ruleId, countsAddresses } = group
+    const { ruleSetId, ruleId } = group
     const hash = overrideHash(this.#prefix, group, this.#live.of(ruleSetId, ruleId), key)
-    const range = countsAddresses ? this.#live.rangesOf(ruleSetId, ruleId)?.find(key) : undefined
-    return { hash, otherwise: range ?? noOverride }
+    return { hash, otherwise: this.rangeOf(group, key) ?? noOverride }
+  }
+
+  /** Of the smallest range that holds this address, what it has. */
+  rangeOf({ ruleSetId, ruleId, countsAddresses }: BucketGroup, key: string): Buffer | undefined {
+    return countsAddresses ? this.#live.rangesOf(ruleSetId, ruleId)?.find(key) : undefined
   }
 
   get(name: OverrideName): Promise<OverrideTerms | undefined> {

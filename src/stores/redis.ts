@@ -22,10 +22,11 @@ import { type Answer, type BucketState, decode, newEdit } from './decode-work.js
 import { encode } from './encode-work.js'
 import { OverriddenGroups } from './overridden-group.js'
 import type { OverrideBeliefs } from './override-beliefs.js'
-import { decodeTerms } from './override-value.js'
+import { decodeTerms, endOfTerms } from './override-value.js'
 import { RedisOverrides } from './redis-overrides.js'
 import type { Lookup, Names, Work } from './redis-work.js'
 import { RouteBeliefs } from './route-beliefs.js'
+import { SeenOverrides } from './seen-overrides.js'
 
 export interface RedisBucketsOptions {
   /** What the names of all keys begin with; default `fluxgate`. */
@@ -72,6 +73,7 @@ export class RedisBuckets implements LeasingStore {
   #onIdle: (() => void) | undefined
   readonly overrides: RedisOverrides
   readonly #groups = new OverriddenGroups()
+  readonly #seen = new SeenOverrides()
   readonly #beliefs: RouteBeliefs
   readonly #names: Names = {
     keyOf: (group, key, band) => this.#keyOf(group, key, band),
@@ -213,11 +215,26 @@ export class RedisBuckets implements LeasingStore {
 
   #groupOf(beliefs: OverrideBeliefs, { work, claim, otherwise }: Lookup, override: Buffer | undefined, now: number) {
     const { group: rule, key } = work.claims[claim] as Demand
-    const group =
-      override === undefined ? rule : this.#groups.of(rule, override.toString('latin1'), () => decodeTerms(override))
+    const group = override === undefined ? rule : this.#overridden(rule, override)
+    if (override === undefined) this.#seen.forget(rule, key)
+    else this.#seen.note(rule, key, group, endOfTerms(override))
     // Of whom a range is in the way it is not known whether there is more.
     if (otherwise.length === 0) beliefs.learn(rule, key, group, override, now)
     return group
+  }
+
+  /** The group that counts this identity by an override that was found, of its own or of its range. */
+  seenGroup(rule: BucketGroup, key: string): BucketGroup | undefined {
+    const nowMs = this.#localClock.now()
+    const own = this.#seen.groupOf(rule, key, nowMs)
+    const range = own === undefined ? this.overrides.rangeOf(rule, key) : undefined
+    return range === undefined || (endOfTerms(range) ?? Number.POSITIVE_INFINITY) <= nowMs
+      ? own
+      : this.#overridden(rule, range)
+  }
+
+  #overridden(rule: BucketGroup, override: Buffer): BucketGroup {
+    return this.#groups.of(rule, override.toString('latin1'), () => decodeTerms(override))
   }
 
   #answer({ work, resolve, reject }: Job, answer: Answer | FluxGateError, askedAt: number): void {

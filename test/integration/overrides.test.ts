@@ -325,4 +325,35 @@ describe('overrides in Redis', () => {
     await other.overrides?.put('api', 'keys', { key: 'a', action: 'ALLOW' })
     await expect.poll(async () => (await gate.check(asked)).reason, { timeout: 5_000 }).toBe('ALLOW_LISTED')
   })
+
+  it('that a process has come across hold while Redis is away', async () => {
+    const own = await startRedis()
+    const gate = await createFluxGate({ rules: ruleSets, store: { uri: own.uri, timeoutMs: 1_000 } })
+    try {
+      const overrides = gate.overrides ?? expect.unreachable()
+      const bands = [{ capacity: 50, window: '1h' }]
+      await overrides.put('api', 'keys', { key: 'big', action: 'LIMIT', bands })
+      await overrides.put('api', 'keys', { key: 'free', action: 'ALLOW' })
+      await overrides.put('api', 'keys', { key: 'bad', action: 'DENY' })
+      await overrides.put('api', 'keys', { key: 'unseen', action: 'DENY' })
+      await overrides.put('api', 'ips', { key: '10.0.0.0/8', action: 'DENY' })
+      const ask = async (apiKey: string, permits = 1) => {
+        const decision = await gate.check({ apiKey, path: '/keys/one' }, { ruleSetId: 'api', permits })
+        return [decision.degraded, decision.reason, decision.limit]
+      }
+      for (const name of ['big', 'free', 'bad']) expect((await ask(name))[0]).toBe(false)
+      await gate.check({ clientIp: '10.0.0.1', path: '/ips/x' }, { ruleSetId: 'api' })
+      await own.stop()
+      expect(await ask('big')).toEqual([true, 'ALLOWED', 50])
+      expect(await ask('free')).toEqual([true, 'ALLOW_LISTED', -1])
+      // The same question as before would be known to be refused.
+      expect((await ask('bad', 2)).slice(0, 2)).toEqual([true, 'DENY_LISTED'])
+      expect(await ask('unseen')).toEqual([true, 'ALLOWED', 2])
+      const ip = await gate.check({ clientIp: '10.9.9.9', path: '/ips/x' }, { ruleSetId: 'api' })
+      expect([ip.degraded, ip.reason]).toEqual([true, 'DENY_LISTED'])
+    } finally {
+      await gate.close()
+      await own.stop()
+    }
+  })
 })
