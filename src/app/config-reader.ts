@@ -24,7 +24,7 @@ export function readSettings(document: unknown, environment: Environment, mistak
   const filled = result as Settings
   const store = resolveStore(filled.store, sources.store ?? {}, mistakes)
   const rules = resolveRules(filled.rules, sources.rules ?? {}, store, mistakes)
-  checkTls(filled.server, mistakes)
+  checkTls(filled, mistakes)
   return { ...filled, store, rules }
 }
 

@@ -100,11 +100,13 @@ describe('the server', () => {
   })
 
   it.each([
-    ['server: { tls: { cert: a.pem } }', 'key'],
-    ['server: { tlsKey: a.pem }', 'cert'],
-  ])('needs both a certificate and its key: %s', (text, missing) => {
+    ['server: { tls: { cert: a.pem } }', 'server', 'key'],
+    ['server: { tlsKey: a.pem }', 'server', 'cert'],
+    ['gateway: { tls: { cert: a.pem } }', 'gateway', 'key'],
+    ['gateway: { tlsKey: a.pem }', 'gateway', 'cert'],
+  ])('needs both a certificate and its key: %s', (text, section, missing) => {
     expect(read(text).mistakes).toEqual([
-      `server.tls: found no ${missing}; allowed: both cert and key, paths of files in PEM, or neither`,
+      `${section}.tls: found no ${missing}; allowed: both cert and key, paths of files in PEM, or neither`,
     ])
   })
 })

@@ -2,8 +2,12 @@ import type { Mistakes } from '../rules/mistakes.js'
 import type { Settings } from './config-settings.js'
 
 /** A certificate is nothing without its key. */
-export function checkTls({ tlsCert, tlsKey }: Settings['server'], mistakes: Mistakes): void {
-  if ((tlsCert === undefined) === (tlsKey === undefined)) return
-  const missing = tlsCert === undefined ? 'cert' : 'key'
-  mistakes.add('server.tls', `found no ${missing}; allowed: both cert and key, paths of files in PEM, or neither`)
+export function checkTls(settings: Settings, mistakes: Mistakes): void {
+  for (const section of ['server', 'gateway'] as const) {
+    const { tlsCert, tlsKey } = settings[section]
+    if ((tlsCert === undefined) === (tlsKey === undefined)) continue
+    const missing = tlsCert === undefined ? 'cert' : 'key'
+    const allowed = 'both cert and key, paths of files in PEM, or neither'
+    mistakes.add(`${section}.tls`, `found no ${missing}; allowed: ${allowed}`)
+  }
 }

@@ -92,6 +92,8 @@ export const settings = {
   gateway: {
     host: setting(filledText, '127.0.0.1'),
     port: setting(wholeNumber(0, 65_535), 8080),
+    tlsCert: optional(filledText),
+    tlsKey: optional(filledText),
     routes,
     workers: setting(workerCount, 1),
     connectTimeout: setting(duration(1_000, dayTicks), '5s'),
@@ -184,6 +186,7 @@ const redisNames = Object.keys(settings.store).filter((name) => name !== 'type' 
  */
 export const settingGroups: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
   server: { tls: { cert: 'tlsCert', key: 'tlsKey' } },
+  gateway: { tls: { cert: 'tlsCert', key: 'tlsKey' } },
   store: { redis: named(redisNames) },
   rules: {
     file: named(['path']),

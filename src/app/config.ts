@@ -50,7 +50,12 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
       tlsCert: locatedIf('server.tlsCert', server.tlsCert),
       tlsKey: locatedIf('server.tlsKey', server.tlsKey),
     },
-    gateway: { ...gateway, accessLog },
+    gateway: {
+      ...gateway,
+      tlsCert: locatedIf('gateway.tlsCert', gateway.tlsCert),
+      tlsKey: locatedIf('gateway.tlsKey', gateway.tlsKey),
+      accessLog,
+    },
     rules: { ...rules, path: located('rules.path', rules.path) },
     file: hasFile ? file : undefined,
     areRulesOptional: rules.path === standardSettings.rules.path.standard,

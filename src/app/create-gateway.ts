@@ -15,6 +15,7 @@ import type { FluxGate } from './flux-gate.js'
 import { GatewayRules } from './gateway-rules.js'
 import type { RouteDefinition } from './gateway-schema.js'
 import { configuredRules } from './run-rules.js'
+import { readTlsPair, type TlsPair } from './tls-pair.js'
 
 export interface GatewayChoices {
   /** Where rules are kept, which stays the caller's to close; default what the configuration says, if there are any. */
@@ -33,6 +34,8 @@ export interface RunningGateway {
   readonly unlimitedRoutes: readonly string[]
   /** Whether rules are being read again because of new routes, rather than by themselves. */
   readonly isRerouting: boolean
+  /** Reads certificate and key again, for connections from now on; throws, and keeps the old ones, if they cannot be used. */
+  renewCertificate(): void
   /** Takes over the routes; rejects, and keeps the old ones, if their rules cannot be used. */
   setRoutes(routes: readonly RouteDefinition[]): Promise<void>
   /** Finishes what is under way, for as long as the configuration allows. */
@@ -43,6 +46,7 @@ export interface RunningGateway {
 export async function createGateway(config: Config, choices: GatewayChoices = {}): Promise<RunningGateway> {
   const { ratelimit } = config
   const { routes: first = config.gateway.routes ?? [], log, observer } = choices
+  const tls = certificateOf(config)
   const own = 'rules' in choices ? undefined : configuredRules(config)
   const rules = new GatewayRules(choices.rules ?? own, ratelimit.defaultRuleSetId, first)
   const gate = await openGate({ ...gateOptions(config), rules }, observer)
@@ -63,6 +67,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
     clientIpHeader: ratelimit.clientIpHeader,
     trustedProxies: (ratelimit.trustedProxies ?? []).map((text) => parseCidr(text) as Cidr),
     ...limitsOf(config),
+    tls,
     log,
   })
   return {
@@ -73,6 +78,10 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
     },
     get isRerouting() {
       return isRerouting
+    },
+    renewCertificate() {
+      const renewed = certificateOf(config)
+      if (renewed !== undefined) gateway.setCertificate(renewed)
     },
     async setRoutes(next) {
       const isOther = rules.take(next)
@@ -111,6 +120,10 @@ function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { f
   const mistakes = noMistakes()
   rules.check(routes, mistakes)
   if (mistakes.count > 0) throw configInvalid(file ?? 'The configuration', mistakes.kept)
+}
+
+function certificateOf({ gateway: { tlsCert: cert, tlsKey: key } }: Config): TlsPair | undefined {
+  return cert === undefined || key === undefined ? undefined : readTlsPair('gateway.tls', { cert, key })
 }
 
 function limitsOf({ gateway }: Config) {

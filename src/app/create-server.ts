@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
-import { FluxGateError, messageOf } from '../core/errors.js'
+import { FluxGateError } from '../core/errors.js'
 import type { RuleStore } from '../core/rule-store.js'
 import type { ApiParts } from '../server/api-parts.js'
 import { apiRoutes } from '../server/api-routes.js'
@@ -12,6 +11,7 @@ import { type ServerLog, silentLog } from '../server/server-log.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
 import type { FluxGate } from './flux-gate.js'
+import { readTlsPair } from './tls-pair.js'
 
 export interface ServerOptions {
   readonly gate: FluxGate
@@ -68,7 +68,7 @@ function openServer(
   const parts = { gate, rules, statistics, metrics, info, log, showKey: showKey(revealKeys) }
   const isDraining = (): boolean => server.isDraining
   const routes = routesOf({ ...parts, version: packageVersion(), isDraining })
-  const tls = options.tls && readPair(options.tls)
+  const tls = options.tls && readTlsPair('server.tls', options.tls)
   const server: ApiServer = new ApiServer({ routes, log, tls, adminToken, checkToken, onDrain })
   return server
 }
@@ -86,24 +86,3 @@ function assertSendable(name: string, token: string | undefined): void {
     errors: [{ path: `server.${name}`, message }],
   })
 }
-
-function readPair({ cert, key }: { readonly cert: string; readonly key: string }): { cert: Buffer; key: Buffer } {
-  const pair = { cert: readPem('cert', cert), key: readPem('key', key) }
-  try {
-    createSecureContext(pair)
-  } catch (cause) {
-    throw tlsInvalid('server.tls', `the certificate and the key cannot be used: ${messageOf(cause)}`, cause)
-  }
-  return pair
-}
-
-function readPem(name: string, path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (cause) {
-    throw tlsInvalid(`server.tls.${name}`, `${JSON.stringify(path)} cannot be read: ${messageOf(cause)}`, cause)
-  }
-}
-
-const tlsInvalid = (path: string, message: string, cause: unknown): FluxGateError =>
-  new FluxGateError('FLUXGATE_CONFIG_INVALID', `${path}: ${message}`, { cause, errors: [{ path, message }] })

@@ -36,7 +36,7 @@ export async function examine(config: Config, parts: readonly ('server' | 'gatew
     ruleStore,
     bucketStore,
     ...(parts.includes('server') ? [serverPort, serverSecurity] : []),
-    ...(parts.includes('gateway') ? [gatewayPort, metricsPort, upstreams] : []),
+    ...(parts.includes('gateway') ? [gatewayPort, gatewaySecurity, metricsPort, upstreams] : []),
   ]
   const findings: Finding[] = []
   // One after the other: what one of them does must not disturb what another measures.
@@ -132,7 +132,7 @@ const serverSecurity: Examination = async ({ server }) => {
       warn('server.adminToken', 'it is short enough to be guessed', 'Take a random one: openssl rand -base64 32'),
     )
   else findings.push(ok('server.adminToken', 'set'))
-  if (tlsCert !== undefined && tlsKey !== undefined) findings.push(certificate(tlsCert, tlsKey))
+  if (tlsCert !== undefined && tlsKey !== undefined) findings.push(certificate('server.tls', tlsCert, tlsKey))
   else if (!isLoopback(host))
     findings.push(
       warn('server.tls', 'tokens travel in plain text', 'Name a certificate: server.tls, or end TLS before it.'),
@@ -140,12 +140,15 @@ const serverSecurity: Examination = async ({ server }) => {
   return findings
 }
 
-function certificate(cert: string, key: string): Finding {
+const gatewaySecurity: Examination = async ({ gateway: { tlsCert, tlsKey } }) =>
+  tlsCert === undefined || tlsKey === undefined ? [] : [certificate('gateway.tls', tlsCert, tlsKey)]
+
+function certificate(name: string, cert: string, key: string): Finding {
   try {
     createSecureContext({ cert: readFileSync(cert), key: readFileSync(key) })
-    return ok('server.tls', 'certificate and key fit together')
+    return ok(name, 'certificate and key fit together')
   } catch (error) {
-    return fail('server.tls', messageOf(error), 'Name a certificate and its key, files in PEM that can be read.')
+    return fail(name, messageOf(error), 'Name a certificate and its key, files in PEM that can be read.')
   }
 }
 

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { relative, resolve } from 'node:path'
 import { type Config, loadConfig } from '../app/config.js'
-import { createGateway } from '../app/create-gateway.js'
+import { createGateway, type RunningGateway } from '../app/create-gateway.js'
 import type { DemoHints } from '../app/demo-hints.js'
 import type { FluxGate } from '../app/flux-gate.js'
 import { openAccessLog } from '../app/gateway-access-log.js'
@@ -104,12 +104,13 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
   }
   plan.onStart(stop, () => {
     routes.reload()
+    renewCertificate(running, report)
     // What is wrong with the rules is told by the event.
     void gate.reload().catch(() => {})
   })
   const hints = await plan.hints(gate.ruleSets)
   report.started({
-    url: urlOf(server.address() as AddressInfo),
+    url: urlOf(server.address() as AddressInfo, config.gateway.tlsCert !== undefined),
     api: beside?.serves === 'API' ? (other?.url ?? null) : null,
     metrics: beside?.serves === 'METRICS' ? (other?.url ?? null) : null,
     needsToken: config.server.adminToken !== undefined,
@@ -135,6 +136,14 @@ async function startBeside(
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+function renewCertificate(running: RunningGateway, report: StartReport): void {
+  try {
+    running.renewCertificate()
+  } catch (error) {
+    report.trouble(`the old certificate stays: ${messageOf(error)}`)
   }
 }
 

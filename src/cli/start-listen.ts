@@ -41,9 +41,9 @@ const hostOption = {
 }
 
 /** Where to reach it from this machine: every address includes this one. */
-export function urlOf({ address, family, port }: AddressInfo): string {
+export function urlOf({ address, family, port }: AddressInfo, isSecure: boolean): string {
   const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
-  return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`
+  return `${isSecure ? 'https' : 'http'}://${family === 'IPv6' ? `[${host}]` : host}:${port}`
 }
 
 /** The same of a URL. */

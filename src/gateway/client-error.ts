@@ -12,7 +12,9 @@ interface ParseError extends Error {
 
 /** What a client is told whose request is not HTTP, too large or too slow. */
 export function answerClientError(error: ParseError, socket: Duplex, limits: RequestLimits): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // Before hands are shaken there is nobody who could read an answer.
+  const isStranger = (socket as { secureConnecting?: boolean }).secureConnecting === true
+  if (error.code === 'ECONNRESET' || isStranger || !socket.writable) {
     socket.destroy()
     return
   }

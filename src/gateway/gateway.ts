@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { Cidr } from '../core/ip-address.js'
 import type { ClientIpOf } from '../http/client-ip.js'
@@ -28,15 +29,26 @@ export interface GatewayOptions {
   readonly requests: RequestLimits
   /** How long a client's connection without a request is kept. */
   readonly clientKeepAliveMs: number
+  /** With them clients are spoken to in HTTPS. */
+  readonly tls?: Certificate | undefined
   readonly log?: AccessLog | undefined
+}
+
+/** And its key, both in PEM. */
+export interface Certificate {
+  readonly cert: Buffer
+  readonly key: Buffer
 }
 
 /** The reverse proxy: owns the server, the connections to upstreams and the routes in force. */
 export class Gateway {
   readonly server: Server
+  readonly #tlsServer: TlsServer | undefined
   readonly #pools: UpstreamPools
   readonly #parts: GatewayParts
   readonly #tunnels = new Set<Duplex>()
+  /** What TLS stands on: until hands are shaken, node:http knows nothing of a connection. */
+  readonly #sockets = new Set<Duplex>()
   #routes: readonly OpenRoute[] = []
   #isDraining = false
 
@@ -53,13 +65,23 @@ export class Gateway {
       isDraining: () => this.#isDraining,
     }
     this.setRoutes(options.routes)
-    this.server = this.#createServer(options)
+    this.#tlsServer = options.tls && createTlsServer({ ...serverOptions(options), ...tlsOptions, ...options.tls })
+    this.#tlsServer?.on('connection', (socket: Duplex) => {
+      this.#sockets.add(socket.once('close', () => this.#sockets.delete(socket)))
+    })
+    this.server = this.#tlsServer ?? createServer(serverOptions(options))
+    this.#serve(this.server, options.requests)
   }
 
   /** From now on. Requests that are under way go where they were going. */
   setRoutes(routes: readonly Route[]): void {
     this.#routes = routes.map((route) => ({ route, pool: this.#pools.to(route.origin) }))
     this.#pools.keepOnly(routes.map(({ origin }) => origin))
+  }
+
+  /** For connections from now on. */
+  setCertificate(certificate: Certificate): void {
+    this.#tlsServer?.setSecureContext({ ...tlsOptions, ...certificate })
   }
 
   /**
@@ -73,7 +95,7 @@ export class Gateway {
     const impatience = setTimeout(async () => {
       await onImpatience()
       for (const tunnel of this.#tunnels) tunnel.destroy()
-      setTimeout(() => this.server.closeAllConnections(), cutOffMs).unref()
+      setTimeout(() => this.#cutOff(), cutOffMs).unref()
     }, graceMs)
     await Promise.all([closed, this.#tunnelsClosed()])
     clearInterval(idle)
@@ -81,24 +103,21 @@ export class Gateway {
     this.#pools.close()
   }
 
-  #createServer({ requests, clientKeepAliveMs }: GatewayOptions): Server {
-    const server = createServer({
-      // Both limits are checked one by one later, so that each has its own answer.
-      maxHeaderSize: requests.maxHeaderSize + requests.maxUrlLength,
-      keepAliveTimeout: clientKeepAliveMs,
-      // Uploads may take as long as they move; who does not send headers is sent away.
-      requestTimeout: 0,
-      headersTimeout: 60_000,
-      insecureHTTPParser: false,
-      requireHostHeader: true,
-      noDelay: true,
-    })
+  #cutOff(): void {
+    this.server.closeAllConnections()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #serve(server: Server, requests: RequestLimits): void {
     // By default, headers beyond a number are dropped without a word. Their size is limited instead.
     server.maxHeadersCount = 0
     server.on('request', (request, response) => new ProxiedRequest(this.#parts, request, response, false).start())
     server.on('checkContinue', (request, response) => new ProxiedRequest(this.#parts, request, response, true).start())
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, first: Buffer) => {
-      if (!isWebSocket(request)) return reinjectWithoutUpgrade(server, request, socket, first)
+      if (!isWebSocket(request)) {
+        const arrival = this.#tlsServer === undefined ? 'connection' : 'secureConnection'
+        return reinjectWithoutUpgrade(server, arrival, request, socket, first)
+      }
       this.#tunnels.add(socket.once('close', () => this.#tunnels.delete(socket)))
       void new UpgradedRequest(this.#parts, request, socket, first).start()
     })
@@ -108,7 +127,6 @@ export class Gateway {
       linger(socket)
     })
     server.on('clientError', (error, socket) => answerClientError(error, socket, requests))
-    return server
   }
 
   #findRoute(request: ClientRequest): OpenRoute | undefined {
@@ -120,6 +138,20 @@ export class Gateway {
     await Promise.all([...this.#tunnels].map((tunnel) => new Promise((resolve) => tunnel.once('close', resolve))))
   }
 }
+
+const serverOptions = ({ requests, clientKeepAliveMs }: GatewayOptions) => ({
+  // Both limits are checked one by one later, so that each has its own answer.
+  maxHeaderSize: requests.maxHeaderSize + requests.maxUrlLength,
+  keepAliveTimeout: clientKeepAliveMs,
+  // Uploads may take as long as they move; who does not send headers is sent away.
+  requestTimeout: 0,
+  headersTimeout: 60_000,
+  insecureHTTPParser: false,
+  requireHostHeader: true,
+  noDelay: true,
+})
+
+const tlsOptions = { minVersion: 'TLSv1.2', handshakeTimeout: 10_000 } as const
 
 /** Those who were sent away have this long to read it. */
 const cutOffMs = 500

@@ -5,7 +5,13 @@ import type { Duplex } from 'node:stream'
  * Some clients offer to change to another protocol with any request (`Upgrade: h2c`). Nobody has to accept that, but
  * `node:http` stops reading a connection at such a request. So it is read again, without the offer.
  */
-export function reinjectWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex, first: Buffer): void {
+export function reinjectWithoutUpgrade(
+  server: Server,
+  arrival: 'connection' | 'secureConnection',
+  request: IncomingMessage,
+  socket: Duplex,
+  first: Buffer,
+): void {
   const { method, url, httpVersion, rawHeaders } = request
   let head = `${method} ${url} HTTP/${httpVersion}\r\n`
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -16,7 +22,7 @@ export function reinjectWithoutUpgrade(server: Server, request: IncomingMessage,
     head += `${name}: ${lower === 'connection' ? withoutOffer(value) : value}\r\n`
   }
   socket.unshift(Buffer.concat([Buffer.from(`${head}\r\n`, 'latin1'), first]))
-  server.emit('connection', socket)
+  server.emit(arrival, socket)
 }
 
 const withoutOffer = (connection: string): string =>
