@@ -14,6 +14,7 @@ import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
 import { LiveOverrides, rangeName } from './live-overrides.js'
 import { editKey, hashName, identitySlot, overrideHash } from './override-hashes.js'
+import { OverrideHousekeeping } from './override-housekeeping.js'
 import { OverridePages } from './override-pages.js'
 import { decodeTerms, encodeTerms } from './override-value.js'
 import type { OverridePlace } from './redis-work.js'
@@ -38,12 +39,14 @@ export class RedisOverrides implements OverrideBook {
   readonly #prefix: string
   readonly #nowMs: () => number
   readonly #live: LiveOverrides
+  readonly #housekeeping: OverrideHousekeeping
 
   constructor(connection: RedisConnection, prefix: string, nowMs: () => number) {
     this.#connection = connection
     this.#prefix = prefix
     this.#nowMs = nowMs
     this.#live = new LiveOverrides(connection, prefix)
+    this.#housekeeping = new OverrideHousekeeping(connection, prefix)
   }
 
   get isKnown(): boolean {
@@ -54,12 +57,14 @@ export class RedisOverrides implements OverrideBook {
     return this.#live.generations
   }
 
-  known(): Promise<void> {
-    return this.#live.known()
+  async known(): Promise<void> {
+    await this.#live.known()
+    this.#housekeeping.start()
   }
 
   close(): void {
     this.#live.close()
+    this.#housekeeping.close()
   }
 
   placeOf(group: BucketGroup, key: string): OverridePlace {

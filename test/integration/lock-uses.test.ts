@@ -1,11 +1,18 @@
 /** Where FluxGate uses its own locks. */
 import { describe, expect, it } from 'vitest'
+import { connectRedis } from '../../src/app/connect-redis.js'
 import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import { redisRuleStore } from '../../src/app/redis-rule-store.js'
+import type { RedisConnection } from '../../src/redis/connection.js'
 import { parseRuleSets } from '../../src/rules/schema.js'
 import { importRules } from '../../src/rules/store/copy-rules.js'
+import { overrideHash } from '../../src/stores/override-hashes.js'
+import { OverrideHousekeeping } from '../../src/stores/override-housekeeping.js'
+import { OverrideImport } from '../../src/stores/override-import.js'
 import { eventually } from '../servers/eventually.js'
+import { startRedis } from '../servers/redis-server.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
 import { closedAfterTest, openLock } from './lock-bed.js'
 
 const bands = [{ capacity: 10, window: '1m' }]
@@ -95,5 +102,64 @@ describe('rules that are kept elsewhere and announced by the Redis of the bucket
     expect(others).toContain(await busiest())
     change(30)
     await eventually('all have heard of it', async () => (await limits()).every((limit) => limit === 30))
+  })
+})
+
+describe('what imports of overrides have left behind', () => {
+  const rule = { ruleSetId: 'api', ruleId: 'keys' }
+
+  /** An import whose process ended in the middle, after so many overrides. */
+  async function deadImport(connection: RedisConnection, prefix: string, overrides: number): Promise<void> {
+    const import_ = new OverrideImport(connection, prefix, rule, 1)
+    await import_.begin()
+    const generation = await connection.call(`${prefix}:{overrides}:live`, [
+      'HGET',
+      `${prefix}:{overrides}:live`,
+      'next',
+    ])
+    for (let i = 0; i < overrides; i++) {
+      const hash = overrideHash(prefix, rule, Number(generation), `key-${i}`)
+      await connection.call(hash, ['HSET', hash, `key-${i}`, Buffer.of(2)])
+    }
+  }
+
+  it('is removed by one of several processes, and what is in force stays', async () => {
+    const server = await stopAfterTest(startRedis())
+    const [prefix, connection] = ['kept', connectRedis(server.uri, 10_000)]
+    const keepers = [1, 2, 3].map(() => new OverrideHousekeeping(connection, prefix))
+    try {
+      const live = new OverrideImport(connection, prefix, rule, 1)
+      await live.begin()
+      const hash = overrideHash(prefix, rule, 1, 'kept')
+      await connection.call(hash, ['HSET', hash, 'kept', Buffer.of(2)])
+      await live.goLive(1, 0)
+      await deadImport(connection, prefix, 50)
+      const before = Number(await server.call('DBSIZE'))
+      // Nobody has been silent for that long.
+      expect(await Promise.all(keepers.map((keeper) => keeper.run(60_000)))).toEqual([0, 0, 0])
+      expect(await server.call('DBSIZE')).toBeGreaterThanOrEqual(before)
+      const removed = await Promise.all(keepers.map((keeper) => keeper.run(-1_000)))
+      expect(removed.toSorted()).toEqual([0, 0, 1])
+      expect(await server.call('KEYS', `${prefix}:*:overrides:*`)).toEqual([hash])
+      expect(await server.call('ZCARD', `${prefix}:{overrides}:owed`)).toBe(0)
+      expect(await connection.call(hash, ['HGET', hash, 'kept'])).toBe('\x02')
+    } finally {
+      await connection.close()
+    }
+  })
+
+  it('an import that was taken for dead and comes back changes nothing', async () => {
+    const server = await stopAfterTest(startRedis())
+    const [prefix, connection] = ['back', connectRedis(server.uri, 10_000)]
+    try {
+      const import_ = new OverrideImport(connection, prefix, rule, 1)
+      await import_.begin()
+      expect(await new OverrideHousekeeping(connection, prefix).run(-1_000)).toBe(1)
+      await expect(import_.goLive(0, 0)).rejects.toThrow(/nothing has changed/)
+      await import_.abandon()
+      expect(await server.call('HGET', `${prefix}:{overrides}:live`, '["api","keys"]')).toBeNull()
+    } finally {
+      await connection.close()
+    }
   })
 })
