@@ -147,6 +147,17 @@ describe('headers of a refused request', () => {
     expect(rateLimitHeaders({ ...refused, retryAfterMs }, 'both', now)['Retry-After']).toBe(seconds)
   })
 
+  it.each([
+    [0, '1700000060', 't=60'],
+    [100, '1700000060', 't=60'],
+    [101, '1700000061', 't=60'],
+  ])('name the end of the window that it waits for, told %d ms after the decision', (ageMs, reset, t) => {
+    const decision = { ...refused, resetAt: 1_700_000_060_000, retryAfterMs: 59_750 }
+    const headers = rateLimitHeaders(decision, 'both', now + ageMs)
+    expect([headers['X-RateLimit-Reset'], headers.RateLimit?.split(';').at(-1)]).toEqual([reset, t])
+    expect(headers['Retry-After']).toBe('60')
+  })
+
   it('do not ask to retry what can never succeed', () => {
     const headers = rateLimitHeaders({ ...refused, reason: 'IMPOSSIBLE', retryAfterMs: null }, 'both', now)
     expect(headers).toMatchObject({ RateLimit: '"api.100-per-1h";r=0;t=91', 'X-RateLimit-Reset': '1700000091' })

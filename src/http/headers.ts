@@ -27,9 +27,11 @@ function told(
   nowMs: number,
 ): Record<string, string> {
   const { policies, name, limit } = policyTextOf(ruleId, band, decision)
-  const openAtMs = openAt(decision, nowMs)
+  // Null if it is refused for ever: then, as for a request that passes, the headers tell of the bucket.
+  const waitMs = decision.allowed ? null : decision.retryAfterMs
+  const openAtMs = waitMs === null ? decision.resetAt : openAt(decision.resetAt, waitMs, nowMs)
   // Instants of a decision are whole milliseconds, rounded up; so must be what they are compared with.
-  const leftMs = Math.max(0, openAtMs - Math.ceil(nowMs))
+  const leftMs = waitMs ?? Math.max(0, openAtMs - Math.ceil(nowMs))
   const left = String(Math.max(0, decision.remaining))
   const speaking = which === 'legacy' ? '' : `${name};r=${left};t=${secondsUp(leftMs)}`
   if (which === 'standard') return { 'RateLimit-Policy': policies, RateLimit: speaking }
@@ -45,7 +47,11 @@ function told(
   }
 }
 
-/** Epoch milliseconds. */
-function openAt({ allowed, retryAfterMs, resetAt }: Decision, nowMs: number): number {
-  return allowed || retryAfterMs === null ? resetAt : Math.ceil(nowMs) + retryAfterMs
+/** A decision is a little old when it is told: at most about as old as a store may take to answer. */
+const mostAgeMs = 100
+
+/** When a refused request may come back. What seems to open just after its window has ended opens with that end. */
+function openAt(resetAt: number, waitMs: number, nowMs: number): number {
+  const openAtMs = Math.ceil(nowMs) + waitMs
+  return openAtMs > resetAt && openAtMs - resetAt <= mostAgeMs ? resetAt : openAtMs
 }

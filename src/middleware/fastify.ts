@@ -17,7 +17,7 @@ export interface FastifyReply {
   getHeader(name: string): unknown
   header(name: string, value: string): unknown
   code(status: number): unknown
-  send(body: string): unknown
+  send(body: Buffer): unknown
   hijack(): unknown
 }
 
@@ -66,7 +66,8 @@ function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStack
   else {
     if (isUnread(raw)) reply.header('connection', 'close')
     reply.code(outcome.status)
-    reply.send(outcome.body)
+    // Text would be sent with a charset, which a problem has not.
+    reply.send(Buffer.from(outcome.body))
   }
 }
 

@@ -128,6 +128,14 @@ describe('fastify', () => {
     expect(await told('/')).toEqual([200, '98', '"r.100-per-1m";q=100;w=60'])
   })
 
+  it('sends a problem as what it is, without a charset', async () => {
+    const url = await start((app) => {
+      app.register(fastifyLimit, minute)
+    })
+    await fetch(url)
+    expect((await fetch(url)).headers.get('content-type')).toBe('application/problem+json')
+  })
+
   it('hears of routes with limits of their own, whether they come before the plugin or after it', async () => {
     const own = () => ({ config: { rateLimit: { capacity: 7, window: '1m' } } as object })
     const app = fastify()
