@@ -39,6 +39,17 @@ export function writtenText(value: unknown): string | undefined {
   return text !== undefined && isDeepStrictEqual(JSON.parse(text), value) ? text : undefined
 }
 
+/** The same JSON in objects of its own, with what is known of how it was written. */
+export function copyWritten<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(copyWritten) as T
+  // Unlike an assignment, this takes `__proto__` for a name like any other.
+  const copy = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyWritten(member)]))
+  const text = texts.get(value)
+  if (text !== undefined) texts.set(copy, text)
+  return copy as T
+}
+
 /** Whether two values are the same to their owner. White space between the parts of a text means nothing to anybody. */
 export const isWrittenAlike = (a: unknown, b: unknown): boolean => a === b || comparable(a) === comparable(b)
 

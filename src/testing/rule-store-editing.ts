@@ -198,6 +198,23 @@ export function editingContract(withPlace: WithPlace): void {
     assert.deepEqual(loaded?.rules.find(({ id }) => id === 'a')?.attributes, JSON.parse(written))
   })
 
+  withPlace('what was read is the caller’s own: it may be changed and put back', async ({ store }) => {
+    const read = async (): Promise<Record<string, unknown>> => ({ ...(await store.getRule('api', 'a')) })
+    const { document } = await store.putRuleSet({ id: 'api', rules: [rule('a', { attributes: { n: [1] } })] }, { by })
+    const own = (await store.getRule('api', 'a')) as { attributes: { n: number[] } } | undefined
+    own?.attributes.n.push(2)
+    assert.deepEqual((await read()).attributes, { n: [1] })
+    ;(document.rules as unknown[]).length = 0
+    const put = await store.putRule('api', own, { by })
+    assert.deepEqual((await read()).attributes, { n: [1, 2] })
+    assert.equal(put.document.version, 2)
+    ;(put.document.attributes as { n: number[] }).n.push(3)
+    for (const { rules } of (await store.listRuleSets({ limit: 1 })).items) Object.assign(rules[0] ?? {}, { name: 'x' })
+    for (const found of (await store.listRules('api', { limit: 1 })).items) Object.assign(found, { name: 'x' })
+    assert.deepEqual((await read()).attributes, { n: [1, 2] })
+    assert.equal((await read()).name, undefined)
+  })
+
   withPlace('mistakes are listed, each with its place, and nothing is written', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
     const broken = { id: 'b', bands: [{ capacity: 0, window: '1m' }], colour: 'red' }

@@ -2,7 +2,6 @@
  * What a rules file does not say itself: versions and times. They stand in a file beside it, together with the rules as they
  * were when they got them, so that an edit by hand is noticed and gets a version like any other.
  */
-import { readFile } from 'node:fs/promises'
 import { jsonText, parseJson } from '../../core/written-json.js'
 import { planDeleteRuleSet, planPutRuleSet } from '../store/plan-edit.js'
 import type { CheckedRuleSet } from '../store/rule-document.js'
@@ -12,9 +11,9 @@ export type Records = ReadonlyMap<string, Kept>
 
 export const nothing: Kept = { version: 0, removedVersion: 0, rules: [] }
 
-export async function readRecords(file: string): Promise<Records> {
+export function recordsIn(text: string): Records {
   try {
-    const records = parseJson(await readFile(file, 'utf8')) as { ruleSets: Record<string, Kept> }
+    const records = parseJson(text) as { ruleSets: Record<string, Kept> }
     return new Map(Object.entries(records.ruleSets))
   } catch {
     // None yet, or removed by somebody: versions begin anew.

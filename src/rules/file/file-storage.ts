@@ -1,16 +1,16 @@
-import { realpath, stat } from 'node:fs/promises'
+import { readFile, realpath, stat } from 'node:fs/promises'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import { formatOf } from '../document.js'
 import { digestOf, readRulesFile, unreadable } from '../rules-file.js'
 import { parseRuleSets } from '../schema.js'
 import { setsOf } from '../store/document-sets.js'
-import { type CheckedRuleSet, checkedRuleSet } from '../store/rule-document.js'
+import { checkedRuleSet } from '../store/rule-document.js'
 import type { KeptRuleSet, RuleStorage } from '../store/rule-storage.js'
 import { markOf, watchFile } from '../watch-file.js'
 import { changedDocument } from './changed-document.js'
 import { appendHistory, readHistory } from './file-history.js'
 import { codeOf, withFileLock } from './file-lock.js'
-import { nothing, type Records, readRecords, reconciled, recordsText } from './file-records.js'
+import { nothing, type Records, reconciled, recordsIn, recordsText } from './file-records.js'
 import { replaceFile } from './replace-file.js'
 import { rewriteDocument } from './rewrite-document.js'
 import { type RulesText, readRulesText } from './rules-text.js'
@@ -20,7 +20,8 @@ export function fileStorage(file: string, shown: string): RuleStorage {
   const format = formatOf(file)
   let loaded: string | undefined
   let parsed: (RulesText & { readonly digest: string }) | undefined
-  let checked: { readonly of: unknown; readonly ruleSets: readonly CheckedRuleSet[] } | undefined
+  /** Records that are known to agree with a document. */
+  let agreed: { readonly text: string; readonly records: Records; readonly document: unknown } | undefined
   let seen: { readonly mark: string; readonly records: Records } | undefined
 
   /** What a text says is worked out once: a long one takes its time, and requests have to wait for it. */
@@ -34,22 +35,23 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     return parsed
   }
 
-  function checkedSets(document: unknown): readonly CheckedRuleSet[] {
-    if (checked !== undefined && checked.of === document) return checked.ruleSets
-    checked = { of: document, ruleSets: setsOf(document).map((ruleSet) => checkedRuleSet(ruleSet)) }
-    return checked.ruleSets
-  }
-
   /** The file, and the records as they have to be after what was edited by hand. */
   async function readState() {
     const read = await readDocument()
+    const { document } = read
+    const text = await readFile(`${file}.versions.json`, 'utf8').catch(() => '')
+    if (agreed?.text === text && agreed.document === document) return { read, records: agreed.records, entries: [] }
     const at = (await stat(file)).mtime.toISOString()
-    const records = await readRecords(`${file}.versions.json`)
-    return { read, ...reconciled(records, checkedSets(read.document), at) }
+    const checked = setsOf(document).map((ruleSet) => checkedRuleSet(ruleSet))
+    const state = reconciled(recordsIn(text), checked, at)
+    if (state.entries.length === 0) agreed = { text, records: state.records, document }
+    return { read, ...state }
   }
 
-  const writeRecords = async (records: Records): Promise<void> => {
-    await replaceFile(`${file}.versions.json`, recordsText(records), async () => true)
+  async function writeRecords(records: Records, document: unknown): Promise<void> {
+    const text = recordsText(records)
+    await replaceFile(`${file}.versions.json`, text, async () => true)
+    agreed = { text, records, document }
   }
 
   /** What somebody has seen must not have the same version after the next edit by hand: so it is written down. */
@@ -59,7 +61,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     try {
       return await writing(async () => {
         const state = await readState()
-        await writeRecords(state.records)
+        await writeRecords(state.records, state.read.document)
         await appendHistory(`${file}.history.jsonl`, state.entries)
         return state.records
       })
@@ -116,7 +118,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
         const isUntouched = async () => (await readRulesFile(file, shown)).digest === read.digest
         if (next.text !== read.text && !(await replaceFile(target, next.text, isUntouched))) return false
         parsed = { digest: digestOf(Buffer.from(next.text)), ...next }
-        await writeRecords(new Map([...records, [change.ruleSetId, change.after]]))
+        await writeRecords(new Map([...records, [change.ruleSetId, change.after]]), next.document)
         const entry = { setVersion: change.after.version, entry: change.entry }
         await appendHistory(`${file}.history.jsonl`, [...entries, entry])
         return true

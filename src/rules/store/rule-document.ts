@@ -45,9 +45,11 @@ export function checkedRuleSet(document: unknown, required: Iterable<Requirement
   const ruleSets = parseRuleSets([document], 'The rule set')
   const mistakes = noMistakes()
   for (const { path, message } of unmet(ruleSets, required)) mistakes.add(path, message)
-  const copy = copyJson(document, 'ruleSets[0]', mistakes) as CheckedRuleSet
+  const { rules, ...head } = document as CheckedRuleSet
+  // One by one: what is bounded is a rule, and not how many there are.
+  const copies = rules.map((rule, index) => copyJson(rule, `ruleSets[0].rules[${index}]`, mistakes) as RuleDocument)
   if (mistakes.count > 0) throw rulesInvalid('The rule set', mistakes)
-  return { ...copy, rules: copy.rules.map(withoutStoreFields) }
+  return { ...head, rules: copies.map(withoutStoreFields) }
 }
 
 export function withoutStoreFields(document: RuleDocument): RuleDocument {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ruleStoreContract } from '../../testing/index.js'
+import { checkedRuleSet } from './rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleStorage } from './rule-storage.js'
 import { ruleStoreOf } from './rule-store-of.js'
 
@@ -81,4 +82,17 @@ describe('an edit', () => {
       'Rule "b" of "api" does not exist, and version 2 was expected. Nothing was changed: read it again and repeat the edit.',
     )
   })
+})
+
+it('a set may have any number of rules: what is bounded is what one of them says', () => {
+  const rule = (id: string, n: number) => ({
+    id,
+    attributes: { list: Array.from({ length: n }, () => 0) },
+    bands: [{ capacity: 1, window: '1s' }],
+  })
+  const many = { id: 'api', rules: Array.from({ length: 10_000 }, (_, i) => rule(`r${i}`, 10)) }
+  expect(checkedRuleSet(many).rules).toHaveLength(10_000)
+  expect(() => checkedRuleSet({ id: 'api', rules: [rule('a', 10), rule('b', 100_000)] })).toThrow(
+    /rules\[1\]\.attributes\.list\[\d+\]: found more than 100000 values/,
+  )
 })

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { EditedRules } from '../../core/rule-set-provider.js'
 import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
+import { copyWritten } from '../../core/written-json.js'
 import { parseRuleSets } from '../schema.js'
 import { closePage, isNumber, isRank, isText, openPage } from './page.js'
 import { conflict, existingHead, planDeleteRule, planDeleteRuleSet, planPutRule, planPutRuleSet } from './plan-edit.js'
@@ -20,7 +21,10 @@ import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from '
 /** How often an edit is worked out anew because others were faster; one of them gets on each time. */
 const maxAttempts = 100
 
-/** Everything that rule stores have in common, around the place where rules are kept. */
+/**
+ * Everything that rule stores have in common, around the place where rules are kept. A storage may remember what it has read,
+ * so that callers get copies, which they may change.
+ */
 export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clock?: Clock } = {}): RuleStore {
   const listeners = new Set<(edited: EditedRules) => Promise<unknown>>()
   const requirements = new Set<Requirement>()
@@ -94,19 +98,26 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
       const sets = (await storage.readAll())
         .filter(({ head }) => position === undefined || head.id > position)
         .sort((a, b) => (a.head.id < b.head.id ? -1 : 1))
-      return closePage(sets.slice(0, limit + 1).map(setDocument), limit, ({ id }) => id)
+      return closePage(
+        sets
+          .slice(0, limit + 1)
+          .map(setDocument)
+          .map(copyWritten),
+        limit,
+        ({ id }) => id,
+      )
     },
     async getRuleSet(id) {
       open()
       const kept = await storage.read(id)
-      return exists(kept) ? setDocument(kept) : undefined
+      return exists(kept) ? copyWritten(setDocument(kept)) : undefined
     },
     async putRuleSet(document, given) {
       open()
       const wanted = checkedRuleSet(document, requirements)
       const { kept, change } = await edit(wanted.id, given, (planning) => planPutRuleSet(planning, wanted))
       const after = change?.after ?? kept
-      return { document: setDocument(after as KeptRuleSet), created: !exists(kept) }
+      return { document: copyWritten(setDocument(after as KeptRuleSet)), created: !exists(kept) }
     },
     async deleteRuleSet(id, given) {
       open()
@@ -119,19 +130,20 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
       const { enabled } = query
       const q = query.q === '' ? undefined : query.q?.toLowerCase()
       const found = await findRules(ruleSetId, { q, enabled, after, limit: limit + 1 })
-      return closePage(found, limit, (rule) => [priorityOf(rule), rule.id])
+      return closePage(found.map(copyWritten), limit, (rule) => [priorityOf(rule), rule.id])
     },
     async getRule(ruleSetId, ruleId) {
       open()
       if (storage.readRule !== undefined) return storage.readRule(ruleSetId, ruleId)
-      return (await storage.read(ruleSetId)).rules.find(({ id }) => id === ruleId)
+      const found = (await storage.read(ruleSetId)).rules.find(({ id }) => id === ruleId)
+      return found && copyWritten(found)
     },
     async putRule(ruleSetId, document, given) {
       open()
       const wanted = checkedRule(document, requirements, ruleSetId)
       const { kept, change } = await edit(ruleSetId, given, (planning) => planPutRule(planning, wanted))
       const before = kept.rules.find(({ id }) => id === wanted.id)
-      return { document: (change?.put[0] ?? before) as RuleDocument, created: before === undefined }
+      return { document: copyWritten((change?.put[0] ?? before) as RuleDocument), created: before === undefined }
     },
     async deleteRule(ruleSetId, ruleId, given) {
       open()
