@@ -44,7 +44,10 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
     const imports = await takeTurns(server, importers, bulkRounds, progress)
     const memory = await bytesPerOverride(server, bulkRecords)
     progress(`${title}: a limiter meanwhile`)
-    const meanwhile = await askMeanwhile(server, fluxGateBulk(gentle, server.uri, commands, 'gentle', bulkRecords))
+    const meanwhile = await askMeanwhile(server, {
+      'a gentle load': fluxGateBulk(gentle, server.uri, commands, 'gentle', bulkRecords),
+      'a gentle import of overrides': fluxGateImport(gentle, server.uri, table, 'gentle', bulkRecords),
+    })
     const rateIn = (/** @type {typeof rows} */ of, /** @type {string} */ name) =>
       bulkRecords / median(of.find((row) => row.name === name)?.seconds ?? [Number.NaN])
     const rate = (/** @type {string} */ name) => rateIn(rows, name)
@@ -92,11 +95,11 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
           atLeast: 0.9,
         },
         { what: 'MB at the peak, overrides', measured: peak(imports), atMost: 150 },
-        {
-          what: 'p99 in ms of decisions during a gentle load',
-          measured: quantile(meanwhile['a gentle load'], 0.99),
+        ...['a gentle load', 'a gentle import of overrides'].map((name) => ({
+          what: `p99 in ms of decisions during ${name}`,
+          measured: quantile(meanwhile[name] ?? [], 0.99),
           atMost: 3,
-        },
+        })),
       ],
     }
   } finally {
@@ -157,15 +160,17 @@ async function takeTurns(server, loaders, rounds, progress) {
 /** How long a limiter takes to decide, with nothing else to do for the server, and beside a load. */
 async function askMeanwhile(
   /** @type {import('../redis/server.mjs').RedisServer} */ server,
-  /** @type {import('../bulk/loaders.mjs').Loader} */ loader,
+  /** @type {Readonly<Record<string, import('../bulk/loaders.mjs').Loader>>} */ loaders,
 ) {
   await server.call('FLUSHALL')
   const asker = fluxGate('FluxGate', server.uri, { capacity: 1_000_000, window: '1h' })
   try {
     // The script is there, and the code compiled.
     await askUntil(asker, sleep(500))
-    const nothing = await askUntil(asker, sleep(500))
-    return { nothing, 'a gentle load': await askUntil(asker, loader.load()) }
+    /** @type {Record<string, number[]>} */
+    const waits = { nothing: await askUntil(asker, sleep(500)) }
+    for (const [name, loader] of Object.entries(loaders)) waits[name] = await askUntil(asker, loader.load())
+    return waits
   } finally {
     await asker.close()
   }

@@ -23,7 +23,7 @@ export interface OverrideImportOptions
 }
 
 /** So many overrides go in one command: beside a live limiter few, because others wait for it. */
-const together = 8
+const together = 4
 const togetherFast = 32
 
 export interface OverrideImportReport extends BulkReport {

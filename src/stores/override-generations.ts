@@ -24,8 +24,11 @@ return sum`
 const expireScript = `for _, hash in ipairs(KEYS) do redis.call('EXPIRE', hash, ARGV[1]) end
 return 1`
 
-const hashesAtOnce = 256
-const callsAtOnce = 64
+/** As many hashes as one call is about, so that nobody else waits long, and how many calls are under way. */
+const hashesAtOnce = 64
+const callsAtOnce = 4
+/** On a cluster each hash is in another slot, and they are on several nodes. */
+const callsAtOnceOnCluster = 64
 
 /** All overrides of a rule that were imported together, wherever they are. */
 export class OverrideGenerations {
@@ -97,13 +100,14 @@ export class OverrideGenerations {
 
   /** On a cluster each of them by itself, because each is in another slot. */
   async #eachHash(generation: number, act: (hashes: readonly string[]) => Promise<void>): Promise<void> {
-    const most = this.#connection.isCluster ? 1 : hashesAtOnce
+    const { isCluster } = this.#connection
+    const most = isCluster ? 1 : hashesAtOnce
     let underWay: Promise<void>[] = []
     let hashes: string[] = []
     const flush = async (): Promise<void> => {
       if (hashes.length > 0) underWay.push(act(hashes))
       hashes = []
-      if (underWay.length < callsAtOnce) return
+      if (underWay.length < (isCluster ? callsAtOnceOnCluster : callsAtOnce)) return
       await Promise.all(underWay)
       underWay = []
     }
