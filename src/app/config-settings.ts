@@ -59,11 +59,23 @@ const partsSchema = {
   },
 }
 
+const timeoutSchema = { anyOf: [{ type: 'integer', minimum: 1 }, { type: 'string' }] }
+
 const routesSchema = {
   type: 'array',
   items: {
     type: 'object',
-    properties: { id: identifier.schema, uri: { type: 'string' }, predicates: partsSchema, filters: partsSchema },
+    properties: {
+      id: identifier.schema,
+      uri: { type: 'string' },
+      predicates: partsSchema,
+      filters: partsSchema,
+      metadata: {
+        type: 'object',
+        properties: { connectTimeout: timeoutSchema, responseTimeout: timeoutSchema },
+        additionalProperties: false,
+      },
+    },
     required: ['id', 'uri'],
     additionalProperties: false,
   },

@@ -20,4 +20,5 @@ const route = (id: string, path: string, origin: Origin): RouteDefinition => ({
   requestHeaders: [],
   responseHeaders: [],
   preservesHost: false,
+  timeouts: undefined,
 })

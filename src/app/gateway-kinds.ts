@@ -2,6 +2,7 @@ import { type Cidr, parseCidr } from '../core/ip-address.js'
 import { pathPatternMistake } from '../core/path-pattern.js'
 import { notForFilters } from '../gateway/hop-by-hop.js'
 import { wholeMatch } from '../gateway/predicates.js'
+import { durationTicks } from '../rules/duration.js'
 import type { Kind } from '../rules/fields.js'
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
@@ -69,5 +70,17 @@ export const segmentCount: Kind<number> = {
     return Number.isInteger(number) && (number as number) >= 1 && (number as number) <= 100
       ? (number as number)
       : undefined
+  },
+}
+
+const dayMs = 86_400_000
+
+/** In milliseconds, as the Spring Cloud Gateway counts them where a route has its own. */
+export const routeTimeout: Kind<number> = {
+  allowed: 'a whole number of milliseconds, or text such as 500ms, 1.5s, 1m, from 1 ms to 1 d',
+  parse(value) {
+    const ticks = typeof value === 'number' ? value * 1_000 : durationTicks(value)
+    const isAllowed = ticks !== undefined && ticks >= 1_000 && ticks <= dayMs * 1_000 && Number.isInteger(ticks / 1_000)
+    return isAllowed ? ticks / 1_000 : undefined
   },
 }

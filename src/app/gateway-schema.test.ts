@@ -40,6 +40,28 @@ describe('where a route leads', () => {
   )
 })
 
+describe('time-outs of a route', () => {
+  it.each([
+    [undefined, undefined],
+    [
+      { 'connect-timeout': 200, responseTimeout: '1.5s' },
+      { connectTimeoutMs: 200, responseTimeoutMs: 1_500 },
+    ],
+    [{ 'response-timeout': '1d' }, { responseTimeoutMs: 86_400_000 }],
+  ])('are read from %j', (metadata, timeouts) => {
+    expect(read({ ...base, metadata })[0]?.timeouts).toEqual(timeouts)
+  })
+
+  it('are told to be mistaken', () => {
+    const allowed = 'allowed: a whole number of milliseconds, or text such as 500ms, 1.5s, 1m, from 1 ms to 1 d'
+    expect(mistakesOf({ ...base, metadata: { 'connect-timeout': 0, 'response-timeout': '2d' } })).toEqual([
+      `gateway.routes[0].metadata.connectTimeout: found 0; ${allowed}`,
+      `gateway.routes[0].metadata.responseTimeout: found "2d"; ${allowed}`,
+    ])
+    expect(mistakesOf({ ...base, metadata: { timeout: 1 } })).toHaveLength(1)
+  })
+})
+
 describe('paths', () => {
   const changed = (filter: unknown, path: string): string | undefined =>
     read(withFilter(filter))[0]?.pathChanges.reduce((before, change) => change(before), path)
@@ -132,7 +154,7 @@ describe('mistakes', () => {
     )
     const at = 'gateway.routes[0]'
     expect(found).toEqual([
-      `${at}.order: unknown field "order"; allowed: id, uri, predicates, filters`,
+      `${at}.order: unknown field "order"; allowed: id, uri, predicates, filters, metadata`,
       `${at}.id: found "a b"; allowed: 1 to 128 of letters, digits, . _ - :`,
       `${at}.uri: found 7; allowed: http://host:port or https://host:port, without a path`,
       `${at}.predicates[0]: found "Pfad"; allowed: Path, Method, Host, Header, Query, RemoteAddr`,

@@ -1,10 +1,13 @@
+import { given } from '../core/given.js'
 import type { Route } from '../gateway/route.js'
+import type { RouteTimeouts } from '../gateway/upstream/connection.js'
 import { type Origin, parseOrigin } from '../gateway/upstream/origin.js'
 import { isObject, itemsOf, openFields, wrongValue } from '../rules/fields.js'
 import { identifier } from '../rules/kinds.js'
 import { type Mistakes, quoted } from '../rules/mistakes.js'
 import { camelCase } from './config-names.js'
 import { type Filter, filterForms } from './gateway-filters.js'
+import { routeTimeout } from './gateway-kinds.js'
 import type { RouteLimit } from './gateway-limit.js'
 import { type PartForms, readPart } from './gateway-part.js'
 import { predicateForms } from './gateway-predicates.js'
@@ -15,7 +18,8 @@ export interface RouteDefinition extends Omit<Route, 'limits'> {
 }
 
 export const routesForm = 'a list of routes: { id, uri, predicates, filters }'
-const routeFields = ['id', 'uri', 'predicates', 'filters']
+const routeFields = ['id', 'uri', 'predicates', 'filters', 'metadata']
+const timeoutFields = ['connectTimeout', 'responseTimeout']
 const uriForm = 'http://host:port or https://host:port, without a path'
 const maxRoutes = 10_000
 
@@ -47,6 +51,9 @@ function readRoute(value: unknown, path: string, mistakes: Mistakes): RouteDefin
   const origin = readOrigin(fields.value('uri'), fields.at('uri'), mistakes)
   const predicates = readParts(fields.value('predicates'), fields.at('predicates'), predicateForms, mistakes)
   const filters = readParts<Filter>(fields.value('filters'), fields.at('filters'), filterForms, mistakes)
+  const timeouts = fields.has('metadata')
+    ? readTimeouts(fields.value('metadata'), fields.at('metadata'), mistakes)
+    : undefined
   if (mistakes.count > before || id === undefined || origin === undefined) return undefined
   return {
     id,
@@ -57,7 +64,16 @@ function readRoute(value: unknown, path: string, mistakes: Mistakes): RouteDefin
     requestHeaders: filters.flatMap((filter) => (filter.kind === 'REQUEST' ? [filter.change] : [])),
     responseHeaders: filters.flatMap((filter) => (filter.kind === 'RESPONSE' ? [filter.change] : [])),
     preservesHost: filters.some(({ kind }) => kind === 'PRESERVE_HOST'),
+    timeouts,
   }
+}
+
+/** All that a route may say about itself besides. */
+function readTimeouts(value: unknown, path: string, mistakes: Mistakes): RouteTimeouts | undefined {
+  const fields = openFields(value, path, timeoutFields, 'time-outs: { connectTimeout, responseTimeout }', mistakes)
+  const connectTimeoutMs = fields?.read('connectTimeout', routeTimeout)
+  const responseTimeoutMs = fields?.read('responseTimeout', routeTimeout)
+  return given({ connectTimeoutMs, responseTimeoutMs })
 }
 
 /** What was found is not shown: there may be a password in it. */

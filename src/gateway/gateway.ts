@@ -77,6 +77,7 @@ export class Gateway {
   setRoutes(routes: readonly Route[]): void {
     this.#routes = routes.map((route) => ({ route, pool: this.#pools.to(route.origin) }))
     this.#pools.keepOnly(routes.map(({ origin }) => origin))
+    this.#pools.watch(routes.flatMap(({ timeouts }) => timeouts ?? []))
   }
 
   /** For connections from now on. */

@@ -9,7 +9,7 @@ import { linger } from './linger.js'
 import { readTarget, type Target } from './objection.js'
 import { requestHead, trailerText } from './request-head.js'
 import { relayedHeaders } from './response-headers.js'
-import type { UpstreamConnection } from './upstream/connection.js'
+import type { RouteTimeouts, UpstreamConnection } from './upstream/connection.js'
 import type { Exchange, UpstreamFailure } from './upstream/exchange.js'
 import type { ResponseHead } from './upstream/response-head.js'
 
@@ -53,6 +53,10 @@ export class ProxiedRequest implements Exchange {
     this.#hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
     this.#expectsContinue = expectsContinue
     response.once('close', this.#onClose)
+  }
+
+  get timeouts(): RouteTimeouts | undefined {
+    return this.#open?.route.timeouts
   }
 
   start(): void {

@@ -2,6 +2,7 @@ import type { GuardOverrides } from '../http/guard.js'
 import type { HeaderChange } from './header-change.js'
 import type { PathChange } from './path-change.js'
 import type { Predicate } from './predicates.js'
+import type { RouteTimeouts } from './upstream/connection.js'
 import type { Origin } from './upstream/origin.js'
 
 /** Which requests go where, and what is changed on the way. */
@@ -17,4 +18,6 @@ export interface Route {
   readonly responseHeaders: readonly HeaderChange[]
   /** Whether the upstream is told the Host that the client asked for, rather than its own. */
   readonly preservesHost: boolean
+  /** Undefined: those of all upstreams. */
+  readonly timeouts: RouteTimeouts | undefined
 }

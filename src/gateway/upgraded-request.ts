@@ -9,7 +9,7 @@ import { linger } from './linger.js'
 import { readTarget, type Target } from './objection.js'
 import { requestHead } from './request-head.js'
 import { relayedHeaders } from './response-headers.js'
-import type { UpstreamConnection } from './upstream/connection.js'
+import type { RouteTimeouts, UpstreamConnection } from './upstream/connection.js'
 import type { Exchange, UpstreamFailure } from './upstream/exchange.js'
 import type { ResponseHead } from './upstream/response-head.js'
 
@@ -41,6 +41,10 @@ export class UpgradedRequest implements Exchange {
     this.#socket = socket
     this.#first = first
     socket.on('error', () => socket.destroy()).once('close', this.#onClose)
+  }
+
+  get timeouts(): RouteTimeouts | undefined {
+    return this.#open?.route.timeouts
   }
 
   async start(): Promise<void> {

@@ -48,6 +48,26 @@ describe('an upstream', () => {
     expect(await ask(secure.url)).toMatchObject(late)
   })
 
+  it('has the time that its own route gives it', async () => {
+    const slow = await upstream((_, response) => void setTimeout(() => response.end('late'), 400))
+    const mute = await serve(createServer(() => {}))
+    const { url } = await gatewayWith({
+      gateway: { responseTimeout: '100ms', connectTimeout: '1h' },
+      routes: [
+        { id: 'patient', uri: slow.url, predicates: ['Path=/patient'], metadata: { 'response-timeout': '1h' } },
+        {
+          id: 'secure',
+          uri: `https://127.0.0.1:${mute.port}`,
+          predicates: ['Path=/secure'],
+          metadata: { connectTimeout: 50 },
+        },
+        { id: 'usual', uri: slow.url },
+      ],
+    })
+    const answers = await Promise.all(['/patient', '/secure', '/usual'].map((path) => ask(url + path)))
+    expect(answers).toMatchObject([{ status: 200, body: 'late' }, late, late])
+  })
+
   it('that stops in the middle of a body is given up, and the client hears no proper end', async () => {
     const { url } = await gatewayTo(
       await upstream((_, response) => {

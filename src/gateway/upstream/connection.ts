@@ -17,6 +17,9 @@ export interface UpstreamTimeouts {
   readonly keepAliveMs: number
 }
 
+/** What one route wants otherwise. */
+export type RouteTimeouts = Partial<Pick<UpstreamTimeouts, 'connectTimeoutMs' | 'responseTimeoutMs'>>
+
 interface Owner {
   /** It may be used again. */
   onIdle(connection: UpstreamConnection): void
@@ -117,10 +120,13 @@ export class UpstreamConnection {
     const restedMs = now - this.#activeAt
     if (this.#exchange === undefined) {
       if (restedMs > limits.keepAliveMs) this.abandon()
-    } else if (!this.#isConnected) {
-      if (restedMs > limits.connectTimeoutMs) this.#fail('TIMEOUT', 'it could not be connected in time')
+      return
+    }
+    const { connectTimeoutMs, responseTimeoutMs } = { ...limits, ...this.#exchange.timeouts }
+    if (!this.#isConnected) {
+      if (restedMs > connectTimeoutMs) this.#fail('TIMEOUT', 'it could not be connected in time')
     } else if (this.#head === undefined) {
-      if (restedMs <= limits.responseTimeoutMs) return
+      if (restedMs <= responseTimeoutMs) return
       const isClientAtFault = !this.#isRequestSent && !this.#socket.writableNeedDrain
       this.#fail(isClientAtFault ? 'STALLED' : 'TIMEOUT', 'it did not answer in time')
     } else if (limits.idleTimeoutMs > 0 && restedMs > limits.idleTimeoutMs)

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { UpstreamConnection } from './connection.js'
+import type { RouteTimeouts, UpstreamConnection } from './connection.js'
 import type { ResponseSink } from './response-parser.js'
 
 export interface UpstreamFailure {
@@ -18,6 +18,8 @@ export interface UpstreamFailure {
 export interface Exchange extends ResponseSink {
   readonly method: string
   readonly wantsUpgrade: boolean
+  /** Undefined: those of all upstreams. */
+  readonly timeouts: RouteTimeouts | undefined
   /** The time to write the request; the connection may not be established yet. */
   onConnection(connection: UpstreamConnection): void
   /** All that has come so far was told; more may take its time. */

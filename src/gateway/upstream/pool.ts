@@ -59,7 +59,8 @@ export class UpstreamPool {
     for (const connection of this.#all) connection.checkTime(now, this.#limits)
     if (this.#waiting.length === 0) return
     const { connectTimeoutMs, maxConnections } = this.#limits
-    const isLate = ({ sinceAt }: Waiting): boolean => now - sinceAt > connectTimeoutMs
+    const isLate = ({ exchange, sinceAt }: Waiting): boolean =>
+      now - sinceAt > (exchange.timeouts?.connectTimeoutMs ?? connectTimeoutMs)
     const late = this.#waiting.filter(isLate)
     this.#waiting = this.#waiting.filter((one) => !isLate(one))
     const detail = `all ${maxConnections} connections to it were taken`

@@ -1,3 +1,4 @@
+import type { RouteTimeouts } from './connection.js'
 import { type Origin, originKey } from './origin.js'
 import { type PoolLimits, UpstreamPool } from './pool.js'
 
@@ -5,11 +6,17 @@ import { type PoolLimits, UpstreamPool } from './pool.js'
 export class UpstreamPools {
   readonly #limits: PoolLimits
   readonly #pools = new Map<string, UpstreamPool>()
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
 
   constructor(limits: PoolLimits) {
     this.#limits = limits
-    this.#timer = setInterval(() => this.#checkTime(), lookEveryMs(limits)).unref()
+  }
+
+  /** Looks often enough for these too. */
+  watch(timeouts: readonly RouteTimeouts[]): void {
+    const all = [this.#limits, ...timeouts.map((own) => ({ ...this.#limits, ...own }))]
+    clearInterval(this.#timer)
+    this.#timer = setInterval(() => this.#checkTime(), Math.min(...all.map(lookEveryMs))).unref()
   }
 
   to(origin: Origin): UpstreamPool {
