@@ -52,10 +52,11 @@ async function start(options: StartOptions): Promise<void> {
   const config = await readConfig(options)
   const report = options.json ? jsonReport : textReport
   const isExample = config.gateway.routes === undefined
-  const warnings =
-    config.gateway.workers === 1 && config.server.workers === 1
-      ? []
-      : ['workers are for `fluxgate gateway` and `fluxgate serve`; this is one process.']
+  const warnings: string[] = []
+  if (config.gateway.workers !== 1 || config.server.workers !== 1)
+    warnings.push('workers are for `fluxgate gateway` and `fluxgate serve`; this is one process.')
+  if (config.gateway.metricsPort !== undefined)
+    warnings.push('gateway.metricsPort is for `fluxgate gateway`; here the API has /metrics.')
   await startGateway({
     config,
     options,

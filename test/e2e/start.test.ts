@@ -309,6 +309,12 @@ describe('starting', () => {
     expect(await statuses(`${fromOption.url}/one`, 2)).toEqual([200, 429])
   })
 
+  it('with settings that only the gateway or the server alone can follow says so', async () => {
+    const running = await start(['--port', '0'], { FLUXGATE_SERVER_WORKERS: '2', FLUXGATE_GATEWAY_METRICS_PORT: '0' })
+    expect(running.stderr()).toContain('workers are for `fluxgate gateway` and `fluxgate serve`; this is one process.')
+    expect(running.stderr()).toContain('gateway.metricsPort is for `fluxgate gateway`; here the API has /metrics.')
+  })
+
   it('on a port that is taken says what to do, and exits 1', async () => {
     const { url } = await start()
     const port = Number(new URL(url).port)
