@@ -79,6 +79,8 @@ export class RateLimiter {
     throwIfAborted(options)
     const result = store.chargeOne(first, first.key, first.permits)
     const decision = composeOne(ruleSetId, first, first.key, result, this.#degraded)
+    // Asked here already, because nearly nobody needs a place.
+    if (decision.delayMs === 0 && options.onLeave === undefined) return decision
     return this.#seated(decision, demands, result, options)
   }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type BucketGroup, type Claim, type Demand, demandOf, newMemo } from './bucket-store.js'
 import { ticksUp } from './clock.js'
+import type { PathVariables } from './path-pattern.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
 import type { Rule, RuleSet } from './rule.js'
 import { compileRules, type Match, type RuleMatcher, rankedRules } from './rule-matcher.js'
@@ -70,7 +71,8 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
       for (let i = 0; i < matches.length; i++) {
         const match = matches[i] as Match
         const compiled = byRank[match.rank] as CompiledRule
-        const key = compiled.keyOf(matchedContext(context, match)) ?? missingKey(match.rule)
+        const matched = match.pathVariables === undefined ? context : matchedContext(context, match.pathVariables)
+        const key = compiled.keyOf(matched) ?? missingKey(match.rule)
         if (key === undefined) continue
         if (key === denied) return new MissingKey(match.rule)
         const demand = demandOf(compiled.claim, key, permits * match.rule.permits)
@@ -115,8 +117,7 @@ function missingKey({ onMissingKey, mode }: Rule): string | typeof denied | unde
   return onMissingKey === 'DENY' && mode === 'ENFORCE' ? denied : undefined
 }
 
-function matchedContext(context: RequestContext, { pathVariables }: Match): MatchedContext {
-  if (pathVariables === undefined) return context
+function matchedContext(context: RequestContext, pathVariables: PathVariables): MatchedContext {
   // Spelt out: objects made by spreading are slow to read afterwards.
   const { clientIp, userId, apiKey, method, path, headers, attributes } = context
   return { clientIp, userId, apiKey, method, path, headers, attributes, pathVariables }
