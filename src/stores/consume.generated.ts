@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '8d551f040fb0fb213f5f661e11862a83476a897a'
+export const consumeSha = 'a0746d42e9b23ad66ff6bf5cd4526384e9de2f8d'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -764,7 +764,7 @@ local balance, balanceAt
 if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
 limit = { hasLog = false }
 local function add(band)
-if balance then begin(band, balance, balanceAt * 1000) end
+if balance then begin(band, balance, math.min(now, balanceAt * 1000)) end
 local isLog = band.algorithm.open ~= nil
 limit[#limit + 1] = { band = bands.add(band), beginning = band.beginning, isLog = isLog }
 limit.hasLog = limit.hasLog or isLog

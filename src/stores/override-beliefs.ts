@@ -1,6 +1,7 @@
 import { createBuckets, Rows } from '../algorithms/index.js'
 import type { BucketGroup, Demand } from '../core/bucket-store.js'
 import { expires } from './override-value.js'
+import { RecentIdentities } from './recent-identities.js'
 import type { LastEdit, Work } from './redis-work.js'
 
 /** A claim on behalf of an identity of which it is known whether it has an override, and which. */
@@ -18,14 +19,13 @@ export class OverrideBeliefs {
   readonly edit: LastEdit
   /** Which generations were in force. */
   readonly generations: object
-  readonly #most: number
-  readonly #byGroup = new WeakMap<BucketGroup, Map<string, BucketGroup>>()
+  readonly #groups: RecentIdentities<BucketGroup>
 
-  /** `most` is how many identities of a rule are remembered. */
+  /** `most` is how many identities are remembered. */
   constructor(edit: LastEdit, generations: object, most: number) {
     this.edit = edit
     this.generations = generations
-    this.#most = most
+    this.#groups = new RecentIdentities(most)
   }
 
   /** The work as it is believed to be; the same one if nothing is believed of its identities. */
@@ -34,7 +34,7 @@ export class OverrideBeliefs {
     let claims: BelievedDemand[] | undefined
     for (let i = 0; i < work.claims.length; i++) {
       const { group, key, permits, patience, policy, shadow } = work.claims[i] as Demand
-      const believed = group.hasOverrides ? this.#byGroup.get(group)?.get(key) : undefined
+      const believed = group.hasOverrides ? this.#groups.get(group, key) : undefined
       if (believed === undefined) continue
       claims ??= [...work.claims]
       claims[i] = { group: believed, key, permits, patience, policy, shadow, isBelieved: true }
@@ -44,14 +44,7 @@ export class OverrideBeliefs {
 
   /** `group` counts this identity, by the override that it has; or if it has none, the rule's own. `now` is the store's. */
   learn(rule: BucketGroup, key: string, group: BucketGroup, override: Buffer | undefined, now: number): void {
-    if (override !== undefined && !isLasting(group, override, now)) return
-    let beliefs = this.#byGroup.get(rule)
-    if (beliefs === undefined) {
-      beliefs = new Map()
-      this.#byGroup.set(rule, beliefs)
-    }
-    if (beliefs.size >= this.#most) beliefs.delete(beliefs.keys().next().value as string)
-    beliefs.set(key, group)
+    if (override === undefined || isLasting(group, override, now)) this.#groups.set(rule, key, group)
   }
 }
 

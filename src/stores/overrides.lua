@@ -86,7 +86,8 @@ local function limitOf(value, at, first, count)
   if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
   limit = { hasLog = false }
   local function add(band)
-    if balance then begin(band, balance, balanceAt * 1000) end
+    -- Whose clock is ahead of this one has written it a moment ago.
+    if balance then begin(band, balance, math.min(now, balanceAt * 1000)) end
     local isLog = band.algorithm.open ~= nil
     limit[#limit + 1] = { band = bands.add(band), beginning = band.beginning, isLog = isLog }
     limit.hasLog = limit.hasLog or isLog

@@ -1,8 +1,8 @@
 import { OverrideBeliefs } from './override-beliefs.js'
 import { editKey } from './override-hashes.js'
 
-/** Of so many identities of a rule it is remembered whether they have an override; on a cluster, of so many in a slot. */
-const most = 50_000
+/** Of so many identities it is remembered whether they have an override; on a cluster, of so many in a slot. */
+const most = 200_000
 const mostInSlot = 64
 
 export interface RouteBeliefsOptions {

@@ -7,8 +7,10 @@ import { redisStore } from '../../src/app/redis-store.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
 import type { RuleSetInput } from '../../src/rules/input.js'
 import { memoryStore } from '../../src/stores/memory.js'
+import { seededRandom } from '../../src/testing/history.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { freshPrefix } from '../servers/shared-redis.js'
+import { randomSeed } from './buckets.js'
 import { countCalls } from './command-counts.js'
 
 let server: RedisServer
@@ -314,6 +316,35 @@ describe('overrides in Redis', () => {
     await two?.check(ip)
     await one?.overrides?.put('api', 'ips', { key: '10.0.0.0/8', action: 'DENY' })
     await expect.poll(async () => (await two?.check(ip))?.reason, { timeout: 5_000 }).toBe('DENY_LISTED')
+  })
+
+  const seed = randomSeed()
+  it(`are for every process what they are, over a random history of edits (seed ${seed})`, async () => {
+    const random = seededRandom(seed)
+    const below = (end: number) => Math.floor(random() * end)
+    const prefix = freshPrefix()
+    const gates = await Promise.all([1, 2, 3].map(() => open(redisStore(client, { prefix, timeoutMs: 20_000 }))))
+    const anyGate = () => gates[below(3)] ?? expect.unreachable()
+    const limits = new Map<string, number | 'ALLOW_LISTED' | 'DENY_LISTED'>()
+    for (let step = 0; step < 200; step++) {
+      for (let edits = below(3); edits > 0; edits--) {
+        const [key, what, capacity] = [`key-${below(12)}`, below(4), 3 + step]
+        const overrides = anyGate().overrides ?? expect.unreachable()
+        if (what === 0) await overrides.delete('api', 'keys', key)
+        else if (what === 1) await overrides.put('api', 'keys', { key, action: 'ALLOW' })
+        else if (what === 2) await overrides.put('api', 'keys', { key, action: 'DENY' })
+        else await overrides.put('api', 'keys', { key, action: 'LIMIT', bands: [{ capacity, window: '1h' }] })
+        limits.set(key, ([2, 'ALLOW_LISTED', 'DENY_LISTED', capacity] as const)[what] as number)
+      }
+      const asked = Array.from({ length: 8 }, () => ({ gate: anyGate(), apiKey: `key-${below(12)}` }))
+      const told = await Promise.all(
+        asked.map(async ({ gate, apiKey }) => {
+          const { reason, limit } = await gate.check({ apiKey, path: '/keys/one' }, { peek: true })
+          return reason === 'ALLOWED' ? limit : reason
+        }),
+      )
+      expect(told, `step ${step}`).toEqual(asked.map(({ apiKey }) => limits.get(apiKey) ?? 2))
+    }
   })
 
   it('are noticed by who is known to be refused, within a second', async () => {
