@@ -4,14 +4,20 @@ import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import { eventually } from '../servers/eventually.js'
 import { startRedis } from '../servers/redis-server.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
+import { startProxy } from '../servers/tcp-proxy.js'
 import { serverWith } from './server-bed.js'
 import { temporaryRules } from './temporary-rules.js'
 
-it('the buckets of a rule that is removed while Redis hangs are reset when it answers, and health says so', async () => {
+it('the buckets of a rule that is removed while Redis is away are reset when it is back, and health says so', async () => {
   const redis = await stopAfterTest(startRedis())
+  const proxy = await stopAfterTest(startProxy(redis.port))
   const rules = temporaryRules()
   await rules.putRuleSet({ id: 'shop', rules: [rule('a'), rule('b')] }, { by: 'ann' })
-  const gate = await createFluxGate({ rules, store: redis.uri, resilience: { timeoutMs: 10_000 } })
+  const gate = await createFluxGate({
+    rules,
+    store: `redis://127.0.0.1:${proxy.port}`,
+    resilience: { timeoutMs: 10_000 },
+  })
   onTestFinished(() => gate.close())
   const events: string[] = []
   gate.on('degraded', () => events.push('degraded'))
@@ -20,11 +26,12 @@ it('the buckets of a rule that is removed while Redis hangs are reset when it an
   const check = async () => (await gate.check({ clientIp: '203.0.113.7', path: '/a' })).allowed
   expect([await check(), await check()]).toEqual([true, false])
 
-  redis.pause()
+  await proxy.refuse()
+  proxy.cut()
   expect((await ask('DELETE', '/api/rule-sets/shop/rules/a')).status).toBe(204)
   expect(await gate.health()).toMatchObject({ status: 'DEGRADED', store: { status: 'DOWN', owedResets: 1 } })
   expect(events).toEqual(['degraded'])
-  redis.resume()
+  await proxy.accept()
   await eventually('the reset', async () => (await gate.health()).store.owedResets === 0)
   await eventually('the recovery', async () => (await gate.health()).status === 'UP')
   expect(events).toEqual(['degraded', 'recovered'])
