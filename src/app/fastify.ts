@@ -13,7 +13,6 @@ interface FastifyApp {
   addHook(name: 'preClose', hook: (done: () => void) => void): unknown
   decorate(name: symbol, value: unknown): unknown
   hasDecorator(name: symbol): boolean
-  printRoutes(): string
 }
 
 interface FastifyRoute {
@@ -25,23 +24,16 @@ interface FastifyRoute {
 /** Says that an application has a limit already. */
 const limited = Symbol('fluxgate.limited')
 
-/** What an application without routes prints. */
-const noRoutes = '(empty tree)'
-
 /** A plugin: `app.register(rateLimit, { capacity: 100, window: '1m' })`. */
 export const rateLimit = Object.assign(
   (app: FastifyApp, options: RateLimitOptions<FastifyRequest>, done: (error?: Error) => void): void => {
     const limits = new RouteLimits(withoutRegisterOptions(options))
     const isStacked = app.hasDecorator(limited)
     if (!isStacked) app.decorate(limited, true)
-    // A route that was there before is not heard of again.
-    let hasOwnLimits = app.printRoutes() !== noRoutes
-    app.addHook('onRequest', fastifyHook(limits.of, { hasOwnLimits: () => hasOwnLimits, isStacked }))
+    app.addHook('onRequest', fastifyHook(limits.of, isStacked))
     // Mistakes in what a route says are found before it is asked for.
     app.addHook('onRoute', ({ config, method, url }) => {
-      const limit = (config as { rateLimit?: unknown } | undefined)?.rateLimit
-      if (limit !== undefined) hasOwnLimits = true
-      limits.of(limit, () => `${method}:${url}`)
+      limits.of((config as { rateLimit?: unknown } | undefined)?.rateLimit, () => `${method}:${url}`)
     })
     // Before the server waits for those who are held.
     app.addHook('preClose', (closed) => {

@@ -23,36 +23,43 @@ export interface FastifyReply {
 
 export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done: (error?: Error) => void) => void
 
-export interface FastifyHookOptions {
-  /** Whether a route may have a limit of its own. Asking a request about its route is not free. */
-  readonly hasOwnLimits: () => boolean
-  /** Whether another limit may have spoken on a reply before. */
-  readonly isStacked: boolean
-}
-
-/** An `onRequest` hook. Not an async function: Fastify calls those that take `done` without a promise of its own. */
+/**
+ * An `onRequest` hook. Not an async function: Fastify calls those that take `done` without a promise of its own. Nor has it
+ * functions inside, for which every request would pay. `isStacked`: another limit may have spoken on a reply before.
+ */
 export function fastifyHook<Request extends FastifyRequest>(
   placeOf: PlaceOf<Request>,
-  { hasOwnLimits, isStacked }: FastifyHookOptions,
+  isStacked: boolean,
 ): FastifyHook<Request> {
   return (request, reply, done) => {
+    const route = request.routeOptions
+    const limit = (route.config as { rateLimit?: unknown } | undefined)?.rateLimit
     // What is thrown here is the hook's, which Fastify handles.
-    const place = hasOwnLimits() ? ownPlace(request, placeOf) : placeOf(undefined, String)
+    const place = placeOf(limit, limit === undefined ? String : nameOf(route))
     if (place === undefined) {
       done()
       return
     }
     const { raw } = request
     const admitted = place.guard.admitNow(edgeOf(raw, reply.raw), request, place.overrides)
-    if (admitted instanceof Promise)
-      whenAdmitted(admitted, (outcome) => settle(outcome, raw, reply, isStacked, done), done as () => void)
+    if (admitted instanceof Promise) settleLater(admitted, raw, reply, isStacked, done)
     else settle(admitted, raw, reply, isStacked, done)
   }
 }
 
-function ownPlace<Request extends FastifyRequest>(request: Request, placeOf: PlaceOf<Request>) {
-  const { config, method, url } = request.routeOptions
-  return placeOf((config as { rateLimit?: unknown } | undefined)?.rateLimit, () => `${method}:${url}`)
+const nameOf =
+  ({ method, url }: FastifyRequest['routeOptions']) =>
+  (): string =>
+    `${method}:${url}`
+
+function settleLater(
+  admitted: Promise<Outcome>,
+  raw: NodeRequest,
+  reply: FastifyReply,
+  isStacked: boolean,
+  done: (error?: Error) => void,
+): void {
+  whenAdmitted(admitted, (outcome) => settle(outcome, raw, reply, isStacked, done), done as () => void)
 }
 
 function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStacked: boolean, done: () => void): void {

@@ -9,9 +9,11 @@ export interface HonoContext {
   res: Response
 }
 
+type Next = () => Promise<void>
+
 export type HonoMiddleware<Context extends HonoContext> = (
   context: Context,
-  next: () => Promise<void>,
+  next: Next,
 ) => Promise<Response | undefined>
 
 /** What `@hono/node-server` hands along. */
@@ -33,10 +35,14 @@ export function honoMiddleware<Context extends HonoContext>(
     if (incoming === undefined || outgoing === undefined)
       return throughFetch(guard, remoteAddressOf?.(context), context, next)
     const admitted = guard.admitNow(edgeOf(incoming, outgoing), context)
-    if (!(admitted instanceof Promise)) return settle(admitted, incoming, outgoing, next)
-    return admitted.then((outcome) => settle(outcome, incoming, outgoing, next))
+    return admitted instanceof Promise
+      ? settleLater(admitted, incoming, outgoing, next)
+      : settle(admitted, incoming, outgoing, next)
   }
 }
+
+const settleLater = async (admitted: Promise<Outcome>, incoming: NodeRequest, outgoing: NodeResponse, next: Next) =>
+  settle(await admitted, incoming, outgoing, next)
 
 /** As `fetch` spells headers. Node would make these texts anew for every request, which costs more than the decision. */
 const lowerCase: Readonly<Record<string, string>> = {
@@ -48,13 +54,26 @@ const lowerCase: Readonly<Record<string, string>> = {
 }
 
 /** Headers go where the response goes to anyway: Hono's own is written as it is, without a copy for five more. */
-async function settle(outcome: Outcome, incoming: NodeRequest, outgoing: NodeResponse, next: () => Promise<void>) {
-  if (outcome.kind === 'PASS') {
-    const headers = stackedHeaders(outcome.headers, outgoing, false)
-    for (const name in headers) outgoing.setHeader(lowerCase[name] ?? name, headers[name] as string)
-    await next()
-    return undefined
-  }
+function settle(
+  outcome: Outcome,
+  incoming: NodeRequest,
+  outgoing: NodeResponse,
+  next: Next,
+): Promise<Response | undefined> {
+  if (outcome.kind !== 'PASS') return Promise.resolve(answerOf(outcome, incoming, outgoing))
+  const headers = stackedHeaders(outcome.headers, outgoing, false)
+  for (const name in headers) outgoing.setHeader(lowerCase[name] ?? name, headers[name] as string)
+  return next().then(nothing)
+}
+
+/** What the rest of the application returns is its own. */
+const nothing = (): undefined => undefined
+
+function answerOf(
+  outcome: Exclude<Outcome, { kind: 'PASS' }>,
+  incoming: NodeRequest,
+  outgoing: NodeResponse,
+): Response {
   const method = incoming.method ?? 'GET'
   if (outcome.kind === 'GONE') return refusalOf(outcome, method)
   const headers = stackedHeaders(outcome.headers, outgoing, true)
@@ -66,7 +85,7 @@ async function throughFetch<Context extends HonoContext>(
   guard: Guard<Context>,
   remoteAddress: string | undefined,
   context: Context,
-  next: () => Promise<void>,
+  next: Next,
 ) {
   const edge = fetchEdgeOf(context.req.raw, remoteAddress)
   const outcome = await guard.admit(edge, context)
