@@ -1,6 +1,7 @@
 import { Decimal128, Int32, Long, ObjectId } from 'mongodb'
 import { describe, expect, it } from 'vitest'
 import type { RuleDocument } from '../../src/core/rule-store.js'
+import { jsonText, parseJson } from '../../src/core/written-json.js'
 import { digestOf, fromMongo, toMongo } from '../../src/rules/mongo/document.js'
 
 describe('a rule as a document', () => {
@@ -26,6 +27,23 @@ describe('a rule as a document', () => {
     const document = toMongo('api', { id: 'a', attributes })
     expect(document).toMatchObject({ attributes: null, asJson: { attributes: JSON.stringify(attributes) } })
     expect(JSON.stringify(fromMongo(document).attributes)).toBe(JSON.stringify(attributes))
+  })
+
+  it('keeps the value and, beside it, how it was written; what others make of the value counts', () => {
+    const written = '{"b": 1.0,"10":12345678901234567890}'
+    const document = toMongo('api', parseJson(`{"id":"a","attributes":${written}}`) as RuleDocument)
+    expect(document).toMatchObject({
+      attributes: { b: 1, 10: 12345678901234567000 },
+      asJson: { attributes: written },
+    })
+    const text = (found: typeof document) => jsonText(fromMongo(found).attributes)
+    expect(text(document)).toBe(written)
+    expect(text({ ...document, attributes: { b: 2 } })).toBe('{"b":2}')
+    for (const attributes of ['not JSON', '{"b":2}', 7])
+      expect(text({ ...document, asJson: { attributes } })).toBe('{"10":12345678901234567000,"b":1}')
+    const endless = toMongo('api', parseJson('{"id":"a","attributes":{"a":1e400}}') as RuleDocument)
+    expect(endless).toMatchObject({ attributes: null, asJson: { attributes: '{"a":1e400}' } })
+    expect(text(endless)).toBe('{"a":1e400}')
   })
 
   it('keeps everything else as it is', () => {
