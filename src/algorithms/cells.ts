@@ -10,6 +10,8 @@ export interface CellAlgorithm {
   step(cells: Float64Array, start: number, band: Band, permits: number, now: number, patience: number, out: Step): void
   /** Optional: charges in place if the case is an ordinary one, which a single look can tell; else false. */
   take?(cells: Float64Array, start: number, band: Band, permits: number, out: Step): boolean
+  /** Takes such a charge back, to the last bit. */
+  untake?(cells: Float64Array, start: number, band: Band, permits: number, out: Step): void
   /** Puts the state after a refund into `next`; false if there is nothing to take back. */
   refund(
     cells: Float64Array,
@@ -45,6 +47,10 @@ export class Cells implements Buckets {
     const start = slot * stride + this.#offset
     const algorithm = this.#algorithm
     return algorithm.take !== undefined && start < cells.length && algorithm.take(cells, start, band, permits, out)
+  }
+
+  untake(slot: number, band: Band, permits: number, out: Step): void {
+    this.#algorithm.untake?.(this.#rows.cells, this.#startOf(slot), band, permits, out)
   }
 
   write(slot: number, next: Float64Array): void {

@@ -15,14 +15,20 @@ import { carriedFraction, refill, ticksUntil } from './level.js'
 export const tokenBucket: CellAlgorithm = {
   step(cells, start, band, permits, now, patience, out) {
     out.now = now
-    if (start >= 0 && permits > 0 && charge(cells, start, band, permits, out, out.next, 0))
+    if (start >= 0 && permits > 0 && charge(cells, start, band, permits, out, out.next, 0)) {
+      out.next[3] = band.windowTicks
       out.changes = answer(out, 0, permits, 0)
-    else anyStep(cells, start, band, permits, now, patience, out)
+    } else anyStep(cells, start, band, permits, now, patience, out)
   },
 
   take(cells, start, band, permits, out) {
-    put(out.next, cells[start] as number, cells[start + 1] as number, cells[start + 2] as number, band.windowTicks)
     return charge(cells, start, band, permits, out, cells, start)
+  },
+
+  untake(cells, start, { refillTokens }, permits, { now, elapsed }) {
+    cells[start] = (cells[start] as number) + permits
+    cells[start + 1] = (cells[start + 1] as number) - elapsed * refillTokens
+    cells[start + 2] = now - elapsed
   },
 
   /** A place in the middle of the line stays empty: filling it would let two in where one was to come. */
@@ -43,7 +49,8 @@ export const tokenBucket: CellAlgorithm = {
 
 /**
  * Nearly all requests that are granted: a bucket in use, under this very band, with permits enough, and less than one
- * refilled since the last. Puts the new state at `place` in `into`; false, and nothing done, if anything is otherwise.
+ * refilled since the last. Puts the new state at `place` in `into`, but for the window, which is the same; false, and nothing
+ * done, if anything is otherwise.
  */
 function charge(
   cells: Float64Array,
@@ -66,7 +73,7 @@ function charge(
   into[place] = left
   into[place + 1] = fraction
   into[place + 2] = now
-  into[place + 3] = windowTicks
+  out.elapsed = elapsed
   out.remaining = left
   out.resetAt = now + Math.ceil((missing - fraction) / refillTokens)
   return true

@@ -23,6 +23,8 @@ export interface Step {
   readonly next: Float64Array
   /** When `take` is asked. An argument would be put into memory of its own with every call. */
   now: number
+  /** After a `take`: ticks since the bucket was written before. */
+  elapsed: number
 }
 
 /** The most numbers that an algorithm writes at once. */
@@ -40,6 +42,7 @@ export const newStep = (): Step => ({
   changes: false,
   next: new Float64Array(mostNumbers),
   now: unset,
+  elapsed: unset,
 })
 
 /**
@@ -54,10 +57,12 @@ export interface Buckets {
   step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void
   /**
    * Optional: step and write in one go at `out.now`, for the case that is the most frequent by far: granted at once. Fills
-   * in `remaining` and `resetAt` alone, and `next` with the state as it was. False if it is any other case; then nothing
-   * was written, and a step will tell.
+   * in `remaining`, `resetAt` and `elapsed` alone. False if it is any other case; then nothing was written, and a step will
+   * tell.
    */
   take?(slot: number, band: Band, permits: number, out: Step): boolean
+  /** Undoes the `take` of which `out` tells, if it was the last thing that happened to the bucket. */
+  untake?(slot: number, band: Band, permits: number, out: Step): void
   /** Makes what a step proposed the bucket's state. */
   write(slot: number, next: Float64Array): void
   /** Takes back permits that were granted for the instant `grantedAt`; never above capacity. */

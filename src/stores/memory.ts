@@ -164,7 +164,7 @@ class Memory implements MemoryStore {
       this.#granted.now = now
       return this.#granted
     }
-    while (taken-- > 0) buckets[taken]?.write(slot, (grants[taken] as Step).next)
+    while (taken-- > 0) buckets[taken]?.untake?.(slot, bands[taken] as Band, permits, grants[taken] as Step)
     const steps = this.#steps
     while (steps.length < buckets.length) steps.push(newStep())
     let allowed = true
