@@ -1,5 +1,6 @@
 import { createBuckets, Rows } from '../algorithms/index.js'
 import type { BucketGroup, Demand } from '../core/bucket-store.js'
+import { readEdit } from './override-edits.js'
 import { expires } from './override-value.js'
 import { RecentIdentities } from './recent-identities.js'
 import type { LastEdit, Work } from './redis-work.js'
@@ -12,11 +13,11 @@ export interface BelievedDemand extends Demand {
 /**
  * Which overrides were found lately, and who has none. As long as nobody has edited one, which the script compares once for
  * a whole call, there is nothing to look up for these identities. Nobody relies on it: after an edit the call does nothing
- * and says so, and others take the place of these beliefs.
+ * and says so, and what was edited is not believed any more.
  */
 export class OverrideBeliefs {
   /** The last one that they know of. */
-  readonly edit: LastEdit
+  edit: LastEdit
   /** Which generations were in force. */
   readonly generations: object
   readonly #groups: RecentIdentities<BucketGroup>
@@ -42,9 +43,28 @@ export class OverrideBeliefs {
     return claims === undefined ? work : { what: work.what, claims }
   }
 
-  /** `group` counts this identity, by the override that it has; or if it has none, the rule's own. `now` is the store's. */
-  learn(rule: BucketGroup, key: string, group: BucketGroup, override: Buffer | undefined, now: number): void {
-    if (override === undefined || isLasting(group, override, now)) this.#groups.set(rule, key, group)
+  /** Takes note of an edit. False if there were others in between, which may have been about anybody. */
+  follow(known: string): boolean {
+    const { before, key } = readEdit(known)
+    if (before !== readEdit(this.edit.known).id) return false
+    this.#groups.deleteAll(key)
+    this.edit = { key: this.edit.key, known }
+    return true
+  }
+
+  /**
+   * `group` counts this identity, by the override that it has; or if it has none, the rule's own. So it was at the edit that
+   * the call relied on. `now` is the store's.
+   */
+  learn(
+    rule: BucketGroup,
+    key: string,
+    group: BucketGroup,
+    found: { readonly override: Buffer | undefined; readonly edit: LastEdit; readonly now: number },
+  ): void {
+    const { override, edit, now } = found
+    if (edit === this.edit && (override === undefined || isLasting(group, override, now)))
+      this.#groups.set(rule, key, group)
   }
 }
 

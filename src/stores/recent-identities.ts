@@ -1,6 +1,6 @@
 import type { BucketGroup } from '../core/bucket-store.js'
 
-type ByGroup<T> = WeakMap<BucketGroup, Map<string, T>>
+type ByGroup<T> = Map<BucketGroup, Map<string, T>>
 
 /**
  * What is known of identities, by their rule: of at most so many, all rules together. They are kept in two halves; once the
@@ -8,8 +8,8 @@ type ByGroup<T> = WeakMap<BucketGroup, Map<string, T>>
  */
 export class RecentIdentities<T> {
   readonly #half: number
-  #new: ByGroup<T> = new WeakMap()
-  #old: ByGroup<T> = new WeakMap()
+  #new: ByGroup<T> = new Map()
+  #old: ByGroup<T> = new Map()
   #count = 0
 
   constructor(most: number) {
@@ -28,7 +28,7 @@ export class RecentIdentities<T> {
     let known = this.#new.get(group)
     if (known?.has(key) !== true && ++this.#count > this.#half) {
       this.#old = this.#new
-      this.#new = new WeakMap()
+      this.#new = new Map()
       this.#count = 1
       known = undefined
     }
@@ -42,5 +42,10 @@ export class RecentIdentities<T> {
   delete(group: BucketGroup, key: string): void {
     if (this.#new.get(group)?.delete(key)) this.#count -= 1
     this.#old.get(group)?.delete(key)
+  }
+
+  /** Of all rules. */
+  deleteAll(key: string): void {
+    for (const group of new Set([...this.#new.keys(), ...this.#old.keys()])) this.delete(group, key)
   }
 }

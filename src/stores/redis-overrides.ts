@@ -13,6 +13,7 @@ import {
 import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
 import { LiveOverrides, rangeName } from './live-overrides.js'
+import { editScript } from './override-edits.js'
 import { editKey, hashName, identitySlot, overrideHash } from './override-hashes.js'
 import { OverrideHousekeeping } from './override-housekeeping.js'
 import { OverridePages } from './override-pages.js'
@@ -22,11 +23,6 @@ import type { OverridePlace } from './redis-work.js'
 /** Every process holds all ranges. */
 const mostRanges = 10_000
 const noOverride = Buffer.alloc(0)
-
-/** Both at once, so that nobody who knows of the edit has not seen the change. */
-const editOne = `local changed = redis.call(ARGV[1], KEYS[1], unpack(ARGV, 3))
-redis.call('SET', KEYS[2], ARGV[2])
-return changed`
 
 /** Both at once, so that nobody sees a number that has grown without the change. */
 const editRanges = `local changed = redis.call(ARGV[1], KEYS[2], unpack(ARGV, 2))
@@ -126,9 +122,8 @@ export class RedisOverrides implements OverrideBook {
       } else {
         const slot = this.#connection.isCluster ? identitySlot(this.#prefix, field) : undefined
         const keys = [hash, editKey(this.#prefix, slot)]
-        // Never the same again, also on a server that has forgotten some edits.
         const edit = randomBytes(9).toString('base64url')
-        await this.#connection.call(hash, ['EVAL', editOne, '2', ...keys, command, edit, field, ...value])
+        await this.#connection.call(hash, ['EVAL', editScript, '2', ...keys, command, edit, field, ...value])
       }
       const after = await this.#live.ask(ruleSetId, ruleId)
       if (after === live) break

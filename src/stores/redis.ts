@@ -189,19 +189,22 @@ export class RedisBuckets implements LeasingStore {
 
   async #send(route: number, jobs: readonly Job[]): Promise<void> {
     const beliefs = this.#beliefs.of(route)
+    const { edit } = beliefs
     const works = jobs.map(({ work }) => beliefs.applyTo(work))
     const askedAt = ticks(this.#localClock)
     try {
       const now = this.#clock === undefined ? -1 : ticks(this.#clock)
-      const message = encode(works, this.#names, now, beliefs.edit)
+      const message = encode(works, this.#names, now, edit)
       const reply = await this.#script.run(this.#connection, route, message.keys, message.args)
-      const edit = newEdit(reply)
-      if (edit !== undefined) {
-        this.#beliefs.edited(route, edit)
+      const another = newEdit(reply)
+      if (another !== undefined) {
+        this.#beliefs.edited(route, edit, another)
         this.#underWay += jobs.length
         return void this.#send(route, jobs)
       }
-      const answers = decode(works, reply, message, (...found) => this.#groupOf(beliefs, ...found))
+      const answers = decode(works, reply, message, (lookup, override, now) =>
+        this.#groupOf(beliefs, lookup, { override, edit, now }),
+      )
       for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
     } catch (error) {
       if (jobs.length > 1 && isSplit(error)) return jobs.forEach((job) => void this.#send(route, [job]))
@@ -213,13 +216,18 @@ export class RedisBuckets implements LeasingStore {
     }
   }
 
-  #groupOf(beliefs: OverrideBeliefs, { work, claim, otherwise }: Lookup, override: Buffer | undefined, now: number) {
+  #groupOf(
+    beliefs: OverrideBeliefs,
+    { work, claim, otherwise }: Lookup,
+    found: Parameters<OverrideBeliefs['learn']>[3],
+  ): BucketGroup {
+    const { override } = found
     const { group: rule, key } = work.claims[claim] as Demand
     const group = override === undefined ? rule : this.#overridden(rule, override)
     if (override === undefined) this.#seen.forget(rule, key)
     else this.#seen.note(rule, key, group, endOfTerms(override))
     // Of whom a range is in the way it is not known whether there is more.
-    if (otherwise.length === 0) beliefs.learn(rule, key, group, override, now)
+    if (otherwise.length === 0) beliefs.learn(rule, key, group, found)
     return group
   }
 

@@ -1,5 +1,6 @@
 import { OverrideBeliefs } from './override-beliefs.js'
 import { editKey } from './override-hashes.js'
+import type { LastEdit } from './redis-work.js'
 
 /** Of so many identities it is remembered whether they have an override; on a cluster, of so many in a slot. */
 const most = 200_000
@@ -24,11 +25,19 @@ export class RouteBeliefs {
   of(route: number): OverrideBeliefs {
     const beliefs = this.#byRoute.get(route)
     if (beliefs?.generations === this.#options.generations()) return beliefs
-    return this.edited(route, beliefs?.edit.known ?? '')
+    return this.#begin(route, beliefs?.edit.known ?? '')
   }
 
-  /** From here on nothing is believed but that this was the last edit. */
-  edited(route: number, known: string): OverrideBeliefs {
+  /**
+   * After the edit that a call relied on there was another: what that was about is not believed any more, or nothing if there
+   * may have been several. Of calls that find out together, the first one says it.
+   */
+  edited(route: number, reliedOn: LastEdit, known: string): void {
+    const beliefs = this.of(route)
+    if (beliefs.edit === reliedOn && !beliefs.follow(known)) this.#begin(route, known)
+  }
+
+  #begin(route: number, known: string): OverrideBeliefs {
     const { prefix, isCluster, generations } = this.#options
     const edit = { key: editKey(prefix, isCluster ? route : undefined), known }
     const beliefs = new OverrideBeliefs(edit, generations(), isCluster ? mostInSlot : most)

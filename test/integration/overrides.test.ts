@@ -293,6 +293,10 @@ describe('overrides in Redis', () => {
     await ask()
     expect(await lookups()).toBe(0)
     await gate.overrides?.put('api', 'keys', { key: 'other', ...limited })
+    expect(await lookups()).toBe(1)
+    expect(await lookups()).toBe(0)
+    // After several edits that nobody has followed, nothing is believed.
+    for (const key of ['third', 'fourth']) await gate.overrides?.put('api', 'keys', { key, ...limited })
     expect(await lookups()).toBe(2)
     expect(await lookups()).toBe(0)
     expect((await ask()).map(({ limit }) => limit)).toEqual([100, 100])
