@@ -2,15 +2,26 @@ import { readFile, stat } from 'node:fs/promises'
 import { FluxGateError, type Mistake } from '../core/errors.js'
 import { formatOf, maxDocumentLength, parseDocument } from '../rules/document.js'
 import { noMistakes, rulesInvalid } from '../rules/mistakes.js'
+import { digestOf } from '../rules/rules-file.js'
 import { camelCase } from './config-names.js'
 import { maskPlaceholders, unmaskPlaceholders } from './config-placeholders.js'
 import { settingNames } from './config-settings.js'
 
-/** The document in a YAML or JSON file; `shown` is how its path appears in messages. */
-export async function readConfigFile(path: string, shown: string): Promise<unknown> {
-  const text = await readText(path, shown)
+export interface ConfigFile {
+  readonly document: unknown
+  /** Of its bytes. */
+  readonly digest: string
+}
+
+/** What a YAML or JSON file says; `shown` is how its path appears in messages. */
+export async function readConfigFile(path: string, shown: string): Promise<ConfigFile> {
+  const { text, digest } = await readText(path, shown)
+  const format = formatOf(path)
   try {
-    return unmasked(parseDocument(formatOf(path) === 'yaml' ? maskPlaceholders(text) : text, formatOf(path), shown))
+    return {
+      document: unmasked(parseDocument(format === 'yaml' ? maskPlaceholders(text) : text, format, shown)),
+      digest,
+    }
   } catch (error) {
     if (!(error instanceof FluxGateError)) throw error
     throw configInvalid(shown, error.errors.map(withoutValues))
@@ -44,12 +55,13 @@ function unmasked(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [unmaskPlaceholders(name), unmasked(member)]))
 }
 
-async function readText(path: string, shown: string): Promise<string> {
+async function readText(path: string, shown: string): Promise<{ text: string; digest: string }> {
   try {
     const info = await stat(path)
     if (!info.isFile()) throw unreadable(`${shown} is not a file; give the path of a YAML or JSON file.`)
     if (info.size > 3 * maxDocumentLength.json) throw unreadable(`${shown} is too large: ${info.size} bytes.`)
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readFile(path))
+    const bytes = await readFile(path)
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), digest: digestOf(bytes) }
   } catch (error) {
     throw error instanceof FluxGateError ? error : unreadable(sentence(error, shown), error)
   }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -80,6 +81,8 @@ const standard = {
   areRulesOptional: true,
 }
 
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
 describe('loadConfig', () => {
   it('needs no file: every setting has a default', async () => {
     const cwd = join(directory, 'nowhere')
@@ -88,7 +91,11 @@ describe('loadConfig', () => {
   })
 
   it.each(['', '# nothing yet', 'gateway:\nrules: {}'])('reads %j as a file that changes nothing', async (text) => {
-    expect(await load(text)).toEqual({ ...standard, file: join(directory, 'fluxgate.yaml') })
+    expect(await load(text)).toEqual({
+      ...standard,
+      file: join(directory, 'fluxgate.yaml'),
+      fileDigest: digestOf(text),
+    })
   })
 
   it('finds fluxgate.yaml in the working directory by itself', async () => {
@@ -117,6 +124,7 @@ log: { level: warn, format: json }
 `
     expect(await load(text)).toEqual({
       file: join(directory, 'fluxgate.yaml'),
+      fileDigest: digestOf(text),
       server: {
         host: '0.0.0.0',
         port: 81,

@@ -14,6 +14,8 @@ import type { FluxGateOptions } from './gate-options.js'
 export interface Config extends Settings {
   /** The file it was read from, absolute; `undefined` if there is none. */
   readonly file: string | undefined
+  /** Of what the file said then. */
+  readonly fileDigest: string | undefined
   /** The rules are where they usually are, and nothing says that there have to be any. */
   readonly areRulesOptional: boolean
 }
@@ -25,12 +27,14 @@ export interface ConfigSource {
   readonly cwd: string
 }
 
+const noFile = { document: undefined, digest: undefined }
+
 /** File and environment → every setting. The environment wins over the file; paths in the file are relative to it. */
 export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Config> {
   const shown = path ?? 'fluxgate.yaml'
   const file = resolve(cwd, shown)
   const hasFile = path !== undefined || existsSync(file)
-  const document = hasFile ? await readConfigFile(file, shown) : undefined
+  const { document, digest } = hasFile ? await readConfigFile(file, shown) : noFile
   const mistakes = noMistakes()
   const settings = readSettings(document, env, mistakes)
   if (mistakes.count > 0) throw configInvalid(hasFile ? shown : 'The configuration', mistakes.kept)
@@ -58,6 +62,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
     },
     rules: { ...rules, path: located('rules.path', rules.path) },
     file: hasFile ? file : undefined,
+    fileDigest: digest,
     areRulesOptional: rules.path === standardSettings.rules.path.standard,
   }
 }

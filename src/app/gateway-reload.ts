@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { FluxGateError, messageOf } from '../core/errors.js'
+import { digestOf } from '../rules/rules-file.js'
 import { watchFile } from '../rules/watch-file.js'
 import type { Config } from './config.js'
 import type { RunningGateway } from './create-gateway.js'
@@ -51,18 +51,15 @@ export function watchRoutes({ config, running, load, routesOf, onReload }: Watch
       fail(error)
     }
   }
-  const digest = async (): Promise<string> =>
-    createHash('sha256')
-      .update(await readFile(file))
-      .digest('hex')
+  const digest = async (): Promise<string> => digestOf(await readFile(file))
   const inTurn = (): void => {
     turn = turn.then(reload)
   }
-  const stop = watchFile({ file, shown: file, digest, known: undefined, onChange: inTurn, onError: fail })
+  const stop = watchFile({ file, shown: file, digest, known: config.fileDigest, onChange: inTurn, onError: fail })
   return { reload: inTurn, stop }
 }
 
 /** Everything but the routes. */
-function settingsOf({ gateway: { routes: _, ...gateway }, ...config }: Config): string {
+function settingsOf({ gateway: { routes: _, ...gateway }, fileDigest: __, ...config }: Config): string {
   return JSON.stringify({ ...config, gateway })
 }
