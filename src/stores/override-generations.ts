@@ -24,8 +24,7 @@ return sum`
 const expireScript = `for _, hash in ipairs(KEYS) do redis.call('EXPIRE', hash, ARGV[1]) end
 return 1`
 
-/** As many hashes as one call is about, so that nobody else waits long, and how many calls are under way. */
-const hashesAtOnce = 64
+/** How many calls are under way. */
 const callsAtOnce = 4
 /** On a cluster each hash is in another slot, and they are on several nodes. */
 const callsAtOnceOnCluster = 64
@@ -39,8 +38,11 @@ export class OverrideGenerations {
   readonly #connection: RedisConnection
   readonly #prefix: string
   readonly #rule: Rule
+  readonly #hashesAtOnce: number
 
-  constructor(connection: RedisConnection, prefix: string, rule: Rule) {
+  /** One call is about so many hashes, and nobody else is answered meanwhile. */
+  constructor(connection: RedisConnection, prefix: string, rule: Rule, hashesAtOnce = 64) {
+    this.#hashesAtOnce = hashesAtOnce
     this.live = new LiveOverrides(connection, prefix)
     this.owedKey = owedKey(prefix)
     this.name = ruleName(rule.ruleSetId, rule.ruleId)
@@ -101,7 +103,7 @@ export class OverrideGenerations {
   /** On a cluster each of them by itself, because each is in another slot. */
   async #eachHash(generation: number, act: (hashes: readonly string[]) => Promise<void>): Promise<void> {
     const { isCluster } = this.#connection
-    const most = isCluster ? 1 : hashesAtOnce
+    const most = isCluster ? 1 : this.#hashesAtOnce
     let underWay: Promise<void>[] = []
     let hashes: string[] = []
     const flush = async (): Promise<void> => {

@@ -32,6 +32,9 @@ return 1`
 const signOfLifeScript = `${nowScript}return redis.call('ZADD', KEYS[1], 'XX', nowMs, ARGV[1])`
 const signOfLifeMs = 30_000
 
+/** Counting and removing is as gentle as writing: for each override in a command, one call is about so many hashes. */
+const hashesPerOverride = 16
+
 /** Processes that have not heard of it yet look at the old ones for a while. */
 const oldSeconds = 60
 
@@ -51,7 +54,7 @@ export class OverrideImport {
   /** `together` is how many overrides one command writes at most: whoever else asks the server waits for it. */
   constructor(connection: RedisConnection, prefix: string, rule: Rule, together: number) {
     this.#groups = new OverrideGroups((slot) => Buffer.from(hashName(prefix, rule, this.#generation, slot)), together)
-    this.#generations = new OverrideGenerations(connection, prefix, rule)
+    this.#generations = new OverrideGenerations(connection, prefix, rule, hashesPerOverride * together)
     this.#prefix = prefix
     this.#rule = rule
   }
