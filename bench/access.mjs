@@ -17,6 +17,15 @@ export function randomOrder(/** @type {number} */ keys, /** @type {number} */ le
   return Uint32Array.from({ length }, () => Math.floor(random() * keys))
 }
 
+/** The first `count` whole numbers, shuffled anew with each call. */
+export function shuffles(/** @type {number} */ count, seed = 20_240_229) {
+  const random = mulberry32(seed)
+  return () =>
+    Array.from({ length: count }, (_, index) => ({ index, place: random() }))
+      .sort((a, b) => a.place - b.place)
+      .map(({ index }) => index)
+}
+
 /** A small seeded generator; its quality is far beyond what an access order needs. */
 function mulberry32(/** @type {number} */ seed) {
   let state = seed

@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * Side by side: all contenders of a table take turns in short rounds, in an order that rotates, so that whatever else the
- * machine does hits all of them alike. The median of the rounds counts.
+ * Side by side: all contenders of a table take turns in short rounds, in another order each time, so that whatever else the
+ * machine does hits all of them alike, and nobody always finds the caches as the same one has left them: that made up to a
+ * tenth. The median of the rounds counts.
  *
  * What is measured is CPU time, of all threads, so garbage collection in the background is included and other programs
  * that run meanwhile are not. On a machine with nothing else to do it is what the clock says.
@@ -44,6 +45,8 @@
  * @property {number} memoryKeys
  */
 
+import { shuffles } from './access.mjs'
+
 /** Said of a contender that does not do its work; the figures would mean nothing. */
 export class Broken extends Error {}
 
@@ -61,11 +64,11 @@ export async function sideBySide(title, contenders, order, { warmUps, rounds, pr
     rounds: /** @type {number[]} */ ([]),
     clock: /** @type {number[]} */ ([]),
   }))
+  const nextOrder = shuffles(contenders.length)
   for (let round = -warmUps; round < rounds; round++) {
     progress(`${title}: ${round < 0 ? 'warming up' : `round ${round + 1} of ${rounds}`}`)
     collectGarbage('major')
-    for (let turn = 0; turn < contenders.length; turn++) {
-      const index = (turn + round + warmUps) % contenders.length
+    for (const index of nextOrder()) {
       const took = await time(/** @type {Contender} */ (contenders[index]), order, plausible)
       if (round < 0) continue
       rows[index]?.rounds.push(took.cpu)

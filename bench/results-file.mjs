@@ -74,7 +74,7 @@ function version(/** @type {string} */ manifest) {
   return JSON.parse(readFileSync(new URL(manifest, import.meta.url), 'utf8')).version
 }
 
-const howToRead = `All contenders of a table run in one process and take turns in short rounds, in an order that rotates, after rounds that do
+const howToRead = `All contenders of a table run in one process and take turns in short rounds, in another order each time, after rounds that do
 not count. A figure is the median of its rounds. A ratio is the median of the ratios of each round, because both sides of a round saw the
 same machine; it may differ a little from the quotient of two medians. On a busy machine the figures move, the ratios much less.
 
