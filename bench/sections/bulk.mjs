@@ -44,10 +44,11 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
     const imports = await takeTurns(server, importers, bulkRounds, progress)
     const memory = await bytesPerOverride(server, bulkRecords)
     progress(`${title}: a limiter meanwhile`)
-    const meanwhile = await askMeanwhile(server, {
+    const gentleLoads = {
       'a gentle load': fluxGateBulk(gentle, server.uri, commands, 'gentle', bulkRecords),
       'a gentle import of overrides': fluxGateImport(gentle, server.uri, table, 'gentle', bulkRecords),
-    })
+    }
+    const meanwhile = await askMeanwhile(server, gentleLoads, bulkRounds)
     const rateIn = (/** @type {typeof rows} */ of, /** @type {string} */ name) =>
       bulkRecords / median(of.find((row) => row.name === name)?.seconds ?? [Number.NaN])
     const rate = (/** @type {string} */ name) => rateIn(rows, name)
@@ -161,6 +162,7 @@ async function takeTurns(server, loaders, rounds, progress) {
 async function askMeanwhile(
   /** @type {import('../redis/server.mjs').RedisServer} */ server,
   /** @type {Readonly<Record<string, import('../bulk/loaders.mjs').Loader>>} */ loaders,
+  /** @type {number} */ rounds,
 ) {
   await server.call('FLUSHALL')
   const asker = fluxGate('FluxGate', server.uri, { capacity: 1_000_000, window: '1h' })
@@ -169,7 +171,11 @@ async function askMeanwhile(
     await askUntil(asker, sleep(500))
     /** @type {Record<string, number[]>} */
     const waits = { nothing: await askUntil(asker, sleep(500)) }
-    for (const [name, loader] of Object.entries(loaders)) waits[name] = await askUntil(asker, loader.load())
+    for (let round = 0; round < rounds; round++)
+      for (const [name, loader] of Object.entries(loaders)) {
+        await server.call('FLUSHALL')
+        waits[name] = [...(waits[name] ?? []), ...(await askUntil(asker, loader.load()))]
+      }
     return waits
   } finally {
     await asker.close()

@@ -27,7 +27,7 @@ export interface BulkOptions {
   readonly delimiter?: string
   /** The line, or the number of the command, to begin with; default 1. */
   readonly fromLine?: number
-  /** For a server with nothing else to do. Default: at most 128 replies are outstanding. */
+  /** For a server with nothing else to do. Default: at most 128 replies are outstanding, with short breaks. */
   readonly fast?: boolean
   /** Records a second at most. */
   readonly ratePerSecond?: number
@@ -79,6 +79,7 @@ export async function bulkLoad(
   try {
     const end = await load(source, out, sink, tally, {
       ratePerSecond,
+      isGentle: !options.fast && destination.kind !== 'stream' && destination.kind !== 'nowhere',
       signal,
       onProgress: onProgress && (() => onProgress(progressOf(tally))),
     })

@@ -1,3 +1,4 @@
+import { Breaks } from './breaks.js'
 import type { CommandWriter } from './command-writer.js'
 import { Pace } from './pace.js'
 import type { RecordSource } from './record-source.js'
@@ -8,6 +9,8 @@ import { unsuitable } from './unsuitable.js'
 export interface LoadOptions {
   /** Records a second at most. */
   readonly ratePerSecond?: number | undefined
+  /** Others have to do with the server too. */
+  readonly isGentle: boolean
   /** Takes no more records once it aborts; what is under way is still waited for. */
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: (() => void) | undefined
@@ -27,9 +30,10 @@ export async function load(
   out: CommandWriter,
   sink: BulkSink,
   tally: Tally,
-  { ratePerSecond, signal, onProgress }: LoadOptions,
+  { ratePerSecond, isGentle, signal, onProgress }: LoadOptions,
 ): Promise<LoadEnd | undefined> {
   const pace = ratePerSecond === undefined ? undefined : new Pace(ratePerSecond, () => performance.now())
+  const breaks = isGentle ? new Breaks(() => performance.now()) : undefined
   const interruption = new Interruption(signal)
   let shownAt = performance.now()
   try {
@@ -55,6 +59,8 @@ export async function load(
       if (!sink.isFull && waitMs === 0) continue
       const room = sink.flush()
       if (room !== undefined) await room
+      const rest = breaks?.due()
+      if (rest !== undefined) await interruption.or(rest, sink)
       if (waitMs > 0) await interruption.or(new Promise((resolve) => setTimeout(resolve, waitMs)), sink)
       const now = performance.now()
       if (onProgress === undefined || now - shownAt < progressEveryMs) continue
