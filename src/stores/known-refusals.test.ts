@@ -76,12 +76,27 @@ describe('KnownRefusals', () => {
     expect(known.refusalOf([demand(rule, 'a')])).toBeDefined()
     clock.advance(0.001)
     expect(known.refusalOf([demand(rule, 'a')])).toBeUndefined()
-    expect(known.size).toBe(0)
     emptyAt(known, rule, 'a')
     clock.advance(-1_000.001)
     known.peeked([demand(rule, 'a')])
     clock.advance(0.001)
     expect(known.refusalOf([demand(rule, 'a')])).toBeUndefined()
+  })
+
+  it('still believes while the store is being asked again, but not for ever', () => {
+    const clock = manualClock(0)
+    const known = new KnownRefusals({ clock })
+    const rule = group()
+    const isKnown = () => known.refusalOf([demand(rule, 'a')]) !== undefined
+    emptyAt(known, rule, 'a')
+    clock.advance(1_000)
+    expect([isKnown(), isKnown()]).toEqual([false, true])
+    clock.advance(99.999)
+    expect(isKnown()).toBe(true)
+    clock.advance(0.001)
+    expect([isKnown(), isKnown()]).toEqual([false, true])
+    known.granted([demand(rule, 'a')])
+    expect(isKnown()).toBe(false)
   })
 
   it('remembers no more than it is told to, and forgets the oldest first', () => {

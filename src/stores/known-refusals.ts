@@ -21,6 +21,8 @@ export interface KnownRefusalsOptions {
 
 /** So that refunds and resets of other processes are noticed, a bucket is believed to be as it was for no longer. */
 const believedForTicks = 1_000_000
+/** Who asks again asks for all: meanwhile it is still believed, but not for ever, should there be no answer. */
+const answeredWithinTicks = 100_000
 
 interface Memory {
   /** Which counted: another than that of the rule, if the identity has an override. */
@@ -35,6 +37,8 @@ interface Memory {
   readonly now: number
   /** The tick of the clock here at which it was asked: since then at least as much time has passed for the store. */
   readonly askedAt: number
+  /** Likewise, when the store was last asked again. */
+  askedAgainAt: number
 }
 
 /**
@@ -75,8 +79,10 @@ export class KnownRefusals implements ChargeObserver {
       const said = result.bands.slice(first, last)
       first = last
       this.forget(group, key)
-      if (!own.includes(null))
-        this.#remember(group, key, { group, states: own, permits, patience, said, now: result.now, askedAt })
+      if (own.includes(null)) continue
+      const { now } = result
+      const askedAgainAt = Number.NEGATIVE_INFINITY
+      this.#remember(group, key, { group, states: own, permits, patience, said, now, askedAt, askedAgainAt })
     }
   }
 
@@ -101,7 +107,7 @@ export class KnownRefusals implements ChargeObserver {
     const memories: Memory[] = []
     for (const { group, key } of demands) {
       const memory = this.#recall(group, key, here)
-      if (memory === undefined) return undefined
+      if (memory === undefined || !isBelieved(memory, here)) return undefined
       memories.push(memory)
     }
     const now = Math.max(...memories.map((memory) => memory.now + here - memory.askedAt))
@@ -115,12 +121,10 @@ export class KnownRefusals implements ChargeObserver {
     for (const { group, key } of demands) this.#recall(group, key, here)
   }
 
-  /** What is remembered, unless it is too old, or from a time that is still to come. */
+  /** What is remembered, unless it is from a time that is still to come. */
   #recall(group: BucketGroup, key: string, here: number): Memory | undefined {
     const memory = this.#byGroup.get(group)?.get(key)
-    if (memory === undefined) return undefined
-    const age = here - memory.askedAt
-    if (age >= 0 && age < believedForTicks) return memory
+    if (memory === undefined || here >= memory.askedAt) return memory
     this.forget(group, key)
     return undefined
   }
@@ -179,6 +183,14 @@ export class KnownRefusals implements ChargeObserver {
     const [oldest] = this.#ages.values()
     if (oldest !== undefined) this.forget(oldest.group, oldest.key)
   }
+}
+
+/** If not, the caller asks again. */
+function isBelieved(memory: Memory, here: number): boolean {
+  if (here - memory.askedAt < believedForTicks) return true
+  if (here - memory.askedAgainAt < answeredWithinTicks) return true
+  memory.askedAgainAt = here
+  return false
 }
 
 /** The demands as they were decided; `undefined` if no identity has an override. */

@@ -65,6 +65,16 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
       }
     })
     expect(tenSeconds).toBe(10)
+    clock.advance(1_000)
+    const whileAsked = await calls(async () => {
+      const answers = []
+      for (let i = 0; i < 100; i++) {
+        answers.push(stores[0].charge([demand(slow, 'a')], false))
+        await new Promise(setImmediate)
+      }
+      await Promise.all(answers)
+    })
+    expect(whileAsked).toBe(1)
   })
 
   it('is asked again at the very microsecond at which it would allow', async () => {
