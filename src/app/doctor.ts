@@ -1,7 +1,5 @@
 /** Whether a configuration can work here: every part is tried as it would be used, and nothing is changed. */
-import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
-import { createSecureContext } from 'node:tls'
 import { messageOf } from '../core/errors.js'
 import { originKey } from '../gateway/upstream/origin.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
@@ -10,6 +8,7 @@ import type { Config } from './config.js'
 import { redisAddress } from './config-store.js'
 import { examineRedis } from './doctor-redis.js'
 import { configuredRules } from './run-rules.js'
+import { readTlsPair } from './tls-pair.js'
 
 export interface Finding {
   /** What was looked at. */
@@ -145,7 +144,7 @@ const gatewaySecurity: Examination = async ({ gateway: { tlsCert, tlsKey } }) =>
 
 function certificate(name: string, cert: string, key: string): Finding {
   try {
-    createSecureContext({ cert: readFileSync(cert), key: readFileSync(key) })
+    readTlsPair(name, { cert, key })
     return ok(name, 'certificate and key fit together')
   } catch (error) {
     return fail(name, messageOf(error), 'Name a certificate and its key, files in PEM that can be read.')

@@ -24,7 +24,6 @@ export function jsonPlaces(text: string, isWanted: (name: string | number, path:
   const places: JsonPlace[] = []
   const path: (string | number)[] = []
   let at = 0
-
   let isInside = false
 
   const skipSpace = (): void => {

@@ -27,7 +27,10 @@ export class Stay implements CheckOptions {
 
   /** Aborts when the client is gone, and when everybody is sent away. */
   signal(): AbortSignal {
-    this.leaving ??= this.stays.expectWait(this)
+    if (this.leaving === undefined) {
+      this.leaving = new AbortController()
+      this.stays.expectWait(this, this.leaving)
+    }
     return this.leaving.signal
   }
 
@@ -76,16 +79,11 @@ export class Stays {
     for (const stay of this.#all) stay.sendAway()
   }
 
-  expectWait(stay: Stay): AbortController {
-    const leaving = new AbortController()
+  expectWait(stay: Stay, leaving: AbortController): void {
     this.#all.add(stay)
     const gone = stay.request.signal()
     if (gone.aborted) leaving.abort()
     else gone.addEventListener('abort', () => leaving.abort(), { once: true })
-    if (this.#isClosed) {
-      stay.isSentAway = true
-      leaving.abort()
-    }
-    return leaving
+    if (this.#isClosed) stay.sendAway()
   }
 }

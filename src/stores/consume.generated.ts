@@ -1,8 +1,9 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'a0746d42e9b23ad66ff6bf5cd4526384e9de2f8d'
+export const consumeSha = '91894b2e69fe3a21fb414e76dea2f92884229691'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
+local TOKEN_BUCKET = 1
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, never, format = math.floor, math.ceil, math.huge, string.format
 local kindsOfBuckets, noBucket = 6, 'holds something that is not a bucket'
@@ -758,11 +759,10 @@ local limits = {}
 local function limitOf(value, at, first, count)
 local flags = string.byte(value)
 local hasBands, from = flags % 8 >= 4, at
-local limit = hasBands and limits[value]
-if limit then return limit end
+if limits[value] then return limits[value] end
 local balance, balanceAt
 if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
-limit = { hasLog = false }
+local limit = { hasLog = false }
 local function add(band)
 if balance then begin(band, balance, math.min(now, balanceAt * 1000)) end
 local isLog = band.algorithm.open ~= nil
@@ -780,7 +780,7 @@ local band = bands.at(number)
 add(bands.new(band.kind, band.capacity, band.tokens, band.window))
 end
 limit.ending = '.' .. string.sub(redis.sha1hex(string.sub(value, from, at - 1)), 1, 10) .. ':'
-limits[value] = limit
+if hasBands then limits[value] = limit end
 return limit
 end
 local function denial(expiresAt)
@@ -929,7 +929,7 @@ for _ = 1, entryCount do
 local what, decisions, count, key = numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4]
 local terms, isRun = place + 4, what == RUN
 local about = isRun and count == 1 and numbers[terms + 3]
-local isUsual = about and about <= bandCount and numbers[4 * about + 1] == 1 and numbers[terms + 1] > 0
+local isUsual = about and about <= bandCount and numbers[4 * about + 1] == TOKEN_BUCKET and numbers[terms + 1] > 0
 local permits, capacity, tokens, window
 if isUsual then
 permits, capacity = numbers[terms + 1], numbers[4 * about + 2]
@@ -940,16 +940,16 @@ for _ = 1, decisions do
 local isDone = false
 if isUsual then
 local value = values[key]
-local kind, whole, fraction, at, under = 1, capacity, 0, now, window
+local kind, whole, fraction, at, under = TOKEN_BUCKET, capacity, 0, now, window
 if value and #value == 33 then kind, whole, fraction, at, under = unpackNumbers('<Bdddd', value)
 elseif value then kind = 0 end
 local left, level = whole - permits, fraction + (now - at) * tokens
 local missing = (capacity - left) * window
-isDone = kind == 1 and under == window and left >= 0 and (whole < capacity or not value) and now >= at
+isDone = kind == TOKEN_BUCKET and under == window and left >= 0 and (whole < capacity or not value) and now >= at
 and level < window and missing < 9007199254740992
 if isDone then
 local resetAt = now + ceil((missing - level) / tokens)
-call('SET', KEYS[key], pack('<Bdddd', 1, left, level, now, window), endsBy,
+call('SET', KEYS[key], pack('<Bdddd', TOKEN_BUCKET, left, level, now, window), endsBy,
 format('%d', ceil((resetAt - endsFrom) / 1000) + endsLater))
 results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt
 length = length + 3

@@ -31,6 +31,7 @@
 -- local here would cost every call about a microsecond.
 local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
+local TOKEN_BUCKET = 1
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, never, format = math.floor, math.ceil, math.huge, string.format
 local kindsOfBuckets, noBucket = 6, 'holds something that is not a bucket'
@@ -88,7 +89,7 @@ for _ = 1, entryCount do
   local terms, isRun = place + 4, what == RUN
   local about = isRun and count == 1 and numbers[terms + 3]
   -- A token bucket that allows, that is.
-  local isUsual = about and about <= bandCount and numbers[4 * about + 1] == 1 and numbers[terms + 1] > 0
+  local isUsual = about and about <= bandCount and numbers[4 * about + 1] == TOKEN_BUCKET and numbers[terms + 1] > 0
   local permits, capacity, tokens, window
   if isUsual then
     permits, capacity = numbers[terms + 1], numbers[4 * about + 2]

@@ -34,8 +34,10 @@ export class OverrideBeliefs {
     if (work.what !== 'CHARGE' && work.what !== 'PEEK') return work
     let claims: BelievedDemand[] | undefined
     for (let i = 0; i < work.claims.length; i++) {
-      const { group, key, permits, patience, policy, shadow } = work.claims[i] as Demand
-      const believed = group.hasOverrides ? this.#groups.get(group, key) : undefined
+      const claim = work.claims[i] as Demand
+      if (!claim.group.hasOverrides) continue
+      const { key, permits, patience, policy, shadow } = claim
+      const believed = this.#groups.get(claim.group, key)
       if (believed === undefined) continue
       claims ??= [...work.claims]
       claims[i] = { group: believed, key, permits, patience, policy, shadow, isBelieved: true }

@@ -80,11 +80,10 @@ local limits = {}
 local function limitOf(value, at, first, count)
   local flags = string.byte(value)
   local hasBands, from = flags % 8 >= 4, at
-  local limit = hasBands and limits[value]
-  if limit then return limit end
+  if limits[value] then return limits[value] end
   local balance, balanceAt
   if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
-  limit = { hasLog = false }
+  local limit = { hasLog = false }
   local function add(band)
     -- Whose clock is ahead of this one has written it a moment ago.
     if balance then begin(band, balance, math.min(now, balanceAt * 1000)) end
@@ -103,7 +102,8 @@ local function limitOf(value, at, first, count)
     add(bands.new(band.kind, band.capacity, band.tokens, band.window))
   end
   limit.ending = '.' .. string.sub(redis.sha1hex(string.sub(value, from, at - 1)), 1, 10) .. ':'
-  limits[value] = limit
+  -- Without bands of its own, it is another one for another rule.
+  if hasBands then limits[value] = limit end
   return limit
 end
 
