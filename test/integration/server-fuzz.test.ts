@@ -14,9 +14,11 @@ import { seededRandom } from './server-fuzz-values.js'
 const count = Number(process.env.FLUXGATE_FUZZ_REQUESTS ?? 1_000)
 const seed = Number(process.env.FLUXGATE_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const atOnce = 8
+/** What must have been reached by requests that pass. Few of them are about something that exists, so some runs take longer. */
+const toReach = ['check', 'checkBatch', 'getRuleSet', 'getRule', 'getBucket', 'listRules', 'listOverrides']
 
 describe('requests that nobody foresaw', () => {
-  it(`${count} of them, seed ${seed}: no 5xx, no crash, and every refusal is a problem`, async () => {
+  it(`at least ${count} of them, seed ${seed}: no 5xx, no crash, and every refusal is a problem`, async () => {
     const { port, ask, lines } = await wholeServer()
     const { body: document } = await ask('GET', '/openapi.json')
     const shop = await ask('GET', '/api/rule-sets/shop')
@@ -43,8 +45,9 @@ describe('requests that nobody foresaw', () => {
       if (status < 400) operations.set(operation, (operations.get(operation) ?? 0) + 1)
     }
 
+    const isDone = (): boolean => asked >= count && toReach.every((name) => operations.has(name))
     const worker = async (): Promise<void> => {
-      while (asked < count) {
+      while (!isDone()) {
         asked += 1
         // Among all that is asked, rule sets are deleted: requests about those that exist are the more interesting ones.
         if (asked % 50 === 0) await ask('PUT', '/api/rule-sets/shop', shop.body)
@@ -53,16 +56,13 @@ describe('requests that nobody foresaw', () => {
     }
     await Promise.all(Array.from({ length: atOnce }, worker))
 
-    expect(asked).toBeGreaterThanOrEqual(count)
     // It still works, and what it has seen has not become part of it.
     expect((await ask('GET', '/health/live')).status).toBe(200)
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
     expect(lines.filter((line) => 'stack' in line)).toEqual([])
     // Both sides were reached: requests that pass, and all kinds that do not.
-    expect(statuses.get(200) ?? 0).toBeGreaterThan(count / 10)
-    expect(statuses.get(400) ?? 0).toBeGreaterThan(count / 10)
-    for (const name of ['check', 'checkBatch', 'getRuleSet', 'getRule', 'getBucket', 'listRules', 'listOverrides'])
-      expect(operations.get(name) ?? 0, name).toBeGreaterThan(0)
+    expect(statuses.get(200) ?? 0).toBeGreaterThan(asked / 10)
+    expect(statuses.get(400) ?? 0).toBeGreaterThan(asked / 10)
     if (count >= 50_000) console.log(`seed ${seed}`, Object.fromEntries(statuses), Object.fromEntries(operations))
   }, 3_600_000)
 })
