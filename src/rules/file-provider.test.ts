@@ -1,3 +1,4 @@
+import { renameSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, open, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -153,8 +154,9 @@ describe('watching a rules file', () => {
     expect(await next()).toBe('changed')
     await mkdir(join(directory, 'c'))
     await writeFile(join(directory, 'c', 'real.yaml'), rules(7))
-    await rename(join(directory, 'b'), join(directory, 'old'))
-    await rename(join(directory, 'c'), join(directory, 'b'))
+    // Without a pause between the two, in which the file would be found missing.
+    renameSync(join(directory, 'b'), join(directory, 'old'))
+    renameSync(join(directory, 'c'), join(directory, 'b'))
     expect(await next()).toBe('changed')
     expect(await capacityOf(provider)).toBe(7)
   })
