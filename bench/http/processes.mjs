@@ -1,10 +1,7 @@
 // @ts-check
-/** Processes of the measurement, which are told and tell by messages and end with it. */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
+/** Servers to measure, and who asks them: a process each. */
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { Broken } from '../measure.mjs'
+import { startChild } from '../child.mjs'
 
 /**
  * @typedef {object} Listening
@@ -16,24 +13,6 @@ import { Broken } from '../measure.mjs'
  * @property {() => void} stop
  */
 
-/** @type {(child: import('node:child_process').ChildProcess, file: string) => Promise<any>} */
-async function message(child, file) {
-  const ended = new AbortController()
-  const stop = () => ended.abort()
-  child.once('exit', stop)
-  try {
-    const [value] = await once(child, 'message', { signal: ended.signal })
-    return value
-  } catch (cause) {
-    throw new Broken(`bench/http/${file} ended before it was done.`, { cause })
-  } finally {
-    child.off('exit', stop)
-  }
-}
-
-const forked = (/** @type {string} */ file, /** @type {readonly string[]} */ args) =>
-  fork(fileURLToPath(new URL(file, import.meta.url)), args, { execArgv: [] })
-
 /**
  * A program that tells its port once it listens.
  *
@@ -43,21 +22,21 @@ const forked = (/** @type {string} */ file, /** @type {readonly string[]} */ arg
  * @returns {Promise<Listening>}
  */
 export async function startProgram(name, file, ...args) {
-  const child = forked(file, args)
-  const { port } = await message(child, file)
-  return { name, port, pid: /** @type {number} */ (child.pid), stop: () => child.kill('SIGKILL') }
+  const { pid, stop, heard } = startChild(new URL(file, import.meta.url), args)
+  const { port } = await heard()
+  return { name, port, pid, stop }
 }
 
 /** @returns {Promise<{ ask(order: import('./load.mjs').Order): Promise<import('./load.mjs').Outcome>, stop(): void }>} */
 export async function startLoad() {
-  const child = forked('load.mjs', [])
-  await message(child, 'load.mjs')
+  const { stop, tell, heard } = startChild(new URL('load.mjs', import.meta.url), [])
+  await heard()
   return {
     ask(order) {
-      child.send(order)
-      return message(child, 'load.mjs')
+      tell(order)
+      return heard()
     },
-    stop: () => child.kill('SIGKILL'),
+    stop,
   }
 }
 

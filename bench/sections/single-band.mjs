@@ -1,8 +1,13 @@
 // @ts-check
 /** One band, asked by key: the plainest use, once where everybody is let through and once where hardly anybody is. */
-import { addresses, everyKey, randomOrder } from '../access.mjs'
-import { bareMap, expressStore, flexible, flexibleBare, fluxGateAsync, fluxGateSync, names } from '../contenders.mjs'
-import { sideBySide, timesAsFast } from '../measure.mjs'
+import { shuffles } from '../access.mjs'
+import { startChild } from '../child.mjs'
+import { names } from '../contenders.mjs'
+import { Broken, timesAsFast } from '../measure.mjs'
+
+/** As bench/single-band-child.mjs calls them. */
+const contenders = ['fluxGateSync', 'fluxGateAsync', 'flexible', 'flexibleBare', 'expressStore', 'bareMap']
+const batchesPerTurn = 3
 
 /**
  * Never reached, whatever one key is asked for in a run; and so slow to refill that the buckets of many keys are in use, not
@@ -30,7 +35,7 @@ export async function singleBand(effort) {
   const manyKeys = tables[1]?.rows ?? []
   return {
     title,
-    note: 'Limits, the same for all contenders: 10 million in 10 minutes for one key, 1,000 a day for many, 5 in 10 minutes where hardly anybody is let through. All keys exist before the first round.',
+    note: 'Each contender in a process of its own, in turns. Limits, the same for all contenders: 10 million in 10 minutes for one key, 1,000 a day for many, 5 in 10 minutes where hardly anybody is let through. All keys exist before the first round.',
     tables,
     ratios: [
       {
@@ -55,19 +60,45 @@ export async function singleBand(effort) {
 const count = (/** @type {number} */ keys) => (keys === 1 ? '1 key' : `${keys.toLocaleString('en')} keys`)
 
 /**
+ * Each contender in a process of its own, as in a program that uses one limiter: in one heap, everybody's collections,
+ * compiled code and caches would be shared with everybody else. They take turns, in another order each round.
+ *
  * @param {string} title
  * @param {number} count
  * @param {import('../contenders.mjs').Limit} limit
  * @param {import('../measure.mjs').Effort} effort
+ * @returns {Promise<import('../measure.mjs').Row[]>}
  */
-async function table(title, count, limit, effort) {
-  const keys = addresses(count)
-  const contenders = [fluxGateSync, fluxGateAsync, flexible, flexibleBare, expressStore, bareMap].map((create) =>
-    create(keys, limit),
-  )
+async function table(title, count, limit, { operations, warmUps, rounds, progress }) {
   const isScarce = limit === scarce
-  for (const { batch } of contenders)
-    for (let times = isScarce ? limit.capacity : 1; times > 0; times--) await batch(everyKey(count))
-  const order = randomOrder(count, effort.operations)
-  return sideBySide(title, contenders, order, effort, (share) => (isScarce ? share < 0.05 : share === 1))
+  const times = isScarce ? limit.capacity : 1
+  const file = new URL('../single-band-child.mjs', import.meta.url)
+  const args = [count, JSON.stringify(limit), times, operations].map(String)
+  const children = contenders.map((contender) => startChild(file, [contender, ...args]))
+  try {
+    const told = await Promise.all(children.map(({ heard }) => heard()))
+    const rows = told.map((name) => ({
+      name,
+      rounds: /** @type {number[]} */ ([]),
+      clock: /** @type {number[]} */ ([]),
+    }))
+    const nextOrder = shuffles(contenders.length)
+    for (let round = -warmUps; round < rounds; round++) {
+      progress(`${title}: ${round < 0 ? 'warming up' : `round ${round + 1} of ${rounds}`}`)
+      for (const index of nextOrder()) {
+        const { tell, heard } = /** @type {ReturnType<typeof startChild>} */ (children[index])
+        const row = /** @type {(typeof rows)[0]} */ (rows[index])
+        tell(batchesPerTurn)
+        const { cpu, clock, share } = /** @type {import('../single-band-child.mjs').Turn} */ (await heard())
+        if (isScarce ? share >= 0.05 : share < 1)
+          throw new Broken(`${row.name} let ${(share * 100).toFixed(1)} % through, which is not what is measured here.`)
+        if (round < 0) continue
+        row.rounds.push(cpu)
+        row.clock.push(clock)
+      }
+    }
+    return rows
+  } finally {
+    for (const { stop } of children) stop()
+  }
 }
