@@ -4,16 +4,9 @@ import { startProgram } from '../http/processes.mjs'
 import { connections, requestFigures, serversInRounds } from '../http/rounds.mjs'
 import { timesAs } from '../turns.mjs'
 
-const title = 'Frameworks'
+const sectionTitle = 'Frameworks'
 const bare = 'without limits'
 const ours = 'FluxGate'
-
-/**
- * How often all are started anew. Of two processes that run the same program, one may need 3 µs more for every request for as
- * long as it runs: whether the engine ever compiles Node's own `nextTick` well is a matter of luck, which nobody's figure
- * should depend on.
- */
-const starts = 5
 
 /** The least part of the bare throughput that is demanded of some. */
 const kept = 0.85
@@ -38,8 +31,8 @@ export async function overFrameworks(effort) {
     if (peer !== undefined) ratios.push({ what: `${name} : ${peer}`, measured: timesAsFast(peer), atLeast: 1 })
   }
   return {
-    title,
-    note: `A small JSON document, ${connections} connections, a server of one process, and another process that asks; all started ${starts} times; buckets in memory, one limit per address that nobody reaches, and whatever headers a limiter sends unless told otherwise (express-rate-limit: those of the draft).`,
+    title: sectionTitle,
+    note: `A small JSON document, ${connections} connections, a server of one process, and another process that asks; all started anew for each of ${effort.http.rounds} rounds; buckets in memory, one limit per address that nobody reaches, and whatever headers a limiter sends unless told otherwise (express-rate-limit: those of the draft).`,
     tables: [],
     figures,
     ratios,
@@ -47,6 +40,10 @@ export async function overFrameworks(effort) {
 }
 
 /**
+ * All are started anew for every round, another one first each time. Of two processes that run the same program, one may need
+ * 3 µs more for every request for as long as it runs: whether the engine ever compiles Node's own `nextTick` well is a matter
+ * of luck, which nobody's figure should depend on.
+ *
  * @param {string} name
  * @param {string} program
  * @param {string | undefined} peer
@@ -54,18 +51,25 @@ export async function overFrameworks(effort) {
  * @returns {Promise<import('../http/rounds.mjs').Row[]>}
  */
 async function startedAnew(name, program, peer, effort) {
-  const http = { ...effort.http, rounds: Math.ceil(effort.http.rounds / starts) }
-  /** @type {import('../http/rounds.mjs').Row[]} */
-  let all = []
-  for (let start = 1; start <= starts; start++) {
-    const servers = [await startProgram(bare, program), await startProgram(ours, program, 'fluxgate')]
-    if (peer !== undefined) servers.push(await startProgram(peer, program, 'peer'))
+  const contenders = [[bare], [ours, 'fluxgate'], ...(peer === undefined ? [] : [[peer, 'peer']])]
+  const rows = contenders.map(([name = '']) => ({
+    name,
+    turns: /** @type {import('../http/rounds.mjs').Turn[]} */ ([]),
+  }))
+  const http = { ...effort.http, rounds: 1 }
+  for (let start = 0; start < effort.http.rounds; start++) {
+    const servers = []
     try {
-      const rows = await serversInRounds(`${title}, ${name}, start ${start}`, servers, { ...effort, http })
-      all = rows.map(({ name, turns }, index) => ({ name, turns: [...(all[index]?.turns ?? []), ...turns] }))
+      for (let turn = 0; turn < contenders.length; turn++) {
+        const [name = '', ...args] = contenders[(start + turn) % contenders.length] ?? []
+        servers.push(await startProgram(name, program, ...args))
+      }
+      const title = `${sectionTitle}, ${name}, start ${start + 1} of ${effort.http.rounds}`
+      for (const { name, turns } of await serversInRounds(title, servers, { ...effort, http }))
+        rows.find((row) => row.name === name)?.turns.push(...turns)
     } finally {
       for (const { stop } of servers) stop()
     }
   }
-  return all
+  return rows
 }

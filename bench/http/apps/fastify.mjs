@@ -2,12 +2,12 @@
 import peer from '@fastify/rate-limit'
 import Fastify from 'fastify'
 import { rateLimit } from '../../../dist/app/fastify.js'
-import { answer, most } from '../answer.mjs'
+import { answer, most, windowMs } from '../answer.mjs'
 import { tellPort } from '../listen.mjs'
 
 const app = Fastify()
-if (process.argv[2] === 'fluxgate') await app.register(rateLimit, { capacity: most, window: '1m' })
-else if (process.argv[2] === 'peer') await app.register(peer, { max: most, timeWindow: '1 minute' })
+if (process.argv[2] === 'fluxgate') await app.register(rateLimit, { capacity: most, window: `${windowMs}ms` })
+else if (process.argv[2] === 'peer') await app.register(peer, { max: most, timeWindow: windowMs })
 // Whatever it does, the first plugin costs every request some microseconds; and there is no application without one.
 else await app.register((_app, _options, done) => done())
 app.get('/api/items', async () => answer)

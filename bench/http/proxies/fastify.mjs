@@ -3,11 +3,11 @@
 import proxy from '@fastify/http-proxy'
 import rateLimit from '@fastify/rate-limit'
 import Fastify from 'fastify'
-import { most } from '../answer.mjs'
+import { most, windowMs } from '../answer.mjs'
 import { tellPort } from '../listen.mjs'
 
 const app = Fastify()
-await app.register(rateLimit, { max: most, timeWindow: '1 minute' })
+await app.register(rateLimit, { max: most, timeWindow: windowMs })
 await app.register(proxy, {
   upstream: `http://127.0.0.1:${process.argv[2]}`,
   prefix: '/api',

@@ -2,10 +2,10 @@
 /** The gateway as `fluxgate gateway` runs it, with one limit. */
 import { loadConfig } from '../../../dist/app/config.js'
 import { createGateway } from '../../../dist/app/create-gateway.js'
-import { most } from '../answer.mjs'
+import { most, windowMs } from '../answer.mjs'
 import { listen } from '../listen.mjs'
 
-const limit = { name: 'RateLimiter', args: { bands: [{ capacity: most, window: '1m' }], keyResolver: 'ip' } }
+const limit = { name: 'RateLimiter', args: { bands: [{ capacity: most, window: `${windowMs}ms` }], keyResolver: 'ip' } }
 const uri = `http://127.0.0.1:${process.argv[2]}`
 const routes = [{ id: 'api', uri, predicates: ['Path=/api/**'], filters: [limit] }]
 const env = { FLUXGATE_GATEWAY_ROUTES: JSON.stringify(routes) }
