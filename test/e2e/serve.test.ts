@@ -172,7 +172,9 @@ describe('servers that share a Redis', () => {
     })
     const lines = running.stderr().trim().split('\n')
     const messages = lines.map((line) => (JSON.parse(line) as { message: string }).message)
-    expect(messages).toEqual(['the bucket store fails', 'the bucket store answers again'])
+    // Whether statistics were to be shared meanwhile, and are said to fail as well, depends on how long it took.
+    const ofStore = messages.filter((message) => message.startsWith('the bucket store'))
+    expect(ofStore).toEqual(['the bucket store fails', 'the bucket store answers again'])
   })
 })
 
