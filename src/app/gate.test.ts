@@ -241,6 +241,59 @@ describe('waiting', () => {
     for (const gate of [none, one]) await gate.close()
   })
 
+  it('lets a request that finds no place come back when there is one, if it can wait for the rest', async () => {
+    const waiting = rule('waiting', 1, { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 100_000 })
+    const clock = manualClock(start)
+    const gate = await gateOf([waiting], { clock, waitForRefill: { maxConcurrentWaits: 1 } })
+    for (const delayMs of [0, 60_000]) expect(await gate.check({})).toMatchObject({ allowed: true, delayMs })
+    // Its turn would be in 120 s. The place is free in 60 s, and the rest is less than the 100 s that it may wait.
+    expect(await gate.check({})).toMatchObject({ allowed: false, reason: 'LIMITED', retryAfterMs: 60_000 })
+    clock.advance(59_999)
+    expect((await gate.check({})).allowed).toBe(false)
+    clock.advance(1)
+    expect(await gate.check({})).toMatchObject({ allowed: true, delayMs: 60_000 })
+    await gate.close()
+  })
+
+  it('does not call back a request that finds no place before the rest of its wait is short enough', async () => {
+    const waiting = rule('waiting', 1, { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 30_000 })
+    const clock = manualClock(start)
+    const gate = await gateOf([waiting, rule('other', 9)], { clock, waitForRefill: { maxConcurrentWaits: 1 } })
+    await gate.check({ clientIp: '10.0.0.1' })
+    clock.advance(40_000)
+    await gate.check({ clientIp: '10.0.0.2' })
+    expect(await gate.check({ clientIp: '10.0.0.1' })).toMatchObject({ allowed: true, delayMs: 20_000 })
+    // The place is free in 20 s, but only in 30 s is the turn of this one 30 s away.
+    expect(await gate.check({ clientIp: '10.0.0.2' })).toMatchObject({ allowed: false, retryAfterMs: 30_000 })
+    clock.advance(29_999)
+    expect((await gate.check({ clientIp: '10.0.0.2' })).allowed).toBe(false)
+    clock.advance(1)
+    expect(await gate.check({ clientIp: '10.0.0.2' })).toMatchObject({ allowed: true, delayMs: 30_000 })
+    await gate.close()
+  })
+
+  it('does not call back a request that would fit into a leaky bucket and still have to be held', async () => {
+    const leaky = rule('leaky', 2, { algorithm: 'LEAKY_BUCKET' })
+    const { signal } = new AbortController()
+    const clock = manualClock(start)
+    const gate = await gateOf([leaky], { clock, waitForRefill: { maxConcurrentWaits: 0 } })
+    for (let i = 0; i < 2; i++) await gate.check({})
+    expect(await gate.check({}, { signal })).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
+    clock.advance(59_999)
+    expect((await gate.check({}, { signal })).allowed).toBe(false)
+    clock.advance(1)
+    expect(await gate.check({}, { signal })).toMatchObject({ allowed: true, delayMs: 0 })
+    await gate.close()
+  })
+
+  it('needs no place for a shadow that would wait', async () => {
+    const shadow = rule('shadow', 9, { mode: 'SHADOW', onLimitExceed: 'WAIT_FOR_REFILL' })
+    const leaky = rule('leaky', 2, { algorithm: 'LEAKY_BUCKET' })
+    const gate = await gateOf([shadow, leaky], { waitForRefill: { maxConcurrentWaits: 0 } })
+    for (const delayMs of [0, 30_000]) expect(await gate.check({})).toMatchObject({ allowed: true, delayMs })
+    await gate.close()
+  })
+
   it('refuses a leaky request that has no place to be held, and charges nothing', async () => {
     const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET' })
     const { signal } = new AbortController()

@@ -12,6 +12,7 @@ import { ticksUp } from './clock.js'
 import { composeDecision, composeOne } from './compose-decision.js'
 import type { Decision } from './decision.js'
 import { FluxGateError } from './errors.js'
+import { noPlace } from './no-place.js'
 import type { Departure, WaitingRoom } from './waiting-room.js'
 
 export interface DecideOptions {
@@ -61,14 +62,16 @@ export class RateLimiter {
   ): Promise<Decision> {
     if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
     throwIfAborted(options)
-    const claims = this.#isCrowded(demands, options) ? demands.map(impatient) : demands
+    const isCrowded = this.#isCrowded(demands, options)
+    const claims = isCrowded ? demands.map(impatient) : demands
     const result = await this.#store.charge(claims, options.peek === true)
     if (!result.isUnasked) this.#onStoreAnswer?.()
+    if (isCrowded && !result.granted) return this.#noPlace(ruleSetId, demands, result, result)
     // Asked again: others may have taken the last place while the store was asked.
     const lacksPlace = isDelayed(claims, result) && this.#isCrowded(demands, options)
     if (!lacksPlace) return this.#settle(ruleSetId, claims, result, options)
     if (!options.peek) this.#giveBack(refundsOf(claims, result))
-    return this.#noPlace(ruleSetId, claims, result, await this.#store.charge(claims.map(asIs), true))
+    return this.#noPlace(ruleSetId, demands, result, await this.#store.charge(claims.map(asIs), true))
   }
 
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
@@ -104,8 +107,9 @@ export class RateLimiter {
       return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
     const claims = demands.map(impatient)
     const look = copyResult(claims, store.chargeSync(claims, true))
+    if (!look.granted) return this.#noPlace(ruleSetId, demands, look, look)
     return isDelayed(claims, look)
-      ? this.#noPlace(ruleSetId, claims, look, store.chargeSync(claims.map(asIs), true))
+      ? this.#noPlace(ruleSetId, demands, look, store.chargeSync(claims.map(asIs), true))
       : this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
   }
 
@@ -162,19 +166,7 @@ export class RateLimiter {
 
   /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */
   #noPlace(ruleSetId: string | null, demands: readonly Demand[], look: ChargeResult, standing: ChargeResult): Decision {
-    const untilPlace = ticksUp(this.#room.nextFreeMs)
-    const { now, applied } = look
-    const bands = (applied ?? demands)
-      .flatMap(({ group, shadow }) => group.bands.map(() => shadow))
-      .map((shadow, i) => {
-        const { allowed, retryAfter, delay, ...asked } = look.bands[i] as BandResult
-        // An override may have come or gone in between.
-        const { remaining, resetAt } = standing.bands[i] ?? asked
-        // Allowed as soon as there is a place to be held in, or no need to be held.
-        if (shadow || delay === 0) return { allowed, delay: 0, retryAfter, remaining, resetAt }
-        return { allowed: false, delay: 0, retryAfter: Math.min(untilPlace, Math.ceil(delay)), remaining, resetAt }
-      })
-    const refusal = { granted: false, now, bands, ...(applied !== undefined && { applied }) }
+    const refusal = noPlace(demands, look, standing, ticksUp(this.#room.nextFreeMs))
     return composeDecision(ruleSetId, demands, refusal, this.#degraded)
   }
 
@@ -206,10 +198,10 @@ export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void 
 
 /**
  * Whether a delay is waited for here: by a caller that asked to wait, or one that may still leave. A delay that a leaky
- * bucket gives to anybody else is the caller's own business.
+ * bucket gives to anybody else is the caller's own business, and a shadow holds nobody.
  */
 const isHeld = (demands: readonly Demand[], { signal, onLeave }: DecideOptions): boolean =>
-  signal !== undefined || onLeave !== undefined || demands.some(({ patience }) => patience > 0)
+  signal !== undefined || onLeave !== undefined || demands.some(({ patience, shadow }) => patience > 0 && !shadow)
 
 /** With no place to wait in, nobody is asked to wait. */
 const impatient = (demand: Demand): Demand => (demand.patience === 0 ? demand : { ...demand, patience: 0 })
