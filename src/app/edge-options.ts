@@ -20,13 +20,13 @@ const headerName = kind<string>('the name of a header', (value) => {
   return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 })
 const hook = kind<never>('a function', isFunction)
-const permits = wholeNumber(1, maxCapacity)
+export const permitCount = wholeNumber(1, maxCapacity)
 
 /** What belongs to the edge, however it is decided. */
 const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<unknown>>> = {
   permits: kind(
-    `${permits.allowed}, or a function`,
-    (value) => isFunction(value) || permits.parse(value) !== undefined,
+    `${permitCount.allowed}, or a function`,
+    (value) => isFunction(value) || permitCount.parse(value) !== undefined,
   ),
   trustedProxies: texts,
   clientIpHeader: headerName,

@@ -27,18 +27,13 @@ const limited = Symbol('fluxgate.limited')
 /** A plugin: `app.register(rateLimit, { capacity: 100, window: '1m' })`. */
 export const rateLimit = Object.assign(
   (app: FastifyApp, options: RateLimitOptions<FastifyRequest>, done: (error?: Error) => void): void => {
-    const limits = new RouteLimits(withoutRegisterOptions(options))
-    const isStacked = app.hasDecorator(limited)
-    if (!isStacked) app.decorate(limited, true)
-    app.addHook('onRequest', fastifyHook(limits.of, isStacked))
-    // Mistakes in what a route says are found before it is asked for.
-    app.addHook('onRoute', ({ config, method, url }) => {
-      limits.of((config as { rateLimit?: unknown } | undefined)?.rateLimit, () => `${method}:${url}`)
-    })
-    // Before the server waits for those who are held.
-    app.addHook('preClose', (closed) => {
-      limits.close().then(closed, closed)
-    })
+    try {
+      limit(app, withoutRegisterOptions(options))
+    } catch (error) {
+      // Fastify would let it end the process, although whoever registers the plugin may want to hear of it.
+      done(error as Error)
+      return
+    }
     done()
   },
   {
@@ -48,6 +43,21 @@ export const rateLimit = Object.assign(
     [Symbol.for('plugin-meta')]: { name: 'fluxgate', fastify: '>=5' },
   },
 )
+
+function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void {
+  const limits = new RouteLimits(options)
+  const isStacked = app.hasDecorator(limited)
+  if (!isStacked) app.decorate(limited, true)
+  app.addHook('onRequest', fastifyHook(limits.of, isStacked))
+  // Mistakes in what a route says are found before it is asked for.
+  app.addHook('onRoute', ({ config, method, url }) => {
+    limits.of((config as { rateLimit?: unknown } | undefined)?.rateLimit, () => `${method}:${url}`)
+  })
+  // Before the server waits for those who are held.
+  app.addHook('preClose', (closed) => {
+    limits.close().then(closed, closed)
+  })
+}
 
 /** What Fastify itself takes among the options of a plugin. */
 function withoutRegisterOptions<Options extends object>(options: Options): Options {

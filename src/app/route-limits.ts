@@ -1,10 +1,11 @@
 import { systemClock } from '../core/clock.js'
 import type { GuardOptions, GuardOverrides } from '../http/guard.js'
 import type { Place } from '../http/place.js'
-import { openFields } from '../rules/fields.js'
+import { isObject, openFields } from '../rules/fields.js'
+import { identifier } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { configInvalid } from './config-file.js'
-import { checkEdgeOptions } from './edge-options.js'
+import { checkEdgeOptions, permitCount } from './edge-options.js'
 import { divided, guardOf, type LoneLimit, type OwnedGuard, type RateLimitOptions } from './guard-of.js'
 import { isStore, openStore } from './open-parts.js'
 
@@ -64,7 +65,7 @@ export class RouteLimits<Native> {
   }
 }
 
-const isRule = (limit: object): limit is LoneLimit => 'capacity' in limit || 'bands' in limit
+const isRule = (limit: unknown): limit is LoneLimit => isObject(limit) && ('capacity' in limit || 'bands' in limit)
 
 /** A store that is made here is made once, however many routes have rules of their own. */
 function withSharedStore<Native>(options: RateLimitOptions<Native>) {
@@ -73,10 +74,12 @@ function withSharedStore<Native>(options: RateLimitOptions<Native>) {
   return { options: { ...options, store }, close: () => store.close() }
 }
 
-function checkOverrides(overrides: object, canChoose: boolean): void {
+function checkOverrides(overrides: unknown, canChoose: boolean): void {
   const mistakes = noMistakes()
   const forms = "false, { ruleSetId, permits }, or a rule such as { capacity: 10, window: '1m' }"
   const fields = openFields(overrides, '', ['ruleSetId', 'permits'], forms, mistakes)
+  fields?.read('ruleSetId', identifier)
+  fields?.read('permits', permitCount)
   if (fields?.has('ruleSetId') && !canChoose) fields.wrong('ruleSetId', 'needs rules to choose from: { handler: gate }')
   if (mistakes.count > 0) throw configInvalid('The limit of a route', mistakes.kept)
 }

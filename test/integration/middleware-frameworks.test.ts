@@ -156,13 +156,26 @@ describe('fastify', () => {
   it.each([
     [{ capacity: 1 }, 'FLUXGATE_RULES_INVALID'],
     [{ permit: 2 }, 'FLUXGATE_CONFIG_INVALID'],
+    [{ permits: 0 }, 'FLUXGATE_CONFIG_INVALID'],
+    [{ permits: '2' }, 'FLUXGATE_CONFIG_INVALID'],
     [{ ruleSetId: 'strict' }, 'FLUXGATE_CONFIG_INVALID'],
+    [null, 'FLUXGATE_CONFIG_INVALID'],
+    [5, 'FLUXGATE_CONFIG_INVALID'],
+    ['off', 'FLUXGATE_CONFIG_INVALID'],
   ])('does not start with a route that says %j', async (rateLimit, code) => {
     const app = fastify()
     onTestFinished(() => app.close())
     await app.register(fastifyLimit, minute)
     expect(() => app.get('/', { config: { rateLimit } as object }, () => 'ok')).toThrow(
       expect.objectContaining({ code }),
+    )
+  })
+
+  it('tells whoever registers it what is wrong with its options', async () => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    await expect(app.register(fastifyLimit, { capacity: 0, window: '1m' })).rejects.toThrow(
+      expect.objectContaining({ code: 'FLUXGATE_RULES_INVALID' }),
     )
   })
 })
