@@ -120,7 +120,7 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
     config: config.gateway.routes === undefined ? null : file,
     routeCount: routesOf(config).length,
     workers,
-    warnings: [...(plan.warnings ?? []), ...unlimited(running.unlimitedRoutes), ...apart(config, workers)],
+    warnings: [...(plan.warnings ?? []), ...unlimited(running, config), ...apart(config, workers)],
     hints,
   })
 }
@@ -152,7 +152,9 @@ function tellStore(gate: FluxGate, report: StartReport): void {
   gate.on('recovered', () => report.trouble('the bucket store answers again'))
 }
 
-function unlimited(routes: readonly string[]): string[] {
+function unlimited({ gate, unlimitedRoutes: routes }: RunningGateway, { ratelimit }: Config): string[] {
+  if (countRules(gate.ruleSets) === 0 && ratelimit.missingRuleBehavior === 'ALLOW')
+    return ['nothing is limited: there are no rules, and no route has a RateLimiter filter.']
   if (routes.length === 0) return []
   return [`nothing limits ${routes.join(', ')}: no RateLimiter filter, and ratelimit.filterEnabled is not true.`]
 }

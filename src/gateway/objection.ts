@@ -38,7 +38,11 @@ export function readTarget(request: IncomingMessage, limits: RequestLimits): Tar
   const origin = url.startsWith('/') ? url : rest
   if (origin === undefined || url.includes('#')) return badRequest('The URL is not one.')
   const host = authority ?? headers.host ?? ''
-  if (countOf(rawHeaders, 'host') > 1 || !hostForm.test(host)) return badRequest('The host is not one.')
+  const hosts = countOf(rawHeaders, 'host')
+  if (hosts > 1 || !hostForm.test(host)) return badRequest('The host is not one.')
+  if (hosts === 0 && httpVersion === '1.1') return badRequest('The host is missing.')
+  if (headers.expect !== undefined && !/100-continue/i.test(headers.expect))
+    return problemAnswer(417, 'The only expectation is 100-continue.')
   const question = origin.indexOf('?')
   const path = question === -1 ? origin : origin.slice(0, question)
   return { path: path === '' ? '/' : path, query: question === -1 ? '' : origin.slice(question + 1), host }

@@ -39,6 +39,16 @@ describe('starting', () => {
     expect((await Promise.all(seen.map((one) => ask(one)))).map(({ status }) => status).sort()).toEqual([200, 200, 429])
   })
 
+  it('says that nothing is limited where there are neither rules nor filters', async () => {
+    const place = workplace()
+    const { url: uri } = await echoUpstream()
+    configure(place, [route('rest', uri)])
+    const running = await place.start(args)
+    expect(running.stderr()).toBe(
+      'warning: nothing is limited: there are no rules, and no route has a RateLimiter filter.\n',
+    )
+  })
+
   it.each([
     ['no routes', { gateway: {} }, /^error: There are no routes\. Name them in fluxgate\.yaml/],
     [

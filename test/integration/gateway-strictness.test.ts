@@ -45,9 +45,18 @@ describe('a request', () => {
     ['chunks in HTTP/1.0', `POST /x HTTP/1.0\r\nHost: a\r\n${chunked}\r\n\r\n0\r\n\r\n`],
   ])('with %s is 400 and goes nowhere', async (_, text) => {
     const { port, seen } = await strict()
-    const said = await raw(port, text, (answer) => answer.includes('\r\n\r\n') && /}\n$|Bad Request/.test(answer))
+    const said = await raw(port, text, (answer) => answer.includes('\r\n\r\n') && /}\n$/.test(answer))
     expect(said).toMatch(/^HTTP\/1\.1 400 /)
+    expect(said).toContain('Content-Type: application/problem+json\r\n')
     expect(said.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
+    expect(seen).toEqual([])
+  })
+
+  it('that expects what nobody knows is 417, without its body being read', async () => {
+    const { port, seen } = await strict()
+    const said = await raw(port, post('Expect: miracles\r\nContent-Length: 3', ''), (answer) => /}\n$/.test(answer))
+    expect(said).toMatch(/^HTTP\/1\.1 417 /)
+    expect(said).toContain('Content-Type: application/problem+json\r\n')
     expect(seen).toEqual([])
   })
 
