@@ -4,23 +4,17 @@ import { systemClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { given } from '../core/given.js'
 import { exitStatus } from './exit-status.js'
-import { pairs, wholeNumber } from './option-values.js'
+import { wholeNumber } from './option-values.js'
 import { printJson } from './output.js'
+import { contextOf, type RequestOptions, withRequestOptions } from './request-options.js'
 import { knownRuleSet } from './rule-set-option.js'
 import { serverClient } from './server-client.js'
 
-interface CheckCommandOptions {
+interface CheckCommandOptions extends RequestOptions {
   readonly rules: string
   readonly config?: string
   readonly server?: string
   readonly ruleSet?: string
-  readonly ip?: string
-  readonly user?: string
-  readonly apiKey?: string
-  readonly method?: string
-  readonly path?: string
-  readonly header?: Record<string, string>
-  readonly attribute?: Record<string, string>
   readonly permits?: number
   readonly peek?: true
   readonly repeat?: number
@@ -42,7 +36,7 @@ Exit status: 0 allowed, 1 refused, 2 no decision could be made.
 `
 
 export function checkCommand(): Command {
-  return new Command('check')
+  const command = new Command('check')
     .description('Decide about one request and print the Decision as JSON.')
     .addOption(new Option('--rules <file>', 'the rules, YAML or JSON').default('./rules.yaml'))
     .addOption(
@@ -55,13 +49,7 @@ export function checkCommand(): Command {
       ).conflicts(['rules', 'config']),
     )
     .option('--rule-set <id>', 'which set of the rules, if there are several')
-    .option('--ip <address>', 'client address')
-    .option('--user <id>', 'user id')
-    .option('--api-key <key>', 'API key')
-    .option('--method <method>', 'HTTP method')
-    .option('--path <path>', 'request path')
-    .addOption(new Option('--header <name:value>', 'a header; repeatable').argParser(pairs(':')))
-    .addOption(new Option('--attribute <name=value>', 'an attribute; repeatable').argParser(pairs('=')))
+  return withRequestOptions(command)
     .addOption(new Option('--permits <n>', 'how many permits to ask for').argParser(wholeNumber(1, 1e9)))
     .option('--peek', 'charge nothing')
     .addOption(new Option('--repeat <n>', 'decide this often and print the last').argParser(wholeNumber(1, 1e6)))
@@ -104,9 +92,4 @@ async function decideThere(options: CheckCommandOptions, url: string): Promise<D
   for (let i = 0; i < (options.repeat ?? 1); i++)
     decisions.push((await client.ask('POST', '/api/ratelimit/check', { body })).body as Decision)
   return decisions
-}
-
-function contextOf({ ip, user, apiKey, method, path, header = {}, attribute }: CheckCommandOptions) {
-  const headers = Object.fromEntries(Object.entries(header).map(([name, value]) => [name.toLowerCase(), value]))
-  return { clientIp: ip, userId: user, apiKey, method: method?.toUpperCase(), path, headers, attributes: attribute }
 }

@@ -28,6 +28,7 @@ const mostArrivals = 200_000_000
 export function syntheticTraffic(options: TrafficOptions, capacity: number, windowTicks: number): SyntheticTraffic {
   const until = options.duration ?? 6 * windowTicks
   const { traffic = options.rate === undefined ? 'burst' : 'uniform', ...details } = options
+  refuseUnused(traffic, details)
   const shown = (ticks: number): string => formatDuration(ticks / 1000)
   if (traffic === 'burst') {
     const { size, every, spread, from } = burstsOf(details, capacity, windowTicks)
@@ -62,6 +63,17 @@ function burstsOf(options: Omit<TrafficOptions, 'traffic'>, capacity: number, wi
     spread: spread ?? 0,
     from: startOffset ?? 0,
   }
+}
+
+/** Nothing that was asked for is left out without a word. */
+function refuseUnused(traffic: string, { rate, burst, every, spread }: Omit<TrafficOptions, 'traffic'>): void {
+  const isGiven = traffic === 'burst' ? rate !== undefined : [burst, every, spread].some((value) => value !== undefined)
+  if (!isGiven) return
+  throw new UsageError(
+    traffic === 'burst'
+      ? '--rate is for uniform and poisson traffic; bursts have --burst and --every.'
+      : `--burst, --every and --spread are for bursts; ${traffic} traffic has a --rate.`,
+  )
 }
 
 function refuseTooMany(arrivals: number): void {

@@ -7,11 +7,12 @@ import { formatDuration } from './format-duration.js'
 import { algorithms, duration, positiveNumber, wholeNumber } from './option-values.js'
 import { paintFor, print, printData, widthOf } from './output.js'
 import { recordingLines } from './recording-file.js'
+import { type RequestOptions, requestOptionNames, withRequestOptions } from './request-options.js'
 import { recordingNotes, renderSimulation, simulationDocument } from './simulate-report.js'
 import { simulateRuleSet } from './simulate-rule-set.js'
 import { syntheticTraffic, type TrafficOptions } from './simulate-traffic.js'
 
-interface SimulateOptions extends TrafficOptions {
+interface SimulateOptions extends TrafficOptions, RequestOptions {
   readonly algorithm?: AlgorithmName[]
   readonly capacity: number
   readonly window: number
@@ -35,6 +36,8 @@ Examples:
       yesterday's traffic against a limit you are considering
   $ fluxgate simulate --from access.log --rules rules.yaml
       yesterday's traffic against your rules: which of them would have refused how much
+  $ fluxgate simulate --rules rules.yaml --ip 203.0.113.7 --method POST --path /login --traffic poisson --rate 2
+      one caller against your rules
 `
 
 const syntheticOptions = ['traffic', 'rate', 'burst', 'every', 'spread', 'startOffset', 'duration', 'seed']
@@ -42,7 +45,7 @@ const bandOptions = ['algorithm', 'capacity', 'window', 'refillTokens', 'refill'
 const whole = wholeNumber(1, maxCapacity)
 
 export function simulateCommand(): Command {
-  return new Command('simulate')
+  const command = new Command('simulate')
     .description('Try algorithms, or a rule set, against synthetic or recorded traffic, in no time at all.')
     .addHelpText('after', examples)
     .addOption(new Option('--algorithm <names>', 'one or several, separated by commas, or all').argParser(algorithms))
@@ -62,26 +65,26 @@ export function simulateCommand(): Command {
       new Option(
         '--from <file>',
         'recorded traffic instead: access log, JSON lines, CSV or timestamps; - is standard input',
-      ).conflicts(syntheticOptions),
+      ).conflicts([...syntheticOptions, ...requestOptionNames]),
     )
-    .addOption(new Option('--rules <file>', 'a rule set instead of algorithms; needs --from').conflicts(bandOptions))
+    .addOption(new Option('--rules <file>', 'a rule set instead of algorithms').conflicts(bandOptions))
     .addOption(new Option('--rule-set <id>', 'which set of the rules, if there are several'))
+  return withRequestOptions(command)
     .addOption(new Option('--json', 'print everything as one JSON document'))
     .action(simulate)
 }
 
 async function simulate(options: SimulateOptions): Promise<void> {
-  if (options.rules !== undefined) {
-    if (options.from === undefined) throw new UsageError('--rules needs requests to decide: add --from <access log>.')
-    return simulateRuleSet({ ...options, rules: options.rules, from: options.from })
-  }
+  if (options.every === 0 || options.duration === 0)
+    throw new UsageError('--every and --duration must be longer than nothing.')
+  if (options.rules !== undefined) return simulateRuleSet({ ...options, rules: options.rules })
   if (options.ruleSet !== undefined) throw new UsageError('--rule-set needs --rules <file>.')
+  if (requestOptionNames.some((name) => options[name] !== undefined))
+    throw new UsageError('A request needs rules that look at it: add --rules <file>.')
   const bands = bandsOf(options)
   const paint = paintFor(process.stdout)
   const limit = `${options.capacity} per ${formatDuration(options.window / 1000)}`
   if (options.from === undefined) {
-    if (options.every === 0 || options.duration === 0)
-      throw new UsageError('--every and --duration must be longer than nothing.')
     const { description, arrivals, until } = syntheticTraffic(options, options.capacity, options.window)
     const simulation = await simulateBands(bands, arrivals, { startAt: 0, until })
     if (options.json) return printData({ traffic: description, ...simulationDocument(simulation) })

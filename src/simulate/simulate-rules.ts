@@ -1,10 +1,10 @@
-/** A whole rule set over recorded requests: what would have been refused, and by which rule. */
+/** A whole rule set over requests: what would have been refused, and by which rule. */
 import { ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { Arrivals } from './arrival.js'
 import { Meter } from './meter.js'
-import { finish, type Run, runOf } from './simulate-bands.js'
+import { finish, type Run, runOf, type SimulatedSpan } from './simulate-bands.js'
 
 /** Decides one request at this instant of the virtual clock, in ticks. */
 export type Decide = (context: RequestContext, at: number) => Decision | Promise<Decision>
@@ -36,13 +36,17 @@ type Tally = { -readonly [field in keyof RuleRun]: RuleRun[field] }
 
 const peakWindow = 1_000 * ticksPerMs
 
-export async function simulateRules(decide: Decide, arrivals: Arrivals): Promise<RulesSimulation> {
+export async function simulateRules(
+  decide: Decide,
+  arrivals: Arrivals,
+  span: SimulatedSpan = {},
+): Promise<RulesSimulation> {
   const tallies = new Map<string, Tally>()
   let meter: Meter | undefined
-  let last = 0
+  let last = span.startAt ?? 0
   let withoutRule = 0
   for await (const { at, context = {} } of arrivals) {
-    meter ??= new Meter(at, peakWindow)
+    meter ??= new Meter(span.startAt ?? at, peakWindow)
     last = at
     const decision = await decide(context, at)
     if (decision.allowed) meter.admitted(at, decision.delayMs * ticksPerMs)
@@ -50,8 +54,8 @@ export async function simulateRules(decide: Decide, arrivals: Arrivals): Promise
     if (decision.ruleId === null && decision.bands.length === 0) withoutRule += 1
     else count(tallies, decision)
   }
-  meter ??= new Meter(0, peakWindow)
-  const bucketMs = finish([meter], last)
+  meter ??= new Meter(last, peakWindow)
+  const bucketMs = finish([meter], Math.max(last, (span.until ?? 0) - 1))
   return {
     startAtMs: meter.series.startAt / ticksPerMs,
     bucketMs,

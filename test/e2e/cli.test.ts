@@ -74,7 +74,10 @@ describe('fluxgate', () => {
     [['simulate', '--from', '.'], '. is a directory'],
     [['simulate', '--from', 'page.html'], 'page.html is not traffic that can be replayed'],
     [['simulate', '--from', 'access.log', '--rate', '5'], 'cannot be used with'],
-    [['simulate', '--rules', 'rules.yaml'], '--rules needs requests to decide'],
+    [['simulate', '--path', '/login'], 'A request needs rules that look at it: add --rules <file>.'],
+    [['simulate', '--rules', 'rules.yaml', '--from', 'access.log', '--path', '/login'], 'cannot be used with'],
+    [['simulate', '--rate', '5', '--burst', '3'], '--burst, --every and --spread are for bursts'],
+    [['simulate', '--traffic', 'burst', '--rate', '5'], '--rate is for uniform and poisson traffic'],
     [['simulate', '--rule-set', 'api'], '--rule-set needs --rules'],
     [['simulate', '--rules', 'rules.yaml', '--from', 'access.log', '--capacity', '5'], 'cannot be used with'],
   ])('answers bad usage %j with status 2 and a sentence on standard error', (args, message) => {
@@ -332,6 +335,21 @@ describe('fluxgate simulate', () => {
     expect(fluxgate(['simulate', '--from', 'access.log', '--rules', 'rules.yaml']).stdout).toContain(
       'all requests        4',
     )
+  })
+
+  it('repeats one request against a rule set, in bursts of its tightest limit if nothing is said', () => {
+    const login = ['--rules', 'rules.yaml', '--ip', '203.0.113.7', '--method', 'post', '--path', '/login']
+    const { rules: perRule, total, ...document } = simulate(...login) as never as Record<string, unknown>
+    expect(document).toMatchObject({ rulesFile: 'rules.yaml', startAtMs: 0, withoutRule: 0 })
+    expect(document.traffic).toBe('bursts of 4 over 12s, every 2m from 54s')
+    expect(total).toMatchObject({ offered: 12, admitted: 6, refused: 6 })
+    expect(perRule).toEqual([
+      { ruleId: 'login', applied: 12, admitted: 6, refused: 6, shadowRefused: 0 },
+      { ruleId: 'per-address', applied: 12, admitted: 6, refused: 0, shadowRefused: 0 },
+    ])
+    const poisson = simulate(...login, '--traffic', 'poisson', '--rate', '1', '--duration', '1h', '--seed', '3')
+    expect(poisson).toMatchObject({ traffic: 'poisson 1/s, seed 3', total: { admitted: 121 } })
+    expect(fluxgate(['simulate', ...login]).stdout).toMatch(/^rules\.yaml · bursts of 4 .* · 6m\n/)
   })
 
   it('reads a large recording in little memory', { timeout: 120_000 }, () => {
