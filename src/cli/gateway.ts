@@ -1,11 +1,13 @@
 import { Command, Option } from 'commander'
 import type { Config } from '../app/config.js'
 import { stopWhenTold } from '../app/gateway-workers.js'
+import { openLog } from '../app/run-log.js'
 import { metricsServerOf } from '../app/run-server.js'
 import { UsageError } from './failure.js'
 import { wholeNumber } from './option-values.js'
 import { besideGateway } from './start-beside.js'
 import { type Beside, readConfig, type StartArguments, startGateway } from './start-gateway.js'
+import { reportWith } from './start-report.js'
 import { onSignals } from './start-stop.js'
 import { runInWorkers } from './start-workers.js'
 
@@ -54,7 +56,8 @@ async function gateway(options: GatewayOptions): Promise<void> {
     throw new UsageError(
       'There are no routes. Name them in fluxgate.yaml, under gateway.routes; `fluxgate start` has an example of its own.',
     )
-  await runInWorkers(options.workers ?? config.gateway.workers, options, ({ report, workers, isWorker, onStarted }) =>
+  const spoken = reportWith(openLog(config), options)
+  await runInWorkers(options.workers ?? config.gateway.workers, spoken, ({ report, workers, isWorker, onStarted }) =>
     startGateway({
       config,
       options,

@@ -1,7 +1,9 @@
 import { Command, Option } from 'commander'
 import { stopWhenTold } from '../app/gateway-workers.js'
+import { openLog } from '../app/run-log.js'
 import { wholeNumber } from './option-values.js'
 import { readConfig, type StartArguments } from './start-gateway.js'
+import { reportWith } from './start-report.js'
 import { startServer } from './start-server.js'
 import { onSignals } from './start-stop.js'
 import { runInWorkers } from './start-workers.js'
@@ -38,7 +40,8 @@ export function serveCommand(): Command {
 
 async function serve(options: ServeOptions): Promise<void> {
   const config = await readConfig(options)
-  await runInWorkers(options.workers ?? config.server.workers, options, ({ report, workers, isWorker, onStarted }) =>
+  const spoken = reportWith(openLog(config), options)
+  await runInWorkers(options.workers ?? config.server.workers, spoken, ({ report, workers, isWorker, onStarted }) =>
     startServer({
       config,
       options,

@@ -1,6 +1,7 @@
-/** What `start` and `gateway` say while they run: lines for people, or one JSON document per line. */
+/** What `start`, `serve` and `gateway` say while they run: lines for people, or one JSON document per line. */
 import type { DemoHints } from '../app/demo-hints.js'
 import type { RoutesReloaded } from '../app/gateway-reload.js'
+import type { Logger } from '../app/run-log.js'
 import { paintFor, print, printData } from './output.js'
 
 export interface Started {
@@ -49,7 +50,34 @@ export interface StartReport {
   stopping(): void
 }
 
-export const jsonReport: StartReport = {
+/** The same, and whatever is wrong is in the log, in the form that the rest of it has. */
+export function reportWith(log: Logger, { json }: { readonly json?: true }): StartReport {
+  const report = json ? jsonReport : textReport
+  return {
+    ...report,
+    started(started) {
+      for (const warning of started.warnings) log.warn(warning)
+      report.started(started)
+    },
+    reloaded(reloaded) {
+      const { rules, error } = reloaded
+      if (error !== null) log.error(`${rules} is not taken over, the old rules stay: ${oneLine(error)}`)
+      report.reloaded(reloaded)
+    },
+    rerouted(rerouted) {
+      const { config, needsRestart, error } = rerouted
+      if (error !== null) log.error(`${config} is not taken over, the old routes stay: ${oneLine(error)}`)
+      if (needsRestart) log.warn(`${config} has other changes too, which hold after a restart`)
+      report.rerouted(rerouted)
+    },
+    trouble(text) {
+      log.warn(text)
+      report.trouble(text)
+    },
+  }
+}
+
+const jsonReport: StartReport = {
   started: ({ hints: _, needsToken: __, rulesType: ___, ...started }) => printData({ event: 'started', ...started }),
   reloaded: ({ error, ...reloaded }) => printData({ event: 'reloaded', ...reloaded, error: error?.message ?? null }),
   rerouted: ({ error, ...rerouted }) => printData({ event: 'rerouted', ...rerouted, error: error?.message ?? null }),
@@ -57,23 +85,10 @@ export const jsonReport: StartReport = {
   stopping: () => printData({ event: 'stopping' }),
 }
 
-export const textReport: StartReport = {
-  started({
-    url,
-    api,
-    metrics,
-    needsToken,
-    rules,
-    rulesType,
-    ruleCount,
-    config,
-    routeCount,
-    workers,
-    warnings,
-    hints,
-  }) {
+/** What is wrong is left to the log, which people see on the same terminal. */
+const textReport: StartReport = {
+  started({ url, api, metrics, needsToken, rules, rulesType, ruleCount, config, routeCount, workers, hints }) {
     const paint = paintFor(process.stdout)
-    for (const warning of warnings) complain(`warning: ${warning}`)
     const shared = workers > 1 ? ` with ${workers} workers` : ''
     if (url !== null) print(`FluxGate listens on ${paint('bold', url)}${shared}`)
     if (api !== null && url === null) print(`FluxGate's API listens on ${paint('bold', api)}${shared}`)
@@ -94,16 +109,14 @@ export const textReport: StartReport = {
     print('\nCtrl-C stops it.')
   },
   reloaded({ rules, ruleCount, changed, error }) {
-    if (error !== null) complain(`${time()} ${rules} is not taken over, the old rules stay: ${oneLine(error)}`)
-    else if (changed) print(`${time()} ${rules} reloaded: ${counted(ruleCount, 'rule')} in force`)
+    if (error !== null) return
+    if (changed) print(`${time()} ${rules} reloaded: ${counted(ruleCount, 'rule')} in force`)
     else print(`${time()} ${rules} read again: nothing changed`)
   },
-  rerouted({ config, routeCount, needsRestart, error }) {
-    if (error !== null) complain(`${time()} ${config} is not taken over, the old routes stay: ${oneLine(error)}`)
-    else print(`${time()} ${config} reloaded: ${counted(routeCount, 'route')} in force`)
-    if (needsRestart) complain(`${time()} ${config} has other changes too, which hold after a restart`)
+  rerouted({ config, routeCount, error }) {
+    if (error === null) print(`${time()} ${config} reloaded: ${counted(routeCount, 'route')} in force`)
   },
-  trouble: (text) => complain(`${time()} ${text}`),
+  trouble: () => {},
   stopping: () => print(`${time()} stopping: what is held is finished; again to stop at once`),
 }
 
@@ -146,10 +159,6 @@ function oneLine({ message, errors }: Failure): string {
   const shown = errors.slice(0, maxShown).map((mistake) => `${mistake.path}: ${mistake.message}`)
   const more = errors.length > maxShown ? [`and ${errors.length - maxShown} more`] : []
   return [...shown, ...more].join(' | ')
-}
-
-function complain(text: string): void {
-  process.stderr.write(`${paintFor(process.stderr)('yellow', text)}\n`)
 }
 
 const time = (): string => new Date().toTimeString().slice(0, 8)

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { isWorker, startWorkers, tellPrimary, type WorkerMessage } from '../app/gateway-workers.js'
 import { exitStatus } from './exit-status.js'
-import { jsonReport, type StartReport, textReport } from './start-report.js'
+import type { StartReport } from './start-report.js'
 import { onSignals } from './start-stop.js'
 
 export interface Workplace {
@@ -16,8 +16,7 @@ export interface Workplace {
 
 type Work = (workplace: Workplace) => Promise<void>
 
-export async function runInWorkers(asked: number | 'auto', { json }: { json?: true }, work: Work): Promise<void> {
-  const report = json ? jsonReport : textReport
+export async function runInWorkers(asked: number | 'auto', report: StartReport, work: Work): Promise<void> {
   const workers = asked === 'auto' ? availableParallelism() : asked
   if (workers === 1) await work({ report, workers, isWorker: false, onStarted() {} })
   else if (isWorker()) await workAsOne(workers, work)

@@ -5,6 +5,7 @@ import { findDemoHints } from '../app/demo-hints.js'
 import { demoRoutes } from '../app/demo-routes.js'
 import { demoUpstream } from '../app/demo-upstream.js'
 import type { RouteDefinition } from '../app/gateway-schema.js'
+import { openLog } from '../app/run-log.js'
 import { configuredRules } from '../app/run-rules.js'
 import { serverOf } from '../app/run-server.js'
 import { given } from '../core/given.js'
@@ -14,7 +15,7 @@ import { wholeNumber } from './option-values.js'
 import { besideGateway } from './start-beside.js'
 import { readConfig, type StartArguments, shownPath, startGateway } from './start-gateway.js'
 import { listen } from './start-listen.js'
-import { jsonReport, textReport } from './start-report.js'
+import { reportWith } from './start-report.js'
 import { onSignals } from './start-stop.js'
 
 interface StartOptions extends StartArguments {
@@ -50,7 +51,7 @@ export function startCommand(): Command {
 
 async function start(options: StartOptions): Promise<void> {
   const config = await readConfig(options)
-  const report = options.json ? jsonReport : textReport
+  const report = reportWith(openLog(config), options)
   const isExample = config.gateway.routes === undefined
   const warnings: string[] = []
   if (config.gateway.workers !== 1 || config.server.workers !== 1)

@@ -32,9 +32,10 @@ describe('starting', () => {
         'Rules: rules.yaml, 1 rule. Edit and save it: the new limits hold at once.\n' +
         'Routes: fluxgate.yaml, 2 routes. Edit and save it: the new routes hold at once.\n\nCtrl-C stops it.\n',
     )
-    expect(running.stderr()).toBe(
-      'warning: nothing limits rest: no RateLimiter filter, and ratelimit.filterEnabled is not true.\n',
-    )
+    expect(JSON.parse(running.stderr())).toMatchObject({
+      level: 'warn',
+      message: 'nothing limits rest: no RateLimiter filter, and ratelimit.filterEnabled is not true.',
+    })
     const seen = [1, 2, 3].map(() => `${running.url}/shop/x`)
     expect((await Promise.all(seen.map((one) => ask(one)))).map(({ status }) => status).sort()).toEqual([200, 200, 429])
   })
@@ -44,9 +45,10 @@ describe('starting', () => {
     const { url: uri } = await echoUpstream()
     configure(place, [route('rest', uri)])
     const running = await place.start(args)
-    expect(running.stderr()).toBe(
-      'warning: nothing is limited: there are no rules, and no route has a RateLimiter filter.\n',
-    )
+    expect(JSON.parse(running.stderr())).toMatchObject({
+      level: 'warn',
+      message: 'nothing is limited: there are no rules, and no route has a RateLimiter filter.',
+    })
   })
 
   it.each([
@@ -187,9 +189,10 @@ describe('workers', () => {
     configure(place, [route('one', uri, '/**', [oneAnHour])], { workers: 2 })
     const running = await place.start(args)
     expect(running.stdout()).toContain(`FluxGate listens on ${running.url} with 2 workers\n`)
-    expect(running.stderr()).toBe(
-      'warning: buckets are in memory, so each of the 2 workers counts by itself. With Redis they count together.\n',
-    )
+    expect(JSON.parse(running.stderr())).toMatchObject({
+      level: 'warn',
+      message: 'buckets are in memory, so each of the 2 workers counts by itself. With Redis they count together.',
+    })
     const statuses = await Promise.all(Array.from({ length: 20 }, () => ask(running.url).then(({ status }) => status)))
     expect(statuses.filter((status) => status === 200)).toHaveLength(2)
 

@@ -167,16 +167,35 @@ describe('an edit of the rules', () => {
     expect(await statuses(`${running.url}/sliding-log`, 2)).toEqual([200, 429])
   })
 
-  it('that is broken changes nothing, and is reported in one line with its place', async () => {
+  const notTaken =
+    'rules.yaml is not taken over, the old rules stay: ruleSets[0].rules[3].bands[0].capacity: found "none"; allowed: a whole number from 1 to 1000000000'
+
+  it('that is broken changes nothing, and is a line of the log with its place', async () => {
     const running = await start()
     edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: none, window: 1m }'))
     await until(() => running.stderr().includes('\n'), running)
-    expect(running.stderr()).toMatch(
-      /^\d\d:\d\d:\d\d rules\.yaml is not taken over, the old rules stay: ruleSets\[0\]\.rules\[3\]\.bands\[0\]\.capacity: found "none"; allowed: a whole number from 1 to 1000000000\n$/,
-    )
+    expect(JSON.parse(running.stderr())).toEqual({ time: expect.any(String), level: 'error', message: notTaken })
     expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
     edit((text) => text.replace('capacity: none', 'capacity: 3'))
     await until(() => running.stdout().includes('rules.yaml read again: nothing changed'), running)
+  })
+
+  it('that is broken is also told to people, and beside what --json prints', async () => {
+    const breakOne = () => edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: none, window: 1m }'))
+    const shown = await start(['--port', '0'], { FLUXGATE_LOG_FORMAT: 'text' })
+    breakOne()
+    await until(() => shown.stderr().includes('\n'), shown)
+    expect(shown.stderr().slice(8)).toBe(` error ${notTaken}\n`)
+    shown.process.kill('SIGTERM')
+    await shown.ended
+    edit((text) => text.replace('capacity: none', 'capacity: 3'))
+
+    const told = launch(['--port', '0', '--json'])
+    await until(() => told.stdout().includes('"event":"started"'), told)
+    breakOne()
+    await until(() => told.stdout().includes('"event":"reloaded"') && told.stderr().includes('\n'), told)
+    expect(told.stdout()).toContain('found \\"none\\"')
+    expect(JSON.parse(told.stderr())).toMatchObject({ level: 'error', message: notTaken })
   })
 })
 
