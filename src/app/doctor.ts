@@ -20,7 +20,8 @@ export interface Finding {
   readonly advice?: string
 }
 
-type Examination = (config: Config) => Promise<readonly Finding[]>
+type Part = 'server' | 'gateway'
+type Examination = (config: Config, parts: readonly Part[]) => Promise<readonly Finding[]>
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
@@ -29,7 +30,7 @@ const warn = (name: string, message: string, advice: string): Finding => ({ name
 const fail = (name: string, message: string, advice: string): Finding => ({ name, status: 'fail', message, advice })
 
 /** `parts`: what is going to run. */
-export async function examine(config: Config, parts: readonly ('server' | 'gateway')[]): Promise<Finding[]> {
+export async function examine(config: Config, parts: readonly Part[]): Promise<Finding[]> {
   const examinations: Examination[] = [
     nodeVersion,
     ruleStore,
@@ -39,7 +40,7 @@ export async function examine(config: Config, parts: readonly ('server' | 'gatew
   ]
   const findings: Finding[] = []
   // One after the other: what one of them does must not disturb what another measures.
-  for (const examination of examinations) findings.push(...(await examination(config)))
+  for (const examination of examinations) findings.push(...(await examination(config, parts)))
   return findings
 }
 
@@ -49,11 +50,16 @@ const nodeVersion: Examination = async () => {
   return [isEnough ? ok('node', process.version) : fail('node', process.version, 'Install Node.js 20.19 or later.')]
 }
 
-const ruleStore: Examination = async (config) => {
+const ruleStore: Examination = async (config, parts) => {
   const { type, path } = config.rules
   const rules = configuredRules(config)
-  if (rules === undefined)
-    return [warn('rules', `there is no rules file ${path}`, 'Create it, or name another: rules.path.')]
+  if (rules === undefined) {
+    // Routes may say by themselves what is limited; a server alone, and the example of `start`, have nothing else.
+    const hasRoutes = parts.includes('gateway') && config.gateway.routes !== undefined
+    const isNeeded = parts.includes('server') && !hasRoutes
+    const found = isNeeded ? fail : warn
+    return [found('rules', `there is no rules file ${path}`, 'Create it, or name another: rules.path.')]
+  }
   try {
     const sets = await rules.load()
     const count = sets.reduce((sum, set) => sum + set.rules.length, 0)
@@ -153,7 +159,9 @@ function certificate(name: string, cert: string, key: string): Finding {
 
 const connectMs = 2_000
 
-const upstreams: Examination = async ({ gateway }) => {
+const upstreams: Examination = async ({ gateway }, parts) => {
+  if (!parts.includes('server') && (gateway.routes ?? []).length === 0)
+    return [fail('gateway.routes', 'there are none', 'Name them in fluxgate.yaml, under gateway.routes.')]
   const origins = new Map((gateway.routes ?? []).map(({ id, origin }) => [originKey(origin), { id, origin }]))
   return Promise.all(
     [...origins].map(async ([address, { id, origin }]) => {

@@ -1,5 +1,7 @@
 import { Command, Option } from 'commander'
+import { gateOptions, loadConfig } from '../app/config.js'
 import { createFluxGate } from '../app/create-flux-gate.js'
+import type { FluxGateOptions } from '../app/gate-options.js'
 import { systemClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { given } from '../core/given.js'
@@ -9,9 +11,10 @@ import { printJson } from './output.js'
 import { contextOf, type RequestOptions, withRequestOptions } from './request-options.js'
 import { knownRuleSet } from './rule-set-option.js'
 import { serverClient } from './server-client.js'
+import { shownPath } from './start-gateway.js'
 
 interface CheckCommandOptions extends RequestOptions {
-  readonly rules: string
+  readonly rules?: string
   readonly config?: string
   readonly server?: string
   readonly ruleSet?: string
@@ -38,9 +41,12 @@ Exit status: 0 allowed, 1 refused, 2 no decision could be made.
 export function checkCommand(): Command {
   const command = new Command('check')
     .description('Decide about one request and print the Decision as JSON.')
-    .addOption(new Option('--rules <file>', 'the rules, YAML or JSON').default('./rules.yaml'))
+    .option('--rules <file>', 'the rules, YAML or JSON, and buckets of its own')
     .addOption(
-      new Option('--config <file>', 'a fluxgate.yaml that says where rules and buckets are').conflicts('rules'),
+      new Option(
+        '--config <file>',
+        'where rules and buckets are; ./fluxgate.yaml if there is one, or else ./rules.yaml',
+      ).conflicts('rules'),
     )
     .addOption(
       new Option(
@@ -66,14 +72,14 @@ async function check(options: CheckCommandOptions): Promise<void> {
 }
 
 async function decideHere(options: CheckCommandOptions): Promise<Decision[]> {
+  const { permits, peek, ruleSet } = options
+  const settings = options.rules === undefined ? await configured(options.config) : { rules: options.rules }
   // All of them at one instant, so that what is shown does not depend on how fast this machine is.
   const startedAt = systemClock.now()
-  const source = options.config === undefined ? { rules: options.rules } : { config: options.config }
-  const gate = await createFluxGate({ ...source, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
+  const gate = await createFluxGate({ ...settings, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
   try {
-    const { permits, peek, config, ruleSet } = options
     // A configuration may name the default itself.
-    const isLeftToConfig = config !== undefined && ruleSet === undefined
+    const isLeftToConfig = ruleSet === undefined && settings.defaultRuleSetId !== undefined
     const ruleSetId = isLeftToConfig ? undefined : knownRuleSet(gate.ruleSets, ruleSet)
     const decisions: Decision[] = []
     for (let i = 0; i < (options.repeat ?? 1); i++)
@@ -82,6 +88,13 @@ async function decideHere(options: CheckCommandOptions): Promise<Decision[]> {
   } finally {
     await gate.close()
   }
+}
+
+/** As `serve` would have it here: the environment counts also where there is no file. */
+async function configured(path: string | undefined): Promise<FluxGateOptions> {
+  const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
+  const { type, path: rulesFile } = config.rules
+  return { ...gateOptions(config), ...(type === 'file' && { rules: { type, path: shownPath(rulesFile) } }) }
 }
 
 async function decideThere(options: CheckCommandOptions, url: string): Promise<Decision[]> {

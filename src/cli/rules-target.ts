@@ -1,13 +1,14 @@
 /** Where the `rules` commands read and write: a file, what a configuration says, or a server. */
-import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
 import { loadConfig } from '../app/config.js'
-import { configuredRules } from '../app/run-rules.js'
+import { ruleStoreSettings } from '../app/config-rules.js'
+import { openRuleStore } from '../app/open-rules.js'
 import type { RuleSetDocument, RuleStore } from '../core/rule-store.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
 import { UsageError } from './failure.js'
 import { type ServerClient, serverClient } from './server-client.js'
+import { shownPath } from './start-gateway.js'
 
 export interface TargetOptions {
   readonly rules?: string
@@ -35,9 +36,10 @@ export const withTarget = (command: Command): Command =>
 export async function openTarget({ rules, config, server }: TargetOptions): Promise<RulesTarget> {
   if (server !== undefined) return remoteRules(serverClient(server, ['FLUXGATE_ADMIN_TOKEN']))
   if (rules !== undefined) return fileRuleStore(rules)
-  if (config === undefined && !existsSync('fluxgate.yaml')) return fileRuleStore('rules.yaml')
+  // Also where there is no file: the environment may name the place, as it does for a server that runs here.
   const settings = await loadConfig({ path: config, env: process.env, cwd: process.cwd() })
-  return configuredRules(settings) ?? fileRuleStore('rules.yaml')
+  const { type, path } = settings.rules
+  return type === 'file' ? fileRuleStore(shownPath(path)) : openRuleStore(ruleStoreSettings(settings))
 }
 
 /** Uses a target and closes it. */

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { commandLine, root } from './command-line.js'
 
 const { file, fluxgate, shell, remove } = commandLine()
@@ -149,6 +149,22 @@ describe('fluxgate check', () => {
     const wrong = fluxgate(['check', '--config', 'conf/wrong.yaml'])
     expect(wrong).toMatchObject({ status: 2, stdout: '' })
     expect(wrong.stderr).toMatch(/\n {2}rulez: .*\n {2}reload\.strategy: /)
+  })
+
+  it('is decided as a server would that is started here: by ./fluxgate.yaml and the environment', () => {
+    const there = commandLine()
+    onTestFinished(there.remove)
+    writeFileSync(
+      there.file('limits.json'),
+      '{"id":"here","rules":[{"id":"one","bands":[{"capacity":1,"window":"1m"}]}]}',
+    )
+    const rulesPath = { FLUXGATE_RULES_PATH: 'limits.json' }
+    expect(there.fluxgate(['check']).stderr).toContain('There is no rules file rules.yaml')
+    expect(JSON.parse(there.fluxgate(['check'], { env: rulesPath }).stdout)).toMatchObject({ ruleSetId: 'here' })
+    expect(there.fluxgate(['rules', 'list'], { env: rulesPath }).stdout).toContain('\nhere ')
+    writeFileSync(there.file('fluxgate.yaml'), 'rules: { path: limits.json }\n')
+    expect(JSON.parse(there.fluxgate(['check']).stdout)).toMatchObject({ ruleSetId: 'here', ruleId: 'one' })
+    expect(there.fluxgate(['rules', 'list']).stdout).toContain('\nhere ')
   })
 
   it('hands attributes to the rules', () => {

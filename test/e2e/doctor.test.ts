@@ -99,6 +99,25 @@ describe('fluxgate doctor', () => {
     expect(find('gateway.routes')).toMatchObject({ status: 'warn', message: expect.stringContaining('of route shop') })
   })
 
+  it('fails where there is nothing to start with: no rules for a server, no routes for a gateway', async () => {
+    const place = workplace()
+    const ask = async (...args: string[]) => {
+      const running = place.launch(['doctor', '--json', ...args], { FLUXGATE_GATEWAY_PORT: '0' })
+      const status = await running.ended
+      const { findings } = JSON.parse(running.stdout()) as Report
+      return [
+        status,
+        ...findings.filter(({ status }) => status !== 'ok').map(({ name, status }) => `${name} ${status}`),
+      ]
+    }
+    expect(await ask()).toEqual([1, 'rules fail'])
+    expect(await ask('--only', 'server')).toEqual([1, 'rules fail'])
+    expect(await ask('--only', 'gateway')).toEqual([1, 'rules warn', 'gateway.routes fail'])
+    place.write('fluxgate.yaml', { gateway: { routes: [{ id: 'shop', uri: 'http://127.0.0.1:1' }] } })
+    expect(await ask()).toEqual([0, 'rules warn', 'gateway.routes warn'])
+    expect(await ask('--only', 'gateway')).toEqual([0, 'rules warn', 'gateway.routes warn'])
+  })
+
   it('exits 2 for a configuration with mistakes, and prints lines for people', async () => {
     const place = workplace()
     place.write('fluxgate.yaml', { sever: {} })
