@@ -5,7 +5,7 @@ import { overrideKey, type ParsedOverride, parseOverride } from './override-sche
 
 const bandColumns = ['label', 'capacity', 'window', 'refillTokens', 'algorithm', 'refill']
 const otherColumns = ['key', 'action', 'expiresAt', 'note', 'balance', 'balanceAt']
-const numbers = [...bandColumns, 'balance']
+const numbers = [...bandColumns, 'balance', 'balanceAt', 'expiresAt']
 
 /** What the columns of a table may be called. */
 export const overrideColumns: readonly string[] = [...otherColumns, ...bandColumns]

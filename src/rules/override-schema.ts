@@ -3,7 +3,7 @@ import { cidrText, ipIdentity, parseCidr } from '../core/ip-address.js'
 import type { OverrideTerms, StartingBalance } from '../core/override-book.js'
 import type { Override } from '../core/override-store.js'
 import { type Band, maxCapacity, type Rule } from '../core/rule.js'
-import { type Fields, openFields } from './fields.js'
+import { type Fields, type Kind, openFields } from './fields.js'
 import { instant, oneOf, text, wholeNumber } from './kinds.js'
 import { noMistakes, rulesInvalid } from './mistakes.js'
 import { readBands } from './rule-schema.js'
@@ -15,6 +15,16 @@ const longestKey = 1_024
 const longestNote = 1_000
 const actionKind = oneOf(['LIMIT', 'ALLOW', 'DENY'] as const)
 const balanceKind = wholeNumber(0, maxCapacity)
+/** Epoch milliseconds, as instants of decisions are; below this, somebody meant seconds. */
+const leastMs = 100_000_000_000
+const momentKind: Kind<number> = {
+  allowed: `${instant.allowed}, or epoch milliseconds`,
+  parse(value) {
+    const found = typeof value === 'number' ? value : Date.parse(instant.parse(value) ?? '')
+    const isMoment = Number.isInteger(found) && (typeof value !== 'number' || (found >= leastMs && found <= 8.64e15))
+    return isMoment ? found : undefined
+  },
+}
 const noteKind = { allowed: `text of at most ${longestNote} characters`, parse: bounded(longestNote, 0) }
 const keyKind = { allowed: `an identity: text of 1 to ${longestKey} characters`, parse: bounded(longestKey, 1) }
 
@@ -45,7 +55,7 @@ const algorithmOf = ({ bands: [first] }: Rule) => first?.algorithm ?? 'TOKEN_BUC
 function readOverride(fields: Fields, rule: Rule, nowMs: number, ipv6Prefix: number) {
   const given = fields.require('key', keyKind)
   const action = fields.require('action', actionKind)
-  const expiresAt = fields.read('expiresAt', instant)
+  const expiresAtMs = fields.read('expiresAt', momentKind)
   const note = fields.read('note', noteKind)
   const balance = readBalance(fields, nowMs)
   if (action === 'LIMIT' && !fields.has('bands') && !fields.has('balance'))
@@ -55,7 +65,6 @@ function readOverride(fields: Fields, rule: Rule, nowMs: number, ipv6Prefix: num
       if (fields.has(name)) fields.wrong(name, `found with ${action}; allowed: ${name} with LIMIT only`)
   const key = given === undefined ? undefined : overrideKey(given, rule, ipv6Prefix)
   if (typeof key === 'string') fields.wrong('key', key)
-  const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt)
   const terms = { action, expiresAtMs, note, ...(balance !== undefined && { balance }) }
   return typeof key === 'object' ? { ...key, terms } : undefined
 }
@@ -63,11 +72,15 @@ function readOverride(fields: Fields, rule: Rule, nowMs: number, ipv6Prefix: num
 /** What is left as of an instant; if none is given, as of now. */
 function readBalance(fields: Fields, nowMs: number): StartingBalance | undefined {
   const permits = fields.read('balance', balanceKind)
-  const at = fields.read('balanceAt', instant)
+  const at = fields.read('balanceAt', momentKind)
   if (fields.has('balanceAt') && !fields.has('balance'))
     fields.wrong('balanceAt', 'found without balance; allowed: beside a balance')
-  const atMs = at === undefined ? Math.floor(nowMs) : Date.parse(at)
-  if (atMs > nowMs) fields.wrong('balanceAt', `found ${at}, which is still to come; allowed: an instant up to now`)
+  const atMs = at ?? Math.floor(nowMs)
+  if (atMs > nowMs)
+    fields.wrong(
+      'balanceAt',
+      `found ${new Date(atMs).toISOString()}, which is still to come; allowed: an instant up to now`,
+    )
   return permits === undefined ? undefined : { permits, atMs }
 }
 

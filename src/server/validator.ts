@@ -4,9 +4,16 @@ import type { Mistake } from '../core/errors.js'
 import { placeOf } from '../rules/mistakes.js'
 import { ApiProblem } from './api-problem.js'
 
+interface Found {
+  readonly keyword: string
+  readonly instancePath: string
+  readonly message: string
+  readonly params: { readonly allowedValues?: readonly unknown[] }
+}
+
 interface Compiled {
   Check(value: unknown): boolean
-  Errors(value: unknown): [boolean, { instancePath: string; message: string }[]]
+  Errors(value: unknown): [boolean, Found[]]
 }
 
 /** Compiled when first needed: a server that is only asked for decisions has no use for the others. */
@@ -32,15 +39,20 @@ export function assertValid(schema: TSchema, value: unknown, name: string): void
 }
 
 /** The first mistake of each place: alternatives that do not fit either are no news. */
-function mistakesOf(found: readonly { instancePath: string; message: string }[], name: string): Mistake[] {
+function mistakesOf(found: readonly Found[], name: string): Mistake[] {
   const byPlace = new Map<string, string>()
-  for (const { instancePath, message } of found) {
-    const path = placeIn(instancePath, name)
-    if (!byPlace.has(path)) byPlace.set(path, message)
+  for (const one of found) {
+    // Of the whole; the member that does not fit has a mistake of its own.
+    if (one.keyword === 'additionalProperties') continue
+    const path = placeIn(one.instancePath, name)
+    if (!byPlace.has(path)) byPlace.set(path, messageOf(one))
     if (byPlace.size === maxMistakes) break
   }
   return [...byPlace].map(([path, message]) => ({ path, message }))
 }
+
+const messageOf = ({ message, params: { allowedValues } }: Found): string =>
+  allowedValues === undefined ? message : `must be one of ${allowedValues.join(', ')}`
 
 /** `/checks/3/permits` → `checks[3].permits`, as places are written in rules. */
 function placeIn(pointer: string, name: string): string {

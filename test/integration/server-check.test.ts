@@ -119,7 +119,7 @@ describe('POST /api/ratelimit/check', () => {
     expect(status).toBe(400)
     expect(headers.get('content-type')).toBe('application/problem+json')
     expect(problem).toMatchObject({ status: 400, code: 'FLUXGATE_REQUEST_INVALID', title: 'Bad Request' })
-    expect(problem.errors[0].path).toBe(path)
+    expect(problem.errors.map((mistake: { path: string }) => mistake.path)).toEqual([path])
   })
 })
 

@@ -76,6 +76,14 @@ describe('overrides over REST', () => {
     expect((await ask('GET', `${overrides}/203.0.113.7`)).body.action).toBe('ALLOW')
   })
 
+  it('end at an instant that is written as a date, or in epoch milliseconds', async () => {
+    const { ask } = await wholeServer()
+    const put = async (expiresAt: unknown) =>
+      (await ask('PUT', `${overrides}/203.0.113.7`, { action: 'DENY', expiresAt })).body.expiresAt
+    expect(await put(4_000_000_000_123)).toBe('2096-10-02T07:06:40.123Z')
+    expect(await put('2096-10-02T09:06:40+02:00')).toBe('2096-10-02T07:06:40.000Z')
+  })
+
   it.each([
     [{ key: '203.0.113.7', action: 'MAYBE' }],
     [{ key: '203.0.113.7' }],
@@ -83,6 +91,9 @@ describe('overrides over REST', () => {
     [{ key: '203.0.113.7', action: 'LIMIT' }],
     [{ key: '203.0.113.7', action: 'LIMIT', bands: [{ capacity: 0, window: '1s' }] }],
     [{ key: '203.0.113.7', action: 'ALLOW', expiresAt: 'tomorrow' }],
+    [{ key: '203.0.113.7', action: 'ALLOW', expiresAt: 4_000_000_000 }],
+    [{ key: '203.0.113.7', action: 'ALLOW', expiresAt: 4_000_000_000_000.5 }],
+    [{ key: '203.0.113.7', action: 'ALLOW', expiresAt: 1e16 }],
     [{ key: '203.0.113.7', action: 'ALLOW', colour: 'red' }],
     [{ key: '', action: 'ALLOW' }],
     [{ key: '\ud800', action: 'ALLOW' }],

@@ -6,7 +6,12 @@ import { ApiProblem, invalidRequest } from '../api-problem.js'
 import { audit } from '../audit.js'
 import { type Call, json, type Route, route } from '../route.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
-import { overrideBodySchema, overridePageSchema, overrideSchema } from '../schemas/override-schemas.js'
+import {
+  newOverrideSchema,
+  overrideBodySchema,
+  overridePageSchema,
+  overrideSchema,
+} from '../schemas/override-schemas.js'
 import { noContent, nothingHere, withName } from './rule-editing.js'
 import { ruleInForce } from './rule-in-force.js'
 
@@ -44,7 +49,7 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       summary: 'Add an override.',
       group,
       access,
-      body: overrideSchema,
+      body: newOverrideSchema,
       isCheckedByStore: true,
       responses: { 201: created, 409: { description: 'There is one for this key already.' } },
       async handle(call) {
