@@ -112,6 +112,22 @@ describe('an upstream', () => {
     expect(await ask(url)).toMatchObject(broken)
   })
 
+  it('that greets in another protocol and waits is 502 at once', async () => {
+    const { url } = await gatewayTo(await serve(createServer((socket) => void socket.write('SSH-2.0-OpenSSH_9.6\r\n'))))
+    expect(await ask(url)).toMatchObject(broken)
+  })
+
+  it('may take its status line letter by letter', async () => {
+    const text = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+    const slow = createServer((socket) => {
+      socket.setNoDelay().once('data', async () => {
+        for (const letter of text) await new Promise((resolve) => socket.write(letter, resolve))
+      })
+    })
+    const { url } = await gatewayTo(await serve(slow))
+    expect(await ask(url)).toMatchObject({ status: 200, body: 'ok' })
+  })
+
   it.each([
     ['a size that is none', 'x\r\nabc\r\n'],
     ['a size without digits', '\r\nabc\r\n'],

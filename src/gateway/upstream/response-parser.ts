@@ -13,6 +13,7 @@ export interface ResponseSink {
 
 const maxHeadLength = 65_536
 const emptyLine = Buffer.from('\r\n\r\n')
+const beginning = Buffer.from('HTTP/1.')
 const noTrailers: readonly string[] = Object.freeze([])
 
 /**
@@ -65,6 +66,8 @@ export class ResponseParser {
     const end = buffer.indexOf(emptyLine, at)
     if ((end === -1 ? buffer.length : end) - at > maxHeadLength) throw new BadResponse('its headers are too long')
     if (end === -1) {
+      // Who greets in another protocol has nothing more to say, and would be waited for in vain.
+      if (!isBegun(buffer, at)) throw new BadResponse('its status line is not HTTP/1.1')
       // A copy: the rest of a large read is not kept for a few bytes.
       this.#rest = Buffer.from(buffer.subarray(at))
       return buffer.length
@@ -108,4 +111,9 @@ export class ResponseParser {
     this.#state = 'DONE'
     this.#sink.onEnd(trailers)
   }
+}
+
+function isBegun(buffer: Buffer, at: number): boolean {
+  const end = Math.min(buffer.length, at + beginning.length)
+  return buffer.compare(beginning, 0, end - at, at, end) === 0
 }
