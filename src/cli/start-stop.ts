@@ -6,19 +6,38 @@ const echoMs = 250
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
+/** How often to look whether the shell of npm is still there. */
+const lookMs = 250
+
 /** On a signal, finishes what is under way and lets the process end by itself. A second one ends it. */
 export function stopOnSignal(close: () => Promise<void>, onStop: () => void): void {
   let stoppedAt: number | undefined
-  const stop = (signal: keyof typeof signals): void => {
-    if (stoppedAt !== undefined) {
-      if (performance.now() - stoppedAt > echoMs) process.exit(signals[signal])
-      return
-    }
+  const stop = (): void => {
+    if (stoppedAt !== undefined) return
     stoppedAt = performance.now()
     onStop()
     void close()
   }
-  for (const signal of Object.keys(signals) as (keyof typeof signals)[]) process.on(signal, () => stop(signal))
+  for (const [signal, status] of Object.entries(signals))
+    process.on(signal, () => {
+      if (stoppedAt !== undefined && performance.now() - stoppedAt > echoMs) process.exit(status)
+      stop()
+    })
+  onLostShell(stop)
+}
+
+/**
+ * npm passes a signal on to the shell that it runs programs in, which ends without passing it on. What was started through
+ * npm would then run for ever, on a port that nobody knows is taken; so the end of that shell counts as a signal.
+ */
+function onLostShell(stop: () => void): void {
+  if (process.env.npm_lifecycle_event === undefined) return
+  const shell = process.ppid
+  const looking = setInterval(() => {
+    if (process.ppid === shell) return
+    clearInterval(looking)
+    stop()
+  }, lookMs).unref()
 }
 
 /** The same, and on SIGHUP what can change is read again. */

@@ -4,7 +4,7 @@ import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileS
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const program = join(root, 'dist', 'cli', 'main.js')
@@ -33,10 +33,15 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-function launch(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+const directly = [process.execPath, program]
+/** As npm does: the shell is told of signals, and what it has started is not. */
+const byShell = ['sh', '-c', '"$0" "$@" & echo "pid $!"; wait $!', ...directly]
+
+function launch(args: readonly string[], env: NodeJS.ProcessEnv = {}, command = directly): Running {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('FLUXGATE_') && name !== 'NO_COLOR')
   const options = { cwd: directory, env: { ...Object.fromEntries(inherited), FLUXGATE_SERVER_PORT: '0', ...env } }
-  const child = spawn(process.execPath, [program, 'start', ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [name = '', ...rest] = command
+  const child = spawn(name, [...rest, 'start', ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   children.push(child)
   const output = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
@@ -57,8 +62,12 @@ function launch(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
   }
 }
 
-async function start(args: readonly string[] = ['--port', '0'], env: NodeJS.ProcessEnv = {}): Promise<Running> {
-  const running = launch(args, env)
+async function start(
+  args: readonly string[] = ['--port', '0'],
+  env: NodeJS.ProcessEnv = {},
+  command = directly,
+): Promise<Running> {
+  const running = launch(args, env, command)
   await until(() => running.stdout().includes('Ctrl-C stops it.'), running)
   return running
 }
@@ -423,5 +432,18 @@ describe('stopping', () => {
     expect(await running.ended).toBe(143)
     clearInterval(again)
     expect((await left).some(({ status }) => status === 'rejected')).toBe(true)
+  })
+
+  it('happens also when npm ends the shell between them, and not the program', async () => {
+    const running = await start(['--port', '0'], { npm_lifecycle_event: 'start' }, byShell)
+    const pid = Number(/^pid (\d+)$/m.exec(running.stdout())?.[1])
+    onTestFinished(() => {
+      // Only what is still there because the promise was broken.
+      if (!running.stdout().includes('stopping')) process.kill(pid, 'SIGKILL')
+    })
+    running.process.kill('SIGTERM')
+    await until(() => running.stdout().includes('stopping'), running)
+    expect(await running.ended).toBe('SIGTERM')
+    await expect(get(running.url)).rejects.toThrow()
   })
 })
