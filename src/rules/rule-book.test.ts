@@ -8,6 +8,7 @@ import { fileRules } from './file-provider.js'
 import { objectRules } from './object-provider.js'
 import { watchReload } from './reload/watch-reload.js'
 import { type ReloadResult, RuleBook } from './rule-book.js'
+import { parseRuleSets } from './schema.js'
 
 const document = (capacity: unknown) => ({ id: 's', rules: [{ id: 'r', bands: [{ capacity, window: '1s' }] }] })
 const capacityOf = (ruleSets: readonly RuleSet[]) => ruleSets[0]?.rules[0]?.bands[0]?.capacity
@@ -91,6 +92,27 @@ describe('the rule book', () => {
       message: 'Rules could not be loaded from elsewhere: no such host',
       cause,
     })
+  })
+
+  it('refuses rules of a provider that were not read, with their places, and keeps those in force', async () => {
+    const written = [{ id: 's', strategy: 'all', rules: [{ id: 'r', bands: [{ capacity: 5, window: '1s' }] }] }]
+    let loaded: unknown = parseRuleSets(written)
+    const book = await RuleBook.open({ source: 'elsewhere', load: async () => loaded as RuleSet[] })
+    const allowed = 'rule sets as parseRuleSets gives them'
+    for (const [unread, path, found] of [
+      [written, 'ruleSets[0].rules[0]', 'an object'],
+      [[{ id: 's', rules: [] }], 'ruleSets[0]', 'an object'],
+      [[null], 'ruleSets[0]', 'null'],
+      [{ ruleSets: [] }, 'ruleSets', 'an object'],
+      [undefined, 'ruleSets', 'nothing'],
+    ] as const) {
+      loaded = unread
+      const result = await book.reload()
+      const error = 'error' in result ? result.error : undefined
+      expect(error).toMatchObject({ code: 'FLUXGATE_RULES_INVALID' })
+      expect(error?.errors).toEqual([{ path, message: `found ${found}; allowed: ${allowed}` }])
+    }
+    expect(book.current[0]?.rules[0]?.bands[0]?.capacity).toBe(5)
   })
 
   it('loads once for all who ask while a load is running, and after it, so that none gets rules from before', async () => {

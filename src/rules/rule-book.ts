@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { loadedRules } from './loaded-rules.js'
 
 /** What came of a reload. After an error the rules are the ones from before. */
 export type ReloadResult =
@@ -122,7 +123,7 @@ export class RuleBook {
 /** Providers written by others may throw anything, at once or later. */
 async function load(provider: RuleSetProvider): Promise<readonly RuleSet[]> {
   try {
-    return await provider.load()
+    return loadedRules(await provider.load(), provider.source)
   } catch (cause) {
     if (cause instanceof FluxGateError) throw cause
     const message = `Rules could not be loaded from ${provider.source}: ${cause instanceof Error ? cause.message : String(cause)}`

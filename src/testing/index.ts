@@ -9,6 +9,11 @@ export { type HandlerBed, type HandlerFactory, type HandlerGiven, handlerContrac
 export { type ManualClock, manualClock } from './manual-clock.js'
 export { type ReferenceStore, referenceStore } from './models/reference-store.js'
 export {
+  type ProviderPlace,
+  type ProviderPlaceFactory,
+  ruleSetProviderContract,
+} from './rule-set-provider-contract.js'
+export {
   type RulePlace,
   type RulePlaceFactory,
   type RuleStoreContractOptions,

@@ -1,0 +1,29 @@
+import type { RuleSet } from '../core/rule.js'
+import { isObject, itemsOf, wrongValue } from './fields.js'
+import { noMistakes, rulesInvalid } from './mistakes.js'
+
+const allowed = 'rule sets as parseRuleSets gives them'
+
+/**
+ * What a provider has loaded, if it is rule sets as they are read and not as they are written: only those can be decided by.
+ * Providers written by others need not be in TypeScript.
+ */
+export function loadedRules(loaded: unknown, source: string): readonly RuleSet[] {
+  const mistakes = noMistakes()
+  const sets = itemsOf(loaded)
+  if (sets === undefined) mistakes.add('ruleSets', wrongValue(loaded, allowed))
+  for (const [index, set] of (sets ?? []).entries()) {
+    const place = `ruleSets[${index}]`
+    const rules = isObject(set) && typeof set.id === 'string' && 'strategy' in set ? itemsOf(set.rules) : undefined
+    if (rules === undefined) mistakes.add(place, wrongValue(set, allowed))
+    for (const [at, rule] of (rules ?? []).entries())
+      if (!isRead(rule)) mistakes.add(`${place}.rules[${at}]`, wrongValue(rule, allowed))
+  }
+  if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
+  return loaded as readonly RuleSet[]
+}
+
+function isRead(rule: unknown): boolean {
+  if (!isObject(rule) || !Array.isArray(rule.methods) || !Array.isArray(rule.when)) return false
+  return itemsOf(rule.bands)?.every((band) => isObject(band) && typeof band.windowTicks === 'number') ?? false
+}
