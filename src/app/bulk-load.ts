@@ -42,10 +42,15 @@ async function run(destination: () => BulkDestination, input: BulkInput, options
   checkOptions(options)
   if (typeof input === 'string' && options.format === undefined)
     throw invalid('format', undefined, `one of ${bulkFormats.join(', ')}, for a file`)
+  if (!isReadable(input)) throw invalid('input', input, 'the path of a file, bytes with a format, or commands')
   return loadInto(destination(), chunksOf(input), options)
 }
 
 export const chunksOf = (input: BulkInput): BulkChunks => (typeof input === 'string' ? fileChunks(input) : input)
+
+const isReadable = (input: unknown): boolean =>
+  typeof input === 'string' ||
+  (typeof input === 'object' && input !== null && (Symbol.asyncIterator in input || Symbol.iterator in input))
 
 const kinds = {
   format: oneOf(bulkFormats),
@@ -55,12 +60,15 @@ const kinds = {
   silenceMs: wholeNumber(1, 86_400_000),
 }
 
+const names = [...Object.keys(kinds), 'command', 'delimiter', 'fast', 'signal', 'onProgress']
+
 function checkOptions(options: BulkOptions): void {
-  for (const [name, value] of Object.entries(given(options)))
-    if (Object.hasOwn(kinds, name)) {
-      const { parse, allowed } = kinds[name as keyof typeof kinds]
-      if (parse(value) === undefined) throw invalid(name, value, allowed)
-    }
+  for (const [name, value] of Object.entries(given(options))) {
+    if (!names.includes(name)) throw invalid('options', name, names.join(', '))
+    if (!Object.hasOwn(kinds, name)) continue
+    const { parse, allowed } = kinds[name as keyof typeof kinds]
+    if (parse(value) === undefined) throw invalid(name, value, allowed)
+  }
 }
 
 const invalid = (name: string, found: unknown, allowed: string): FluxGateError =>

@@ -78,6 +78,10 @@ describe('memoryStore is bounded', () => {
     }
   })
 
+  it.each([{ maxkeys: 10 }, { max: 10 }, null, 10])('refuses %j as options', (options) => {
+    expect(() => memoryStore(options as object)).toThrow(expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' }))
+  })
+
   it.each([0, -1, 1.5, 2 ** 24 + 1, Number.NaN])('refuses maxKeys %s', (maxKeys) => {
     expect(() => memoryStore({ maxKeys })).toThrow(/maxKeys/)
   })

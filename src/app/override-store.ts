@@ -13,13 +13,14 @@ export interface OverrideStoreOptions {
 }
 
 const mostOnPage = 1_000
+const defaultOnPage = 50
 
 /** Overrides as documents, checked against the rule that they are an exception to. */
 export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }: OverrideStoreOptions): OverrideStore {
   const ruleIn = (ruleSetId: string, ruleId: string): Rule => {
     const rule = ruleOf(ruleSetId, ruleId)
     if (rule !== undefined) return rule
-    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `There is no rule "${ruleId}" in rule set "${ruleSetId}".`)
+    throw invalid(`There is no rule "${ruleId}" in rule set "${ruleSetId}".`)
   }
   /** Undefined if nothing can be kept under this key. */
   const nameOf = (ruleSetId: string, ruleId: string, key: string) => {
@@ -27,11 +28,18 @@ export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }:
     return typeof spelt === 'string' || key === '' ? undefined : { ruleSetId, ruleId, ...spelt }
   }
   return {
-    async list(ruleSetId, ruleId, { prefix = '', limit, cursor }) {
+    async list(ruleSetId, ruleId, { prefix = '', limit = defaultOnPage, cursor = '' } = {}) {
       ruleIn(ruleSetId, ruleId)
-      const most = Math.min(limit, mostOnPage)
-      const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString()
-      const { entries, next } = await book.list(ruleSetId, ruleId, { prefix, after, limit: most })
+      for (const [name, text] of Object.entries({ prefix, cursor }))
+        if (typeof text !== 'string') throw invalid(`${name} must be text, found ${String(text)}.`)
+      if (!Number.isInteger(limit) || limit < 1)
+        throw invalid(`limit must be a whole number of at least 1, found ${String(limit)}.`)
+      const after = Buffer.from(cursor, 'base64url').toString()
+      const { entries, next } = await book.list(ruleSetId, ruleId, {
+        prefix,
+        after,
+        limit: Math.min(limit, mostOnPage),
+      })
       const items: Override[] = entries.map(({ key, terms }) => overrideDocument(key, terms))
       return { items, cursor: next === undefined ? null : Buffer.from(next).toString('base64url') }
     },
@@ -50,3 +58,5 @@ export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }:
     },
   }
 }
+
+const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)

@@ -33,7 +33,7 @@ export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLo
  */
 export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions = {}): Holdable {
   if (!Array.isArray(where) || where.length === 0) throw invalid('quorumLock takes a list of Redis servers.')
-  const { retryMs = 100, ...others } = options
+  const { retryMs = 100, ...others } = options ?? {}
   checkRange('retryMs', retryMs, 1, 60_000)
   checkOptions('quorumLock', others, lockNames)
   const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
@@ -55,7 +55,7 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
 
 /** A number of permits under each name. Takes what `redisLock` takes. */
 export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Holdable {
-  const { permits, ...others } = options
+  const { permits, ...others } = options ?? {}
   if (!Number.isInteger(permits)) throw invalid(`permits must be a whole number, found ${String(permits)}.`)
   checkRange('permits', permits, 1, 1_000_000)
   checkOptions('redisSemaphore', others, lockNames)

@@ -16,7 +16,8 @@ export interface Override {
   readonly balanceAt?: string
 }
 
-export interface OverrideQuery extends PageQuery {
+/** By default the first fifty. */
+export interface OverrideQuery extends Partial<PageQuery> {
   /** Only keys that begin with this. */
   readonly prefix?: string | undefined
 }
@@ -26,7 +27,7 @@ export interface OverrideQuery extends PageQuery {
  * round trip; what is put here is in force for the next decision.
  */
 export interface OverrideStore {
-  list(ruleSetId: string, ruleId: string, query: OverrideQuery): Promise<Page<Override>>
+  list(ruleSetId: string, ruleId: string, query?: OverrideQuery): Promise<Page<Override>>
   get(ruleSetId: string, ruleId: string, key: string): Promise<Override | undefined>
   /** Rejects with FLUXGATE_OVERRIDE_INVALID, which lists each mistake. */
   put(ruleSetId: string, ruleId: string, override: unknown): Promise<{ readonly created: boolean }>

@@ -90,6 +90,8 @@ function readBalance(fields: Fields, nowMs: number): StartingBalance | undefined
 export function overrideKey(given: string, { limitScope }: Rule, ipv6Prefix = 56): OverrideKey | string {
   if (limitScope !== 'IP') return { key: given, isRange: false }
   const network = parseCidr(given)
+  if (network === undefined && given.includes('/'))
+    return `found ${JSON.stringify(given)}; allowed: an address, or a range such as 10.0.0.0/8 or 2001:db8::/32`
   if (network === undefined) return { key: given, isRange: false }
   const spelt = cidrText(network)
   const [address = '', length = ''] = spelt.split('/')

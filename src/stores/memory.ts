@@ -21,11 +21,15 @@ const mostKeys = 2 ** 24
 
 /** Buckets in this process: the embedded default, and what limits alone when a shared store is gone. */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  const { maxKeys = 1_000_000, clock = systemClock } = options
+  if (typeof options !== 'object' || options === null)
+    throw invalid(`memoryStore takes an object of options, found ${String(options)}.`)
+  const { maxKeys = 1_000_000, clock = systemClock, ...others } = options
+  // A misspelt bound would be none.
+  for (const name of Object.keys(others))
+    throw invalid(`memoryStore has no option ${JSON.stringify(name)}; allowed: maxKeys, clock.`)
   if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > mostKeys)
-    throw new FluxGateError(
-      'FLUXGATE_ARGUMENT_INVALID',
-      `memoryStore: maxKeys must be a whole number from 1 to ${mostKeys}, found ${String(maxKeys)}.`,
-    )
+    throw invalid(`memoryStore: maxKeys must be a whole number from 1 to ${mostKeys}, found ${String(maxKeys)}.`)
   return new MemoryBuckets(maxKeys, clock)
 }
+
+const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)

@@ -4,7 +4,7 @@ import { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { bulkCheck, bulkEmit, bulkLoad } from '../../src/app/bulk.js'
+import { type BulkOptions, bulkCheck, bulkEmit, bulkLoad } from '../../src/app/bulk.js'
 import type { Command } from '../../src/redis/bulk/command-writer.js'
 import { eventually } from '../servers/eventually.js'
 import { freePort } from '../servers/free-port.js'
@@ -60,6 +60,36 @@ describe('a load', () => {
     expect(await server.call('DBSIZE')).toBe(4_997)
   })
 
+  it('names a command of a program that is none by its number, and brings the others', async () => {
+    const prefix = freshPrefix()
+    const commands = [
+      ['SET', `${prefix}a`, 7],
+      ['SET', `${prefix}b`, null],
+      undefined,
+      'SET c 1',
+      Buffer.from('SET c 1'),
+      [],
+      ['SET', Number.NaN, 'x'],
+      ['SET', `${prefix}d`, 12n],
+    ] as unknown as Command[]
+    async function* oneByOne(): AsyncGenerator<Command> {
+      yield* commands
+    }
+    for (const input of [commands, oneByOne()]) {
+      const report = await bulkLoad(sharedRedis().uri, input)
+      expect(report).toMatchObject({ records: 8, done: 2, failed: 6 })
+      expect(report.failures).toEqual([
+        { line: 2, message: 'argument 2 is null; allowed: text, a number or bytes' },
+        { line: 3, message: expect.stringMatching(/^found undefined; allowed: a list/) },
+        { line: 4, message: expect.stringMatching(/^found text; allowed: a list/) },
+        { line: 5, message: expect.stringMatching(/^found bytes; allowed: a list .*, or bytes with a format$/) },
+        { line: 6, message: 'a command has at least a name' },
+        { line: 7, message: 'argument 1 is NaN; allowed: text, a number or bytes' },
+      ])
+    }
+    expect(await callOnce(sharedRedis(), 'MGET', `${prefix}a`, `${prefix}d`)).toEqual(['7', '12'])
+  })
+
   it('lists as many failures as it is told to, and counts all', async () => {
     const report = await bulkLoad(sharedRedis().uri, textOf('NOSUCH\n'.repeat(1_000)), {
       format: 'commands',
@@ -103,6 +133,10 @@ describe('a load', () => {
     await expect(bulkLoad(uri, '/nowhere/at/all', options)).rejects.toThrow('/nowhere/at/all cannot be read')
     await expect(bulkLoad(uri, 'file')).rejects.toThrow('format: found nothing; allowed')
     await expect(bulkLoad(uri, [], { ratePerSecond: 0 })).rejects.toThrow('ratePerSecond: found 0; allowed')
+    await expect(bulkLoad(uri, [], { rate: 5 } as BulkOptions)).rejects.toThrow(
+      'options: found "rate"; allowed: format',
+    )
+    await expect(bulkLoad(uri, undefined as never)).rejects.toThrow('input: found nothing; allowed')
     await expect(bulkLoad(uri, textOf(gzipSync('id\n1\n').subarray(0, 14)), options)).rejects.toThrow('damaged')
     const port = await freePort()
     await expect(bulkLoad(`redis://127.0.0.1:${port}`, [])).rejects.toMatchObject({

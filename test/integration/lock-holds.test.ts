@@ -246,8 +246,20 @@ describe('mistakes', () => {
     ['a', { ttl: 1_000 }],
     ['a', { owner: '' }],
     ['a', { fair: 'yes' }],
+    ['a', { signal: 7 }],
+    ['a', null],
+    ['a', 5_000],
   ])('%j %j is refused at once', async (names, options) => {
     const refused = { code: 'FLUXGATE_ARGUMENT_INVALID' }
     await expect(openLock().acquire(names as string, options as object)).rejects.toMatchObject(refused)
+    await expect(openLock().tryAcquire(names as string, options as object)).rejects.toMatchObject(refused)
+  })
+
+  it.each([[undefined], [null], [{ ttlMs: 1_000 }]])('%j is no work, and nothing is held for it', async (work) => {
+    const lock = openLock()
+    const using = lock.using('a', {}, work as never)
+    await expect(using).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+    await expect(lock.using('a', work as never)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+    expect(await lock.inspect('a')).toBeUndefined()
   })
 })

@@ -99,4 +99,10 @@ describe('a semaphore', () => {
       expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' }),
     )
   })
+
+  it('without any options is a mistake that is told', () => {
+    expect(() => redisSemaphore(sharedRedis().uri, undefined as never)).toThrow(
+      'permits must be a whole number, found undefined.',
+    )
+  })
 })

@@ -233,6 +233,18 @@ describe.each(stores)('overrides in %s', (_, create) => {
     ])
   })
 
+  it('are listed fifty at a time unless another number is asked for', async () => {
+    const gate = await open(create())
+    const overrides = gate.overrides ?? expect.unreachable()
+    for (let i = 0; i < 51; i++) await overrides.put('api', 'keys', { key: `k${i}`, action: 'ALLOW' })
+    const first = await overrides.list('api', 'keys')
+    expect(first.items).toHaveLength(50)
+    expect((await overrides.list('api', 'keys', { cursor: first.cursor ?? undefined })).items).toHaveLength(1)
+    const refused = { code: 'FLUXGATE_ARGUMENT_INVALID' }
+    for (const query of [{ limit: 0 }, { limit: -1 }, { limit: 1.5 }, { limit: '9' }, { cursor: 7 }, { prefix: 7 }])
+      await expect(overrides.list('api', 'keys', query as object)).rejects.toMatchObject(refused)
+  })
+
   it('say every mistake, with its place', async () => {
     const gate = await open(create())
     const mistakes = async (override: unknown, rule = 'keys') => {
@@ -252,6 +264,8 @@ describe.each(stores)('overrides in %s', (_, create) => {
       'bands[0].capacity',
     ])
     expect(await mistakes({ key: '2001:db8::/64', action: 'DENY' }, 'ips')).toEqual(['key'])
+    for (const key of ['10.0.0.0/33', '300.0.0.0/8', '10.0.0/8', '::/129', '10.0.0.0/'])
+      expect(await mistakes({ key, action: 'DENY' }, 'ips')).toEqual(['key'])
     expect(await mistakes({ key: 'a', action: 'ALLOW', balance: 1 })).toEqual(['balance'])
     expect(await mistakes({ key: 'a', action: 'LIMIT', balance: -1 })).toEqual(['balance'])
     expect(await mistakes({ key: 'a', action: 'LIMIT', balance: 1, balanceAt: '2999-01-01' })).toEqual(['balanceAt'])

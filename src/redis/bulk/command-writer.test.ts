@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { CommandWriter, encodeCommand } from './command-writer.js'
+import { type Command, CommandWriter, encodeCommand } from './command-writer.js'
 
-const textOf = (command: readonly (string | Uint8Array)[]): string => encodeCommand(command).toString('utf8')
+const textOf = (command: Command): string => encodeCommand(command).toString('utf8')
 
 describe('a command as Redis reads it', () => {
   it('has the number of its arguments and the length of each, in bytes', () => {
@@ -15,6 +15,30 @@ describe('a command as Redis reads it', () => {
     const bytes = Buffer.from([0, 255, 13, 10, 128])
     expect(encodeCommand(['SET', 'k', bytes])).toEqual(
       Buffer.concat([Buffer.from('*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\n'), bytes, Buffer.from('\r\n')]),
+    )
+  })
+
+  it('may hold numbers, which Redis reads as text', () => {
+    expect(textOf(['INCRBY', 'n', 15])).toBe('*3\r\n$6\r\nINCRBY\r\n$1\r\nn\r\n$2\r\n15\r\n')
+    expect(textOf(['SET', 'n', -1.5])).toBe('*3\r\n$3\r\nSET\r\n$1\r\nn\r\n$4\r\n-1.5\r\n')
+    expect(textOf(['SET', 'n', 2n ** 64n])).toBe('*3\r\n$3\r\nSET\r\n$1\r\nn\r\n$20\r\n18446744073709551616\r\n')
+  })
+
+  it.each([
+    [[], 'encodeCommand: a command has at least a name.'],
+    [
+      'SET a 1',
+      "encodeCommand: found text; allowed: a list of texts, numbers and bytes, such as ['SET', 'key', 'value'].",
+    ],
+    [['SET', 'a', undefined], 'encodeCommand: argument 2 is undefined; allowed: text, a number or bytes.'],
+    [['SET', {}, 'a'], 'encodeCommand: argument 1 is of type object; allowed: text, a number or bytes.'],
+    [
+      ['SET', 'a', Number.POSITIVE_INFINITY],
+      'encodeCommand: argument 2 is Infinity; allowed: text, a number or bytes.',
+    ],
+  ])('is not made of %j', (command, message) => {
+    expect(() => encodeCommand(command as Command)).toThrow(
+      expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID', message }),
     )
   })
 

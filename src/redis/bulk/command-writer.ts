@@ -1,5 +1,8 @@
+import { FluxGateError } from '../../core/errors.js'
+import { commandMistake } from './command-mistake.js'
+
 /** How Redis reads commands: `*<arguments>`, then each as `$<bytes>` and the bytes, every line ended by CR LF. */
-export type Command = readonly (string | Uint8Array)[]
+export type Command = readonly (string | number | bigint | Uint8Array)[]
 
 const star = 0x2a
 const dollar = 0x24
@@ -91,8 +94,8 @@ export class CommandWriter {
   addCommand(command: Command): void {
     this.begin(command.length)
     for (const part of command) {
-      if (typeof part === 'string') this.addText(part)
-      else this.add(part)
+      if (typeof part === 'object') this.add(part)
+      else this.addText(typeof part === 'string' ? part : String(part))
     }
   }
 
@@ -188,6 +191,8 @@ export const argumentBytes = (size: number): number => size + mostAround
 
 /** One command as Redis reads it. */
 export function encodeCommand(command: Command): Buffer {
+  const mistake = commandMistake(command)
+  if (mistake !== undefined) throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `encodeCommand: ${mistake}.`)
   const writer = new CommandWriter()
   writer.addCommand(command)
   return Buffer.from(writer.take())

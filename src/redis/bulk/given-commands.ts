@@ -1,3 +1,4 @@
+import { commandMistake } from './command-mistake.js'
 import type { Command, CommandWriter } from './command-writer.js'
 import type { Encoded, RecordSource } from './record-source.js'
 
@@ -7,7 +8,7 @@ export class GivenCommands implements RecordSource {
   readonly #now: Iterator<Command> | undefined
   readonly #later: AsyncIterator<Command> | undefined
   readonly #fromLine: number
-  #next: Command | undefined
+  #next: IteratorResult<Command> | undefined
 
   constructor(commands: AsyncIterable<Command> | Iterable<Command>, fromLine = 1) {
     if (Symbol.asyncIterator in commands) this.#later = commands[Symbol.asyncIterator]()
@@ -16,25 +17,19 @@ export class GivenCommands implements RecordSource {
   }
 
   next(out: CommandWriter): Encoded | undefined {
-    const command = this.#now === undefined ? this.#next : pull(this.#now)
-    if (command === undefined) return undefined
+    const step = this.#now === undefined ? this.#next : this.#now.next()
+    if (step === undefined || step.done) return undefined
     this.#next = undefined
     this.line++
     if (this.line < this.#fromLine) return 'nothing'
-    if (command.length === 0) return { mistake: 'a command has at least a name' }
-    out.addCommand(command)
+    const mistake = commandMistake(step.value)
+    if (mistake !== undefined) return { mistake }
+    out.addCommand(step.value)
     return 'written'
   }
 
   async more(): Promise<boolean> {
-    const next = await this.#later?.next()
-    if (next === undefined || next.done) return false
-    this.#next = next.value
-    return true
+    this.#next = await this.#later?.next()
+    return this.#next !== undefined && !this.#next.done
   }
-}
-
-function pull(commands: Iterator<Command>): Command | undefined {
-  const { done, value } = commands.next()
-  return done ? undefined : value
 }

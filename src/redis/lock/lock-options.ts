@@ -34,10 +34,12 @@ export const lockNames: readonly string[] = [...holdNames, 'prefix', 'timeoutMs'
 
 /** A misspelt option must not silently do nothing. */
 export function checkOptions(what: string, options: LockOptions & AcquireOptions, names: readonly string[]): void {
+  if (typeof options !== 'object' || options === null)
+    throw invalid(`${what} takes an object of options, found ${String(options)}.`)
   for (const name of Object.keys(options))
     if (!names.includes(name))
       throw invalid(`${what} has no option ${JSON.stringify(name)}; allowed: ${names.join(', ')}.`)
-  const { ttlMs, waitMs, timeoutMs, prefix, owner, fair, watchdog } = options
+  const { ttlMs, waitMs, timeoutMs, prefix, owner, fair, watchdog, signal } = options
   if (ttlMs !== undefined) checkRange('ttlMs', ttlMs, 10, longestTtlMs)
   if (waitMs !== undefined) checkRange('waitMs', waitMs, 0, longestWaitMs)
   if (timeoutMs !== undefined) checkRange('timeoutMs', timeoutMs, 1, longestTtlMs)
@@ -47,6 +49,8 @@ export function checkOptions(what: string, options: LockOptions & AcquireOptions
   for (const [name, flag] of Object.entries({ fair, watchdog }))
     if (flag !== undefined && typeof flag !== 'boolean')
       throw invalid(`${name} must be true or false, found ${String(flag)}.`)
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw invalid(`signal must be an AbortSignal, found ${String(signal)}.`)
 }
 
 export const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)

@@ -96,9 +96,14 @@ export function createHoldable(parts: LockParts): Holdable {
       if (found === undefined) throw timedOut(names)
       return found
     },
-    tryAcquire: (names, options = {}) => hold(names, { waitMs: 0, ...given(options) }),
+    async tryAcquire(names, options = {}) {
+      checkOptions('A hold', options, acquireNames)
+      return hold(names, { waitMs: 0, ...given(options) })
+    },
     async using<T>(names: string | readonly string[], ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest
+      // Looked at before anything is held.
+      if (typeof work !== 'function') throw invalid(`using takes the work as a function, found ${String(work)}.`)
       const found = await lock.acquire(names, options)
       try {
         const signal = options.signal ? AbortSignal.any([found.signal, options.signal]) : found.signal
