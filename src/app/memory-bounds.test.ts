@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { memoryStore } from '../stores/memory.js'
+import { RuleTable } from '../stores/rule-table.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { createLimiter } from './create-limiter.js'
 
@@ -58,6 +59,33 @@ describe('memoryStore is bounded', () => {
     limiter.consumeSync('b')
     limiter.consumeSync('c')
     expect(limiter.consumeSync('a').allowed).toBe(false)
+  })
+
+  it.each([
+    { capacity: 2, what: 'have room made for them' },
+    { capacity: 1, what: 'find that all refuse' },
+  ])('looks at few others for each of a flood of newcomers who $what', ({ capacity }) => {
+    const { limiter } = limited(5_000, capacity)
+    for (let i = 0; i < 5_000; i++) limiter.consumeSync(`key${i}`)
+    const looks = vi.spyOn(RuleTable.prototype, 'expiresAt')
+    for (let i = 0; i < 10_000; i++) limiter.consumeSync(`new${i}`)
+    // All 5 000 once, then a few for each: every newcomer looking at 1 024 would be ten million.
+    expect(looks.mock.calls.length).toBeLessThan(400_000)
+    looks.mockRestore()
+  })
+
+  it('forgets those that are full before those in use, of many too', () => {
+    const { clock, limiter } = limited(10_000, 10)
+    for (let i = 0; i < 4_000; i++) limiter.consumeSync(`used${i}`, 9)
+    for (let i = 0; i < 1_000; i++) limiter.consumeSync(`refusing${i}`, 10)
+    for (let i = 0; i < 5_000; i++) limiter.consumeSync(`full${i}`)
+    clock.advance(1_000)
+    for (let i = 0; i < 1_000; i++) limiter.consumeSync(`refusing${i}`)
+    for (let i = 0; i < 4_000; i++) limiter.consumeSync(`new${i}`, 5)
+    // One has come back to those in use and to those that refused meanwhile.
+    const forgotten = Array.from({ length: 4_000 }, (_, i) => limiter.consumeSync(`used${i}`, 3).allowed)
+    expect(forgotten.filter(Boolean).length).toBeLessThanOrEqual(5)
+    for (let i = 0; i < 1_000; i++) expect(limiter.consumeSync(`refusing${i}`).allowed).toBe(false)
   })
 
   it('lets go of what nobody uses any more, without a timer', () => {

@@ -1,9 +1,16 @@
 import { newStep } from '../core/algorithm.js'
 import type { BucketGroup } from '../core/bucket-store.js'
+import { type Candidate, type IsFree, NearestToFull } from './nearest-to-full.js'
 import { RuleTable } from './rule-table.js'
 
 /** How many identities one search for room looks at; stores of up to this size are searched completely. */
 const searchLimit = 1024
+/** How many it looks at in a larger store, once it is known that hardly any bucket is full. */
+const glanceLimit = 16
+/** For so long that is believed. */
+const beliefTicks = 10_000_000
+/** After a search in which all refuse, so many newcomers are content with a glance. */
+const glancesAfterNone = 64
 /** Looked at in passing with every new identity, so that what nobody uses any more is forgotten without a timer. */
 const sweepStep = 2
 /** A bucket that has been full for less than this stays: whoever came a moment ago is likely to come again. */
@@ -24,6 +31,13 @@ export class RuleTables {
   readonly #scratch = newStep()
   #size = 0
   #hand: Iterator<[RuleTable, string]> | undefined
+  readonly #nearest = new NearestToFull()
+  /** How many are still to be looked at until all have been, and until when that need not be done again. */
+  #unseen = 0
+  #seenUntil = Number.NEGATIVE_INFINITY
+  #glances = 0
+  /** Of the one that was forgotten last to make room. */
+  #lastExpiresAt = 0
 
   constructor(maxKeys: number) {
     this.#maxKeys = maxKeys
@@ -54,8 +68,10 @@ export class RuleTables {
 
   /** Whether so many new identities fit, if need be by forgetting others that are not among the spared. */
   makeRoom(needed: number, now: number, spare: Spare): boolean {
-    this.#sweep(now, spare)
+    const isFull = this.#size + needed > this.#maxKeys
     while (this.#size + needed > this.#maxKeys) if (!this.#evict(now, spare)) return false
+    // Who passes over buckets that are full, and leaves them, has to search for them when there is no room.
+    if (!isFull || this.#lastExpiresAt + graceTicks <= now) this.#sweep(now, spare)
     return true
   }
 
@@ -81,6 +97,7 @@ export class RuleTables {
     for (const table of this.#byName.values()) table.letGo()
     this.#byName.clear()
     this.#hand = undefined
+    this.#nearest.clear()
     this.#size = 0
   }
 
@@ -92,21 +109,52 @@ export class RuleTables {
     }
   }
 
+  /**
+   * Forgets one that is full, or else the nearest to it. A store of many is looked through once, a part for each newcomer;
+   * after that a newcomer costs a glance, so that a flood of them is not a way to keep this process busy.
+   */
   #evict(now: number, spare: Spare): boolean {
-    let best: [RuleTable, string] | undefined
-    let bestExpiry = Number.POSITIVE_INFINITY
-    for (let looked = Math.min(searchLimit, this.#size); looked > 0; looked--) {
-      const next = this.#next()
-      if (next === undefined) break
-      const expiry = next[0].expiresAt(next[1])
-      if (expiry >= bestExpiry || spare(...next)) continue
-      if (expiry > now && (next[1] === overflowKey || next[0].isRefusing(next[1], now, this.#scratch))) continue
-      best = next
-      bestExpiry = expiry
-      if (expiry <= now) break
+    const isFree = (table: RuleTable, key: string, expiresAt: number): boolean =>
+      !spare(table, key) && (expiresAt <= now || !this.#isRefusing(table, key, now))
+    if (this.#size <= searchLimit) {
+      this.#nearest.clear()
+      return this.#search(this.#size, now, isFree) || this.#forget(this.#nearest.take(isFree))
     }
-    if (best !== undefined) this.delete(...best)
-    return best !== undefined
+    if (this.#unseen === 0 && now >= this.#seenUntil) this.#unseen = this.#size
+    const isFirstRound = this.#unseen > 0
+    if (this.#search(isFirstRound ? searchLimit : glanceLimit, now, isFree)) return true
+    if (isFirstRound) {
+      this.#unseen = Math.max(0, this.#unseen - searchLimit)
+      this.#seenUntil = now + beliefTicks
+    }
+    if (this.#forget(this.#nearest.take(isFree))) return true
+    if (isFirstRound || this.#glances-- > 0) return false
+    this.#glances = glancesAfterNone
+    return this.#search(searchLimit, now, isFree) || this.#forget(this.#nearest.take(isFree))
+  }
+
+  /** Forgets the first one that is full, and remembers those that are nearest to it. */
+  #search(limit: number, now: number, isFree: IsFree): boolean {
+    for (let looked = 0; looked < limit; looked++) {
+      const [table, key] = this.#next() ?? []
+      if (table === undefined || key === undefined) return false
+      const expiresAt = table.expiresAt(key)
+      if ((expiresAt > now && !this.#nearest.wants(expiresAt)) || !isFree(table, key, expiresAt)) continue
+      if (expiresAt <= now) return this.#forget({ table, key, expiresAt })
+      this.#nearest.add({ table, key, expiresAt })
+    }
+    return false
+  }
+
+  #isRefusing(table: RuleTable, key: string, now: number): boolean {
+    return key === overflowKey || table.isRefusing(key, now, this.#scratch)
+  }
+
+  #forget(found: Candidate | undefined): boolean {
+    if (found === undefined) return false
+    this.#lastExpiresAt = found.expiresAt
+    this.delete(found.table, found.key)
+    return true
   }
 
   /** The next identity in an endless round over all of them. */
