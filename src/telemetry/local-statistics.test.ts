@@ -52,6 +52,13 @@ describe('LocalStatistics', () => {
     expect(seen.size).toBe(10)
   })
 
+  it('shows paths without their query, which may hold a token', async () => {
+    const { statistics, decide } = statisticsOf(true)
+    for (const path of ['/login?token=s3cr3t', '/login#s3cr3t', '/login', '/?\ns3cr3t']) decide('ann', true, path)
+    const recent = await statistics.recent({ limit: 10 })
+    expect(recent.map(({ path }) => path).sort()).toEqual(['/', '/login', '/login', '/login'])
+  })
+
   it('shows digests unless keys may be shown, and finds them by the key or by the digest', async () => {
     const { statistics, decide } = statisticsOf(false)
     decide('secret-api-key', false)

@@ -91,7 +91,7 @@ export class LocalStatistics implements Statistics {
   })
 }
 
-/** What is shown of a decision; of what the client sent, a bounded part. */
+/** What is shown of a decision; of what the client sent, a bounded part, and no query: it may hold a token. */
 export function recentDecision({ decision, context, at, weight }: DecisionSample, showKey: ShowKey): RecentDecision {
   const { allowed, delayMs, reason, ruleSetId, ruleId, band, key, limit, remaining, retryAfterMs, degraded } = decision
   const { method, path } = context
@@ -109,7 +109,7 @@ export function recentDecision({ decision, context, at, weight }: DecisionSample
     retryAfterMs,
     degraded,
     method: method?.slice(0, 32) ?? null,
-    path: path?.slice(0, mostPath) ?? null,
+    path: path?.replace(/[?#].*/s, '').slice(0, mostPath) ?? null,
     weight,
   }
 }
