@@ -91,6 +91,24 @@ export function editingContract(withPlace: WithPlace): void {
     assert.equal((await store.getRule('api', 'a'))?.version, 3)
   })
 
+  withPlace('an edit that says neither who makes it nor a version that can be is refused', async ({ store }) => {
+    await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
+    for (const edit of [
+      undefined,
+      {},
+      { by: '' },
+      { by: 7 },
+      ...[-1, 1.5, '1', null].map((ifVersion) => ({ by, ifVersion })),
+    ]) {
+      const given = edit as { by: string }
+      await rejects(store.putRuleSet({ id: 'api', rules: [] }, given), 'FLUXGATE_ARGUMENT_INVALID')
+      await rejects(store.deleteRuleSet('api', given), 'FLUXGATE_ARGUMENT_INVALID')
+      await rejects(store.putRule('api', rule('b'), given), 'FLUXGATE_ARGUMENT_INVALID')
+      await rejects(store.deleteRule('api', 'a', given), 'FLUXGATE_ARGUMENT_INVALID')
+    }
+    assert.equal((await store.getRuleSet('api'))?.version, 1)
+  })
+
   withPlace('version 0 stands for what must not exist yet', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by, ifVersion: 0 })
     await rejects(store.putRuleSet({ id: 'api', rules: [] }, { by, ifVersion: 0 }), 'FLUXGATE_RULES_CONFLICT')

@@ -95,6 +95,10 @@ export function readingContract(withPlace: WithPlace): void {
     }
     for (const limit of [0, -1, 1.5, Number.NaN, 1_001])
       await rejects(store.listRules('api', { limit }), 'FLUXGATE_ARGUMENT_INVALID')
+    const nothing = undefined as unknown as { limit: number }
+    await rejects(store.listRules('api', nothing), 'FLUXGATE_ARGUMENT_INVALID')
+    await rejects(store.listRuleSets(nothing), 'FLUXGATE_ARGUMENT_INVALID')
+    await rejects(store.history('api', nothing), 'FLUXGATE_ARGUMENT_INVALID')
   })
 
   withPlace('the history says who changed what and when, newest first', async ({ store, clock, open }) => {

@@ -5,9 +5,12 @@ import type { Page, PageQuery } from '../../core/rule-store.js'
 export const maxPageSize = 1_000
 
 /** Reads what a query says about its page; `position` is where the page before it ended. */
-export function openPage<T>({ limit, cursor }: PageQuery, isPosition: (value: unknown) => value is T) {
+export function openPage<T>(query: PageQuery, isPosition: (value: unknown) => value is T) {
+  const { limit, cursor } = (query as PageQuery | undefined) ?? { limit: Number.NaN }
   if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
-    throw invalid(`limit: found ${String(limit)}; allowed: a whole number from 1 to ${maxPageSize}.`)
+    throw invalid(
+      `limit: found ${Number.isNaN(limit) ? 'nothing' : String(limit)}; allowed: a whole number from 1 to ${maxPageSize}.`,
+    )
   return { limit, position: cursor === undefined ? undefined : decoded(cursor, isPosition) }
 }
 

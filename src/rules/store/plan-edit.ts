@@ -17,6 +17,18 @@ interface Planning {
   readonly at: string
 }
 
+/** What came from code without types is looked at before anything is read or written. */
+export function checkEdit(edit: Edit | undefined): asserts edit is Edit {
+  const { by, ifVersion = 0 } = edit ?? {}
+  if (typeof by !== 'string' || by === '')
+    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', 'An edit says who makes it, for the history: { by: "ann" }.')
+  if (!Number.isSafeInteger(ifVersion) || ifVersion < 0)
+    throw new FluxGateError(
+      'FLUXGATE_ARGUMENT_INVALID',
+      `ifVersion: found ${String(ifVersion)}; allowed: the version that was seen, or 0 for what must not exist yet.`,
+    )
+}
+
 export function planPutRule(planning: Planning, document: RuleDocument): RuleSetChange | undefined {
   const { ruleSetId, kept, edit } = planning
   const head = existingHead(ruleSetId, kept)

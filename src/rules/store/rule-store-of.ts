@@ -5,7 +5,15 @@ import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
 import { copyWritten } from '../../core/written-json.js'
 import { parseRuleSets } from '../schema.js'
 import { closePage, isNumber, isRank, isText, openPage } from './page.js'
-import { conflict, existingHead, planDeleteRule, planDeleteRuleSet, planPutRule, planPutRuleSet } from './plan-edit.js'
+import {
+  checkEdit,
+  conflict,
+  existingHead,
+  planDeleteRule,
+  planDeleteRuleSet,
+  planPutRule,
+  planPutRuleSet,
+} from './plan-edit.js'
 import {
   checkedRule,
   checkedRuleSet,
@@ -37,6 +45,7 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
 
   /** Edits of one process follow each other, so that they only ever have to compete with those of others. */
   function edit(ruleSetId: string, given: Edit, plan: (planning: Planning) => RuleSetChange | undefined) {
+    checkEdit(given)
     const result = turn.then(() => editNow(ruleSetId, given, plan))
     turn = result.catch(() => {})
     return result
