@@ -1,5 +1,6 @@
 /** `fluxgate/fastify` */
-import { type FastifyHook, type FastifyRequest, fastifyHook } from '../middleware/fastify.js'
+import type { FastifyRequest } from 'fastify'
+import { type FastifyHook, fastifyHook } from '../middleware/fastify.js'
 import type { RateLimitOptions } from './guard-of.js'
 import { type RouteLimit, RouteLimits } from './route-limits.js'
 

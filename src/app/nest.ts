@@ -9,16 +9,18 @@ export type { ContextCustomizer } from '../http/guard.js'
 export type { NestContext, NestRequest, PlaceDecorator, RateLimitAsyncOptions, RateLimitOptions, RouteLimit }
 
 /** Another limit for a controller or one of its methods: of another rule set, of another cost, or of a rule of its own. */
-export const RateLimit = (limit: Exclude<RouteLimit<NestRequest>, false>): PlaceDecorator => limitedBy(limit)
+export const RateLimit = <Native extends NestRequest = NestRequest>(
+  limit: Exclude<RouteLimit<Native>, false>,
+): PlaceDecorator => limitedBy(limit)
 
 /** No limit for a controller or one of its methods. */
 export const SkipRateLimit = (): PlaceDecorator => limitedBy(false)
 
 /** What is refused is thrown as an HttpException, with the problem as its response. */
-export class RateLimitGuard {
-  readonly #limits: RouteLimits<NestRequest>
+export class RateLimitGuard<Native extends NestRequest = NestRequest> {
+  readonly #limits: RouteLimits<Native>
 
-  constructor(options: RateLimitOptions<NestRequest>) {
+  constructor(options: RateLimitOptions<Native>) {
     this.#limits = new RouteLimits(options)
   }
 
@@ -36,10 +38,8 @@ export class RateLimitGuard {
   }
 }
 
-interface RateLimitAsyncOptions {
-  readonly useFactory: (
-    ...dependencies: never[]
-  ) => RateLimitOptions<NestRequest> | Promise<RateLimitOptions<NestRequest>>
+interface RateLimitAsyncOptions<Native extends NestRequest = NestRequest> {
+  readonly useFactory: (...dependencies: never[]) => RateLimitOptions<Native> | Promise<RateLimitOptions<Native>>
   readonly inject?: unknown[]
   readonly imports?: unknown[]
 }
@@ -60,12 +60,16 @@ let modules = 0
 // biome-ignore lint/complexity/noStaticOnlyClass: a module of Nest is a class
 export class RateLimitModule {
   /** One guard for the whole application. */
-  static forRoot(options: RateLimitOptions<NestRequest>): DynamicModule {
+  static forRoot<Native extends NestRequest = NestRequest>(options: RateLimitOptions<Native>): DynamicModule {
     return RateLimitModule.forRootAsync({ useFactory: () => options })
   }
 
-  static forRootAsync({ useFactory, inject = [], imports = [] }: RateLimitAsyncOptions): DynamicModule {
-    const open = async (...dependencies: unknown[]): Promise<RateLimitGuard> =>
+  static forRootAsync<Native extends NestRequest = NestRequest>({
+    useFactory,
+    inject = [],
+    imports = [],
+  }: RateLimitAsyncOptions<Native>): DynamicModule {
+    const open = async (...dependencies: unknown[]): Promise<RateLimitGuard<Native>> =>
       new RateLimitGuard(await useFactory(...(dependencies as never[])))
     return {
       module: RateLimitModule,

@@ -1,4 +1,5 @@
 /** `fluxgate/node`: servers of node:http, without a framework. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { limitedListener, type NodeListener } from '../middleware/node.js'
 import type { NodeRequest, NodeResponse } from '../middleware/node-edge.js'
 import { guardOf, type RateLimitOptions } from './guard-of.js'
@@ -8,6 +9,8 @@ export type { NodeListener, NodeRateLimit, NodeRequest, NodeResponse, RateLimitO
 
 interface NodeRateLimit<Native extends NodeRequest> {
   /** A listener that hears only of the requests that may pass. */
+  (listener: NodeListener<Native, ServerResponse>): (request: Native, response: ServerResponse) => void
+  /** The same for others than those of `node:http`, such as those of `node:http2`. */
   <Request extends Native, Response extends NodeResponse>(
     listener: NodeListener<Request, Response>,
   ): (request: Request, response: Response) => void
@@ -15,7 +18,7 @@ interface NodeRateLimit<Native extends NodeRequest> {
   close(): Promise<void>
 }
 
-export function rateLimit<Native extends NodeRequest = NodeRequest>(
+export function rateLimit<Native extends NodeRequest = IncomingMessage>(
   options: RateLimitOptions<Native>,
 ): NodeRateLimit<Native> {
   const { guard, close } = guardOf(options)

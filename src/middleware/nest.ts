@@ -20,16 +20,16 @@ type NestResponse = NodeResponse & { readonly raw?: NodeResponse; header(name: s
 const never = new Promise<boolean>(() => {})
 
 /** Asks before a handler is called. What is refused is thrown, so that exception filters see it. */
-export async function canActivate(
+export async function canActivate<Request extends NestRequest>(
   context: NestContext,
-  placeOf: PlaceOf<NestRequest>,
+  placeOf: PlaceOf<Request>,
   exceptionOf: (refusal: Refusal) => Promise<Error>,
 ): Promise<boolean> {
   if (context.getType() !== 'http') return true
   const [method, owner] = [context.getHandler(), context.getClass()]
   const place = placeOf(limitFor(method, owner), () => `${owner.name}.${method.name}`)
   if (place === undefined) return true
-  const request = context.switchToHttp().getRequest() as NestRequest
+  const request = context.switchToHttp().getRequest() as Request
   const response = context.switchToHttp().getResponse() as NestResponse
   const raw = request.raw ?? request
   const edge = edgeOf(raw, response.raw ?? response, request.originalUrl)

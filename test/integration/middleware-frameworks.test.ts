@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import express from 'express'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -171,6 +171,21 @@ describe('fastify', () => {
     )
   })
 
+  it('gives hooks the request with its own type', async () => {
+    const url = await start((app) => {
+      app.register(fastifyLimit, {
+        capacity: 1,
+        window: '1m',
+        limitScope: 'USER_ID',
+        skip: ({ headers }) => headers['x-free'] === '1',
+        customize: (context, request: FastifyRequest) => ({ ...context, userId: request.hostname }),
+      })
+      app.get('/', () => 'ok')
+    })
+    expect(await statuses(url, url)).toEqual([200, 429])
+    expect((await fetch(url, { headers: { 'x-free': '1' } })).status).toBe(200)
+  })
+
   it('tells whoever registers it what is wrong with its options', async () => {
     const app = fastify()
     onTestFinished(() => app.close())
@@ -293,6 +308,29 @@ describe('nest', () => {
     expect(await told('strict/nearer')).toEqual([200, null, null])
   })
 
+  it('gives hooks the request with the type of the framework below', async () => {
+    class Hooked {
+      usual() {
+        return 'ok'
+      }
+      own() {
+        return 'ok'
+      }
+    }
+    const free = (request: express.Request): boolean => request.get('x-free') === '1'
+    get(Hooked, 'usual')
+    get(Hooked, 'own', RateLimit({ capacity: 2, window: '1m', skip: free }))
+    Controller()(Hooked)
+    class Root {}
+    Module({ imports: [RateLimitModule.forRoot({ ...minute, skip: free })], controllers: [Hooked] })(Root)
+    const app = await NestFactory.create(Root, { logger: false })
+    onTestFinished(() => app.close())
+    await app.listen(0, '127.0.0.1')
+    const url = await app.getUrl()
+    expect(await statuses(`${url}/usual`, `${url}/usual`, `${url}/own`)).toEqual([200, 429, 200])
+    expect((await fetch(`${url}/usual`, { headers: { 'x-free': '1' } })).status).toBe(200)
+  })
+
   it('is also a guard by itself, and leaves alone what is not HTTP', async () => {
     const guard = new RateLimitGuard(minute)
     const context = {
@@ -309,6 +347,13 @@ describe('nest', () => {
 })
 
 describe('node', () => {
+  it('gives listeners and hooks the request and the response of node:http', async () => {
+    const limit = nodeLimit({ ...minute, skip: ({ rawHeaders }) => rawHeaders.includes('x-free') })
+    const url = await served(limit((request, response) => response.writeHead(204, { 'x-url': request.url }).end()))
+    expect(await statuses(url, url)).toEqual([204, 429])
+    expect((await fetch(url, { headers: { 'x-free': '1' } })).headers.get('x-url')).toBe('/')
+  })
+
   it('leaves what a listener throws at once an uncaught exception, as it is without a limit', async () => {
     const source = `
       import { createServer, get } from 'node:http'
