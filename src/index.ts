@@ -1,5 +1,6 @@
 export { createFluxGate } from './app/create-flux-gate.js'
 export { createLimiter, type Limiter, type LimiterOptions, type WaitOptions } from './app/create-limiter.js'
+export type { ContextCustomizer } from './app/express.js'
 export type { FluxGate } from './app/flux-gate.js'
 export type { GateEvents, GateListener } from './app/gate-events.js'
 export type { GateHealth } from './app/gate-health.js'

@@ -141,12 +141,18 @@ describe('every entry', () => {
 
 describe('the types', () => {
   const consumer = `
-    import { createLimiter, type Decision } from 'fluxgate'
+    import { createLimiter, type ContextCustomizer, type Decision, type RuleInput } from 'fluxgate'
+    import type { BucketResetHandler, BucketStore, Handler, KeyResolver, ReloadStrategy, RuleSetProvider } from 'fluxgate'
     import { manualClock } from 'fluxgate/testing'
     ${entries.map((entry, index) => `export * as entry${index} from '${entry}'`).join('\n')}
     const limiter = createLimiter({ algorithm: 'TOKEN_BUCKET', capacity: 10, window: '1s', clock: manualClock(0) })
     export const now: Decision = limiter.consumeSync('user:42')
     export const later: Promise<Decision> = limiter.consume('user:42', 3)
+    export const patient = (maxWaitMs?: number, signal?: AbortSignal) => limiter.wait('user:42', { maxWaitMs, signal })
+    export const kept: RuleInput = { id: 'r', bands: [{ capacity: 1, window: 60 }], version: 3, createdAt: '2026-01-31' }
+    export const customize: ContextCustomizer = (context) => ({ ...context, userId: 'ann' })
+    export type ExtensionPoints =
+      [BucketResetHandler, BucketStore, Handler, KeyResolver, ReloadStrategy, RuleSetProvider]
     // @ts-expect-error a refusal is not a string
     export const wrong: string = limiter.consumeSync('user:42')
   `

@@ -1,3 +1,4 @@
+import { type Clock, isClock } from '../core/clock.js'
 import { longestWaitMs } from '../core/range.js'
 import { type Kind, openFields } from '../rules/fields.js'
 import { identifier, oneOf, text, wholeNumber, yesOrNo } from '../rules/kinds.js'
@@ -10,6 +11,11 @@ import type { FluxGateOptions } from './gate-options.js'
 const milliseconds: Kind<number> = {
   allowed: `a number of milliseconds from 0 to ${longestWaitMs}`,
   parse: (value) => (typeof value === 'number' && value >= 0 && value <= longestWaitMs ? value : undefined),
+}
+
+const clockKind: Kind<Clock> = {
+  allowed: 'a clock: an object with now(), which gives epoch milliseconds',
+  parse: (value) => (isClock(value) ? value : undefined),
 }
 
 const { ratelimit, reload, waitForRefill, store } = settings
@@ -29,6 +35,7 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
     onStoreFailure: ratelimit.onStoreFailure.kind,
     localShare: ratelimit.localShare.kind,
     maxKeys: store.maxKeys.kind,
+    clock: clockKind,
   },
   reload: {
     strategy: reloadKind,
@@ -46,7 +53,7 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
 }
 
 /** Options that are checked by whoever takes them. */
-const others = ['rules', 'store', 'keyResolvers', 'bucketResetHandler', 'config', 'clock']
+const others = ['rules', 'store', 'keyResolvers', 'bucketResetHandler', 'config']
 
 /** What is given in code is checked as what a file says is: a misspelt option must not silently do nothing. */
 export function checkOptions(options: FluxGateOptions): FluxGateOptions {

@@ -3,6 +3,7 @@ import { FluxGateError } from '../core/errors.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { type NamedResolvers, unknownResolvers } from '../core/scope-key-resolver.js'
 import { forwardedRules } from '../rules/forwarded-rules.js'
+import { loadedRules } from '../rules/loaded-rules.js'
 import { RuleBook } from '../rules/rule-book.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { announcedByStore } from './announced-by-store.js'
@@ -51,7 +52,7 @@ function checkingResolvers(provider: RuleSetProvider, resolvers: NamedResolvers 
   return {
     ...forwardedRules(provider),
     async load() {
-      const ruleSets = await provider.load()
+      const ruleSets = loadedRules(await provider.load(), provider.source)
       const errors = unknownResolvers(ruleSets, resolvers)
       if (errors.length === 0) return ruleSets
       const lines = errors.map(({ path, message }) => `${path}: ${message}`).join('\n')

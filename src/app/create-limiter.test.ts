@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { algorithmNames } from '../core/rule.js'
+import { memoryStore } from '../stores/memory.js'
 import { seededRandom } from '../testing/history.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { createLimiter } from './create-limiter.js'
@@ -319,6 +320,15 @@ describe('bad input gets a clear error and charges nothing', () => {
 
   it.each(['', undefined as never, 7 as never])('key %s', async (key) => {
     await expect(limiter.consume(key)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+  })
+
+  it('a clock that cannot tell the time', () => {
+    for (const clock of [Date.now, {}, 5, null] as never[]) {
+      const expected = expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+      expect(() => createLimiter({ capacity: 1, window: '1s', clock })).toThrow(expected)
+      expect(() => memoryStore({ clock })).toThrow(expected)
+    }
+    expect(createLimiter({ capacity: 1, window: '1s', clock: Date }).consumeSync('a').allowed).toBe(true)
   })
 
   it('a rule that is wrong in several places', () => {

@@ -1,6 +1,6 @@
 import { type BucketStore, type Demand, demandOf } from '../core/bucket-store.js'
 import { checkKey } from '../core/check-key.js'
-import { type Clock, systemClock, ticks, ticksPerMs } from '../core/clock.js'
+import { type Clock, checkClock, systemClock, ticks, ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import { checkPermits } from '../core/permits.js'
@@ -16,18 +16,18 @@ import { boundedStore, isStore, openStore } from './open-parts.js'
 
 export interface LimiterOptions extends LoneRuleInput {
   /** Where buckets live: in this process unless said otherwise, in Redis by its URI, or a store. */
-  readonly store?: string | BucketStore
+  readonly store?: string | BucketStore | undefined
   /** For tests; also the clock of the memory store that is made when none is given. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** How many callers may be held by `wait` at once; default 100. */
-  readonly maxConcurrentWaits?: number
+  readonly maxConcurrentWaits?: number | undefined
 }
 
 export interface WaitOptions {
-  readonly permits?: number
+  readonly permits?: number | undefined
   /** The longest wait; default the rule's `maxWaitMs`, or 5 s. */
-  readonly maxWaitMs?: number
-  readonly signal?: AbortSignal
+  readonly maxWaitMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface Limiter {
@@ -59,7 +59,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     maxConcurrentWaits = defaultMaxConcurrentWaits,
     ...document
   } = options ?? {}
-  const store = boundedStore(openStore(given, { clock }))
+  const store = boundedStore(openStore(given, { clock: checkClock(clock) }))
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), clock)
   const limiter = new RateLimiter(store, room)
   const { rule, claim } = compileRule(ruleSetId, parseRule(document), {

@@ -32,6 +32,8 @@ export class GateListeners {
         'FLUXGATE_ARGUMENT_INVALID',
         `There is no event "${String(name)}"; there is ${Object.keys(this.#byEvent).join(', ')}.`,
       )
+    if (typeof listener !== 'function')
+      throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `A listener must be a function, found ${typeof listener}.`)
     this.#byEvent[name].add(listener)
     this.#count()
     return () => {

@@ -251,6 +251,7 @@ describe('options given in code', () => {
     [{ onStoreFailure: 'deny' }, 'onStoreFailure'],
     [{ missingRuleBehaviour: 'DENY' }, 'missingRuleBehaviour'],
     [{ localShare: 0 }, 'localShare'],
+    [{ clock: Date.now }, 'clock'],
     [{ ipv6Prefix: 56.5 }, 'ipv6Prefix'],
     [{ reload: { strategy: 'watch' } }, 'reload.strategy'],
     [{ waitForRefill: { maxConcurrentWaits: 0.5 } }, 'waitForRefill.maxConcurrentWaits'],
@@ -274,6 +275,7 @@ describe('options given in code', () => {
     await expect(gateOf([], { store: {} as never })).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
     const gate = await gateOf([])
     expect(() => gate.on('nope' as never, () => {})).toThrow(/no event "nope"/)
+    expect(() => gate.on('decision', 5 as never)).toThrow('A listener must be a function, found number.')
   })
 })
 

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { hrtime } from 'node:process'
+import { FluxGateError } from './errors.js'
 
 /**
  * Time as an argument. Clocks speak milliseconds with a fraction; the engine counts whole microseconds ("ticks"),
@@ -24,6 +25,22 @@ const originTicks = Math.round((performance.timeOrigin + performance.now()) * ti
 
 /** Monotonic: follows the wall clock at process start and never steps back after it. */
 export const systemClock: Clock = { now: () => (originTicks + hrticks()) / ticksPerMs }
+
+/** Whether this can tell the time, as far as can be seen: `Date` can, and `Date.now` by itself cannot. */
+export const isClock = (clock: unknown): clock is Clock =>
+  (typeof clock === 'object' || typeof clock === 'function') &&
+  clock !== null &&
+  'now' in clock &&
+  typeof clock.now === 'function'
+
+/** A clock that a caller gave in code, if it is one. */
+export function checkClock(clock: Clock): Clock {
+  if (isClock(clock)) return clock
+  throw new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    `clock must be an object with now(), which gives epoch milliseconds, found ${clock === null ? 'null' : typeof clock}.`,
+  )
+}
 
 export const ticks = (clock: Clock): number =>
   clock === systemClock ? originTicks + hrticks() : Math.round(clock.now() * ticksPerMs)

@@ -40,6 +40,10 @@ interface RuleFields {
   readonly onStoreFailure?: OnStoreFailure
   readonly overrides?: boolean
   readonly attributes?: Readonly<Record<string, unknown>>
+  /** Set by rule stores; a rule may be given back as it was received. */
+  readonly createdAt?: string
+  readonly updatedAt?: string
+  readonly version?: number
 }
 
 export interface RuleInput extends RuleFields {
@@ -56,5 +60,7 @@ export interface RuleSetInput {
   readonly id: string
   readonly description?: string
   readonly strategy?: Strategy
+  /** Set by rule stores. */
+  readonly version?: number
   readonly rules: readonly RuleInput[]
 }

@@ -1,12 +1,12 @@
 import type { BucketStore, ChargeResult, Claim, Demand } from '../core/bucket-store.js'
-import { type Clock, systemClock } from '../core/clock.js'
+import { type Clock, checkClock, systemClock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import { MemoryBuckets } from './memory-buckets.js'
 
 export interface MemoryStoreOptions {
   /** How many identities to remember at most, over all rules; default 1 000 000. */
-  readonly maxKeys?: number
-  readonly clock?: Clock
+  readonly maxKeys?: number | undefined
+  readonly clock?: Clock | undefined
 }
 
 export interface MemoryStore extends BucketStore {
@@ -29,7 +29,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     throw invalid(`memoryStore has no option ${JSON.stringify(name)}; allowed: maxKeys, clock.`)
   if (!Number.isInteger(maxKeys) || maxKeys < 1 || maxKeys > mostKeys)
     throw invalid(`memoryStore: maxKeys must be a whole number from 1 to ${mostKeys}, found ${String(maxKeys)}.`)
-  return new MemoryBuckets(maxKeys, clock)
+  return new MemoryBuckets(maxKeys, checkClock(clock))
 }
 
 const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
