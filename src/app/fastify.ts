@@ -1,11 +1,21 @@
 /** `fluxgate/fastify` */
-import type { FastifyRequest } from 'fastify'
-import { type FastifyHook, fastifyHook } from '../middleware/fastify.js'
-import type { RateLimitOptions } from './guard-of.js'
+import type { ContextCustomizer, GuardOptions } from '../http/guard.js'
+import { type FastifyHook, type FastifyRequest, fastifyHook } from '../middleware/fastify.js'
+import type { HandledLimit, LoneLimit, RateLimitOptions } from './guard-of.js'
 import { type RouteLimit, RouteLimits } from './route-limits.js'
 
-export type { ContextCustomizer } from '../http/guard.js'
-export type { FastifyApp, FastifyRequest, RateLimitOptions, RouteLimit }
+export type { ContextCustomizer, FastifyApp, FastifyRateLimitOptions, FastifyRequest, RateLimitOptions, RouteLimit }
+
+/** A hook that may call its request what Fastify calls it: `register` has no place to say so otherwise. */
+type Hook<F extends (...given: never[]) => unknown> = { hook(...given: Parameters<F>): ReturnType<F> }['hook']
+
+type Hooks = {
+  readonly permits?: number | Hook<(request: FastifyRequest) => number> | undefined
+  readonly skip?: Hook<(request: FastifyRequest) => boolean | Promise<boolean>> | undefined
+  readonly customize?: Hook<ContextCustomizer<FastifyRequest>> | undefined
+}
+
+type FastifyRateLimitOptions = Omit<GuardOptions<FastifyRequest>, keyof Hooks> & Hooks & (LoneLimit | HandledLimit)
 
 /** As much of Fastify as the plugin needs. */
 interface FastifyApp {
@@ -27,7 +37,7 @@ const limited = Symbol('fluxgate.limited')
 
 /** A plugin: `app.register(rateLimit, { capacity: 100, window: '1m' })`. */
 export const rateLimit = Object.assign(
-  (app: FastifyApp, options: RateLimitOptions<FastifyRequest>, done: (error?: Error) => void): void => {
+  (app: FastifyApp, options: FastifyRateLimitOptions, done: (error?: Error) => void): void => {
     try {
       limit(app, withoutRegisterOptions(options))
     } catch (error) {

@@ -1,3 +1,4 @@
+import type { EdgeHeaders } from '../http/edge-request.js'
 import { type Outcome, whenAdmitted } from '../http/guard.js'
 import type { PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
@@ -5,6 +6,9 @@ import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-ed
 
 export interface FastifyRequest {
   readonly raw: NodeRequest
+  readonly method: string
+  readonly url: string
+  readonly headers: EdgeHeaders
   readonly routeOptions: {
     readonly config?: object | undefined
     readonly method?: string | string[] | undefined
