@@ -122,11 +122,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const patience = patienceOf(checkRange('maxWaitMs', longest, 0, longestWaitMs))
       const claim: Demand = { ...demand(key, permits), patience, policy: 'WAIT_FOR_REFILL' }
       const askedAt = ticks(clock)
-      let leave: ((how: Departure) => void) | undefined
-      let left: Promise<Departure> | undefined
+      // The time of leaving, not of when the caller gets to hear of it.
+      let leave: ((departure: { readonly how: Departure; readonly at: number }) => void) | undefined
+      let left: Promise<{ readonly how: Departure; readonly at: number }> | undefined
       const decision = await decide(claim, {
         signal,
-        onLeave: (how) => leave?.(how),
+        onLeave: (how) => leave?.({ how, at: ticks(clock) }),
         onEnter: () => {
           left = new Promise((resolve) => {
             leave = resolve
@@ -134,10 +135,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
         },
       })
       if (left === undefined) return decision
-      const how = await left
+      const { how, at } = await left
       if (how === 'ABORTED') throw signal?.reason
       if (how === 'CLOSED') throw new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while a caller waited.')
-      return { ...decision, delayMs: (ticks(clock) - askedAt) / ticksPerMs }
+      return { ...decision, delayMs: Math.max(0, at - askedAt) / ticksPerMs }
     },
     async close() {
       closed = true

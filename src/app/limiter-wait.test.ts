@@ -146,6 +146,15 @@ describe('wait', () => {
     expect((await limiter.consume('a')).allowed).toBe(true)
   })
 
+  it('says how long each was held, also when the clock goes on past several of them at once', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 10, window: '1s', clock })
+    const waiting = Array.from({ length: 14 }, () => limiter.wait('a'))
+    clock.advance(60_000)
+    const delays = (await Promise.all(waiting)).map(({ delayMs }) => delayMs)
+    expect(delays).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100, 200, 300, 400])
+  })
+
   it('holds at most maxConcurrentWaits; one more is refused, and charged nothing', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', maxConcurrentWaits: 2, clock })
@@ -237,7 +246,7 @@ describe('wait', () => {
     const waiting = limiter.wait('a')
     await settled()
     offset = -3_600_000
-    expect((await waiting).allowed).toBe(true)
+    expect(await waiting).toMatchObject({ allowed: true, delayMs: 0 })
   })
 
   it('holds no more than maxConcurrentWaits of those who ask a store over a network together', async () => {
