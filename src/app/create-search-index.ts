@@ -20,8 +20,10 @@ export interface SearchIndexOptions extends IndexDefinition {
  */
 export function searchIndex<Item extends object = Record<string, unknown>>(
   where: string | RedisOptions | object,
-  { prefix = 'fluxgate', timeoutMs = 5_000, ...definition }: SearchIndexOptions,
+  options: SearchIndexOptions,
 ): SearchIndex<Item> {
+  if (typeof options !== 'object' || options === null) throw invalid('options', 'an object with the name of the index')
+  const { prefix = 'fluxgate', timeoutMs = 5_000, ...definition } = options
   const { kind } = settings.store.prefix
   if (kind.parse(prefix) === undefined) throw invalid('prefix', kind.allowed)
   if (!(timeoutMs >= 1 && timeoutMs <= longestWaitMs)) throw invalid('timeoutMs', `a number from 1 to ${longestWaitMs}`)

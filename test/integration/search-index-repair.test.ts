@@ -134,8 +134,15 @@ describe('mistakes', () => {
     ['cursor', { by: 'price', cursor: 'nonsense' }],
     ['cursor', { by: 'price', cursor: Buffer.from('1+:0:x').toString('base64url') }],
     ['cursor', { by: 'price', cursor: 7 }],
+    ['form', { by: 'price', form: 7 }],
   ])('%s: a query says what is wrong with it', async (place, query) => {
     await expect(fresh().find(query as FindQuery)).rejects.toThrow(`${place}: not understood; allowed: `)
+  })
+
+  it('are told where something is missing altogether', async () => {
+    expect(() => searchIndex(client, undefined as never)).toThrow('options: not understood; allowed: ')
+    await expect(fresh().find(null as never)).rejects.toThrow('query: not understood; allowed: ')
+    await expect(fresh().update('a', undefined as never)).rejects.toThrow('change: not understood; allowed: ')
   })
 
   it('of the server are told as errors, with their cause', async () => {

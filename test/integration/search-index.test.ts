@@ -68,6 +68,12 @@ describe('records', () => {
       { colours: Array.from({ length: 65 }, String) },
       'colours: not understood; allowed: up to 64 texts',
     )
+    for (const price of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])
+      await refused('a', { price }, 'price: not understood; allowed: a finite number')
+    const holdsItself: Record<string, unknown> = {}
+    holdsItself.self = holdsItself
+    await refused('a', holdsItself, 'record: not understood')
+    await refused('a', { price: 1n }, 'record: not understood')
     await refused('a', [] as object, 'record: not understood')
     await refused('a', { long: 'x'.repeat(300_000) }, 'record: not understood')
     expect(await index.get('a')).toEqual({ name: 'pen', sold: 1 })

@@ -26,8 +26,26 @@ export interface FindQuery {
 
 type Argument = string | Buffer
 
+const names: Readonly<Record<keyof FindQuery, true>> = {
+  by: true,
+  equals: true,
+  from: true,
+  above: true,
+  to: true,
+  below: true,
+  prefix: true,
+  tagged: true,
+  order: true,
+  limit: true,
+  cursor: true,
+}
+
 /** As page.lua takes it, behind the fingerprint. */
 export function pageArguments(definition: ReadDefinition, query: FindQuery): Argument[] {
+  if (typeof query !== 'object' || query === null) throw mistake('query', 'an object with by, the name of a field')
+  // A misspelt bound would find everything.
+  for (const name of Object.keys(query))
+    if (!Object.hasOwn(names, name)) throw mistake(name, Object.keys(names).join(', '))
   const { by, tagged = {}, order = 'ascending', limit = 20, cursor } = query
   const number = definition.fields.findIndex(({ name }) => name === by)
   const field = definition.fields[number]

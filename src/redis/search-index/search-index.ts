@@ -50,6 +50,7 @@ export class SearchIndex<Item extends object> {
    * what was written, or undefined if there is no such record or `change` gives undefined.
    */
   async update(id: string, change: (record: Item) => Item | undefined): Promise<Item | undefined> {
+    if (typeof change !== 'function') throw mistake('change', 'a function from the record to what it should be')
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       const [, document] = await this.#read('GET', [idBytes(id)])
       if (document === undefined) return undefined
@@ -168,8 +169,20 @@ const itemsOf = <Item>(rows: readonly (number | Buffer)[]): Found<Item>[] =>
   pairs(rows).map(([id, document]) => ({ id: String(id), record: JSON.parse(String(document)) }))
 
 function documentOf(record: object): string {
-  const text = JSON.stringify(record)
+  const text = jsonOf(record)
   if (text === undefined || !text.startsWith('{') || Buffer.byteLength(text) > mostBytes)
     throw mistake('record', `an object of up to ${mostBytes} bytes as JSON`)
+  // JSON would make nothing of them, and nobody would find the record.
+  for (const [name, value] of Object.entries(record))
+    if (typeof value === 'number' && !Number.isFinite(value)) throw mistake(name, 'a finite number')
   return text
+}
+
+/** Undefined also of what has no JSON, such as an object that holds itself. */
+function jsonOf(record: object): string | undefined {
+  try {
+    return JSON.stringify(record)
+  } catch {
+    return undefined
+  }
 }
