@@ -21,7 +21,7 @@ export interface NodeResponse {
   getHeader(name: string): unknown
   setHeader(name: string, value: string | number): unknown
   once(event: 'close', listener: () => void): unknown
-  end(body?: string): unknown
+  end(body: string): unknown
 }
 
 interface Emitter {

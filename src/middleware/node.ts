@@ -21,5 +21,5 @@ function fail(response: NodeResponse, error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error))
   response.statusCode = 500
   response.setHeader('Connection', 'close')
-  response.end()
+  response.end('')
 }

@@ -49,7 +49,7 @@ async function listening(server: Server): Promise<Server> {
   return server
 }
 
-export const portOf = (server: Server): number => (server.address() as AddressInfo).port
+export const portOf = (server: Pick<Server, 'address'>): number => (server.address() as AddressInfo).port
 
 function served(server: Server, limits: readonly Closing[]): Served {
   return { server, closeLimits: () => closeAll(limits) }

@@ -1,6 +1,13 @@
 /** What is particular to one framework. */
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
+import {
+  connect as connectHttp2,
+  createServer as createHttp2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2'
 import { connect } from 'node:net'
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
@@ -352,6 +359,25 @@ describe('node', () => {
     const url = await served(limit((request, response) => response.writeHead(204, { 'x-url': request.url }).end()))
     expect(await statuses(url, url)).toEqual([204, 429])
     expect((await fetch(url, { headers: { 'x-free': '1' } })).headers.get('x-url')).toBe('/')
+  })
+
+  it('limits HTTP/2 too', async () => {
+    const limit = nodeLimit<Http2ServerRequest>(minute)
+    const server = createHttp2Server(
+      limit((_: Http2ServerRequest, response: Http2ServerResponse) => response.end('ok')),
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const client = connectHttp2(`http://127.0.0.1:${portOf(server)}`)
+    onTestFinished(() => {
+      client.destroy()
+      server.close()
+    })
+    const ask = async () => {
+      const [headers] = await once(client.request({ ':path': '/' }).resume(), 'response')
+      return [headers[':status'], headers['x-ratelimit-remaining'], headers['content-type']]
+    }
+    expect(await ask()).toEqual([200, '0', undefined])
+    expect(await ask()).toEqual([429, '0', 'application/problem+json'])
   })
 
   it('leaves what a listener throws at once an uncaught exception, as it is without a limit', async () => {
