@@ -146,6 +146,29 @@ describe('wait', () => {
     expect((await limiter.consume('a')).allowed).toBe(true)
   })
 
+  it.each(['FIXED_WINDOW', 'SLIDING_WINDOW_LOG'])(
+    'gives back the place that a caller has moved up to, not the one it had first: %s',
+    async (algorithm) => {
+      const clock = manualClock(0)
+      const limiter = createLimiter({ algorithm, capacity: 2, window: '1s', clock })
+      limiter.consumeSync('a', 2)
+      const leaving = [new AbortController(), new AbortController()] as const
+      const wait = (permits: number, signal?: AbortSignal) => limiter.wait('a', { permits, maxWaitMs: 9_000, signal })
+      const gone = leaving.map(({ signal }) => expect(wait(2, signal)).rejects.toThrow(/abort/i))
+      leaving[0].abort()
+      await settled()
+      // The second has moved up from 2 s to 1 s, so that 2 s is for this one, and is not free again when the second leaves.
+      const one = wait(1)
+      leaving[1].abort()
+      await settled()
+      const two = wait(2)
+      clock.advance(9_000)
+      const delays = [(await one).delayMs, (await two).delayMs]
+      expect(delays[1]).toBeGreaterThanOrEqual((delays[0] as number) + 1_000)
+      await Promise.all(gone)
+    },
+  )
+
   it('says how long each was held, also when the clock goes on past several of them at once', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 10, window: '1s', clock })

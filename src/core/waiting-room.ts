@@ -15,13 +15,15 @@ export interface Arrival {
   /** Whether it leaves when it is told to, and not by a time that it was told before. */
   readonly isHeld: boolean
   readonly signal?: AbortSignal | undefined
-  /** `movedBy`: how many ticks later than its own place the one is that its leaving has made free. */
+  /** `movedBy`: how many ticks later than the place it was given first the one is that its leaving has made free. */
   readonly leave: (how: Departure, movedBy: number) => void
 }
 
 interface Guest extends Arrival {
   /** In ticks, so that a release is due exactly when the clock says so. */
   releaseAt: number
+  /** Where its place was when it came; it may have moved up since. */
+  placedAt: number
   readonly forget: () => void
 }
 
@@ -70,9 +72,11 @@ export class WaitingRoom {
       return
     }
     const abort = (): void => this.#remove(guest, 'ABORTED')
+    const placedAt = ticks(this.#clock) + ticksUp(arrival.delayMs)
     const guest: Guest = {
       ...arrival,
-      releaseAt: ticks(this.#clock) + ticksUp(arrival.delayMs),
+      releaseAt: placedAt,
+      placedAt,
       forget: () => signal?.removeEventListener('abort', abort),
     }
     signal?.addEventListener('abort', abort, { once: true })
@@ -100,7 +104,7 @@ export class WaitingRoom {
     )
     this.#guests.splice(this.#guests.indexOf(guest), 1)
     guest.forget()
-    guest.leave(how, last - own)
+    guest.leave(how, last - guest.placedAt)
     this.#arm()
   }
 
@@ -119,7 +123,11 @@ export class WaitingRoom {
   #release(): void {
     const now = ticks(this.#clock)
     // If the clock has stepped back, the timer knows better how long it was: everybody moves to the new time.
-    if (now < this.#armedAt) for (const guest of this.#guests) guest.releaseAt += now - this.#timerAt
+    if (now < this.#armedAt)
+      for (const guest of this.#guests) {
+        guest.releaseAt += now - this.#timerAt
+        guest.placedAt += now - this.#timerAt
+      }
     this.#timerAt = Number.POSITIVE_INFINITY
     const due = this.#guests.filter(({ releaseAt }) => releaseAt <= now).sort((a, b) => a.releaseAt - b.releaseAt)
     for (const guest of due) {
