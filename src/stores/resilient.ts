@@ -11,6 +11,7 @@ import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../core/
 import { type Clock, systemClock } from '../core/clock.js'
 import { Deadlines } from '../core/deadlines.js'
 import { FluxGateError, isStoreTrouble, messageOf } from '../core/errors.js'
+import { checkRange, longestWaitMs } from '../core/range.js'
 import { refundsOf } from '../core/rate-limiter.js'
 import { timedOut } from './timed-out.js'
 
@@ -29,8 +30,11 @@ export interface ResilientOptions extends BreakerOptions {
 export function resilient(store: LeasingStore, options?: ResilientOptions): LeasingStore
 export function resilient(store: BucketStore, options?: ResilientOptions): BucketStore
 export function resilient(store: BucketStore | LeasingStore, options: ResilientOptions = {}): BucketStore {
-  const { timeoutMs = 100, clock = systemClock, onStateChange } = options
-  const breaker = new CircuitBreaker(options, clock, store.failsInParts ? timeoutMs : 0)
+  const { timeoutMs = 100, failures = 5, openMs = 1_000, clock = systemClock, onStateChange } = options
+  checkRange('timeoutMs', timeoutMs, 0, longestWaitMs)
+  checkRange('failures', failures, 1)
+  checkRange('openMs', openMs, 0, longestWaitMs)
+  const breaker = new CircuitBreaker({ failures, openMs }, clock, store.failsInParts ? timeoutMs : 0)
 
   const deadlines = new Deadlines(timeoutMs, clock)
 
