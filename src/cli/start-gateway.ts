@@ -61,18 +61,23 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
     config.gateway.accessLog === undefined
       ? undefined
       : openAccessLog(config.gateway.accessLog, (error) => report.trouble(`The access log: ${error.message}`))
+  // Also when it does not come to run: a connection that is left open would keep the process from ending.
+  const closeWith = async (running: RunningGateway | undefined): Promise<void> => {
+    await Promise.all([running?.close(), beside?.close()])
+    await rules?.close()
+    await accessLog?.close()
+  }
   const running = await createGateway(config, {
     rules,
     routes: routesOf(config),
     log: accessLog?.log,
     observer: beside?.observer,
+  }).catch(async (error: unknown) => {
+    await closeWith(undefined)
+    throw error
   })
   const { gate, server } = running
-  const close = async (): Promise<void> => {
-    await Promise.all([running.close(), beside?.close()])
-    await rules?.close()
-    await accessLog?.close()
-  }
+  const close = (): Promise<void> => closeWith(running)
   const { host, port } = { ...config.gateway, ...given({ host: options.host, port: options.port }) }
   const problem = await listen(server, port, host)
   const other = problem === undefined ? await startBeside(plan, gate, rules, close) : undefined

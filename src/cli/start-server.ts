@@ -31,7 +31,12 @@ export async function startServer({ config, options, report, workers, onStart }:
     options.rules === undefined && config.rules.type !== 'file'
       ? rules.source
       : shownPath(options.rules ?? config.rules.path)
-  const gate = await openGate({ ...gateOptions(config), rules }, telemetry.recorder)
+  const gate = await openGate({ ...gateOptions(config), rules }, telemetry.recorder).catch(async (error: unknown) => {
+    // A connection that is left open would keep the process from ending with its status.
+    await telemetry.close()
+    await rules.close()
+    throw error
+  })
   telemetry.follow(gate)
   const server = serverOf(config, { gate, rules, telemetry, log })
   const close = async (): Promise<void> => {

@@ -178,6 +178,21 @@ describe('servers that share a Redis', () => {
   })
 })
 
+describe('a Redis that refuses', () => {
+  it.each([['serve'], ['start', '--port', '0'], ['gateway', '--port', '0']])(
+    'ends %s with status 2, instead of leaving it running without a port',
+    async (...args) => {
+      const redis = await stopAfterTest(startRedis({ password: 'right' }))
+      const place = workplace()
+      place.write('rules.yaml', { id: 'api', rules: [] })
+      place.write('fluxgate.yaml', { gateway: { metricsPort: 0, routes: [{ id: 'one', uri: 'http://127.0.0.1:1' }] } })
+      const running = place.launch(args, { FLUXGATE_REDIS_URI: `redis://:wrong@${redis.host}:${redis.port}` })
+      expect(await running.ended).toBe(2)
+      expect(running.stderr()).toContain('Give the password')
+    },
+  )
+})
+
 describe('servers that share a MongoDB', () => {
   it('have the same rules; what one is told, the other learns', async (context) => {
     if (mongoKind === undefined) {
