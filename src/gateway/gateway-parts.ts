@@ -31,12 +31,15 @@ export interface GatewayParts {
 }
 
 /** May go on, with these headers on its response; or is answered; or nobody is there any more. */
-export type Admission =
-  | { readonly kind: 'PASS'; readonly headers: Readonly<Record<string, string>>; readonly isHeld: boolean }
-  | { readonly kind: 'ANSWER'; readonly answer: Answer }
-  | { readonly kind: 'GONE' }
+export type Admission = Passing | { readonly kind: 'ANSWER'; readonly answer: Answer } | { readonly kind: 'GONE' }
 
-const unlimited: Admission = Object.freeze({ kind: 'PASS', headers: Object.freeze({}), isHeld: false })
+interface Passing {
+  readonly kind: 'PASS'
+  readonly headers: Headers
+  readonly isHeld: boolean
+}
+
+const unlimited: Passing = Object.freeze({ kind: 'PASS', headers: Object.freeze({}), isHeld: false })
 
 /** Asks all limits of a route, in order. At once where nothing takes time. */
 export function admit(
@@ -55,14 +58,23 @@ async function admitByAll(
   limits: readonly GuardOverrides[],
   request: ClientRequest,
 ): Promise<Admission> {
-  let passed = unlimited
+  let passed: Passing = unlimited
   for (const limit of limits) {
     const admission = asAdmission(await guard.admit(request, request.message, limit))
-    if (admission.kind !== 'PASS') return admission
-    const headers = joined(passed.kind === 'PASS' ? passed.headers : {}, admission.headers)
-    passed = { kind: 'PASS', headers, isHeld: admission.isHeld || (passed.kind === 'PASS' && passed.isHeld) }
+    if (admission.kind === 'GONE') return admission
+    if (admission.kind === 'ANSWER') return { kind: 'ANSWER', answer: withPolicies(passed.headers, admission.answer) }
+    const headers = joined(passed.headers, admission.headers)
+    passed = { kind: 'PASS', headers, isHeld: admission.isHeld || passed.isHeld }
   }
   return passed
+}
+
+/** One that refuses speaks, and the policies of those who were asked before it are listed too. */
+function withPolicies(before: Headers, answer: Answer): Answer {
+  const policies = answer.headers['RateLimit-Policy']
+  const earlier = before['RateLimit-Policy']
+  if (policies === undefined || earlier === undefined) return answer
+  return { ...answer, headers: { ...answer.headers, 'RateLimit-Policy': `${earlier}, ${policies}` } }
 }
 
 function asAdmission(outcome: Outcome): Admission {

@@ -102,7 +102,12 @@ describe('a RateLimiter', () => {
       'ratelimit-policy': '"gold.3-per-1h";q=3;w=3600, "extra.1-per-1h";q=1;w=3600, "one-2.9-per-1h";q=9;w=3600',
       'x-ratelimit-remaining': '0',
     })
-    expect(JSON.parse((await ask(url)).body)['violated-policies']).toEqual(['extra.1-per-1h'])
+    const refusal = await ask(url)
+    expect(JSON.parse(refusal.body)['violated-policies']).toEqual(['extra.1-per-1h'])
+    expect(refusal.headers).toMatchObject({
+      'ratelimit-policy': '"gold.3-per-1h";q=3;w=3600, "extra.1-per-1h";q=1;w=3600',
+      'x-ratelimit-limit': '1',
+    })
   })
 })
 
