@@ -1,6 +1,7 @@
 import { type BandResult, bandCount, type ChargeResult, type Claim, type Demand } from './bucket-store.js'
 import { ticksPerMs } from './clock.js'
-import type { BandDecision, Decision, Reason } from './decision.js'
+import { composeOverridden } from './compose-overridden.js'
+import { type BandDecision, type Decision, untilRetryMs } from './decision.js'
 import type { Band } from './rule.js'
 
 /**
@@ -13,7 +14,8 @@ export function composeDecision(
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
-  if (result.applied !== undefined) return composeOverridden(ruleSetId, result.applied, result, degraded)
+  if (result.applied !== undefined)
+    return composeOverridden(ruleSetId, result.applied, result, degraded, composeDecision)
   const first = demands[0] as Demand
   if (demands.length === 1) return composeOne(ruleSetId, first, first.key, result, degraded)
   const bands: BandDecision[] = new Array(bandCount(demands))
@@ -155,88 +157,6 @@ function decisionOf(
   }
 }
 
-/**
- * Of a decision about identities with overrides. Whoever is not limited by one rule is still limited by the others; whoever
- * one rule denies is refused, and that rule speaks unless another makes the caller wait longer.
- */
-function composeOverridden(
-  ruleSetId: string | null,
-  demands: readonly Demand[],
-  result: ChargeResult,
-  degraded: boolean,
-): Decision {
-  const metered = demands.filter(({ group }) => group.listed === undefined)
-  const bands: BandResult[] = []
-  let denial: { readonly demand: Demand; readonly said: BandResult } | undefined
-  let index = 0
-  for (const demand of demands)
-    for (let i = 0; i < demand.group.bands.length; i++) {
-      const said = result.bands[index++] as BandResult
-      if (demand.group.listed === undefined) bands.push(said)
-      else if (!demand.shadow && (denial === undefined || said.retryAfter > denial.said.retryAfter))
-        denial = { demand, said }
-    }
-  const { granted, now } = result
-  const ofOthers =
-    metered.length === 0 ? undefined : composeDecision(ruleSetId, metered, { granted, now, bands }, degraded)
-  if (denial !== undefined) return denied(ruleSetId, denial.demand, denial.said, ofOthers, result, degraded)
-  const enforcing = demands.find(({ group, shadow }) => group.listed === 'ALLOW' && !shadow)
-  if (ofOthers !== undefined && (enforcing === undefined || ofOthers.ruleId !== null)) return ofOthers
-  const { group, key, policy } = enforcing ?? (demands[0] as Demand)
-  const details = { ruleSetId, degraded, policy, ...(enforcing !== undefined && { ruleId: group.ruleId, key }) }
-  const reason = enforcing === undefined ? 'ALLOWED' : 'ALLOW_LISTED'
-  return { ...unmeteredDecision(true, reason, now / ticksPerMs, details), bands: ofOthers?.bands ?? [] }
-}
-
-function denied(
-  ruleSetId: string | null,
-  { group, key, policy }: Demand,
-  { retryAfter, resetAt }: BandResult,
-  ofOthers: Decision | undefined,
-  { now }: ChargeResult,
-  degraded: boolean,
-): Decision {
-  const retryAfterMs = untilRetry(retryAfter)
-  const isLouder =
-    ofOthers !== undefined &&
-    ofOthers.ruleId !== null &&
-    ofOthers.retryAfterMs !== 0 &&
-    retryAfterMs !== null &&
-    (ofOthers.retryAfterMs === null || ofOthers.retryAfterMs > retryAfterMs)
-  if (isLouder) return ofOthers
-  const details = { ruleSetId, ruleId: group.ruleId, key, policy, degraded, retryAfterMs, limit: 0 }
-  const listed = unmeteredDecision(false, 'DENY_LISTED', now / ticksPerMs, details)
-  return { ...listed, resetAt: Math.ceil(resetAt / ticksPerMs), bands: ofOthers?.bands ?? [] }
-}
-
-/** A decision that no bucket was asked for. */
-export function unmeteredDecision(
-  allowed: boolean,
-  reason: Reason,
-  nowMs: number,
-  details: Partial<
-    Pick<Decision, 'ruleSetId' | 'ruleId' | 'key' | 'limit' | 'policy' | 'degraded' | 'retryAfterMs'>
-  > = {},
-): Decision {
-  return {
-    allowed,
-    delayMs: 0,
-    reason,
-    ruleSetId: null,
-    ruleId: null,
-    band: null,
-    key: null,
-    limit: -1,
-    remaining: allowed ? -1 : 0,
-    retryAfterMs: allowed ? 0 : null,
-    resetAt: Math.ceil(nowMs),
-    policy: 'REJECT',
-    degraded: false,
-    bands: [],
-    ...details,
-  }
-}
-
 function bandDecision({ group, shadow }: Claim, key: string, band: Band, said: BandResult): BandDecision {
   return {
     ruleId: group.ruleId,
@@ -245,7 +165,7 @@ function bandDecision({ group, shadow }: Claim, key: string, band: Band, said: B
     limit: band.capacity,
     remaining: small(said.remaining),
     resetAt: Math.ceil(said.resetAt / ticksPerMs),
-    retryAfterMs: said.retryAfter === 0 ? 0 : untilRetry(said.retryAfter),
+    retryAfterMs: said.retryAfter === 0 ? 0 : untilRetryMs(said.retryAfter),
     allowed: said.allowed,
     shadow,
     windowMs: band.windowTicks / ticksPerMs,
@@ -254,9 +174,6 @@ function bandDecision({ group, shadow }: Claim, key: string, band: Band, said: B
 
 /** A number of permits, which never passes `maxCapacity`, as the kind of number that is kept within an object. */
 const small = (permits: number): number => permits | 0
-
-const untilRetry = (ticks: number): number | null =>
-  ticks === Number.POSITIVE_INFINITY ? null : Math.ceil(ticks / ticksPerMs)
 
 /** Whether a band speaks for the request rather than the one that would do so without it. */
 function isLouder(band: BandDecision, than: BandDecision | undefined, { granted }: ChargeResult): boolean {

@@ -1,3 +1,4 @@
+import { ticksPerMs } from './clock.js'
 import type { Policy } from './rule.js'
 
 export type Reason =
@@ -45,3 +46,7 @@ export interface Decision {
   readonly degraded: boolean
   readonly bands: readonly BandDecision[]
 }
+
+/** Ticks as a decision's `retryAfterMs`: in whole milliseconds, rounded up; null for never. */
+export const untilRetryMs = (ticks: number): number | null =>
+  ticks === Number.POSITIVE_INFINITY ? null : Math.ceil(ticks / ticksPerMs)

@@ -1,9 +1,9 @@
 import { type BucketGroup, type BucketStore, type Demand, newMemo } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
-import { unmeteredDecision } from '../core/compose-decision.js'
 import type { Decision } from '../core/decision.js'
 import { type DecideOptions, RateLimiter } from '../core/rate-limiter.js'
 import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
+import { unmeteredDecision } from '../core/unmetered-decision.js'
 import type { WaitingRoom } from '../core/waiting-room.js'
 
 export interface WithoutStoreOptions {

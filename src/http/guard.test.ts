@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { unmeteredDecision } from '../core/compose-decision.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
+import { unmeteredDecision } from '../core/unmetered-decision.js'
 import { Guard } from './guard.js'
 
 const request = { method: 'GET', url: '/', headers: {}, remoteAddress: '192.0.2.1', signal: () => AbortSignal.abort() }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { unmeteredDecision } from '../core/compose-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
+import { unmeteredDecision } from '../core/unmetered-decision.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { DecisionRecorder } from './decision-recorder.js'
 import { RuleCounters } from './rule-counters.js'

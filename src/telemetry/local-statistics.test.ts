@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { unmeteredDecision } from '../core/compose-decision.js'
+import { unmeteredDecision } from '../core/unmetered-decision.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { DecisionRecorder } from './decision-recorder.js'
 import { keyDigest, showKey } from './key-digest.js'
