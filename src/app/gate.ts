@@ -8,7 +8,7 @@ import type { CheckOptions } from '../core/handler.js'
 import type { OverrideStore } from '../core/override-store.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
-import type { EditedRules, RuleSetProvider } from '../core/rule-set-provider.js'
+import type { EditedRules, ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
@@ -108,7 +108,7 @@ export class Gate implements FluxGate {
     })
     const gate = new Gate(options, clock, book, parts)
     gate.#reloadName = reload.name
-    gate.#stops.push(reload.start(() => gate.reload()))
+    gate.#stops.push(reload.start((asked) => gate.#reload(asked)))
     const stopHearing = provider.onEdit?.((edited) => gate.#edited(edited))
     if (stopHearing !== undefined) gate.#stops.push(stopHearing)
     return gate
@@ -157,9 +157,13 @@ export class Gate implements FluxGate {
     for (const { group } of chosen) await this.#store.reset(group, key)
   }
 
-  async reload(): Promise<void> {
+  reload(): Promise<void> {
+    return this.#reload()
+  }
+
+  async #reload(asked?: ReloadRequest): Promise<void> {
     this.#assertOpen()
-    const result = await this.#book.reload()
+    const result = await this.#book.reload(asked)
     if ('error' in result) throw result.error
   }
 

@@ -38,9 +38,16 @@ export interface EditedRules {
 }
 
 /** Decides when rules are loaded again. */
+export interface ReloadRequest {
+  readonly poll?: boolean
+}
+
 export interface ReloadStrategy {
   /** As health names it: WATCH, PUBSUB, POLLING, NONE, or one of your own. */
   readonly name: string
-  /** Starts asking for reloads, each of which rejects if the rules could not be loaded; the result stops it. */
-  start(reload: () => Promise<void>): () => void
+  /**
+   * Starts asking for reloads, each of which rejects if the rules could not be loaded; the result stops it. One that is asked
+   * for as a `poll`, without any sign of a change, is a reload only if something has changed.
+   */
+  start(reload: (asked?: ReloadRequest) => Promise<void>): () => void
 }

@@ -156,6 +156,23 @@ describe('the rule book', () => {
     await book.reload()
     expect(heard).toEqual(['changed: false', 'changed: true', 'FLUXGATE_RULES_INVALID'])
   })
+
+  it('takes a poll for a reload only if it finds something: a change, a mistake, or that it is well again', async () => {
+    const objects = document(5)
+    const book = await RuleBook.open(objectRules(objects))
+    const heard: string[] = []
+    book.onReload((result) => heard.push('error' in result ? result.error.code : `changed: ${result.changed}`))
+    for (let i = 0; i < 30; i++) await book.reload({ poll: true })
+    expect(heard).toEqual([])
+    for (const capacity of [6, 0, 6, 6]) {
+      objects.rules = document(capacity).rules
+      await book.reload({ poll: true })
+    }
+    expect(heard).toEqual(['changed: true', 'FLUXGATE_RULES_INVALID', 'changed: false'])
+    // Who asks while a poll is under way is told, also if others poll beside them.
+    await Promise.all([book.reload({ poll: true }), book.reload({ poll: true }), book.reload()])
+    expect(heard.slice(3)).toEqual(['changed: false'])
+  })
 })
 
 describe('a rule book that follows its file', () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Clock, systemClock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
 import { loadedRules } from './loaded-rules.js'
 
 /** What came of a reload. After an error the rules are the ones from before. */
@@ -38,6 +38,8 @@ export class RuleBook {
   #failure: RuleBookStatus['failure'] = null
   #running: Promise<ReloadResult> | undefined
   #next: Promise<ReloadResult> | undefined
+  /** Whether nobody waits for the next one but those who poll. */
+  #isNextPoll = true
 
   private constructor(provider: RuleSetProvider, clock: Clock, ruleSets: readonly RuleSet[]) {
     this.#provider = provider
@@ -57,7 +59,7 @@ export class RuleBook {
     return this.#current
   }
 
-  /** Calls back after each reload, changed or not; the result unsubscribes. */
+  /** Calls back after each reload, changed or not, and after a poll that found something; the result unsubscribes. */
   onReload(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -67,14 +69,17 @@ export class RuleBook {
    * Loads again; never rejects. One load runs at a time. Those who ask while it runs share the one after it, because the
    * one that runs may have read the rules before the change they ask for.
    */
-  reload(): Promise<ReloadResult> {
+  reload({ poll = false }: ReloadRequest = {}): Promise<ReloadResult> {
     if (this.#running === undefined) {
-      this.#running = this.#load()
+      this.#running = this.#load(poll)
       return this.#running
     }
+    if (!poll) this.#isNextPoll = false
     this.#next ??= this.#running.then(() => {
+      const isPoll = this.#isNextPoll
+      this.#isNextPoll = true
       this.#next = undefined
-      this.#running = this.#load()
+      this.#running = this.#load(isPoll)
       return this.#running
     })
     return this.#next
@@ -91,13 +96,15 @@ export class RuleBook {
     }
   }
 
-  async #load(): Promise<ReloadResult> {
+  async #load(isPoll: boolean): Promise<ReloadResult> {
+    const wasWell = this.#failure === null
     const result = await load(this.#provider).then(
       (ruleSets) => this.#take(ruleSets),
       (error: FluxGateError) => this.#keep(error),
     )
     if (this.#next === undefined) this.#running = undefined
-    for (const listener of this.#listeners) tell(listener, result)
+    const isNews = !isPoll || !wasWell || 'error' in result || result.changed
+    if (isNews) for (const listener of this.#listeners) tell(listener, result)
     return result
   }
 

@@ -30,7 +30,7 @@ export function pollingReload(options: PollingOptions = {}): ReloadStrategy {
       }
       const poll = (): void => {
         // Whatever came of one reload, the next one comes.
-        reload().then(wait, wait)
+        reload({ poll: true }).then(wait, wait)
       }
       wait()
       return () => {

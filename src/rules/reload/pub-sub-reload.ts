@@ -1,5 +1,5 @@
 import { FluxGateError } from '../../core/errors.js'
-import type { ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
+import type { ReloadRequest, ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { ReloadOptions } from './choose-reload.js'
 import { pollingReload, wakeAfter } from './polling-reload.js'
 import { watchReload } from './watch-reload.js'
@@ -30,8 +30,8 @@ export function pubSubReload(provider: RuleSetProvider, options: ReloadOptions =
           cancel = wakeAfter(Math.min(slowestRetryMs, firstRetryMs * 2 ** failures++), options.clock, reloadUntilRead)
         }
       }
-      const pollInTurn = async (): Promise<void> => {
-        if ((await provider.isPoller?.()) !== false) await reload()
+      const pollInTurn = async (asked?: ReloadRequest): Promise<void> => {
+        if ((await provider.isPoller?.()) !== false) await reload(asked)
       }
       let isStopped = false
       const stops = [announced.start(reloadUntilRead), polled.start(pollInTurn)]
