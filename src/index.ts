@@ -22,7 +22,7 @@ export type { CheckOptions, Handler } from './core/handler.js'
 export type { KeyResolver } from './core/key-resolver.js'
 export type { MatchedContext, RequestContext } from './core/request-context.js'
 export type { AlgorithmName, Band, LimitScope, OnStoreFailure, Policy, Rule, RuleSet } from './core/rule.js'
-export type { EditedRules, ReloadStrategy, RuleSetProvider } from './core/rule-set-provider.js'
+export type { EditedRules, ReloadRequest, ReloadStrategy, RuleSetProvider } from './core/rule-set-provider.js'
 export type {
   Edit,
   HistoryEntry,

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 /** What connects the lines of several logs: of `traceparent` (W3C), else `X-Trace-Id`. Undefined if there is none that is one. */
 export function traceIdOf(headers: IncomingHttpHeaders): string | undefined {
   const parent = headers.traceparent
-  const [, id] = typeof parent === 'string' ? (/^[\da-f]{2}-([\da-f]{32})-/.exec(parent) ?? []) : []
+  const [, id] = typeof parent === 'string' ? (/^(?!ff)[\da-f]{2}-([\da-f]{32})-/.exec(parent) ?? []) : []
   if (id !== undefined && !/^0+$/.test(id)) return id
   const own = headers['x-trace-id']
   return typeof own === 'string' && /^[\w.:-]{1,128}$/.test(own) ? own : undefined

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TSchema } from 'typebox'
 import { messageOf } from '../core/errors.js'
 import { jsonText } from '../core/written-json.js'
+import { pathOf } from '../http/edge-request.js'
 import { problemMediaType } from '../http/problem.js'
 import { traceIdOf } from '../http/trace-id.js'
 import { ApiProblem, problemOf } from './api-problem.js'
@@ -59,7 +60,8 @@ export class ApiRequest {
   /** The route, if whoever asks may use it. Nothing of the body has been read yet. */
   #admitted(): Route | undefined {
     const { router, tokens } = this.#parts
-    const { method = '', url = '', rawHeaders } = this.#request
+    const { method = '', rawHeaders } = this.#request
+    const url = pathOf(this.#request.url ?? '')
     if (rawHeaders.length > 2 * maxHeaders) throw new ApiProblem('FLUXGATE_HEADERS_TOO_LARGE')
     if (tokens.isOpen) assertOwnHost(this.#request)
     assertOwnOrigin(this.#request)

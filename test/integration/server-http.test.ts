@@ -174,6 +174,12 @@ describe('connections', () => {
     const { port } = await serverWith()
     expect(await raw(port, 'GET /health/live HTTP/1.1\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
   })
+
+  it('may name a whole URL, as clients of a proxy do', async () => {
+    const { port } = await serverWith()
+    const whole = 'GET http://localhost/health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
+    expect(await raw(port, whole)).toMatch(/^HTTP\/1\.1 200 /)
+  })
 })
 
 describe('health', () => {
