@@ -58,24 +58,42 @@ export class Broken extends Error {}
  * @param {(share: number) => boolean} plausible whether this share of allowed requests is what the table is about
  * @returns {Promise<Row[]>}
  */
-export async function sideBySide(title, contenders, order, { warmUps, rounds, progress }, plausible) {
-  const rows = contenders.map(({ name }) => ({
+export async function sideBySide(title, contenders, order, effort, plausible) {
+  const names = contenders.map(({ name }) => name)
+  const rows = await inTurns(title, names, effort, {
+    beforeRound: () => collectGarbage('major'),
+    turn: (index) => time(/** @type {Contender} */ (contenders[index]), order, plausible),
+  })
+  for (const { close } of contenders) await close?.()
+  return rows
+}
+
+/**
+ * Rounds in which everybody has a turn, in another order each time; those that warm up do not count.
+ *
+ * @param {string} title
+ * @param {readonly string[]} names
+ * @param {Effort} effort
+ * @param {{ turn: (index: number) => Promise<{ cpu: number, clock: number }>, beforeRound?: () => void }} what
+ * @returns {Promise<Row[]>}
+ */
+export async function inTurns(title, names, { warmUps, rounds, progress }, { turn, beforeRound }) {
+  const rows = names.map((name) => ({
     name,
     rounds: /** @type {number[]} */ ([]),
     clock: /** @type {number[]} */ ([]),
   }))
-  const nextOrder = shuffles(contenders.length)
+  const nextOrder = shuffles(names.length)
   for (let round = -warmUps; round < rounds; round++) {
     progress(`${title}: ${round < 0 ? 'warming up' : `round ${round + 1} of ${rounds}`}`)
-    collectGarbage('major')
+    beforeRound?.()
     for (const index of nextOrder()) {
-      const took = await time(/** @type {Contender} */ (contenders[index]), order, plausible)
+      const took = await turn(index)
       if (round < 0) continue
       rows[index]?.rounds.push(took.cpu)
       rows[index]?.clock.push(took.clock)
     }
   }
-  for (const { close } of contenders) await close?.()
   return rows
 }
 

@@ -1,9 +1,8 @@
 // @ts-check
 /** One band, asked by key: the plainest use, once where everybody is let through and once where hardly anybody is. */
-import { shuffles } from '../access.mjs'
 import { startChild } from '../child.mjs'
 import { names } from '../contenders.mjs'
-import { Broken, timesAsFast } from '../measure.mjs'
+import { Broken, inTurns, timesAsFast } from '../measure.mjs'
 
 /** As bench/single-band-child.mjs calls them. */
 const contenders = ['fluxGateSync', 'fluxGateAsync', 'flexible', 'flexibleBare', 'expressStore', 'bareMap']
@@ -69,35 +68,25 @@ const count = (/** @type {number} */ keys) => (keys === 1 ? '1 key' : `${keys.to
  * @param {import('../measure.mjs').Effort} effort
  * @returns {Promise<import('../measure.mjs').Row[]>}
  */
-async function table(title, count, limit, { operations, warmUps, rounds, progress }) {
+async function table(title, count, limit, effort) {
   const isScarce = limit === scarce
   const times = isScarce ? limit.capacity : 1
   const file = new URL('../single-band-child.mjs', import.meta.url)
-  const args = [count, JSON.stringify(limit), times, operations].map(String)
+  const args = [count, JSON.stringify(limit), times, effort.operations].map(String)
   const children = contenders.map((contender) => startChild(file, [contender, ...args]))
+  /** @type {(index: number) => Promise<import('../single-band-child.mjs').Turn>} */
+  const turn = async (index) => {
+    const { tell, heard } = /** @type {ReturnType<typeof startChild>} */ (children[index])
+    tell(batchesPerTurn)
+    const took = await heard()
+    const isMeant = isScarce ? took.share < 0.05 : took.share === 1
+    const part = (took.share * 100).toFixed(1)
+    if (!isMeant) throw new Broken(`${contenders[index]} let ${part} % through, which is not what is measured here.`)
+    return took
+  }
   try {
     const told = await Promise.all(children.map(({ heard }) => heard()))
-    const rows = told.map((name) => ({
-      name,
-      rounds: /** @type {number[]} */ ([]),
-      clock: /** @type {number[]} */ ([]),
-    }))
-    const nextOrder = shuffles(contenders.length)
-    for (let round = -warmUps; round < rounds; round++) {
-      progress(`${title}: ${round < 0 ? 'warming up' : `round ${round + 1} of ${rounds}`}`)
-      for (const index of nextOrder()) {
-        const { tell, heard } = /** @type {ReturnType<typeof startChild>} */ (children[index])
-        const row = /** @type {(typeof rows)[0]} */ (rows[index])
-        tell(batchesPerTurn)
-        const { cpu, clock, share } = /** @type {import('../single-band-child.mjs').Turn} */ (await heard())
-        if (isScarce ? share >= 0.05 : share < 1)
-          throw new Broken(`${row.name} let ${(share * 100).toFixed(1)} % through, which is not what is measured here.`)
-        if (round < 0) continue
-        row.rounds.push(cpu)
-        row.clock.push(clock)
-      }
-    }
-    return rows
+    return await inTurns(title, told, effort, { turn })
   } finally {
     for (const { stop } of children) stop()
   }

@@ -37,11 +37,12 @@ export interface EditedRules {
   readonly removed: readonly string[]
 }
 
-/** Decides when rules are loaded again. */
+/** Why rules are to be loaded again: `poll` without any sign of a change, to see whether there is one. */
 export interface ReloadRequest {
   readonly poll?: boolean
 }
 
+/** Decides when rules are loaded again. */
 export interface ReloadStrategy {
   /** As health names it: WATCH, PUBSUB, POLLING, NONE, or one of your own. */
   readonly name: string
