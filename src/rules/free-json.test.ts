@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Rule } from '../core/rule.js'
+import { jsonText } from '../core/written-json.js'
+import { parseDocument } from './document.js'
 import { checkRuleSets, parseRuleSets } from './schema.js'
 
 const bands = [{ capacity: 10, window: '1s' }]
@@ -32,6 +34,13 @@ describe('attributes', () => {
       'attributes.map: found an object; allowed: JSON',
     ])
     refuses({ attributes: 'x' }, 'attributes', 'found "x"; allowed: an object of your own')
+  })
+
+  it('may hold a number beyond JavaScript, also after a part that is called attributes too', () => {
+    const written = '{"attributes":{"n":1.0},"far":[1e400]}'
+    const text = `ruleSets: [{ id: s, rules: [{ id: r, attributes: ${written}, bands: [{ capacity: 1, window: 1s }] }] }]`
+    const rule = parseRuleSets(parseDocument(text, 'yaml'))[0]?.rules[0]
+    expect(jsonText(rule?.attributes)).toBe(written)
   })
 
   it('are bounded in depth and size, so that an object inside itself is a mistake too', () => {

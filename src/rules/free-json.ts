@@ -27,9 +27,11 @@ export function copyJson(value: unknown, path: string, mistakes: Mistakes): unkn
   const copyWritten = (from: Readonly<Record<string, unknown>>, place: string, depth: number): unknown => {
     const text = writtenText(from)
     if (text === undefined) return copyObject(from, place, depth)
+    // Inside what was written, another part of it may have a text of its own.
+    const wasWritten = isWritten
     isWritten = true
     const to = copyObject(from, place, depth)
-    isWritten = false
+    isWritten = wasWritten
     keepText(to, text)
     return to
   }
