@@ -58,10 +58,14 @@ export function createHoldable(parts: LockParts): Holdable {
     ending.finally(() => endings.delete(ending))
   }
 
-  async function hold(names: string | readonly string[], options: AcquireOptions): Promise<Hold | undefined> {
+  async function hold(
+    names: string | readonly string[],
+    options: AcquireOptions,
+    defaults: HoldOptions = parts.defaults,
+  ): Promise<Hold | undefined> {
     checkOptions('A hold', options, acquireNames)
     assertOpen()
-    const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...parts.defaults, ...given(options) }
+    const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...defaults, ...given(options) }
     if (fair && parts.wakeUps === undefined) throw noOrder()
     const { owner = randomUUID(), signal } = options
     const timeoutMs = parts.timeoutMs(ttlMs)
@@ -97,8 +101,7 @@ export function createHoldable(parts: LockParts): Holdable {
       return found
     },
     async tryAcquire(names, options = {}) {
-      checkOptions('A hold', options, acquireNames)
-      return hold(names, { waitMs: 0, ...given(options) })
+      return hold(names, options, { ...parts.defaults, waitMs: 0 })
     },
     async using<T>(names: string | readonly string[], ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest
