@@ -1,3 +1,4 @@
+import { algorithmTraits } from './algorithm-traits.js'
 import type { BandResult, ChargeResult, Demand } from './bucket-store.js'
 
 /**
@@ -16,21 +17,18 @@ export function noPlace(
   const bands: BandResult[] = []
   for (const [index, { group, shadow }] of (applied ?? demands).entries())
     for (const { algorithm } of group.bands) {
-      const { allowed, delay, retryAfter, ...asked } = look.bands[bands.length] as BandResult
+      const { delay, ...asked } = look.bands[bands.length] as BandResult
       // An override may have come or gone in between.
       const { remaining, resetAt } = standing.bands[bands.length] ?? asked
-      const said = { allowed, delay: 0, retryAfter, remaining, resetAt }
-      // Who fits into a queue still has to wait until nobody is ahead.
-      const isQueue = algorithm === 'LEAKY_BUCKET'
-      const untilRoom = allowed ? 0 : retryAfter
+      const said = { allowed: asked.allowed, delay: 0, retryAfter: asked.retryAfter, remaining, resetAt }
+      const { isQueue } = algorithmTraits[algorithm]
+      const untilRoom = said.allowed ? 0 : said.retryAfter
       const untilTurn = Math.max(untilRoom, isQueue ? resetAt - now : Math.ceil(delay))
-      if (shadow || untilTurn === 0 || group.listed !== undefined) {
-        bands.push(said)
-        continue
-      }
+      const needsPlace = untilTurn > 0 && !shadow && group.listed === undefined
       const { patience } = demands[index] as Demand
       const untilHeld = patience === 0 ? untilRoom : Math.max(isQueue ? untilRoom : 0, untilTurn - patience)
-      bands.push({ ...said, allowed: false, retryAfter: Math.min(untilTurn, Math.max(untilPlace, untilHeld)) })
+      const retryAfter = Math.min(untilTurn, Math.max(untilPlace, untilHeld))
+      bands.push(needsPlace ? { ...said, allowed: false, retryAfter } : said)
     }
   return { granted: false, now, bands, ...(applied !== undefined && { applied }) }
 }

@@ -1,3 +1,4 @@
+import { algorithmTraits } from '../core/algorithm-traits.js'
 import { type BucketGroup, type BucketStore, type Demand, newMemo } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
@@ -94,7 +95,9 @@ function scaledBand({ spent, ...band }: Band, share: number): Band {
   const refillTokens = band.refillTokens * share
   const begun = spent && { spent: { ...spent, permits: Math.min(capacity, Math.ceil(spent.permits * share)) } }
   if (refillTokens >= 1) return { ...band, ...begun, capacity, refillTokens: Math.floor(refillTokens) }
-  const refills = band.algorithm === 'TOKEN_BUCKET' || band.algorithm === 'LEAKY_BUCKET'
-  const windowTicks = refills ? Math.min(maxWindowTicks, Math.ceil(band.windowTicks / refillTokens)) : band.windowTicks
+  const { isRefilled } = algorithmTraits[band.algorithm]
+  const windowTicks = isRefilled
+    ? Math.min(maxWindowTicks, Math.ceil(band.windowTicks / refillTokens))
+    : band.windowTicks
   return { ...band, ...begun, capacity, refillTokens: 1, windowTicks }
 }

@@ -1,3 +1,4 @@
+import { algorithmTraits } from '../core/algorithm-traits.js'
 import { durationText } from '../core/band-label.js'
 import {
   type AlgorithmName,
@@ -79,7 +80,7 @@ function checkAlgorithm(fields: Fields, band: DraftBand): void {
   if (algorithm === 'SLIDING_WINDOW_LOG' && capacity > maxLogCapacity) {
     fields.wrong('capacity', `found ${capacity}; allowed: 1 to ${maxLogCapacity} on SLIDING_WINDOW_LOG`)
   }
-  if (refillTokens === undefined || windowTicks === undefined || !refills.includes(algorithm)) return
+  if (refillTokens === undefined || windowTicks === undefined || !algorithmTraits[algorithm].isRefilled) return
   if (BigInt(capacity) * BigInt(windowTicks) <= BigInt(maxFillTicks) * BigInt(refillTokens)) return
   const rate = `${refillTokens} per ${durationText(windowTicks)}`
   fields.wrong(
@@ -88,4 +89,3 @@ function checkAlgorithm(fields: Fields, band: DraftBand): void {
       'allowed: a smaller capacity, more refillTokens or a shorter window',
   )
 }
-const refills: readonly AlgorithmName[] = ['TOKEN_BUCKET', 'LEAKY_BUCKET']
