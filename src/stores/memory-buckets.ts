@@ -9,10 +9,11 @@ import {
 } from '../core/bucket-store.js'
 import { type Clock, ticks } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
+import { Eviction, overflowKey } from './eviction.js'
 import type { MemoryStore } from './memory.js'
 import { MemoryOverrides } from './memory-overrides.js'
 import type { RuleTable } from './rule-table.js'
-import { overflowKey, RuleTables } from './rule-tables.js'
+import { RuleTables } from './rule-tables.js'
 
 function mayHaveOverrides(demands: readonly Demand[]): boolean {
   for (let i = 0; i < demands.length; i++) if ((demands[i] as Demand).group.hasOverrides) return true
@@ -35,7 +36,8 @@ const none = -1
 
 /** Buckets in this process. */
 export class MemoryBuckets implements MemoryStore {
-  readonly #tables: RuleTables
+  readonly #tables = new RuleTables()
+  readonly #eviction: Eviction
   readonly #clock: Clock
   /** What the running decision needs, reused by the next: where each identity lives, what each band says, the result. */
   readonly #tableOf: RuleTable[] = []
@@ -50,7 +52,7 @@ export class MemoryBuckets implements MemoryStore {
   readonly overrides: MemoryOverrides
 
   constructor(maxKeys: number, clock: Clock) {
-    this.#tables = new RuleTables(maxKeys)
+    this.#eviction = new Eviction(this.#tables, maxKeys)
     this.#clock = clock
     this.overrides = new MemoryOverrides(() => clock.now())
   }
@@ -175,7 +177,7 @@ export class MemoryBuckets implements MemoryStore {
   /** Writes down what an identity begins with; false if there is no room for it. */
   #begin(group: BucketGroup, key: string, now: number): boolean {
     if (this.#tables.of(group).slotOf(key) !== undefined) return true
-    if (!this.#tables.makeRoom(1, now, () => false)) return false
+    if (!this.#eviction.makeRoom(1, now, () => false)) return false
     this.#tables.add(this.#tables.of(group), key)
     return true
   }
@@ -192,6 +194,7 @@ export class MemoryBuckets implements MemoryStore {
 
   async close(): Promise<void> {
     this.#tables.clear()
+    this.#eviction.clear()
   }
 
   /** Says no in the place of a band. */
@@ -265,7 +268,7 @@ export class MemoryBuckets implements MemoryStore {
 
   /** Makes room for new identities, at the expense of none that this decision is about. */
   #makeRoom(strangers: number, demands: readonly Demand[], now: number): boolean {
-    return this.#tables.makeRoom(strangers, now, (table, key) =>
+    return this.#eviction.makeRoom(strangers, now, (table, key) =>
       demands.some(
         (demand) => demand.key === key && demand.group.listed === undefined && this.#tables.of(demand.group) === table,
       ),

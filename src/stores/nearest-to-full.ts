@@ -1,13 +1,14 @@
 import type { RuleTable } from './rule-table.js'
 
 /** One that may be forgotten, and the instant from which its buckets mean the same as none. */
-export interface Candidate {
+interface Candidate {
   readonly table: RuleTable
   readonly key: string
   readonly expiresAt: number
 }
 
-export type IsFree = (table: RuleTable, key: string, expiresAt: number) => boolean
+/** Whether one that would be full at `expiresAt` may be forgotten now. */
+export type MayGo = (table: RuleTable, key: string, expiresAt: number) => boolean
 
 /** So many are remembered from one search for the next ones. */
 const most = 64
@@ -30,11 +31,11 @@ export class NearestToFull {
   }
 
   /** The nearest one of which that is still true. */
-  take(isFree: IsFree): Candidate | undefined {
+  take(mayGo: MayGo): Candidate | undefined {
     for (let next = this.#candidates.pop(); next !== undefined; next = this.#candidates.pop()) {
       const { table, key, expiresAt } = next
       const isThere = !table.dropped && table.slotOf(key) !== undefined
-      if (isThere && table.expiresAt(key) === expiresAt && isFree(table, key, expiresAt)) return next
+      if (isThere && table.expiresAt(key) === expiresAt && mayGo(table, key, expiresAt)) return next
     }
     return undefined
   }
