@@ -1,9 +1,6 @@
 import { systemClock } from '../core/clock.js'
-import { FluxGateError } from '../core/errors.js'
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
-import { type NamedResolvers, unknownResolvers } from '../core/scope-key-resolver.js'
-import { forwardedRules } from '../rules/forwarded-rules.js'
-import { loadedRules } from '../rules/loaded-rules.js'
+import { unknownResolvers } from '../core/scope-key-resolver.js'
+import type { Requirement } from '../rules/requirement.js'
 import { RuleBook } from '../rules/rule-book.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { announcedByStore } from './announced-by-store.js'
@@ -28,11 +25,13 @@ export async function openGate(given: FluxGateOptions | string, observer?: Decis
   try {
     const announced = announcedByStore(rules, options)
     if (announced !== undefined) opened.push(announced)
-    const provider = checkingResolvers(announced?.rules ?? rules, options.keyResolvers)
+    const provider = announced?.rules ?? rules
+    // A rule that names a resolver nobody registered is a mistake in the rules.
+    const requirement: Requirement = (ruleSets) => unknownResolvers(ruleSets, options.keyResolvers)
     // It is refused when it is put there, too: a rule store would otherwise keep what nobody here can use.
-    const free = rules.require?.((ruleSets) => unknownResolvers(ruleSets, options.keyResolvers))
+    const free = rules.require?.(requirement)
     if (free !== undefined) opened.push({ close: async () => free() })
-    const book = await RuleBook.open(provider, { clock })
+    const book = await RuleBook.open(provider, { clock, requirement })
     const store = openStore(options.store, { clock, maxKeys: options.maxKeys, resilience: options.resilience })
     if (store !== options.store) opened.push(store)
     await store.ready?.(longestStartMs)
@@ -46,19 +45,3 @@ export async function openGate(given: FluxGateOptions | string, observer?: Decis
 
 /** A store that is not there by then is used when it comes. */
 const longestStartMs = 1_000
-
-/** A rule that names a resolver nobody registered is a mistake in the rules, found when they are loaded. */
-function checkingResolvers(provider: RuleSetProvider, resolvers: NamedResolvers | undefined): RuleSetProvider {
-  return {
-    ...forwardedRules(provider),
-    async load() {
-      const ruleSets = loadedRules(await provider.load(), provider.source)
-      const errors = unknownResolvers(ruleSets, resolvers)
-      if (errors.length === 0) return ruleSets
-      const lines = errors.map(({ path, message }) => `${path}: ${message}`).join('\n')
-      throw new FluxGateError('FLUXGATE_RULES_INVALID', `${provider.source}: unknown key resolvers\n${lines}`, {
-        errors,
-      })
-    },
-  }
-}

@@ -1,14 +1,15 @@
 import type { RuleSet } from '../core/rule.js'
 import { isObject, itemsOf, wrongValue } from './fields.js'
 import { noMistakes, rulesInvalid } from './mistakes.js'
+import type { Requirement } from './requirement.js'
 
 const allowed = 'rule sets as parseRuleSets gives them'
 
 /**
  * What a provider has loaded, if it is rule sets as they are read and not as they are written: only those can be decided by.
- * Providers written by others need not be in TypeScript.
+ * Providers written by others need not be in TypeScript. The requirement is asked about nothing else.
  */
-export function loadedRules(loaded: unknown, source: string): readonly RuleSet[] {
+export function loadedRules(loaded: unknown, source: string, requirement?: Requirement): readonly RuleSet[] {
   const mistakes = noMistakes()
   const sets = itemsOf(loaded)
   if (sets === undefined) mistakes.add('ruleSets', wrongValue(loaded, allowed))
@@ -19,8 +20,11 @@ export function loadedRules(loaded: unknown, source: string): readonly RuleSet[]
     for (const [at, rule] of (rules ?? []).entries())
       if (!isRead(rule)) mistakes.add(`${place}.rules[${at}]`, wrongValue(rule, allowed))
   }
+  const ruleSets = loaded as readonly RuleSet[]
+  const unmet = mistakes.count === 0 ? requirement?.(ruleSets) : undefined
+  for (const { path, message } of unmet ?? []) mistakes.add(path, message)
   if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
-  return loaded as readonly RuleSet[]
+  return ruleSets
 }
 
 function isRead(rule: unknown): boolean {

@@ -115,6 +115,21 @@ describe('the rule book', () => {
     expect(book.current[0]?.rules[0]?.bands[0]?.capacity).toBe(5)
   })
 
+  it('refuses rules that do not meet what is required of them here, and keeps those in force', async () => {
+    const objects = document(5)
+    const message = 'more than 9 is not for us'
+    const book = await RuleBook.open(objectRules(objects, 'objects'), {
+      requirement: (ruleSets) => (Number(capacityOf(ruleSets)) > 9 ? [{ path: 'ruleSets[0].rules[0]', message }] : []),
+    })
+    Object.assign(objects, document(10))
+    expect(await book.reload()).toMatchObject({
+      error: { code: 'FLUXGATE_RULES_INVALID', message: `objects: 1 mistake\n  ruleSets[0].rules[0]: ${message}` },
+    })
+    expect(capacityOf(book.current)).toBe(5)
+    Object.assign(objects, document(9))
+    expect(await book.reload()).toMatchObject({ changed: true })
+  })
+
   it('loads once for all who ask while a load is running, and after it, so that none gets rules from before', async () => {
     const { provider, loads } = slowProvider()
     const opening = RuleBook.open(provider)

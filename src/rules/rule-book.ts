@@ -4,6 +4,7 @@ import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 import type { ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
 import { loadedRules } from './loaded-rules.js'
+import type { Requirement } from './requirement.js'
 
 /** What came of a reload. After an error the rules are the ones from before. */
 export type ReloadResult =
@@ -21,6 +22,12 @@ export interface RuleBookStatus {
   readonly failure: { readonly error: FluxGateError; readonly sinceAt: number } | null
 }
 
+export interface RuleBookOptions {
+  readonly clock?: Clock | undefined
+  /** Rules that do not meet it are not taken, as if they did not parse. */
+  readonly requirement?: Requirement | undefined
+}
+
 type Listener = (result: ReloadResult) => void
 
 /**
@@ -30,6 +37,7 @@ type Listener = (result: ReloadResult) => void
 export class RuleBook {
   readonly #provider: RuleSetProvider
   readonly #clock: Clock
+  readonly #requirement: Requirement | undefined
   readonly #listeners = new Set<Listener>()
   #current: readonly RuleSet[]
   #digest: string
@@ -41,9 +49,11 @@ export class RuleBook {
   /** Whether nobody waits for the next one but those who poll. */
   #isNextPoll = true
 
-  private constructor(provider: RuleSetProvider, clock: Clock, ruleSets: readonly RuleSet[]) {
+  private constructor(provider: RuleSetProvider, options: RuleBookOptions, ruleSets: readonly RuleSet[]) {
+    const { clock = systemClock, requirement } = options
     this.#provider = provider
     this.#clock = clock
+    this.#requirement = requirement
     this.#current = ruleSets
     this.#digest = digestOf(ruleSets)
     this.#changedAt = clock.now()
@@ -51,8 +61,8 @@ export class RuleBook {
   }
 
   /** Loads for the first time. There is nothing to fall back to yet, so a failure is thrown. */
-  static async open(provider: RuleSetProvider, { clock = systemClock }: { clock?: Clock } = {}): Promise<RuleBook> {
-    return new RuleBook(provider, clock, await load(provider))
+  static async open(provider: RuleSetProvider, options: RuleBookOptions = {}): Promise<RuleBook> {
+    return new RuleBook(provider, options, await load(provider, options.requirement))
   }
 
   get current(): readonly RuleSet[] {
@@ -98,7 +108,7 @@ export class RuleBook {
 
   async #load(isPoll: boolean): Promise<ReloadResult> {
     const wasWell = this.#failure === null
-    const result = await load(this.#provider).then(
+    const result = await load(this.#provider, this.#requirement).then(
       (ruleSets) => this.#take(ruleSets),
       (error: FluxGateError) => this.#keep(error),
     )
@@ -128,9 +138,9 @@ export class RuleBook {
 }
 
 /** Providers written by others may throw anything, at once or later. */
-async function load(provider: RuleSetProvider): Promise<readonly RuleSet[]> {
+async function load(provider: RuleSetProvider, requirement?: Requirement): Promise<readonly RuleSet[]> {
   try {
-    return loadedRules(await provider.load(), provider.source)
+    return loadedRules(await provider.load(), provider.source, requirement)
   } catch (cause) {
     if (cause instanceof FluxGateError) throw cause
     const message = `Rules could not be loaded from ${provider.source}: ${cause instanceof Error ? cause.message : String(cause)}`

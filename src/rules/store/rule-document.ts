@@ -5,6 +5,7 @@ import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { isWrittenAlike } from '../../core/written-json.js'
 import { copyJson } from '../free-json.js'
 import { noMistakes, rulesInvalid } from '../mistakes.js'
+import type { Requirement } from '../requirement.js'
 import { readRule } from '../rule-schema.js'
 import { parseRuleSets } from '../schema.js'
 import type { KeptRuleSet, RuleSearch } from './rule-storage.js'
@@ -14,9 +15,6 @@ export const storeFields = ['createdAt', 'updatedAt', 'version'] as const
 
 /** Where `q` is looked for. */
 export const searchedFields = ['id', 'name', 'description', 'path'] as const
-
-/** What else has to be true of rules, beyond what any rule has to be. */
-export type Requirement = (ruleSets: readonly RuleSet[]) => readonly Mistake[]
 
 /** A rule that an editor brought: checked, no longer shared with the caller, and without what only the store may set. */
 export function checkedRule(document: unknown, required: Iterable<Requirement> = [], ruleSetId = ''): RuleDocument {

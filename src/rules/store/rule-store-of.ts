@@ -3,6 +3,7 @@ import { FluxGateError } from '../../core/errors.js'
 import type { EditedRules } from '../../core/rule-set-provider.js'
 import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
 import { copyWritten } from '../../core/written-json.js'
+import type { Requirement } from '../requirement.js'
 import { parseRuleSets } from '../schema.js'
 import { closePage, isNumber, isRank, isText, openPage } from './page.js'
 import {
@@ -20,7 +21,6 @@ import {
   compareDocuments,
   matchesSearch,
   priorityOf,
-  type Requirement,
   setDocument,
   wholeDocument,
 } from './rule-document.js'
