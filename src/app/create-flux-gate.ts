@@ -36,7 +36,7 @@ export async function openGate(given: FluxGateOptions | string, observer?: Decis
     if (store !== options.store) opened.push(store)
     await store.ready?.(longestStartMs)
     const bounded = boundedStore(store, { ...options.resilience, clock })
-    return await Gate.open(options, clock, provider, book, { store: bounded, opened, observer })
+    return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer })
   } catch (error) {
     for (const one of opened) await one.close()
     throw error

@@ -32,6 +32,10 @@ export interface Closable {
 }
 
 export interface GateParts {
+  readonly clock: Clock
+  readonly provider: RuleSetProvider
+  /** What the provider has said, as far as it could be used. */
+  readonly book: RuleBook
   readonly store: BucketStore
   /** What was made for the gate, and is closed with it. */
   readonly opened: readonly Closable[]
@@ -59,8 +63,8 @@ export class Gate implements FluxGate {
   readonly #stops: (() => void)[] = []
   #closed = false
 
-  private constructor(options: FluxGateOptions, clock: Clock, book: RuleBook, parts: GateParts) {
-    const { store, observer } = parts
+  private constructor(options: FluxGateOptions, parts: GateParts) {
+    const { clock, book, store, observer } = parts
     const { overrides, resets } = store
     this.#options = options
     this.#clock = clock
@@ -93,20 +97,15 @@ export class Gate implements FluxGate {
     )
   }
 
-  static async open(
-    options: FluxGateOptions,
-    clock: Clock,
-    provider: RuleSetProvider,
-    book: RuleBook,
-    parts: GateParts,
-  ): Promise<Gate> {
+  static async open(options: FluxGateOptions, parts: GateParts): Promise<Gate> {
+    const { provider, clock } = parts
     const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
     const reload = await chooseReload(strategy, provider, {
       clock,
       onError: (error) => gate.#listeners.emit('reload', { changed: false, error: asReloadError(error) }),
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })
-    const gate = new Gate(options, clock, book, parts)
+    const gate = new Gate(options, parts)
     gate.#reloadName = reload.name
     gate.#stops.push(reload.start((asked) => gate.#reload(asked)))
     const stopHearing = provider.onEdit?.((edited) => gate.#edited(edited))
