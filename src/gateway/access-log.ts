@@ -1,4 +1,4 @@
-import type { Admission } from './gateway-parts.js'
+import type { Admission } from './admission.js'
 import type { Route } from './route.js'
 
 /** What became of one request, as a line of an access log. No query, no identity but the address, and of headers only a trace id is in it. */

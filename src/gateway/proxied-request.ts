@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { traceIdOf } from '../http/trace-id.js'
 import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
+import { type Admission, admit } from './admission.js'
 import { ClientRequest } from './client-request.js'
-import { type Admission, admit, type GatewayParts, type OpenRoute } from './gateway-parts.js'
+import type { GatewayParts, OpenRoute } from './gateway-parts.js'
 import { type Answer, failureAnswer, internalProblem, noRoute, rawAnswer } from './gateway-problem.js'
 import { notInTrailers } from './hop-by-hop.js'
 import { linger } from './linger.js'
@@ -82,7 +83,7 @@ export class ProxiedRequest implements Exchange {
   }
 
   #askLimits(request: ClientRequest, target: Target, open: OpenRoute): void {
-    const admission = admit(this.#parts, open.route, request)
+    const admission = admit(this.#parts.guard, open.route.limits, request)
     if (admission instanceof Promise) admission.then((one) => this.#proceed(one, target, open)).catch(this.#onError)
     else this.#proceed(admission, target, open)
   }

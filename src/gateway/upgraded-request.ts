@@ -2,8 +2,9 @@ import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'n
 import type { Duplex } from 'node:stream'
 import { traceIdOf } from '../http/trace-id.js'
 import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
+import { admit } from './admission.js'
 import { ClientRequest } from './client-request.js'
-import { admit, type GatewayParts, type OpenRoute } from './gateway-parts.js'
+import type { GatewayParts, OpenRoute } from './gateway-parts.js'
 import { type Answer, failureAnswer, internalProblem, noRoute, rawAnswer } from './gateway-problem.js'
 import { linger } from './linger.js'
 import { readTarget, type Target } from './objection.js'
@@ -69,7 +70,7 @@ export class UpgradedRequest implements Exchange {
   }
 
   async #askLimits(request: ClientRequest, target: Target, { route, pool }: OpenRoute): Promise<void> {
-    const admission = await admit(this.#parts, route, request)
+    const admission = await admit(this.#parts.guard, route.limits, request)
     if (admission.kind === 'GONE' || this.#socket.destroyed) return
     this.#decision = decisionOf(admission, route)
     if (admission.kind === 'ANSWER') this.#answer(admission.answer)

@@ -2,7 +2,14 @@ type Headers = Readonly<Record<string, string>>
 
 /** A response, as far as it knows what was said on it before. */
 export interface Said {
+  /** By its name in lower case. */
   getHeader(name: string): unknown
+}
+
+/** The same for headers that are not on a response yet. */
+export function saidIn(headers: Headers): Said {
+  const entries = Object.entries(headers)
+  return { getHeader: (name) => entries.find(([known]) => known.toLowerCase() === name)?.[1] }
 }
 
 /**
