@@ -1,63 +1,48 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { traceIdOf } from '../http/trace-id.js'
-import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
-import { type Admission, admit } from './admission.js'
-import { ClientRequest } from './client-request.js'
-import type { GatewayParts, OpenRoute } from './gateway-parts.js'
-import { type Answer, failureAnswer, internalProblem, noRoute, rawAnswer } from './gateway-problem.js'
+import type { Admission } from './admission.js'
+import { ClientBody, hasBody } from './client-body.js'
+import type { GatewayParts } from './gateway-parts.js'
+import { type Answer, failureAnswer, internalProblem, rawAnswer } from './gateway-problem.js'
 import { notInTrailers } from './hop-by-hop.js'
 import { linger } from './linger.js'
-import { readTarget, type Target } from './objection.js'
-import { requestHead, trailerText } from './request-head.js'
-import { relayedHeaders } from './response-headers.js'
 import type { RouteTimeouts, UpstreamConnection } from './upstream/connection.js'
 import type { Exchange, UpstreamFailure } from './upstream/exchange.js'
 import type { ResponseHead } from './upstream/response-head.js'
-
-/** The rest of a body up to this size is read and dropped after a refusal, so that its connection can be kept. */
-const mostToDrop = 65_536
+import { type Routed, Visit } from './visit.js'
 
 const repeatable: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
-const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 
 /** One request from its arrival to its end. Nothing of a body is kept here: who cannot take more stops who sends. */
 export class ProxiedRequest implements Exchange {
   readonly method: string
   readonly wantsUpgrade = false
   readonly #parts: GatewayParts
+  readonly #visit: Visit
   readonly #message: IncomingMessage
   readonly #response: ServerResponse
-  readonly #hasBody: boolean
+  readonly #body: ClientBody | undefined
   readonly #expectsContinue: boolean
-  readonly #startedAt = performance.now()
-  #request: ClientRequest | undefined
-  #open: OpenRoute | undefined
-  #limitHeaders = noHeaders
   #head = ''
   #connection: UpstreamConnection | undefined
-  #isSent = false
   #mayContinue = false
   #isRepeated = false
   #isHeadPending = false
   #isWaitingForClient = false
-  #bytes = 0
-  #status: number | null = null
   #isAnsweredLast = false
-  #decision: AccessEntry['decision'] = null
 
   constructor(parts: GatewayParts, message: IncomingMessage, response: ServerResponse, expectsContinue: boolean) {
-    const { headers } = message
     this.#parts = parts
+    this.#visit = new Visit(parts, message)
     this.#message = message
     this.#response = response
     this.method = message.method ?? 'GET'
-    this.#hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+    this.#body = hasBody(message) ? new ClientBody(message) : undefined
     this.#expectsContinue = expectsContinue
     response.once('close', this.#onClose)
   }
 
   get timeouts(): RouteTimeouts | undefined {
-    return this.#open?.route.timeouts
+    return this.#visit.open?.route.timeouts
   }
 
   start(): void {
@@ -69,33 +54,23 @@ export class ProxiedRequest implements Exchange {
   }
 
   #begin(): void {
-    const target = readTarget(this.#message, this.#parts.limits)
-    if ('status' in target) {
-      this.#answer(target)
+    const routed = this.#visit.findRoute()
+    if ('status' in routed) {
+      this.#answer(routed)
       return
     }
-    const request = new ClientRequest(this.#message, target, this.#parts.clientIpOf)
-    this.#request = request
-    const open = this.#parts.findRoute(request)
-    this.#open = open
-    if (open === undefined) this.#answer(noRoute())
-    else this.#askLimits(request, target, open)
+    const admission = this.#visit.askLimits(routed)
+    if (admission instanceof Promise) admission.then((one) => this.#proceed(one, routed)).catch(this.#onError)
+    else this.#proceed(admission, routed)
   }
 
-  #askLimits(request: ClientRequest, target: Target, open: OpenRoute): void {
-    const admission = admit(this.#parts.guard, open.route.limits, request)
-    if (admission instanceof Promise) admission.then((one) => this.#proceed(one, target, open)).catch(this.#onError)
-    else this.#proceed(admission, target, open)
-  }
-
-  #proceed(admission: Admission, target: Target, { route, pool }: OpenRoute): void {
+  #proceed(admission: Admission, routed: Routed): void {
     if (admission.kind === 'GONE' || this.#response.destroyed) return
-    this.#decision = decisionOf(admission, route)
+    this.#visit.takeNote(admission, routed)
     if (admission.kind === 'ANSWER') this.#answer(admission.answer)
     else {
-      this.#limitHeaders = admission.headers
-      this.#head = requestHead(this.#parts, this.#message, route, target, false)
-      pool.request(this)
+      this.#head = this.#visit.requestHead(routed, false)
+      routed.pool.request(this)
     }
   }
 
@@ -108,42 +83,8 @@ export class ProxiedRequest implements Exchange {
   onConnection(connection: UpstreamConnection): void {
     this.#connection = connection
     connection.write(this.#head)
-    if (this.#hasBody) this.#upload(connection)
-    else {
-      this.#isSent = true
-      connection.endRequest()
-    }
-  }
-
-  #upload(connection: UpstreamConnection): void {
-    connection.expectEarlyAnswer()
-    this.#message.on('data', this.#isChunked ? this.#onChunk : this.#onBytes).once('end', this.#onBodyEnd)
-  }
-
-  get #isChunked(): boolean {
-    return this.#message.headers['transfer-encoding'] !== undefined
-  }
-
-  readonly #onBytes = (bytes: Buffer): void => {
-    if (this.#connection?.write(bytes) === false) this.#message.pause()
-  }
-
-  readonly #onChunk = (bytes: Buffer): void => {
-    const connection = this.#connection
-    if (connection === undefined) return
-    connection.cork()
-    connection.write(`${bytes.length.toString(16)}\r\n`)
-    connection.write(bytes)
-    if (!connection.write('\r\n')) this.#message.pause()
-    connection.uncork()
-  }
-
-  readonly #onBodyEnd = (): void => {
-    // A request that was cut off ends too, and must not look complete to the upstream.
-    if (this.#connection === undefined || !this.#message.complete) return
-    if (this.#isChunked) this.#connection.write(`0\r\n${trailerText(this.#message.rawTrailers, notInTrailers)}\r\n`)
-    this.#isSent = true
-    this.#connection.endRequest()
+    if (this.#body === undefined) connection.endRequest()
+    else this.#body.sendTo(connection)
   }
 
   onDrain(): void {
@@ -170,17 +111,17 @@ export class ProxiedRequest implements Exchange {
 
   onHead(head: ResponseHead): void {
     if (head.status === 101) return
-    const headers = relayedHeaders(head, (this.#open as OpenRoute).route, this.#limitHeaders)
+    const headers = this.#visit.relayedHeaders(head)
     // Who waits to be told to send its body, and is told something else, may or may not send it.
     if (this.#parts.isDraining() || (this.#expectsContinue && !this.#mayContinue)) headers.push('Connection', 'close')
-    this.#status = head.status
+    this.#visit.status = head.status
     this.#response.writeHead(head.status, head.reason, headers)
     this.#isHeadPending = true
   }
 
   onData(chunk: Buffer, isLast: boolean): void {
     if (this.#response.destroyed) return
-    this.#bytes += chunk.length
+    this.#visit.bytes += chunk.length
     this.#isHeadPending = false
     if (isLast) this.#response.end(chunk)
     else if (!this.#response.write(chunk)) {
@@ -199,24 +140,23 @@ export class ProxiedRequest implements Exchange {
   }
 
   onEnd(trailers: readonly string[]): void {
-    const connection = this.#connection
-    this.#connection = undefined
+    const connection = this.#leaveConnection()
     if (!this.#response.writableEnded) {
       if (trailers.length > 0) this.#response.addTrailers(allowedTrailers(trailers))
       this.#response.end()
     }
-    if (this.#isSent) return
+    if (this.#body === undefined || this.#body.isSent) return
     // It was answered before it was told everything, and does not want to know.
     connection?.abandon()
-    this.#stopReading()
+    this.#body.stop()
     this.#response.once('finish', () => linger(this.#message.socket))
   }
 
   onFailure(failure: UpstreamFailure): void {
-    this.#connection = undefined
-    if (failure.wasIdle && !this.#isRepeated && !this.#hasBody && repeatable.has(this.method)) {
+    this.#leaveConnection()
+    if (failure.wasIdle && !this.#isRepeated && this.#body === undefined && repeatable.has(this.method)) {
       this.#isRepeated = true
-      this.#open?.pool.requestAnew(this)
+      this.#visit.open?.pool.requestAnew(this)
     } else if (this.#response.headersSent) {
       // Ended properly, the part that has come would pass for the whole.
       this.#response.destroy()
@@ -229,49 +169,37 @@ export class ProxiedRequest implements Exchange {
     const response = this.#response
     const { socket } = this.#message
     if (response.destroyed || response.headersSent) return
-    this.#status = answer.status
-    this.#bytes = Buffer.byteLength(answer.body)
+    this.#visit.status = answer.status
+    this.#visit.bytes = Buffer.byteLength(answer.body)
     if (this.#isMoreToCome() && response.socket === socket) {
-      this.#stopReading()
+      this.#body?.stop()
       this.#isAnsweredLast = true
       socket.write(rawAnswer(answer))
       linger(socket)
     } else {
-      const connection = this.#parts.isDraining() ? { Connection: 'close' } : noHeaders
-      response.writeHead(answer.status, { ...answer.headers, 'Content-Length': this.#bytes, ...connection })
+      const connection = this.#parts.isDraining() ? { Connection: 'close' } : undefined
+      response.writeHead(answer.status, { ...answer.headers, 'Content-Length': this.#visit.bytes, ...connection })
       response.end(answer.body)
     }
   }
 
   /** Whether the client has a body to send that is not worth waiting for. */
   #isMoreToCome(): boolean {
-    if (!this.#hasBody || this.#message.complete) return false
-    const length = this.#message.headers['content-length']
-    return this.#expectsContinue || length === undefined || Number(length) > mostToDrop
+    if (this.#body === undefined || this.#message.complete) return false
+    return this.#expectsContinue || this.#body.isLong
   }
 
-  #stopReading(): void {
-    this.#message.off('data', this.#onBytes).off('data', this.#onChunk).pause()
+  #leaveConnection(): UpstreamConnection | undefined {
+    const connection = this.#connection
+    this.#connection = undefined
+    this.#body?.drop()
+    return connection
   }
 
   readonly #onClose = (): void => {
-    this.#connection?.abandon()
-    this.#connection = undefined
-    this.#open?.pool.cancel(this)
-    this.#request?.leave()
-    this.#parts.log?.({
-      time: new Date(performance.timeOrigin + this.#startedAt).toISOString(),
-      method: this.method,
-      path: loggedPath(this.#message.url ?? ''),
-      status: this.#status,
-      durationMs: Math.round((performance.now() - this.#startedAt) * 1_000) / 1_000,
-      bytes: this.#bytes,
-      route: this.#open?.route.id ?? null,
-      decision: this.#decision,
-      clientIp: this.#request?.clientIp() ?? null,
-      traceId: traceIdOf(this.#message.headers) ?? null,
-      aborted: !this.#response.writableFinished && !this.#isAnsweredLast,
-    })
+    this.#leaveConnection()?.abandon()
+    this.#visit.open?.pool.cancel(this)
+    this.#visit.end(!this.#response.writableFinished && !this.#isAnsweredLast)
   }
 }
 
