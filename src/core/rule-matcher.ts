@@ -21,9 +21,13 @@ export interface RuleMatcher {
 /** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
 export function compileRules(ruleSet: RuleSet): RuleMatcher {
   const rules = rankedRules(ruleSet)
+  if (rules.every(isForEveryRequest)) {
+    const all = rules.map(matchOf)
+    return { match: () => all }
+  }
   const tree = compilePathTree(compileLeaves(rules))
   const lone: Match[] = []
-  const areForEveryPath = rules.every(({ path }) => path === '/**')
+  const areForEveryPath = rules.every(isForEveryPath)
   return {
     match(context) {
       const path = areForEveryPath ? '/' : normalisePath(context.path)
@@ -41,6 +45,13 @@ export function compileRules(ruleSet: RuleSet): RuleMatcher {
     },
   }
 }
+
+const isForEveryPath = ({ path }: Rule): boolean => path === '/**'
+
+const isForEveryRequest = (rule: Rule): boolean =>
+  isForEveryPath(rule) && rule.methods.length === 0 && rule.when.length === 0
+
+const matchOf = (rule: Rule, rank: number): Match => Object.freeze({ rule, rank, pathVariables: undefined })
 
 /** Nearly all requests spell their method in capitals already; looking is cheaper than converting. */
 function upperCase(method: string | null | undefined): string | undefined {
@@ -78,7 +89,7 @@ function compileLeaves(rules: readonly Rule[]) {
     const methods = rule.methods.join(' ')
     getOrSet(methodLists, methods, () => rule.methods)
     getOrSet(byMethods, methods, (): Draft[] => []).push({
-      match: Object.freeze({ rule, rank, pathVariables: undefined }),
+      match: matchOf(rule, rank),
       captures: captures && getOrSet(captureLists, JSON.stringify(captures), () => captures),
       when: rule.when,
     })
