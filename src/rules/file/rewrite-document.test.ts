@@ -122,6 +122,32 @@ describe('an edit of a YAML file', () => {
     expect(none).toContain('  - id: api   # public\n')
   })
 
+  it('lets no text grow by what stands below a rule, or a field, that goes', () => {
+    const text = (header: string, gap: string, last: string) =>
+      lines('id: s', 'rules:', '  - id: a', `    name: ${header}`, '      x', last, gap, 'description: of s')
+    for (const [header, gap] of [
+      ['|+', '\n'],
+      ['>+', '  '],
+      ['|', '      # about b'],
+    ] as const) {
+      const withoutRule = edited(text(header, gap, '  - id: b'), ({ rules }) => void (rules as unknown[]).pop())
+      const withoutField = edited(text(header, gap, '    path: /b'), ({ rules }) => void delete rules[0].path)
+      for (const after of [withoutRule, withoutField])
+        expect(parseDocument(after, 'yaml')).toEqual({
+          id: 's',
+          rules: [{ id: 'a', name: 'x\n' }],
+          description: 'of s',
+        })
+    }
+  })
+
+  it('adds rules below the blank lines that belong to a text, and keeps its spelling', () => {
+    const text = lines('id: s', 'rules: # of s', '  - id: a', '    name: |+', '      x', '', 'description: of s')
+    expect(edited(text, ({ rules }) => add(rules, { id: 'b' }))).toBe(
+      text.replace('description', '  - id: b\ndescription'),
+    )
+  })
+
   it('keeps line ends, a byte order mark, and a last line without an end', () => {
     const text = '\ufeffid: s\r\nrules:\r\n  # one\r\n  - id: a\r\n    priority: 1'
     const after = edited(text, ({ rules }) => {

@@ -8,7 +8,7 @@ import { type DocumentFormat, readDocument } from '../document.js'
 import { isLoneSet, setsOf } from '../store/document-sets.js'
 import { documentEdits, type Rewriting } from './document-edits.js'
 import { jsonPlacesOf, moved, placesIn, type RulePlaces, type RulesText } from './rules-text.js'
-import { jsonUnit, spliced } from './text-layout.js'
+import { jsonUnit, nextContent, spliced } from './text-layout.js'
 
 /** `undefined` if it cannot be done so. */
 export function rewriteRules(given: RulesText, format: DocumentFormat, to: unknown): RulesText | undefined {
@@ -35,7 +35,8 @@ function inYaml(
   { set, isAtEnd, first, last, ...lists }: Window & { readonly set: number; readonly isAtEnd: boolean },
 ): RulesText | undefined {
   const start = places.starts[first] as number
-  const end = places.starts[last] ?? places.end
+  // Blank lines and comments below the last one could become part of what then stands above them.
+  const end = places.starts[last] ?? nextContent(text, places.end)
   const list = text.slice(start, end)
   if (placesOfList(list, lists.from) === undefined) return undefined
   const written = spliced(list, documentEdits(list, 'yaml', lists))

@@ -14,8 +14,9 @@ export function contentEnd(node: Node, text: string): number {
   }
   const [start = 0, end = 0] = node.range ?? []
   if (!isScalar(node) || (node.type !== 'BLOCK_LITERAL' && node.type !== 'BLOCK_FOLDED')) return end
-  // The text of a block scalar includes the end of its last line.
-  return start + text.slice(start, end).trimEnd().length
+  // The text of a block scalar includes the end of its last line, and with a plus sign the blank lines below it.
+  const written = text.slice(start, end)
+  return start + (/^[|>]\d?\+/.test(written) ? written.replace(/\r?\n$/, '') : written.trimEnd()).length
 }
 
 export function pairEnd({ key, value }: AnyPair, text: string): number {
@@ -36,6 +37,13 @@ export const lineStart = (text: string, offset: number): number =>
 export function nextLine(text: string, offset: number): number {
   const end = text.indexOf('\n', offset)
   return end < 0 ? text.length : end + 1
+}
+
+/** From where a line begins: the next one that has more than spaces or a comment, or the end of the text. */
+export function nextContent(text: string, line: number): number {
+  let next = line
+  while (next < text.length && /^\s*(#|$)/.test(text.slice(next, nextLine(text, next)))) next = nextLine(text, next)
+  return next
 }
 
 /** As many spaces as there are characters before it on its line. */
