@@ -1,3 +1,5 @@
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
 import { describe, expect, it } from 'vitest'
 import type { RuleInput, RuleSetInput } from '../rules/input.js'
 import { memoryStore } from '../stores/memory.js'
@@ -270,6 +272,15 @@ describe('options given in code', () => {
     expect(await gate.check({})).toMatchObject({ allowed: false, retryAfterMs: 1000 })
   })
 
+  it.each([
+    ['ioredis', () => new Redis({ lazyConnect: true })],
+    ['node-redis', () => createClient()],
+  ])('a client of %s in the place of a store is told how it becomes one', async (_, client) => {
+    await expect(gateOf([rule('rule', 1)], { store: client() as never })).rejects.toThrow(
+      "store: found a client of Redis; allowed: a store that uses it, redisStore(client) of 'fluxgate/redis'.",
+    )
+  })
+
   it('nothing at all, a store that is none, and an event that does not exist are said clearly', async () => {
     await expect(createFluxGate(undefined as never)).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
     await expect(gateOf([], { store: {} as never })).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
@@ -289,6 +300,23 @@ describe('events and close', () => {
     stop()
     await gate.check({})
     expect(heard).toEqual([true, false])
+  })
+
+  it('tells nothing of a load that was under way when it was closed', async () => {
+    let fail = (): void => {}
+    const loads = [
+      async () => [],
+      () => new Promise<never>((_, reject) => (fail = () => reject(new Error('the connection was closed')))),
+    ]
+    const provider = { source: 'a slow table', load: () => loads.shift()?.() ?? Promise.resolve([]) }
+    const gate = await createFluxGate({ rules: provider, reload: { strategy: 'NONE' } })
+    const heard: unknown[] = []
+    gate.on('reload', (event) => heard.push(event))
+    const reload = gate.reload()
+    await gate.close()
+    fail()
+    await expect(reload).rejects.toMatchObject({ code: 'FLUXGATE_RULES_UNREADABLE' })
+    expect(heard).toEqual([])
   })
 
   it('refuses to be used after close, which may be called twice', async () => {

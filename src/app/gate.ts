@@ -102,7 +102,7 @@ export class Gate implements FluxGate {
     const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
     const reload = await chooseReload(strategy, provider, {
       clock,
-      onError: (error) => gate.#listeners.emit('reload', { changed: false, error: asReloadError(error) }),
+      onError: (error) => gate.#tellOfReload({ changed: false, error: asReloadError(error) }),
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })
     const gate = new Gate(options, parts)
@@ -207,11 +207,16 @@ export class Gate implements FluxGate {
 
   #reloaded(result: ReloadResult): void {
     if ('error' in result) {
-      this.#listeners.emit('reload', { changed: false, error: result.error })
+      this.#tellOfReload({ changed: false, error: result.error })
       return
     }
     if (result.changed) this.#rules.replace(result.ruleSets)
-    this.#listeners.emit('reload', { changed: result.changed, error: null })
+    this.#tellOfReload({ changed: result.changed, error: null })
+  }
+
+  /** What was under way when the gate was closed, and failed for that reason perhaps, is no news. */
+  #tellOfReload(event: GateEvents['reload']): void {
+    if (!this.#closed) this.#listeners.emit('reload', event)
   }
 
   #storeFailed(error: unknown): void {

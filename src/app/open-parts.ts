@@ -2,6 +2,7 @@ import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import { given as whatIsGiven } from '../core/given.js'
+import { isRedisClient } from '../redis/connection-of.js'
 import { isObject } from '../rules/fields.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { memoryStore } from '../stores/memory.js'
@@ -23,6 +24,7 @@ export function openStore(store: FluxGateOptions['store'], { clock, maxKeys, res
   if (store === undefined || store === 'memory')
     return memoryStore({ clock, ...(maxKeys !== undefined && { maxKeys }) })
   if (isStore(store)) return store
+  if (isRedisClient(store)) throw clientInvalid()
   if (typeof store === 'string' && parseRedisUri(store) !== undefined) return redisStore(store, resilience)
   if (isObject(store)) return openRedisStore(store, resilience)
   throw new FluxGateError(
@@ -30,6 +32,12 @@ export function openStore(store: FluxGateOptions['store'], { clock, maxKeys, res
     `store: found ${described(store)}; allowed: "memory", a URI such as redis://127.0.0.1:6379, an object such as { clusterNodes: [...] }, or a BucketStore.`,
   )
 }
+
+const clientInvalid = (): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_CONFIG_INVALID',
+    "store: found a client of Redis; allowed: a store that uses it, redisStore(client) of 'fluxgate/redis'.",
+  )
 
 /** Text without what may be a password. */
 const described = (store: unknown): string =>

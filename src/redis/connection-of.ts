@@ -3,6 +3,9 @@ import type { RedisConnection } from './connection.js'
 import { ioredisConnection, isIoredis } from './ioredis-connection.js'
 import { isNodeRedis, nodeRedisConnection } from './node-redis-connection.js'
 
+export const isRedisClient = (client: unknown): boolean =>
+  typeof client === 'object' && client !== null && (isIoredis(client) || isNodeRedis(client))
+
 /**
  * A caller's client, recognised by what it can do. Neither library is imported: which one there is, and which copy of
  * it, is the caller's affair.
@@ -14,7 +17,7 @@ export function connectionOf(client: unknown): RedisConnection {
   }
   throw new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    `client: found ${kindOf(client)}; allowed: a Redis or Cluster of ioredis, or a client, pool, cluster or sentinel of redis (node-redis).`,
+    `client: found ${kindOf(client)}; allowed: a Redis or Cluster of ioredis, or a client, pool, cluster or sentinel of redis (node-redis); or where Redis is, such as redis://127.0.0.1:6379.`,
   )
 }
 

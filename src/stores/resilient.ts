@@ -76,7 +76,7 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
     if (known !== undefined) return known
     const error = new FluxGateError(
       'FLUXGATE_STORE_OPEN',
-      `The bucket store has failed repeatedly; ${what} was not tried.`,
+      `The bucket store has failed repeatedly and is left alone for a moment: it was not asked to ${what}.`,
     )
     refusals.set(what, error)
     return error
