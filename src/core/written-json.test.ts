@@ -38,6 +38,13 @@ describe('JSON with attributes', () => {
     expect(jsonText(parseJson(nested))).toBe(nested)
   })
 
+  it('of a name that is given twice, it is the last one that counts', () => {
+    expect(jsonText(parseJson('{"attributes":{"a":1.0},"attributes":{"a":1}}'))).toBe('{"attributes":{"a":1}}')
+    expect(jsonText(parseJson('{"attributes":{"a":1},"attributes":{"a":1.0}}'))).toBe('{"attributes":{"a":1.0}}')
+    expect(parseJson('{"b":{"attributes":{}},"b":null}')).toEqual({ b: null })
+    expect(parseJson('{"b":[{"attributes":{}}],"b":{}}')).toEqual({ b: {} })
+  })
+
   it('on one line it says the same', () => {
     expect(onOneLine('{\r\n  "a": "b  c",\n\n  "d": 1.0 }')).toBe('{ "a": "b  c", "d": 1.0 }')
   })

@@ -31,6 +31,7 @@ export const jsonText = (value: unknown, unit?: string): string =>
 /** Remembers a text of which `JSON.parse` makes this object, unless `JSON.stringify` makes the same text of it. */
 export function keepText(value: object, text: string): void {
   if (text !== JSON.stringify(value)) texts.set(value, text)
+  else texts.delete(value)
 }
 
 /** How an object was written, if that is more than what it says. */
@@ -42,9 +43,10 @@ export function writtenText(value: unknown): string | undefined {
 /** The same JSON in objects of its own, with what is known of how it was written. */
 export function copyWritten<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(copyWritten) as T
-  // Unlike an assignment, this takes `__proto__` for a name like any other.
-  const copy = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyWritten(member)]))
+  const copy: object = Array.isArray(value)
+    ? value.map(copyWritten)
+    : // Unlike an assignment, this takes `__proto__` for a name like any other.
+      Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyWritten(member)]))
   const text = texts.get(value)
   if (text !== undefined) texts.set(copy, text)
   return copy as T
@@ -83,5 +85,6 @@ function marked(value: unknown, written: string[]): unknown {
   return written.length === before ? value : Object.fromEntries(members)
 }
 
+/** Nothing where a name is given twice: the value of the last one may be of another shape. */
 const valueAt = (value: unknown, path: JsonPath): unknown =>
-  path.reduce((at, step) => (at as Readonly<Record<string | number, unknown>>)[step], value)
+  path.reduce((at, step) => (at as Readonly<Record<string | number, unknown>> | null | undefined)?.[step], value)
