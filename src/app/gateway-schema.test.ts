@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { parseDocument } from '../rules/document.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { filterForms } from './gateway-filters.js'
 import { predicateForms } from './gateway-predicates.js'
@@ -185,6 +186,13 @@ describe('mistakes', () => {
     expect(readRoutes(value, 'gateway.routes', mistakes)).toBeUndefined()
     expect(mistakes.kept[0]?.message).toContain('allowed: a list of routes')
   })
+})
+
+it.each(['gateway.md', 'migrating.md'])('has examples in %s that can be read', (name) => {
+  const page = readFileSync(new URL(`../../docs/guide/${name}`, import.meta.url), 'utf8')
+  const examples = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => parseDocument(text, 'yaml'))
+  const routes = examples.flatMap((example) => (example as { gateway?: { routes?: unknown } }).gateway?.routes ?? [])
+  expect(read(...routes)).not.toEqual([])
 })
 
 it('has a guide that lists every predicate and every filter, and no other', () => {
