@@ -82,6 +82,11 @@ describe('plain commands', () => {
   })
 })
 
+it('a byte order mark is dropped at the beginning alone, however the input is cut', async () => {
+  for (let size = 1; size < 20; size++)
+    expect(await read('\n\uFEFFSET a 1\n', plainCommands(), 1, size)).toEqual([written(2, '\uFEFFSET', 'a', '1')])
+})
+
 describe('CSV', () => {
   const template = parseTemplate('SET user:<id> "<name>, <tier>"')
 

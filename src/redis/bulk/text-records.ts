@@ -79,7 +79,8 @@ export class TextRecords implements RecordSource {
     this.#bytes.set(chunk, left)
     this.#at = 0
     this.#end = left + chunk.length
-    if (!this.#isFirst || this.#end < byteOrderMark.length) return
+    // Below the first line it is part of a value.
+    if (!this.#isFirst || this.#nextLine > 1 || this.#end < byteOrderMark.length) return
     this.#isFirst = false
     if (this.#bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark)) this.#at = byteOrderMark.length
   }
