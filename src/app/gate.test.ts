@@ -241,6 +241,16 @@ describe('contexts that cannot be', () => {
     },
   )
 
+  it.each([[new Headers({ 'x-app': 'ios' })], [new Map([['x-app', 'ios']])], [['x-app', 'ios']], ['x-app: ios']])(
+    'headers without names, such as %o, are refused by a rule that looks for one',
+    async (headers) => {
+      const gate = await gateOf([rule('rule', 1, { limitScope: 'CUSTOM', keyField: 'header.x-app' })])
+      await expect(gate.check({ headers: headers as never })).rejects.toThrow(/Object.fromEntries\(headers\)/)
+      expect(await gate.check({ headers: { 'X-App': 'ios' } })).toMatchObject({ key: 'ios' })
+      expect(await gate.check({ headers: {} })).toMatchObject({ key: 'anonymous' })
+    },
+  )
+
   it('null counts as left out', async () => {
     const gate = await gateOf([rule('rule', 1)])
     const context = { path: null, method: null, clientIp: null, userId: null, headers: null, attributes: null }

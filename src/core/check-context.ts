@@ -11,6 +11,18 @@ export function checkContext(context: RequestContext): RequestContext {
   return context
 }
 
+/**
+ * Refuses a `Headers`, a `Map` or a list, which hold no header under its name. Asked where headers are looked through
+ * anyway, and not of every context.
+ */
+export function checkHeaders(headers: NonNullable<RequestContext['headers']>): void {
+  if (Symbol.iterator in Object(headers))
+    throw new FluxGateError(
+      'FLUXGATE_ARGUMENT_INVALID',
+      'headers of a check must be an object with the headers by name; Object.fromEntries(headers) makes one of what is iterable.',
+    )
+}
+
 function invalid(what: string, found: unknown, allowed: string): FluxGateError {
   const kind = found === null ? 'null' : typeof found
   return new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${what} of a check must be ${allowed}, found ${kind}.`)

@@ -1,3 +1,4 @@
+import { checkHeaders } from './check-context.js'
 import type { PathVariables } from './path-pattern.js'
 import type { RequestContext } from './request-context.js'
 
@@ -58,6 +59,7 @@ function headerReader(name: string): ReadField {
     for (const key in headers) {
       if (key.length === name.length && key.toLowerCase() === name) return ownProperty(headers, key)
     }
+    checkHeaders(headers)
     return undefined
   }
 }

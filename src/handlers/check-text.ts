@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { checkHeaders } from '../core/check-context.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { CheckOptions } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
@@ -44,10 +45,13 @@ function told(
   all: NonNullable<RequestContext['headers']>,
   wanted: ReadonlySet<string> | undefined,
 ): Record<string, string | readonly string[]> {
+  checkHeaders(all)
   const kept: Record<string, string | readonly string[]> = {}
   let count = 0
   for (const name in all) {
-    if (wanted === undefined ? secret.has(name) : !wanted.has(name)) continue
+    // Those of a middleware are in lower case, those written by hand may not be.
+    const lower = name.toLowerCase()
+    if (wanted === undefined ? secret.has(lower) : !wanted.has(lower)) continue
     const value = all[name]
     if (value == null || !isShort(value)) continue
     kept[name] = value

@@ -135,6 +135,25 @@ describe('on the way to the server', () => {
     ])
   })
 
+  it('secrets stay here in whatever case they are written', async () => {
+    const { asked, handlerOf } = await recorder()
+    const headers = { Authorization: 'Bearer x', COOKIE: 'a=b', 'Proxy-Authorization': 'y', 'X-App': 'ios' }
+    await handlerOf().check({ headers })
+    await handlerOf({ headers: ['x-app', 'cookie'] }).check({ headers })
+    expect(asked.map(({ body }) => (body as RequestContext).headers)).toEqual([
+      { 'X-App': 'ios' },
+      { COOKIE: 'a=b', 'X-App': 'ios' },
+    ])
+  })
+
+  it('headers that are no object of names are refused', async () => {
+    const { asked, handlerOf } = await recorder()
+    await expect(handlerOf().check({ headers: new Headers({ 'x-app': 'ios' }) as never })).rejects.toMatchObject({
+      code: 'FLUXGATE_ARGUMENT_INVALID',
+    })
+    expect(asked).toEqual([])
+  })
+
   it('a path in the URL comes before those of the server, and the token is in the header for it', async () => {
     const { asked, handlerOf } = await recorder()
     await handlerOf({ token: 'secret' }, '/limits/').refund({ userId: 'ann' }, { permits: 2 })
