@@ -134,8 +134,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
           })
         },
       })
-      if (left === undefined) return decision
-      const { how, at } = await left
+      // Who was not held takes this step as well: by a shorter way it would overtake those who were let go just before it.
+      const departure = await left
+      if (departure === undefined) return decision
+      const { how, at } = departure
       if (how === 'ABORTED') throw signal?.reason
       if (how === 'CLOSED') throw new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while a caller waited.')
       return { ...decision, delayMs: Math.max(0, at - askedAt) / ticksPerMs }

@@ -55,6 +55,18 @@ describe('wait', () => {
     expect(order).toEqual(Array.from({ length: 20 }, (_, i) => i))
   })
 
+  it('keeps order when a busy process lets somebody go, and a newcomer pass, in one go', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 1, window: '1s', clock })
+    const order: string[] = []
+    const ask = (name: string) => limiter.wait('a').then(() => order.push(name))
+    const first = ask('first')
+    const held = ask('held')
+    clock.advance(2000)
+    await Promise.all([first, held, ask('newcomer')])
+    expect(order).toEqual(['first', 'held', 'newcomer'])
+  })
+
   it('says when a refused caller could join the line', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', clock })
