@@ -1,9 +1,10 @@
 /** Histories that fast-check makes up, and makes small when they find a difference between engine and model. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { BucketGroup, Demand, Refund } from '../core/bucket-store.js'
+import type { Refund } from '../core/bucket-store.js'
 import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
 import { memoryStore } from '../stores/memory.js'
+import { demand, group } from '../testing/demands.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { referenceStore } from '../testing/models/reference-store.js'
 
@@ -43,20 +44,14 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
       fc.asyncProperty(bandOf(algorithm, refill), fc.array(event, { maxLength: 40 }), async (first, history) => {
         const clock = manualClock(1_800_000_000_000)
         const [store, model] = [memoryStore({ clock }), referenceStore({ clock })]
-        let rule: BucketGroup = {
-          ruleSetId: 'set',
-          ruleId: 'rule',
-          generation: '1',
-          permits: 1,
-          bands: [first],
-        }
+        let rule = group('rule', [first])
         let last: Refund[] = []
         for (const { kind, pause, permits: part } of history) {
           const band = rule.bands[0] as Band
           clock.advance((pause.ticks + Math.floor(pause.part * band.windowTicks)) / 1000)
           const permits = Math.max(1, Math.ceil(part * band.capacity))
           const patience = kind === 'wait' ? Math.floor(part * 3 * band.windowTicks) : 0
-          const demand: Demand = { group: rule, key: 'a', permits, patience, policy: 'REJECT', shadow: false }
+          const asked = demand(rule, 'a', { permits, patience })
           if (kind === 'refund') for (const one of [store, model]) await one.refund(last)
           else if (kind === 'edit') {
             // A full bucket may be forgotten or not; after an edit that would differ.
@@ -65,8 +60,8 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
             rule = { ...rule, bands: [{ ...band, capacity, refillTokens: capacity }] }
           } else {
             const [actual, expected] = [
-              await store.charge([demand], kind === 'peek'),
-              await model.charge([demand], kind === 'peek'),
+              await store.charge([asked], kind === 'peek'),
+              await model.charge([asked], kind === 'peek'),
             ]
             expect(actual).toMatchObject(expected as object)
             if (actual.granted && kind !== 'peek')
@@ -87,23 +82,17 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
         async (band, history) => {
           const clock = manualClock(1_800_000_000_000)
           const store = memoryStore({ clock })
-          const rule: BucketGroup = {
-            ruleSetId: 'set',
-            ruleId: 'rule',
-            generation: '1',
-            permits: 1,
-            bands: [band],
-          }
+          const rule = group('rule', [band])
           for (const { pause, permits: part } of history) {
             clock.advance((pause.ticks + Math.floor(pause.part * band.windowTicks)) / 1000)
             const permits = Math.min(band.capacity, Math.max(1, Math.ceil(part * band.capacity)))
-            const demand: Demand = { group: rule, key: 'a', permits, patience: 0, policy: 'REJECT', shadow: false }
-            const { granted, bands } = store.chargeSync([demand], false)
+            const asked = demand(rule, 'a', { permits })
+            const { granted, bands } = store.chargeSync([asked], false)
             if (granted) continue
             clock.advance(((bands[0]?.retryAfter ?? 0) - 1) / 1000)
-            expect(store.chargeSync([demand], false).granted).toBe(false)
+            expect(store.chargeSync([asked], false).granted).toBe(false)
             clock.advance(0.001)
-            expect(store.chargeSync([demand], false).granted).toBe(true)
+            expect(store.chargeSync([asked], false).granted).toBe(true)
           }
         },
       ),

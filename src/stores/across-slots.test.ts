@@ -1,42 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import type { BucketGroup, Demand, LeasingStore } from '../core/bucket-store.js'
 import type { AlgorithmName } from '../core/rule.js'
+import { band, demand, group, second, startMs } from '../testing/demands.js'
 import { type ManualClock, manualClock } from '../testing/manual-clock.js'
 import { acrossSlots } from './across-slots.js'
 import { type MemoryStore, memoryStore } from './memory.js'
 
-const second = 1_000_000
-const start = 1_800_000_000_000
-
-const group = (ruleId: string, capacity: number, algorithm: AlgorithmName = 'TOKEN_BUCKET'): BucketGroup => ({
-  ruleSetId: 'set',
-  ruleId,
-  generation: '1',
-  permits: 1,
-  bands: ['a', 'b'].map((label, i) => ({
-    label,
-    algorithm,
-    refill: 'STEADY',
-    capacity: capacity * (i + 1),
-    refillTokens: capacity * (i + 1),
-    windowTicks: 60 * second,
-  })),
-})
-
-const demand = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): Demand => ({
-  group: rule,
-  key,
-  permits: 1,
-  patience: 0,
-  policy: 'REJECT',
-  shadow: false,
-  ...given,
-})
+const ruleOf = (ruleId: string, capacity: number, algorithm: AlgorithmName = 'TOKEN_BUCKET'): BucketGroup =>
+  group(
+    ruleId,
+    ['a', 'b'].map((label, i) => band({ label, algorithm, capacity: capacity * (i + 1), windowTicks: 60 * second })),
+  )
 
 /** One node per first letter, each with a clock of its own; a node can be made to fail. */
 function cluster() {
   const failing = new Set<string>()
-  const clocks: Record<string, ManualClock> = { x: manualClock(start), y: manualClock(start + 5) }
+  const clocks: Record<string, ManualClock> = { x: manualClock(startMs), y: manualClock(startMs + 5) }
   const nodes: Record<string, MemoryStore> = Object.fromEntries(
     Object.entries(clocks).map(([name, clock]) => [name, memoryStore({ clock })]),
   )
@@ -75,23 +54,23 @@ function cluster() {
 describe('a decision over several slots', () => {
   it('of one slot is one call', async () => {
     const { whole, calls } = cluster()
-    await whole.charge([demand(group('one', 5), 'x1'), demand(group('two', 5), 'x2')], false)
+    await whole.charge([demand(ruleOf('one', 5), 'x1'), demand(ruleOf('two', 5), 'x2')], false)
     expect(calls).toEqual(['charge x'])
   })
 
   it('has its bands in the order of its demands, and the time of the node that is ahead', async () => {
     const { whole } = cluster()
-    const [one, two, three] = [group('one', 5), group('two', 7), group('three', 9)]
+    const [one, two, three] = [ruleOf('one', 5), ruleOf('two', 7), ruleOf('three', 9)]
     const result = await whole.charge([demand(one, 'x'), demand(two, 'y'), demand(three, 'x')], false)
     expect(result.bands.map(({ remaining }) => remaining)).toEqual([4, 9, 6, 13, 8, 17])
-    expect(result).toMatchObject({ granted: true, now: (start + 5) * 1000 })
+    expect(result).toMatchObject({ granted: true, now: (startMs + 5) * 1000 })
   })
 
   it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER'] as const)(
     '%s: gives back what it took if another slot refuses',
     async (algorithm) => {
       const { whole, remaining } = cluster()
-      const [loose, tight] = [group('loose', 5, algorithm), group('tight', 1)]
+      const [loose, tight] = [ruleOf('loose', 5, algorithm), ruleOf('tight', 1)]
       const both = [demand(loose, 'x'), demand(tight, 'y')]
       await whole.charge(both, false)
       for (let i = 0; i < 3; i++) {
@@ -110,7 +89,7 @@ describe('a decision over several slots', () => {
 
   it('gives back what it took if another slot fails, and fails', async () => {
     const { whole, failing, remaining } = cluster()
-    const rule = group('rule', 5)
+    const rule = ruleOf('rule', 5)
     failing.add('y')
     await expect(whole.charge([demand(rule, 'x'), demand(rule, 'y')], false)).rejects.toThrow('y is down')
     expect(await remaining(rule, 'x')).toEqual([5, 10])
@@ -118,7 +97,7 @@ describe('a decision over several slots', () => {
 
   it('gives nothing back that it has not taken: looks, and shadows that were refused', async () => {
     const { whole, calls, remaining } = cluster()
-    const [loose, tight, shadow] = [group('loose', 5), group('tight', 1), group('shadow', 1)]
+    const [loose, tight, shadow] = [ruleOf('loose', 5), ruleOf('tight', 1), ruleOf('shadow', 1)]
     await whole.charge([demand(tight, 'y'), demand(shadow, 'x')], false)
     await whole.charge([demand(loose, 'x'), demand(tight, 'y')], true)
     expect(calls.some((call) => call.startsWith('refund'))).toBe(false)
@@ -133,7 +112,7 @@ describe('a decision over several slots', () => {
 
   it('charges a shadow with the others, and is not refused by it', async () => {
     const { whole, remaining } = cluster()
-    const [rule, shadow] = [group('rule', 3), group('shadow', 1)]
+    const [rule, shadow] = [ruleOf('rule', 3), ruleOf('shadow', 1)]
     const both = [demand(rule, 'x'), demand(shadow, 'y', { shadow: true })]
     const granted = [await whole.charge(both, false), await whole.charge(both, false)].map(({ granted }) => granted)
     expect(granted).toEqual([true, true])

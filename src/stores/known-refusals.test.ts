@@ -1,35 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { BucketGroup, ChargeResult, Demand, LeasingStore } from '../core/bucket-store.js'
+import type { BucketGroup, ChargeResult, LeasingStore } from '../core/bucket-store.js'
+import { band, demand, group, second } from '../testing/demands.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { KnownRefusals, withKnownRefusals } from './known-refusals.js'
 
-const second = 1_000_000
-
-const group = (capacity = 2): BucketGroup => ({
-  ruleSetId: 'set',
-  ruleId: 'rule',
-  generation: '1',
-  permits: 1,
-  bands: [
-    {
-      label: 'band',
-      algorithm: 'TOKEN_BUCKET',
-      refill: 'STEADY',
-      capacity,
-      refillTokens: capacity,
-      windowTicks: 60 * second,
-    },
-  ],
-})
-
-const demand = (rule: BucketGroup, key: string, permits = 1): Demand => ({
-  group: rule,
-  key,
-  permits,
-  patience: 0,
-  policy: 'REJECT',
-  shadow: false,
-})
+const ruleOf = (capacity = 2): BucketGroup => group('rule', [band({ capacity, windowTicks: 60 * second })])
 
 const refusal = (now: number): ChargeResult => ({
   granted: false,
@@ -47,7 +22,7 @@ describe('KnownRefusals', () => {
   it("counts time from when the store was asked, on the store's clock", () => {
     const clock = manualClock(0)
     const known = new KnownRefusals({ clock })
-    const rule = group()
+    const rule = ruleOf()
     emptyAt(known, rule, 'a')
     clock.advance(400)
     expect(known.refusalOf([demand(rule, 'a')])).toEqual({
@@ -57,20 +32,20 @@ describe('KnownRefusals', () => {
       isUnasked: true,
     })
     expect(known.refusalOf([demand(rule, 'b')])).toBeUndefined()
-    expect(known.refusalOf([demand(group(), 'a')])).toBeUndefined()
+    expect(known.refusalOf([demand(ruleOf(), 'a')])).toBeUndefined()
   })
 
   it('knows that more than capacity is impossible', () => {
     const known = new KnownRefusals({ clock: manualClock(0) })
-    const rule = group()
+    const rule = ruleOf()
     emptyAt(known, rule, 'a')
-    expect(known.refusalOf([demand(rule, 'a', 3)])?.bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
+    expect(known.refusalOf([demand(rule, 'a', { permits: 3 })])?.bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('believes for less than a second, and nothing that is still to come', () => {
     const clock = manualClock(0)
     const known = new KnownRefusals({ clock })
-    const rule = group()
+    const rule = ruleOf()
     emptyAt(known, rule, 'a')
     clock.advance(999.999)
     expect(known.refusalOf([demand(rule, 'a')])).toBeDefined()
@@ -86,7 +61,7 @@ describe('KnownRefusals', () => {
   it('still believes while the store is being asked again, but not for ever', () => {
     const clock = manualClock(0)
     const known = new KnownRefusals({ clock })
-    const rule = group()
+    const rule = ruleOf()
     const isKnown = () => known.refusalOf([demand(rule, 'a')]) !== undefined
     emptyAt(known, rule, 'a')
     clock.advance(1_000)
@@ -101,7 +76,7 @@ describe('KnownRefusals', () => {
 
   it('remembers no more than it is told to, and forgets the oldest first', () => {
     const known = new KnownRefusals({ clock: manualClock(0), maxBuckets: 3 })
-    const rule = group()
+    const rule = ruleOf()
     for (let i = 0; i < 10_000; i++) emptyAt(known, rule, `id${i}`)
     expect(known.size).toBe(3)
     const remembered = [9_996, 9_997, 9_999].map((i) => known.refusalOf([demand(rule, `id${i}`)]) !== undefined)
@@ -112,14 +87,14 @@ describe('KnownRefusals', () => {
 
   it('does not remember what was not told', () => {
     const known = new KnownRefusals({ clock: manualClock(0) })
-    const rule = group()
+    const rule = ruleOf()
     known.refused([demand(rule, 'a')], refusal(0), [null], 0)
     expect(known.size).toBe(0)
   })
 
   it('forgets what was granted', () => {
     const known = new KnownRefusals({ clock: manualClock(0) })
-    const rule = group()
+    const rule = ruleOf()
     emptyAt(known, rule, 'a')
     known.granted([demand(rule, 'b')])
     expect(known.size).toBe(1)
@@ -131,7 +106,7 @@ describe('KnownRefusals', () => {
 describe('withKnownRefusals', () => {
   it('forgets before a refund or a reset is tried, and once more after it, whatever came of it', async () => {
     const known = new KnownRefusals({ clock: manualClock(0) })
-    const rule = group()
+    const rule = ruleOf()
     const sizes: number[] = []
     const store: LeasingStore = {
       charge: async () => expect.unreachable(),

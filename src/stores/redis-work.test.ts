@@ -2,34 +2,16 @@ import { describe, expect, it } from 'vitest'
 import type { BucketGroup, Demand } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
+import { band, demand, group } from '../testing/demands.js'
 import { decode } from './decode-work.js'
 import { encode } from './encode-work.js'
 import type { Names, Work } from './redis-work.js'
 
-const band = (label: string, algorithm: AlgorithmName = 'TOKEN_BUCKET'): Band => ({
-  label,
-  algorithm,
-  refill: 'STEADY',
-  capacity: 10,
-  refillTokens: 5,
-  windowTicks: 1_000_000,
-})
-const group = (ruleId: string, ...bands: Band[]): BucketGroup => ({
-  ruleSetId: 'set',
-  ruleId,
-  generation: '1',
-  permits: 1,
-  bands,
-})
-const demand = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): Demand => ({
-  group: rule,
-  key,
-  permits: 2,
-  patience: 3,
-  policy: 'REJECT',
-  shadow: false,
-  ...given,
-})
+const bandOf = (label: string, algorithm: AlgorithmName = 'TOKEN_BUCKET'): Band =>
+  band({ label, algorithm, refillTokens: 5 })
+const ruleOf = (ruleId: string, ...bands: Band[]): BucketGroup => group(ruleId, bands)
+const asked = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): Demand =>
+  demand(rule, key, { permits: 2, patience: 3, ...given })
 const names: Names = {
   keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}`,
   overrideOf: (rule, key) => ({
@@ -49,12 +31,12 @@ const doublesOf = (bytes: Buffer): number[] =>
   Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8))
 
 describe('what the script is asked', () => {
-  const cell = band('cell')
-  const log = band('log', 'SLIDING_WINDOW_LOG')
-  const [one, two] = [group('one', cell), group('two', log, band('cell2'))]
+  const cell = bandOf('cell')
+  const log = bandOf('log', 'SLIDING_WINDOW_LOG')
+  const [one, two] = [ruleOf('one', cell), ruleOf('two', log, bandOf('cell2'))]
 
   it('is a run of charges that ask the same of buckets of their own', () => {
-    expect(numbersOf([charge(demand(one, 'a')), charge(demand(one, 'b'))])).toEqual({
+    expect(numbersOf([charge(asked(one, 'a')), charge(asked(one, 'b'))])).toEqual({
       keys: ['one/a/cell', 'one/b/cell'],
       // now, keys that are no logs, bands, entries; the band; run, decisions, bands of each, first key; permits, patience, band.
       numbers: [7, 2, 1, 1, ...[1, 10, 5, 1_000_000], ...[7, 2, 1, 1], ...[2, 3, 1]],
@@ -62,13 +44,13 @@ describe('what the script is asked', () => {
   })
 
   it('is another run where something else is asked, or of other rules', () => {
-    const three = group('three', cell, band('cell3'))
+    const three = ruleOf('three', cell, bandOf('cell3'))
     const { keys, numbers } = numbersOf([
-      charge(demand(one, 'a')),
-      charge(demand(one, 'b', { permits: 1 })),
-      charge(demand(one, 'c', { patience: 9 })),
-      charge(demand(three, 'd'), demand(one, 'd')),
-      charge(demand(three, 'e'), demand(one, 'e')),
+      charge(asked(one, 'a')),
+      charge(asked(one, 'b', { permits: 1 })),
+      charge(asked(one, 'c', { patience: 9 })),
+      charge(asked(three, 'd'), asked(one, 'd')),
+      charge(asked(three, 'e'), asked(one, 'e')),
       charge(),
     ])
     expect(keys).toHaveLength(9)
@@ -86,7 +68,7 @@ describe('what the script is asked', () => {
     const rule = { ...two, hasOverrides: true }
     const refund = { group: rule, key: 'a', permits: 1 }
     const batch: Work[] = [
-      charge(demand(one, 'a'), demand(rule, 'a')),
+      charge(asked(one, 'a'), asked(rule, 'a')),
       { what: 'REFUND', claims: [refund, { ...refund, grantedAt: [1, 1] }] },
     ]
     const { keys, args, lookups } = encode(batch, names, 7, edit)
@@ -104,10 +86,10 @@ describe('what the script is asked', () => {
 
   it('names keys once, logs last, and apart from runs whatever shares its buckets', () => {
     const { keys, numbers } = numbersOf([
-      charge(demand(two, 'a')),
-      charge(demand(one, 'a')),
-      charge(demand(one, 'b'), demand(one, 'a')),
-      charge(demand(one, 'c')),
+      charge(asked(two, 'a')),
+      charge(asked(one, 'a')),
+      charge(asked(one, 'b'), asked(one, 'a')),
+      charge(asked(one, 'c')),
     ])
     expect(keys).toEqual(['two/a/cell2', 'one/a/cell', 'one/b/cell', 'one/c/cell', 'two/a/log'])
     expect(numbers.slice(0, 4)).toEqual([7, 4, 3, 4])
@@ -121,11 +103,11 @@ describe('what the script is asked', () => {
 
   it('tells shadows, refunds with their instants, and resets', () => {
     const { numbers } = numbersOf([
-      charge(demand(one, 'a', { shadow: true })),
+      charge(asked(one, 'a', { shadow: true })),
       { what: 'REFUND', claims: [{ group: one, key: 'b', permits: 4, grantedAt: [99] }] },
       { what: 'REFUND', claims: [{ group: one, key: 'c', permits: 4 }] },
       { what: 'RESET', claims: [{ group: one, key: 'd' }] },
-      { what: 'PEEK', claims: [demand(one, 'e', { permits: 0 })] },
+      { what: 'PEEK', claims: [asked(one, 'e', { permits: 0 })] },
     ])
     expect(numbers.slice(8)).toEqual([
       ...[1, 1, 1, 2, 3, 1, 1, 1, 1, -1],
@@ -145,7 +127,7 @@ function bytes(...numbers: readonly number[]): Buffer {
 }
 
 describe('what the script answers', () => {
-  const rule = group('rule', band('a'), band('b'))
+  const rule = ruleOf('rule', bandOf('a'), bandOf('b'))
 
   it('is one answer for each, in its order, and an error is about its own alone', () => {
     const granted = [1, ...[0, 0.5, 8, 200], ...[0, 0, 9, 100]]
@@ -156,11 +138,11 @@ describe('what the script answers', () => {
     ]
     const [first, second, third, fourth, fifth] = decode(
       [
-        charge(demand(rule, 'a')),
-        charge(demand(rule, 'b')),
-        charge(demand(rule, 'c')),
+        charge(asked(rule, 'a')),
+        charge(asked(rule, 'b')),
+        charge(asked(rule, 'c')),
         { what: 'RESET', claims: [{ group: rule, key: 'd' }] },
-        { what: 'PEEK', claims: [demand(rule, 'e')] },
+        { what: 'PEEK', claims: [asked(rule, 'e')] },
       ],
       reply,
     )
@@ -187,14 +169,14 @@ describe('what the script answers', () => {
   })
 
   it('is bytes alone if all could be decided, and short where every band allows at once', () => {
-    expect(decode([charge(demand(group('r', band('a')), 'a'))], bytes(50, 3, 9, 100))).toEqual([
+    expect(decode([charge(asked(ruleOf('r', bandOf('a')), 'a'))], bytes(50, 3, 9, 100))).toEqual([
       { granted: true, now: 50, bands: [{ allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 }] },
     ])
   })
 
   it('does not tell the state of a bucket of which permits are held', () => {
     const [answer] = decode(
-      [charge(demand(group('r', band('a')), 'a'))],
+      [charge(asked(ruleOf('r', bandOf('a')), 'a'))],
       bytes(50, 0, ...[9, 0, 0, 60], ...[-1, 0, 0, 0, 0]),
     )
     expect(answer).toMatchObject({ states: [null] })

@@ -4,10 +4,11 @@
  *   describe('myStore', () => bucketStoreContract(it, (clock) => myStore({ clock })))
  */
 import assert from 'node:assert/strict'
-import type { BucketGroup, BucketStore, Demand } from '../core/bucket-store.js'
+import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
-import { type AlgorithmName, algorithmNames, type Band } from '../core/rule.js'
+import { algorithmNames } from '../core/rule.js'
 import { compareWithModel } from './compare-with-model.js'
+import { band, demand, group, second, startMs } from './demands.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
 import { overrideContract } from './override-contract.js'
 
@@ -22,9 +23,6 @@ export interface ContractOptions {
   /** The store keeps overrides; default false. */
   readonly overrides?: boolean
 }
-
-const second = 1_000_000
-const startMs = 1_800_000_000_000
 
 export function bucketStoreContract(it: TestRunner, create: StoreFactory, options: ContractOptions = {}): void {
   const withStore = (title: string, test: (store: BucketStore, clock: ManualClock) => Promise<void>): void =>
@@ -59,7 +57,9 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     })
 
     withStore(`${algorithm}: says to the microsecond when a refused request is granted`, async (store, clock) => {
-      const one = demand(group('rule', [band({ algorithm, capacity: 7, windowTicks: 10 * second })]), 'a', 3)
+      const one = demand(group('rule', [band({ algorithm, capacity: 7, windowTicks: 10 * second })]), 'a', {
+        permits: 3,
+      })
       clock.advance(1234.567)
       while ((await store.charge([one], false)).granted) clock.advance(0.001)
       const { retryAfter } = (await store.charge([one], false)).bands[0] ?? assert.fail()
@@ -71,7 +71,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
 
     withStore(`${algorithm}: more than capacity is refused for ever, at once`, async (store) => {
       const { granted, bands } = await store.charge(
-        [demand(group('rule', [band({ algorithm, capacity: 10 })]), 'a', 11)],
+        [demand(group('rule', [band({ algorithm, capacity: 10 })]), 'a', { permits: 11 })],
         false,
       )
       assert.equal(granted, false)
@@ -105,7 +105,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   }
 
   withStore('peeking charges nothing, and an unknown key peeks as full', async (store) => {
-    const one = demand(group('rule', [band({ capacity: 10 })]), 'a', 4)
+    const one = demand(group('rule', [band({ capacity: 10 })]), 'a', { permits: 4 })
     for (let i = 0; i < 3; i++) assert.equal((await store.charge([one], true)).bands[0]?.remaining, 6)
     assert.equal((await store.charge([one], false)).bands[0]?.remaining, 6)
   })
@@ -113,19 +113,19 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   withStore('a refund gives back up to capacity, and nothing to a key that has taken nothing', async (store) => {
     const rule = group('rule', [band({ capacity: 10 })])
     await store.refund([{ group: rule, key: 'a', permits: 5 }])
-    await store.charge([demand(rule, 'a', 4)], false)
+    await store.charge([demand(rule, 'a', { permits: 4 })], false)
     await store.refund([{ group: rule, key: 'a', permits: 3 }])
-    assert.equal((await store.charge([demand(rule, 'a', 1)], true)).bands[0]?.remaining, 8)
+    assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 8)
     await store.refund([{ group: rule, key: 'a', permits: 100 }])
-    assert.equal((await store.charge([demand(rule, 'a', 1)], true)).bands[0]?.remaining, 9)
+    assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 9)
   })
 
   withStore('a reset forgets one identity of one rule', async (store) => {
     const rule = group('rule', [band({ capacity: 10 })])
-    for (const key of ['a', 'b']) await store.charge([demand(rule, key, 10)], false)
+    for (const key of ['a', 'b']) await store.charge([demand(rule, key, { permits: 10 })], false)
     await store.reset(rule, 'a')
-    assert.equal((await store.charge([demand(rule, 'a', 1)], true)).granted, true)
-    assert.equal((await store.charge([demand(rule, 'b', 1)], true)).granted, false)
+    assert.equal((await store.charge([demand(rule, 'a')], true)).granted, true)
+    assert.equal((await store.charge([demand(rule, 'b')], true)).granted, false)
   })
 
   withStore('a new generation starts with fresh buckets, the old one keeps its own', async (store) => {
@@ -161,7 +161,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   })
 
   withStore('a shadow is charged when its own bands allow, and never refuses', async (store) => {
-    const shadow = { ...demand(group('shadow', [band({ capacity: 2 })]), 'a'), shadow: true }
+    const shadow = demand(group('shadow', [band({ capacity: 2 })]), 'a', { shadow: true })
     const rule = demand(group('rule', [band({ capacity: 4 })]), 'a')
     const allowed = []
     for (let i = 0; i < 4; i++)
@@ -177,7 +177,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   })
 
   withStore('those who wait are let in one after another, in the order of asking', async (store, clock) => {
-    const waiter = { ...demand(group('rule', [band({ capacity: 1, windowTicks: second })]), 'a'), patience: 3 * second }
+    const waiter = demand(group('rule', [band({ capacity: 1 })]), 'a', { patience: 3 * second })
     const delays = []
     for (let i = 0; i < 5; i++) {
       const { granted, bands } = await store.charge([waiter], false)
@@ -196,33 +196,3 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
       await compareWithModel(create, { seed: seed + i, steps: 100, maxCapacity: i % 2 === 0 ? 20 : 1e9 })
   })
 }
-
-function band(given: Partial<Band> & { algorithm?: AlgorithmName }): Band {
-  const capacity = given.capacity ?? 10
-  return {
-    label: 'band',
-    algorithm: 'TOKEN_BUCKET',
-    refill: 'STEADY',
-    capacity,
-    refillTokens: capacity,
-    windowTicks: second,
-    ...given,
-  }
-}
-
-const group = (ruleId: string, bands: readonly Band[]): BucketGroup => ({
-  ruleSetId: 'contract',
-  ruleId,
-  generation: '1',
-  permits: 1,
-  bands,
-})
-
-const demand = (rule: BucketGroup, key: string, permits = 1): Demand => ({
-  group: rule,
-  key,
-  permits,
-  patience: 0,
-  policy: 'REJECT',
-  shadow: false,
-})

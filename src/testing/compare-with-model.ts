@@ -9,6 +9,7 @@ import {
 } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
+import { demand, group } from './demands.js'
 import { type BandChoice, editedBand, randomBand, randomDemands, randomPause, seededRandom } from './history.js'
 import { manualClock } from './manual-clock.js'
 import { type ReferenceStore, referenceStore } from './models/reference-store.js'
@@ -58,7 +59,15 @@ export async function compareWithModel(
         )
         granted = []
         // A store hears of an edit when a rule is next used.
-        await both(store, model, async (one) => void (await one.charge(groups.map(onlyLooking), true)))
+        await both(
+          store,
+          model,
+          async (one) =>
+            void (await one.charge(
+              groups.map((rule) => demand(rule, 'nobody')),
+              true,
+            )),
+        )
       } else if (kind < 0.06) await both(store, model, (one) => one.reset((demands[0] as Demand).group, 'alice'))
       else if (kind < 0.14) await both(store, model, (one) => one.refund(granted))
       else {
@@ -74,23 +83,6 @@ export async function compareWithModel(
     await store.close()
   }
 }
-
-const group = (ruleId: string, bands: readonly Band[]): BucketGroup => ({
-  ruleSetId: 'random',
-  ruleId,
-  generation: '1',
-  permits: 1,
-  bands,
-})
-
-const onlyLooking = (rule: BucketGroup): Demand => ({
-  group: rule,
-  key: 'nobody',
-  permits: 1,
-  patience: 0,
-  policy: 'REJECT',
-  shadow: false,
-})
 
 /** By the short way for a single demand, if the store has one. */
 async function chargeOne(store: BucketStore, demands: readonly Demand[]): Promise<ChargeResult> {

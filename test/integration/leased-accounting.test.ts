@@ -4,9 +4,10 @@ import { afterAll, describe, expect, it } from 'vitest'
 import type { BucketGroup, LeaseResult } from '../../src/core/bucket-store.js'
 import { connectionOf } from '../../src/redis/connection-of.js'
 import { RedisBuckets } from '../../src/stores/redis.js'
+import { second, startMs } from '../../src/testing/demands.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { bandOf, demandOf, groupOf, second, startMs } from './leased-bed.js'
+import { bandOf, demandOf, groupOf } from './leased-bed.js'
 
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())

@@ -1,43 +1,15 @@
 /** What the tests of leases share: rules that are leased, and the promise that no interval sees too much. */
 import type { BucketGroup, Demand } from '../../src/core/bucket-store.js'
 import type { Band } from '../../src/core/rule.js'
+import { band, demand, group, second } from '../../src/testing/demands.js'
 
-export const second = 1_000_000
-/** A multiple of every window used here, so that windows and seconds begin where the clock does. */
-export const startMs = 1_800_000_000_000
+export const bandOf = (given: Partial<Band> = {}): Band => band({ capacity: 100, windowTicks: 10 * second, ...given })
 
-export function bandOf(given: Partial<Band> = {}): Band {
-  const capacity = given.capacity ?? 100
-  return {
-    label: 'band',
-    algorithm: 'TOKEN_BUCKET',
-    refill: 'STEADY',
-    capacity,
-    refillTokens: capacity,
-    windowTicks: 10 * second,
-    ...given,
-  }
-}
+export const groupOf = (bands: readonly Band[], given: Partial<BucketGroup> = {}): BucketGroup =>
+  group('rule', bands, { isLeased: true, ...given })
 
-export const groupOf = (bands: readonly Band[], given: Partial<BucketGroup> = {}): BucketGroup => ({
-  ruleSetId: 'leases',
-  ruleId: 'rule',
-  generation: '1',
-  permits: 1,
-  bands,
-  isLeased: true,
-  ...given,
-})
-
-export const demandOf = (group: BucketGroup, permits = 1, given: Partial<Demand> = {}): Demand => ({
-  group,
-  key: 'a',
-  permits,
-  patience: 0,
-  policy: 'REJECT',
-  shadow: false,
-  ...given,
-})
+export const demandOf = (rule: BucketGroup, permits = 1, given: Partial<Demand> = {}): Demand =>
+  demand(rule, 'a', { permits, ...given })
 
 export interface Admission {
   /** In ticks of the store. */

@@ -9,10 +9,11 @@ import type { Band } from '../../src/core/rule.js'
 import { connectionOf } from '../../src/redis/connection-of.js'
 import { type LeasedStore, leased } from '../../src/stores/leased.js'
 import { RedisBuckets } from '../../src/stores/redis.js'
+import { startMs } from '../../src/testing/demands.js'
 import { type Random, seededRandom } from '../../src/testing/history.js'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { type Admission, bandOf, demandOf, excess, groupOf, startMs } from './leased-bed.js'
+import { type Admission, bandOf, demandOf, excess, groupOf } from './leased-bed.js'
 
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())

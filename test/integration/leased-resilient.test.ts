@@ -5,11 +5,12 @@ import { connectionOf } from '../../src/redis/connection-of.js'
 import { leased } from '../../src/stores/leased.js'
 import { RedisBuckets } from '../../src/stores/redis.js'
 import { resilient } from '../../src/stores/resilient.js'
+import { second, startMs } from '../../src/testing/demands.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { eventually } from '../servers/eventually.js'
 import { startRedis } from '../servers/redis-server.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
-import { bandOf, demandOf, groupOf, second, startMs } from './leased-bed.js'
+import { bandOf, demandOf, groupOf } from './leased-bed.js'
 
 const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: 1_000 * second })])
 

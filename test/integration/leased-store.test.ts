@@ -7,9 +7,10 @@ import { connectionOf } from '../../src/redis/connection-of.js'
 import { type LeasedOptions, leased } from '../../src/stores/leased.js'
 import { RedisBuckets } from '../../src/stores/redis.js'
 import { bucketStoreContract } from '../../src/testing/bucket-store-contract.js'
+import { second, startMs } from '../../src/testing/demands.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { bandOf, demandOf, groupOf, second, startMs } from './leased-bed.js'
+import { bandOf, demandOf, groupOf } from './leased-bed.js'
 
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())

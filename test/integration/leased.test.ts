@@ -8,9 +8,10 @@ import { afterAll, expect, it, onTestFinished } from 'vitest'
 import type { BucketGroup } from '../../src/core/bucket-store.js'
 import { connectionOf } from '../../src/redis/connection-of.js'
 import { RedisBuckets } from '../../src/stores/redis.js'
+import { second } from '../../src/testing/demands.js'
 import { eventually } from '../servers/eventually.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { type Admission, bandOf, demandOf, excess, groupOf, second } from './leased-bed.js'
+import { type Admission, bandOf, demandOf, excess, groupOf } from './leased-bed.js'
 
 const { port, uri } = sharedRedis()
 const client = new Redis(uri)

@@ -3,8 +3,8 @@
  * the faults of a run.
  */
 import { describe, expect, it } from 'vitest'
-import { randomSeed } from './buckets.js'
 import { exclusionRun, type Findings } from './lock-exclusion-run.js'
+import { randomSeed } from './random-seed.js'
 
 const visits = process.env.FLUXGATE_TEST_LOAD === 'full' ? 100_000 : 2_000
 const seed = randomSeed()

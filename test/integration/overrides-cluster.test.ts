@@ -7,11 +7,12 @@ import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import { redisStore } from '../../src/app/redis-store.js'
 import { hashSlot } from '../../src/redis/hash-slot.js'
 import { slotTag } from '../../src/redis/slot-tags.js'
+import { startMs } from '../../src/testing/demands.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { overrideContract } from '../../src/testing/override-contract.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { freshPrefix } from '../servers/shared-redis.js'
-import { randomSeed, startMs } from './buckets.js'
+import { randomSeed } from './random-seed.js'
 
 let cluster: Cluster
 let client: IoredisCluster

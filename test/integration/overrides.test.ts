@@ -10,8 +10,8 @@ import { memoryStore } from '../../src/stores/memory.js'
 import { seededRandom } from '../../src/testing/history.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { freshPrefix } from '../servers/shared-redis.js'
-import { randomSeed } from './buckets.js'
 import { countCalls } from './command-counts.js'
+import { randomSeed } from './random-seed.js'
 
 let server: RedisServer
 let client: Redis

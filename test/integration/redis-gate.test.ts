@@ -10,6 +10,7 @@ import type { FluxGateOptions } from '../../src/app/gate-options.js'
 import { redisStore } from '../../src/app/redis-store.js'
 import type { RuleInput } from '../../src/rules/input.js'
 import { parseRuleSets } from '../../src/rules/schema.js'
+import { band, demand, group, startMs } from '../../src/testing/demands.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { commandLine } from '../e2e/command-line.js'
 import { startCluster } from '../servers/cluster.js'
@@ -17,7 +18,6 @@ import { startRedis } from '../servers/redis-server.js'
 import { startSentinel } from '../servers/sentinel.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
-import { band, demand, group, startMs } from './buckets.js'
 
 const { uri } = sharedRedis()
 const client = new Redis(uri)

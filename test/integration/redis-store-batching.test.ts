@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisStoreOptions, redisStore } from '../../src/app/redis-store.js'
 import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket-store.js'
 import { memoryStore } from '../../src/stores/memory.js'
+import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
 import { randomBand, randomDemands, randomPause, seededRandom } from '../../src/testing/history.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { freshPrefix } from '../servers/shared-redis.js'
-import { band, demand, group, randomSeed, second, startMs } from './buckets.js'
 import { commandCounts, countCalls } from './command-counts.js'
+import { randomSeed } from './random-seed.js'
 
 let server: RedisServer
 let client: Redis

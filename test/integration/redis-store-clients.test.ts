@@ -7,8 +7,8 @@ import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { type SentinelGroup, startSentinel } from '../servers/sentinel.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { valkeyBinary } from '../servers/valkey.js'
-import { randomSeed } from './buckets.js'
 import { contractAndHistories } from './histories.js'
+import { randomSeed } from './random-seed.js'
 
 const seed = randomSeed()
 const settings = { timeoutMs: 20_000 }

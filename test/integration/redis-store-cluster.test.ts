@@ -7,13 +7,14 @@ import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket
 import { refundsOf } from '../../src/core/rate-limiter.js'
 import type { Band } from '../../src/core/rule.js'
 import { hashSlot } from '../../src/redis/hash-slot.js'
+import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
 import { randomBand, randomDemands, randomPause, seededRandom } from '../../src/testing/history.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { referenceStore } from '../../src/testing/models/reference-store.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { freshPrefix } from '../servers/shared-redis.js'
-import { band, demand, group, randomSeed, second, startMs } from './buckets.js'
 import { contractAndHistories } from './histories.js'
+import { randomSeed } from './random-seed.js'
 
 let cluster: Cluster
 let ioredis: IoredisCluster

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLimiter } from '../../src/app/create-limiter.js'
 import { redisStore } from '../../src/app/redis-store.js'
 import { hashSlot } from '../../src/redis/hash-slot.js'
+import { band, demand, group, startMs } from '../../src/testing/demands.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { band, demand, group, startMs } from './buckets.js'
 
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { redisStore } from '../../src/app/redis-store.js'
 import type { BucketStore, ChargeResult } from '../../src/core/bucket-store.js'
 import { algorithmNames } from '../../src/core/rule.js'
+import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { freshPrefix } from '../servers/shared-redis.js'
-import { band, demand, group, second, startMs } from './buckets.js'
 import { countCalls } from './command-counts.js'
 
 let server: RedisServer

@@ -7,6 +7,7 @@ import type { BucketGroup, BucketStore, ChargeResult, Demand } from '../../src/c
 import { copyResult } from '../../src/core/bucket-store.js'
 import { refundsOf } from '../../src/core/rate-limiter.js'
 import { algorithmNames, type Band } from '../../src/core/rule.js'
+import { band, demand, group, second } from '../../src/testing/demands.js'
 import { type Random, seededRandom } from '../../src/testing/history.js'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.js'
 import { type ReferenceStore, referenceStore } from '../../src/testing/models/reference-store.js'
@@ -14,7 +15,7 @@ import { eventually } from '../servers/eventually.js'
 import { startRedis } from '../servers/redis-server.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
-import { band, demand, group, randomSeed, second } from './buckets.js'
+import { randomSeed } from './random-seed.js'
 
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())

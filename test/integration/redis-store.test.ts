@@ -2,8 +2,8 @@ import { Redis } from 'ioredis'
 import { afterAll, describe, it } from 'vitest'
 import { redisStore } from '../../src/app/redis-store.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { randomSeed } from './buckets.js'
 import { contractAndHistories } from './histories.js'
+import { randomSeed } from './random-seed.js'
 
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())

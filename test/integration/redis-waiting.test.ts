@@ -7,10 +7,11 @@ import type { BucketStore, Demand } from '../../src/core/bucket-store.js'
 import type { Clock } from '../../src/core/clock.js'
 import type { Band } from '../../src/core/rule.js'
 import { memoryStore } from '../../src/stores/memory.js'
+import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
 import { seededRandom } from '../../src/testing/history.js'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { band, demand, group, randomSeed, second, startMs } from './buckets.js'
+import { randomSeed } from './random-seed.js'
 
 const clients = [new Redis(sharedRedis().uri), new Redis(sharedRedis().uri)]
 afterAll(() => Promise.all(clients.map((client) => client.quit())))

@@ -8,7 +8,7 @@ import { seededRandom } from '../../src/simulate/random.js'
 import { eventually } from '../servers/eventually.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
-import { randomSeed } from './buckets.js'
+import { randomSeed } from './random-seed.js'
 import { fields } from './search-index-bed.js'
 
 const program = fileURLToPath(new URL('search-index-writer.mjs', import.meta.url))

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import type { FindQuery } from '../../src/app/search-index.js'
 import { seededRandom } from '../../src/simulate/random.js'
 import { sharedRedis } from '../servers/shared-redis.js'
-import { randomSeed } from './buckets.js'
+import { randomSeed } from './random-seed.js'
 import { freshIndex, idsOf, type Product } from './search-index-bed.js'
 
 const client = new Redis(sharedRedis().uri)

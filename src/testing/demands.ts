@@ -1,8 +1,9 @@
-/** Rules as stores see them, and what may be asked of them. */
-import type { BucketGroup, Demand } from '../../src/core/bucket-store.js'
-import type { Band } from '../../src/core/rule.js'
+/** Rules as stores see them, and what is asked of them, for tests: what a test does not name is the plainest there is. */
+import type { BucketGroup, Demand } from '../core/bucket-store.js'
+import type { Band } from '../core/rule.js'
 
 export const second = 1_000_000
+/** A multiple of a second, a minute and an hour, so that their windows begin where the clock does. */
 export const startMs = 1_800_000_000_000
 
 export function band(given: Partial<Band> = {}): Band {
@@ -18,12 +19,13 @@ export function band(given: Partial<Band> = {}): Band {
   }
 }
 
-export const group = (ruleId: string, bands: readonly Band[]): BucketGroup => ({
+export const group = (ruleId: string, bands: readonly Band[], given: Partial<BucketGroup> = {}): BucketGroup => ({
   ruleSetId: 'set',
   ruleId,
   generation: '1',
   permits: 1,
   bands,
+  ...given,
 })
 
 export const demand = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): Demand => ({
@@ -35,6 +37,3 @@ export const demand = (rule: BucketGroup, key: string, given: Partial<Demand> = 
   shadow: false,
   ...given,
 })
-
-/** From the environment to replay a run that has failed, otherwise a new one. */
-export const randomSeed = (): number => Number(process.env.FLUXGATE_TEST_SEED ?? Date.now() % 2 ** 31)
