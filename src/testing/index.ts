@@ -5,7 +5,8 @@ export {
   type TestRunner,
 } from './bucket-store-contract.js'
 export { type Comparison, compareWithModel } from './compare-with-model.js'
-export { type HandlerBed, type HandlerFactory, type HandlerGiven, handlerContract } from './handler-contract.js'
+export type { HandlerBed, HandlerFactory, HandlerGiven } from './handler-bed.js'
+export { handlerContract } from './handler-contract.js'
 export { type ManualClock, manualClock } from './manual-clock.js'
 export { type ReferenceStore, referenceStore } from './models/reference-store.js'
 export {

@@ -13,6 +13,7 @@ import type { RuleStore } from '../core/rule-store.js'
 import type { TestRunner } from './bucket-store-contract.js'
 import { manualClock } from './manual-clock.js'
 import { checkRandomEdits } from './random-rule-edits.js'
+import { attributesContract } from './rule-store-attributes.js'
 import { by, rejects, rule, startMs, type WithPlace } from './rule-store-bed.js'
 import { editingContract } from './rule-store-editing.js'
 import { readingContract } from './rule-store-reading.js'
@@ -59,6 +60,7 @@ export function ruleStoreContract(
     })
 
   editingContract(withPlace)
+  attributesContract(withPlace)
   readingContract(withPlace)
 
   withPlace('an edit is told in this process before it is answered, until nobody listens', async ({ store }) => {
