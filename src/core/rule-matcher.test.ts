@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { plainRule } from '../testing/plain-rule.js'
 import { compileConditions } from './condition.js'
 import { normalisePath } from './normalise-path.js'
 import { capturedFrom, compilePathPattern, matchesPath } from './path-pattern.js'
@@ -7,27 +8,7 @@ import type { RequestContext } from './request-context.js'
 import type { Rule } from './rule.js'
 import { compareRules, compileRules } from './rule-matcher.js'
 
-function rule(id: string, fields: Partial<Rule> = {}): Rule {
-  return {
-    id,
-    enabled: true,
-    priority: 0,
-    path: '/**',
-    methods: [],
-    when: [],
-    limitScope: 'IP',
-    compositeKeyFields: [],
-    onMissingKey: 'ANONYMOUS',
-    bands: [],
-    permits: 1,
-    policy: 'REJECT',
-    mode: 'ENFORCE',
-    consistency: 'EXACT',
-    overrides: false,
-    ...fields,
-  }
-}
-
+const rule = (id: string, fields: Partial<Rule> = {}): Rule => plainRule({ id, ...fields })
 const matcherOf = (rules: readonly Rule[]) => compileRules({ id: 'set', strategy: 'all', rules })
 const idsFor = (rules: readonly Rule[], context: RequestContext) =>
   matcherOf(rules)

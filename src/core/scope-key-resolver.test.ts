@@ -1,31 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { plainRule } from '../testing/plain-rule.js'
 import type { MatchedContext } from './request-context.js'
 import type { Rule } from './rule.js'
 import { compileKey, type ScopeKeyOptions, unknownResolvers } from './scope-key-resolver.js'
 
-function rule(fields: Partial<Rule>): Rule {
-  return {
-    id: 'r',
-    enabled: true,
-    priority: 0,
-    path: '/**',
-    methods: [],
-    when: [],
-    limitScope: 'IP',
-    compositeKeyFields: [],
-    onMissingKey: 'ANONYMOUS',
-    bands: [],
-    permits: 1,
-    policy: 'REJECT',
-    mode: 'ENFORCE',
-    consistency: 'EXACT',
-    overrides: false,
-    ...fields,
-  }
-}
-
 const keyOf = (fields: Partial<Rule>, context: MatchedContext, options?: ScopeKeyOptions) =>
-  compileKey(rule(fields), options)(context)
+  compileKey(plainRule(fields), options)(context)
 
 const custom = (keyField: string, context: MatchedContext) => keyOf({ limitScope: 'CUSTOM', keyField }, context)
 
@@ -106,9 +86,9 @@ describe('scope keys', () => {
 
   it('name every rule whose resolver is not registered, with its place', () => {
     const rules = [
-      rule({ limitScope: 'CUSTOM', keyResolver: 'known' }),
-      rule({ limitScope: 'CUSTOM', keyResolver: 'lost' }),
-      rule({ limitScope: 'CUSTOM', keyField: 'IP' }),
+      plainRule({ limitScope: 'CUSTOM', keyResolver: 'known' }),
+      plainRule({ limitScope: 'CUSTOM', keyResolver: 'lost' }),
+      plainRule({ limitScope: 'CUSTOM', keyField: 'IP' }),
     ]
     const sets = [
       { id: 'a', strategy: 'all', rules: [] },
