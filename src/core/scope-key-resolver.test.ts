@@ -68,19 +68,19 @@ describe('scope keys', () => {
       keyOf({ limitScope: 'CUSTOM', keyResolver: name }, { userId: 'u1' }, { resolvers })
     const object = { prefix: 'o:', resolve: (_: Rule, context: MatchedContext) => `${object.prefix}${context.userId}` }
     expect(byName('mine', { mine: object })).toBe('o:u1')
-    expect(byName('mine', { mine: (one, context) => `${one.id}:${context.userId}` })).toBe('r:u1')
+    expect(byName('mine', { mine: (one, context) => `${one.id}:${context.userId}` })).toBe('rule:u1')
     expect(byName('mine', new Map([['mine', object]]))).toBe('o:u1')
     expect(byName('mine', { mine: () => '' })).toBeUndefined()
     expect(byName('mine', { mine: () => undefined })).toBeUndefined()
     expect(() => byName('toString', {})).toThrow(
-      'Rule "r" counts by the key resolver "toString", which is not registered.',
+      'Rule "rule" counts by the key resolver "toString", which is not registered.',
     )
     expect(() => byName('mine', undefined)).toThrow('not registered')
   })
 
   it('refuse a field that no request has', () => {
     for (const field of ['', 'ip', 'attributes', 'header.', 'cookie.a', 'GLOBAL', 'constructor']) {
-      expect(() => custom(field, {})).toThrow(`Rule "r" counts by the key field "${field}"`)
+      expect(() => custom(field, {})).toThrow(`Rule "rule" counts by the key field "${field}"`)
     }
   })
 
