@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Guard, GuardOverrides, Outcome } from '../http/guard.js'
+import type { Answer } from '../http/raw-answer.js'
 import { saidIn, stackedHeaders } from '../http/stacked-headers.js'
 import type { ClientRequest } from './client-request.js'
-import type { Answer } from './gateway-problem.js'
 
 /** May go on, with these headers on its response; or is answered; or nobody is there any more. */
 export type Admission = Passing | { readonly kind: 'ANSWER'; readonly answer: Answer } | { readonly kind: 'GONE' }

@@ -1,13 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { problemMediaType } from '../http/problem.js'
+import type { Answer } from '../http/raw-answer.js'
 import type { UpstreamFailure } from './upstream/exchange.js'
-
-/** An answer of the gateway itself. */
-export interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
 
 /** RFC 9457. Says what is wrong and nothing about what is behind the gateway. */
 export function problemAnswer(status: number, detail: string, headers: Readonly<Record<string, string>> = {}): Answer {
@@ -32,15 +26,4 @@ export function failureAnswer({ kind }: UpstreamFailure): Answer {
     default:
       return problemAnswer(502, 'The service behind this gateway did not answer properly.')
   }
-}
-
-/** An answer as it stands on the wire, for connections that `node:http` has let go of. The last on its connection. */
-export function rawAnswer({ status, headers, body }: Answer): string {
-  const lines = Object.entries({
-    ...headers,
-    Date: new Date().toUTCString(),
-    'Content-Length': String(Buffer.byteLength(body)),
-    Connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`
 }

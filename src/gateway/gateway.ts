@@ -4,17 +4,19 @@ import type { Duplex } from 'node:stream'
 import type { Cidr } from '../core/ip-address.js'
 import type { ClientIpOf } from '../http/client-ip.js'
 import type { Guard } from '../http/guard.js'
+import { linger } from '../http/linger.js'
+import { answerParseError } from '../http/parse-error.js'
+import { rawAnswer } from '../http/raw-answer.js'
 import type { AccessLog } from './access-log.js'
-import { answerClientError } from './client-error.js'
 import type { ClientRequest } from './client-request.js'
 import { Forwarding } from './forwarded.js'
 import type { GatewayParts, OpenRoute } from './gateway-parts.js'
-import { problemAnswer, rawAnswer } from './gateway-problem.js'
-import { linger } from './linger.js'
+import { problemAnswer } from './gateway-problem.js'
 import type { RequestLimits } from './objection.js'
 import { ProxiedRequest } from './proxied-request.js'
 import { reinjectWithoutUpgrade } from './reinject.js'
 import type { Route } from './route.js'
+import { unreadableRequest } from './unreadable-request.js'
 import { UpgradedRequest } from './upgraded-request.js'
 import type { PoolLimits } from './upstream/pool.js'
 import { UpstreamPools } from './upstream/pools.js'
@@ -128,7 +130,9 @@ export class Gateway {
       socket.write(rawAnswer(problemAnswer(405, 'This gateway makes no tunnels.', { Allow: 'GET, HEAD, POST' })))
       linger(socket)
     })
-    server.on('clientError', (error, socket) => answerClientError(error, socket, requests))
+    server.on('clientError', (error, socket) =>
+      answerParseError(error, socket, (unread) => unreadableRequest(unread, requests)),
+    )
   }
 
   #findRoute(request: ClientRequest): OpenRoute | undefined {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { type Answer, problemAnswer } from './gateway-problem.js'
+import type { Answer } from '../http/raw-answer.js'
+import { problemAnswer } from './gateway-problem.js'
 
 export interface RequestLimits {
   /** Bytes of the path and query. */

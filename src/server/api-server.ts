@@ -3,13 +3,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { FluxGateError } from '../core/errors.js'
+import { answerParseError } from '../http/parse-error.js'
 import { ApiRequest, maxHeaders, type RequestParts } from './api-request.js'
 import { isLoopback } from './loopback.js'
-import { answerParseError } from './parse-error.js'
 import type { Route } from './route.js'
 import { Router } from './router.js'
 import { type ServerLog, silentLog } from './server-log.js'
 import { type TokenOptions, Tokens } from './tokens.js'
+import { unreadableRequest } from './unreadable-request.js'
 
 export interface ApiServerOptions extends TokenOptions {
   readonly routes: readonly Route[]
@@ -64,7 +65,10 @@ export class ApiServer {
       this.#unused.delete(request.socket)
       new ApiRequest(parts, request, response, awaitsContinue).start()
     }
-    this.#server.on('request', answer(false)).on('checkContinue', answer(true)).on('clientError', answerParseError)
+    this.#server
+      .on('request', answer(false))
+      .on('checkContinue', answer(true))
+      .on('clientError', (error, socket) => answerParseError(error, socket, unreadableRequest))
     this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
       this.#unused.add(socket.once('close', () => this.#unused.delete(socket)))
     })

@@ -139,6 +139,13 @@ describe('sizes', () => {
     expect(seen).toHaveLength(1)
   })
 
+  it('that are too large for a HEAD are told without a body', async () => {
+    const { port } = await strict(setup)
+    const said = await raw(port, `HEAD /${'a'.repeat(5_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    expect(said).toMatch(/^HTTP\/1\.1 414 /)
+    expect(said).toMatch(/\r\n\r\n$/)
+  })
+
   it('of headers are what is limited, not their number: none is dropped', async () => {
     let count = 0
     const target = await upstream((message, response) => {
