@@ -11,7 +11,7 @@ import { printJson } from './output.js'
 import { contextOf, type RequestOptions, withRequestOptions } from './request-options.js'
 import { knownRuleSet } from './rule-set-option.js'
 import { serverClient } from './server-client.js'
-import { shownPath } from './start-gateway.js'
+import { shownPath } from './shown-path.js'
 
 interface CheckCommandOptions extends RequestOptions {
   readonly rules?: string

@@ -8,7 +8,7 @@ import type { RuleSetDocument, RuleStore } from '../core/rule-store.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
 import { UsageError } from './failure.js'
 import { type ServerClient, serverClient } from './server-client.js'
-import { shownPath } from './start-gateway.js'
+import { shownPath } from './shown-path.js'
 
 export interface TargetOptions {
   readonly rules?: string

@@ -9,6 +9,9 @@ export function listen(server: Server, port: number, host: string): Promise<stri
   })
 }
 
+/** Where it listens, or why it cannot. */
+export type Listening = { readonly url: string } | { readonly problem: string }
+
 /** Which of those that may listen. */
 export type Listener = 'GATEWAY' | 'GATEWAY_METRICS' | 'SERVER'
 

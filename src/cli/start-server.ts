@@ -8,10 +8,12 @@ import { openTelemetry } from '../app/run-telemetry.js'
 import { FluxGateError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
-import { apart, countRules, type StartArguments, shownPath } from './start-gateway.js'
-import { type Listener, listenProblem, reachable } from './start-listen.js'
+import type { StartArguments } from './start-arguments.js'
+import { type Listener, type Listening, listenProblem, reachable } from './start-listen.js'
 import type { StartReport } from './start-report.js'
+import { countRules, shownRules } from './start-rules.js'
 import { refuse } from './start-stop.js'
+import { apart } from './start-warnings.js'
 
 export interface ServerPlan {
   readonly config: Config
@@ -27,10 +29,7 @@ export async function startServer({ config, options, report, workers, onStart }:
   const log = openLog(config)
   const telemetry = openTelemetry(config, log)
   const rules = configuredRules(config, options.rules) ?? fileRuleStore(config.rules.path)
-  const shown =
-    options.rules === undefined && config.rules.type !== 'file'
-      ? rules.source
-      : shownPath(options.rules ?? config.rules.path)
+  const shown = shownRules(options, config, rules.source)
   const gate = await openGate({ ...gateOptions(config), rules }, telemetry.recorder).catch(async (error: unknown) => {
     // A connection that is left open would keep the process from ending with its status.
     await telemetry.close()
@@ -55,7 +54,7 @@ export async function startServer({ config, options, report, workers, onStart }:
     return refuse(api.problem)
   }
   gate.on('reload', ({ changed, error }) =>
-    report.reloaded({ rules: shown, ruleCount: countRules(gate.ruleSets), changed, error }),
+    report.reloaded({ rules: shown.rules, ruleCount: countRules(gate.ruleSets), changed, error }),
   )
   onStart(close, () => void gate.reload().catch(() => {}))
   report.started({
@@ -63,8 +62,7 @@ export async function startServer({ config, options, report, workers, onStart }:
     api: api.url,
     metrics: null,
     needsToken: config.server.adminToken !== undefined,
-    rules: shown,
-    rulesType: options.rules === undefined ? config.rules.type : 'file',
+    ...shown,
     ruleCount: countRules(gate.ruleSets),
     config: null,
     routeCount: 0,
@@ -83,10 +81,7 @@ export interface Place {
 }
 
 /** Where to reach it, or why the port is not to be had. Rejects if it must not listen there. */
-export async function listenOn(
-  server: FluxGateServer,
-  { host, port, who, option }: Place,
-): Promise<{ readonly url: string } | { readonly problem: string }> {
+export async function listenOn(server: FluxGateServer, { host, port, who, option }: Place): Promise<Listening> {
   try {
     return { url: reachable((await server.listen({ host, port })).url) }
   } catch (error) {

@@ -12,8 +12,10 @@ import { given } from '../core/given.js'
 import { type Origin, parseOrigin } from '../gateway/upstream/origin.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
 import { wholeNumber } from './option-values.js'
+import { shownPath } from './shown-path.js'
+import { readConfig, type StartArguments } from './start-arguments.js'
 import { besideGateway } from './start-beside.js'
-import { readConfig, type StartArguments, shownPath, startGateway } from './start-gateway.js'
+import { startGateway } from './start-gateway.js'
 import { listen } from './start-listen.js'
 import { reportWith } from './start-report.js'
 import { onSignals } from './start-stop.js'
@@ -79,8 +81,7 @@ async function start(options: StartOptions): Promise<void> {
 /** To a service in this process, which ends with the gateway. */
 async function exampleRoutes(config: Config, path: string | undefined): Promise<RouteDefinition[]> {
   const rules = configuredRules(config, path && shownPath(path)) ?? fileRuleStore(shownPath(config.rules.path))
-  const ruleSets = await rules.load()
-  await rules.close()
+  const ruleSets = await rules.load().finally(() => rules.close())
   const service = demoUpstream()
   await listen(service, 0, '127.0.0.1')
   service.unref()

@@ -7,7 +7,8 @@ import { onTestFinished } from 'vitest'
 import { eventually } from '../servers/eventually.js'
 import { root } from './command-line.js'
 
-const program = join(root, 'dist', 'cli', 'main.js')
+/** What starts it, before its arguments. */
+export const program: readonly string[] = [process.execPath, join(root, 'dist', 'cli', 'main.js')]
 
 export interface Running {
   readonly process: ChildProcess
@@ -27,9 +28,10 @@ export interface Workplace {
   file(name: string): string
   /** As editors do it: whole, and at once. */
   write(name: string, document: unknown): void
-  launch(args: readonly string[], env?: NodeJS.ProcessEnv): Running
+  /** `command` is what starts the program, if that is not itself. */
+  launch(args: readonly string[], env?: NodeJS.ProcessEnv, command?: readonly string[]): Running
   /** Resolves when it listens. */
-  start(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Running>
+  start(...given: Parameters<Workplace['launch']>): Promise<Running>
 }
 
 /** For one test; everything that was started ends with it. */
@@ -41,9 +43,9 @@ export function workplace(): Workplace {
     rmSync(directory, { recursive: true, force: true })
   })
   const file = (name: string): string => join(directory, name)
-  const launch: Workplace['launch'] = (args, env = {}) => {
+  const launch: Workplace['launch'] = (args, env = {}, [name = '', ...before] = program) => {
     const inherited = Object.entries(process.env).filter(([name]) => !/^FLUXGATE_|^NO_COLOR$|^NODE_/.test(name))
-    const child = spawn(process.execPath, [program, ...args], {
+    const child = spawn(name, [...before, ...args], {
       cwd: directory,
       // Whatever else runs here, the API finds a port.
       env: { ...Object.fromEntries(inherited), FLUXGATE_SERVER_PORT: '0', ...env },
@@ -59,8 +61,8 @@ export function workplace(): Workplace {
       renameSync(file(`${name}.next`), file(name))
     },
     launch,
-    async start(args, env) {
-      const running = launch(args, env)
+    async start(...given) {
+      const running = launch(...given)
       await running.until('it listens', () => running.stdout().includes('Ctrl-C stops it.'))
       return running
     },
@@ -86,7 +88,9 @@ function watched(child: ChildProcess): Running {
     stderr: () => output.stderr,
     ended: new Promise((resolve) => child.once('close', (status, signal) => resolve(status ?? signal))),
     async until(what, condition) {
-      await eventually(`${what}\n${output.stdout}\n${output.stderr}`, condition, 20_000)
+      await eventually(what, condition, 20_000).catch((cause: unknown) => {
+        throw new Error(`${what}: in vain\n${output.stdout}\n${output.stderr}`, { cause })
+      })
     },
   }
 }

@@ -1,91 +1,35 @@
 /** `fluxgate start` as somebody meets it who has just cloned: the built program, the shipped rules, real HTTP. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { root } from './command-line.js'
+import { program, type Running, type Workplace, workplace } from './running-program.js'
 
-const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
-const program = join(root, 'dist', 'cli', 'main.js')
-
-interface Running {
-  readonly url: string
-  readonly api: string
-  readonly process: ChildProcess
-  stdout(): string
-  stderr(): string
-  /** The exit status, or the signal that ended it. */
-  readonly ended: Promise<number | string | null>
-}
-
-let directory: string
-let children: ChildProcess[]
-const file = (name: string): string => join(directory, name)
+let place: Workplace
+const file = (name: string): string => place.file(name)
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'fluxgate-start-'))
-  children = []
+  place = workplace()
   copyFileSync(join(root, 'rules.yaml'), file('rules.yaml'))
 })
-afterEach(() => {
-  for (const child of children) child.kill('SIGKILL')
-  rmSync(directory, { recursive: true, force: true })
-})
 
-const directly = [process.execPath, program]
 /** As npm does: the shell is told of signals, and what it has started is not. */
-const byShell = ['sh', '-c', '"$0" "$@" & echo "pid $!"; wait $!', ...directly]
+const byShell = ['sh', '-c', '"$0" "$@" & echo "pid $!"; wait $!', ...program]
 
-function launch(args: readonly string[], env: NodeJS.ProcessEnv = {}, command = directly): Running {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('FLUXGATE_') && name !== 'NO_COLOR')
-  const options = { cwd: directory, env: { ...Object.fromEntries(inherited), FLUXGATE_SERVER_PORT: '0', ...env } }
-  const [name = '', ...rest] = command
-  const child = spawn(name, [...rest, 'start', ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
-  children.push(child)
-  const output = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      output[name] += text
-    })
-  return {
-    process: child,
-    get url() {
-      return /http:\/\/[\d.]+:\d+/.exec(output.stdout)?.[0] ?? ''
-    },
-    get api() {
-      return /API listens on (http\S+)/.exec(output.stdout)?.[1] ?? ''
-    },
-    stdout: () => output.stdout,
-    stderr: () => output.stderr,
-    ended: new Promise((resolve) => child.once('close', (status, signal) => resolve(status ?? signal))),
-  }
-}
+const launch = (args: readonly string[], env?: NodeJS.ProcessEnv): Running => place.launch(['start', ...args], env)
 
-async function start(
+const start = (
   args: readonly string[] = ['--port', '0'],
-  env: NodeJS.ProcessEnv = {},
-  command = directly,
-): Promise<Running> {
-  const running = launch(args, env, command)
-  await until(() => running.stdout().includes('Ctrl-C stops it.'), running)
-  return running
-}
+  env?: NodeJS.ProcessEnv,
+  command?: readonly string[],
+): Promise<Running> => place.start(['start', ...args], env, command)
 
 /** One passes at once, one more is held until `window` has passed, and a third is refused. */
 function startHolding(window: string): Promise<Running> {
   const rule = `{ id: slow, algorithm: leaky-bucket, bands: [{ capacity: 2, refillTokens: 1, window: ${window} }] }`
   writeFileSync(file('rules.yaml'), `id: slow\nrules: [${rule}]\n`)
   return start()
-}
-
-/** A process is observed from outside: there is nothing to await but what it shows. */
-async function until(condition: () => boolean | Promise<boolean>, { stdout, stderr }: Running): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Waited in vain.\n${stdout()}\n${stderr()}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
 }
 
 const get = (url: string, init?: RequestInit): Promise<Response> => fetch(url, init)
@@ -95,11 +39,8 @@ const statuses = async (url: string, count: number): Promise<number[]> => {
   return result
 }
 
-/** As editors do it: whole, and at once. */
-function edit(change: (text: string) => string): void {
-  writeFileSync(file('rules.next'), change(readFileSync(file('rules.yaml'), 'utf8')))
-  renameSync(file('rules.next'), file('rules.yaml'))
-}
+const edit = (change: (text: string) => string): void =>
+  place.write('rules.yaml', change(readFileSync(file('rules.yaml'), 'utf8')))
 
 describe('a limited endpoint', () => {
   it('answers what is allowed, with what is left', async () => {
@@ -172,7 +113,7 @@ describe('an edit of the rules', () => {
     const running = await start()
     expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
     edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: 1, window: 1m }'))
-    await until(() => /rules\.yaml reloaded: 8 rules in force\n/.test(running.stdout()), running)
+    await running.until('the new rules hold', () => /rules\.yaml reloaded: 8 rules in force\n/.test(running.stdout()))
     expect(await statuses(`${running.url}/sliding-log`, 2)).toEqual([200, 429])
   })
 
@@ -182,27 +123,32 @@ describe('an edit of the rules', () => {
   it('that is broken changes nothing, and is a line of the log with its place', async () => {
     const running = await start()
     edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: none, window: 1m }'))
-    await until(() => running.stderr().includes('\n'), running)
+    await running.until('it has complained', () => running.stderr().includes('\n'))
     expect(JSON.parse(running.stderr())).toEqual({ time: expect.any(String), level: 'error', message: notTaken })
     expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
     edit((text) => text.replace('capacity: none', 'capacity: 3'))
-    await until(() => running.stdout().includes('rules.yaml read again: nothing changed'), running)
+    await running.until('it has read them again', () =>
+      running.stdout().includes('rules.yaml read again: nothing changed'),
+    )
   })
 
   it('that is broken is also told to people, and beside what --json prints', async () => {
     const breakOne = () => edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: none, window: 1m }'))
     const shown = await start(['--port', '0'], { FLUXGATE_LOG_FORMAT: 'text' })
     breakOne()
-    await until(() => shown.stderr().includes('\n'), shown)
+    await shown.until('it has complained', () => shown.stderr().includes('\n'))
     expect(shown.stderr().slice(8)).toBe(` error ${notTaken}\n`)
     shown.process.kill('SIGTERM')
     await shown.ended
     edit((text) => text.replace('capacity: none', 'capacity: 3'))
 
     const told = launch(['--port', '0', '--json'])
-    await until(() => told.stdout().includes('"event":"started"'), told)
+    await told.until('it has started', () => told.stdout().includes('"event":"started"'))
     breakOne()
-    await until(() => told.stdout().includes('"event":"reloaded"') && told.stderr().includes('\n'), told)
+    await told.until(
+      'it has complained',
+      () => told.stdout().includes('"event":"reloaded"') && told.stderr().includes('\n'),
+    )
     expect(told.stdout()).toContain('found \\"none\\"')
     expect(JSON.parse(told.stderr())).toMatchObject({ level: 'error', message: notTaken })
   })
@@ -235,7 +181,9 @@ describe('the gateway and the API', () => {
   it('read rules again on SIGHUP', async () => {
     const running = await start()
     running.process.kill('SIGHUP')
-    await until(() => running.stdout().includes('rules.yaml read again: nothing changed'), running)
+    await running.until('it has read them again', () =>
+      running.stdout().includes('rules.yaml read again: nothing changed'),
+    )
     expect((await get(`${running.api}/health/ready`)).status).toBe(200)
   })
 })
@@ -300,7 +248,7 @@ describe('what it prints', () => {
 
   it('is JSON lines for programs', async () => {
     const running = launch(['--port', '0', '--json'])
-    await until(() => running.stdout().includes('\n'), running)
+    await running.until('it has started', () => running.stdout().includes('\n'))
     const { url } = JSON.parse(running.stdout()) as { url: string }
     expect(JSON.parse(running.stdout())).toEqual({
       event: 'started',
@@ -316,7 +264,7 @@ describe('what it prints', () => {
     })
     expect((await get(url)).status).toBe(200)
     edit((text) => text.replace('capacity: 20', 'capacity: 21'))
-    await until(() => running.stdout().split('\n').length > 2, running)
+    await running.until('it has told of the reload', () => running.stdout().split('\n').length > 2)
     expect(JSON.parse(running.stdout().split('\n')[1] ?? '')).toMatchObject({
       event: 'reloaded',
       changed: true,
@@ -388,6 +336,12 @@ describe('starting', () => {
     expect(`${running.stdout()}${running.stderr()}${info}`).not.toContain('planted-s3cr3t')
   })
 
+  it('with rules in a Redis that is not there says so, and exits 2', async () => {
+    const running = launch(['--port', '0'], { FLUXGATE_RULES_URI: 'redis://127.0.0.1:1' })
+    expect(await running.ended).toBe(2)
+    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: there is no connection/)
+  })
+
   it.each([
     ['no rules', ['--rules', 'none.yaml'], /^error: There is no rules file none\.yaml/],
     ['mistaken rules', ['--rules', 'wrong.yaml'], /^error: wrong\.yaml: 1 mistake\n {2}ruleSets: found 7; allowed: /],
@@ -414,7 +368,7 @@ describe('stopping', () => {
     const two = [get(running.url), get(running.url)]
     expect((await Promise.any(two)).status).toBe(429)
     running.process.kill(signal)
-    await until(() => running.stdout().includes('stopping'), running)
+    await running.until('it stops', () => running.stdout().includes('stopping'))
     expect((await Promise.all(two)).map(({ status }) => status).sort()).toEqual([200, 429])
     expect(await running.ended).toBe(0)
     await expect(get(running.url)).rejects.toThrow()
@@ -427,7 +381,7 @@ describe('stopping', () => {
     expect((await Promise.any(held)).status).toBe(429)
     const left = Promise.allSettled(held)
     running.process.kill('SIGTERM')
-    await until(() => running.stdout().includes('stopping'), running)
+    await running.until('it stops', () => running.stdout().includes('stopping'))
     const again = setInterval(() => running.process.kill('SIGTERM'), 50)
     expect(await running.ended).toBe(143)
     clearInterval(again)
@@ -442,7 +396,7 @@ describe('stopping', () => {
       if (!running.stdout().includes('stopping')) process.kill(pid, 'SIGKILL')
     })
     running.process.kill('SIGTERM')
-    await until(() => running.stdout().includes('stopping'), running)
+    await running.until('it stops', () => running.stdout().includes('stopping'))
     expect(await running.ended).toBe('SIGTERM')
     await expect(get(running.url)).rejects.toThrow()
   })
