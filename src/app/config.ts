@@ -68,7 +68,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
 }
 
 /** What an access log may be called besides the path of a file. */
-export const standardStreams: readonly string[] = ['stdout', 'stderr']
+const standardStreams: readonly string[] = ['stdout', 'stderr']
 
 /** What a gate is made of, by configuration. */
 export function gateOptions(config: Config): FluxGateOptions {

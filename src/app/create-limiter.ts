@@ -59,14 +59,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
     maxConcurrentWaits = defaultMaxConcurrentWaits,
     ...document
   } = options ?? {}
-  const store = boundedStore(openStore(given, { clock: checkClock(clock) }))
-  const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), clock)
-  const limiter = new RateLimiter(store, room)
+  const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), checkClock(clock))
   const { rule, claim } = compileRule(ruleSetId, parseRule(document), {
     maxWaitMs: defaultMaxWaitMs,
     resetBucketsOnReload: true,
     resets: () => 0,
   })
+  // Opened when nothing else can be mistaken: nobody would close it.
+  const store = boundedStore(openStore(given, { clock }))
+  const limiter = new RateLimiter(store, room)
   const withoutStore = new WithoutStore({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   let closed = false
 

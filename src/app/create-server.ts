@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleStore } from '../core/rule-store.js'
 import type { ApiParts } from '../server/api-parts.js'
@@ -11,6 +10,7 @@ import { type ServerLog, silentLog } from '../server/server-log.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
 import type { FluxGate } from './flux-gate.js'
+import { packageVersion } from './package-version.js'
 import { readTlsPair } from './tls-pair.js'
 
 export interface ServerOptions {
@@ -71,11 +71,6 @@ function openServer(
   const tls = options.tls && readTlsPair('server.tls', options.tls)
   const server: ApiServer = new ApiServer({ routes, log, tls, adminToken, checkToken, onDrain })
   return server
-}
-
-function packageVersion(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(manifest) as { version: string }).version
 }
 
 /** What a header cannot carry would never be right, and nobody would know why. */

@@ -30,7 +30,13 @@ export class RouteLimits<Native> {
     const { options: shared, close } = withSharedStore(options)
     this.#options = shared
     this.#closeStore = close
-    this.#main = guardOf(shared)
+    try {
+      this.#main = guardOf(shared)
+    } catch (error) {
+      // Nobody else would, and what stays open keeps the process from ending.
+      close().catch(() => {})
+      throw error
+    }
     this.#elsewhere = { guard: this.#main.guard }
     this.#owned = [this.#main]
   }

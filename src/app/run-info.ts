@@ -1,11 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type { Config } from './config.js'
 import type { FluxGate } from './flux-gate.js'
-
-export function packageVersion(): string {
-  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(manifest) as { version: string }).version
-}
+import { packageVersion } from './package-version.js'
 
 /** What /info shows: what runs here, and of what kind its parts are. Where they are, and how they are opened, is not in it. */
 export function infoOf({ store, rules }: Config, gate: FluxGate): () => Promise<object> {

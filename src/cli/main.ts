@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { packageVersion } from '../app/package-version.js'
 import { run } from './run.js'
 
 /** Each is loaded when it is asked for, because none needs everything that all of them need. */
@@ -16,15 +16,12 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   completion: async () => (await import('./completion.js')).completionCommand(() => programOf(Object.keys(commands))),
 }
 
-const packageFile = new URL('../../package.json', import.meta.url)
-const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
-
 async function programOf(names: readonly string[]): Promise<Command> {
   const program = new Command('fluxgate')
     // What stands behind the name of a command is its own, whatever the commands above it know.
     .enablePositionalOptions()
     .description('Rate limiting that is exact to the permit.')
-    .version(version)
+    .version(packageVersion())
     .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
   for (const name of names) program.addCommand(await (commands[name] as () => Promise<Command>)())
   return program

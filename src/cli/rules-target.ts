@@ -33,7 +33,7 @@ export const withTarget = (command: Command): Command =>
     )
     .option('--server <url>', 'a FluxGate server; its token is in FLUXGATE_ADMIN_TOKEN')
 
-export async function openTarget({ rules, config, server }: TargetOptions): Promise<RulesTarget> {
+async function openTarget({ rules, config, server }: TargetOptions): Promise<RulesTarget> {
   if (server !== undefined) return remoteRules(serverClient(server, ['FLUXGATE_ADMIN_TOKEN']))
   if (rules !== undefined) return fileRuleStore(rules)
   // Also where there is no file: the environment may name the place, as it does for a server that runs here.

@@ -121,7 +121,7 @@ const textReport: StartReport = {
 }
 
 /** `[1-4]` is curl's own way to ask four times. */
-export function tryLines({ allowed = '/', refused, held }: DemoHints, url: string): [string, string][] {
+function tryLines({ allowed = '/', refused, held }: DemoHints, url: string): [string, string][] {
   const lines: [string, string][] = [[`curl -i ${url}${allowed}`, 'allowed: 200, and headers that say what is left']]
   if (refused !== undefined)
     lines.push([
@@ -137,7 +137,7 @@ export function tryLines({ allowed = '/', refused, held }: DemoHints, url: strin
 }
 
 /** Lines for the API, with the token where it asks for one. */
-export function apiLines(api: string | null, needsToken: boolean, hints: DemoHints | null): [string, string][] {
+function apiLines(api: string | null, needsToken: boolean, hints: DemoHints | null): [string, string][] {
   if (api === null) return []
   const token = needsToken ? '-H "Authorization: Bearer $FLUXGATE_ADMIN_TOKEN" ' : ''
   const body = JSON.stringify({ clientIp: '203.0.113.7', method: 'GET', path: hints?.allowed ?? '/' })

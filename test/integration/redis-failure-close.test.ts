@@ -1,4 +1,6 @@
 /** The end of a process that uses Redis: with the built package, in a process of its own. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { expectClosed, runClosing } from '../load/closing.js'
 import { freePort } from '../servers/free-port.js'
@@ -30,5 +32,19 @@ describe('a process that closes under load ends by itself, and every decision is
     expectClosed(await runClosing(store))
     const hangs = [...group.sentinels, ...group.servers].map(({ pid }) => pid)
     expectClosed(await runClosing(store, { hangs }))
+  })
+})
+
+describe('a process whose limit was mistaken ends by itself: nothing was opened for it, or it was closed again', () => {
+  it.each([
+    ['createLimiter', 'index.js', 'createLimiter(options)'],
+    ['a limit of routes', 'app/nest.js', 'new RateLimitGuard(options)'],
+  ])('%s', async (_, entry, call) => {
+    const from = new URL(`../../dist/${entry}`, import.meta.url)
+    const text = `import { ${/\w+(?=\()/.exec(call)?.[0]} } from '${from}'
+      const options = { capacity: -1, window: '1s', store: 'redis://127.0.0.1:${await freePort()}' }
+      try { ${call} } catch (error) { console.log(error.code) }`
+    const ended = promisify(execFile)(process.execPath, ['--input-type=module', '-e', text], { timeout: 25_000 })
+    expect((await ended).stdout).toBe('FLUXGATE_RULES_INVALID\n')
   })
 })

@@ -2,7 +2,7 @@ import { FluxGateError } from '../../core/errors.js'
 import type { Page, PageQuery } from '../../core/rule-store.js'
 
 /** More than this at once helps nobody, and holds up everybody else. */
-export const maxPageSize = 1_000
+const maxPageSize = 1_000
 
 /** Reads what a query says about its page; `position` is where the page before it ended. */
 export function openPage<T>(query: PageQuery, isPosition: (value: unknown) => value is T) {

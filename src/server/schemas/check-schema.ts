@@ -70,7 +70,7 @@ export const checkSchema = Type.Object(
   },
 )
 
-export const maxBatch = 1_000
+const maxBatch = 1_000
 
 export const batchSchema = Type.Object(
   { checks: Type.Array(checkSchema, { maxItems: maxBatch }) },

@@ -15,7 +15,7 @@ export const reasons = [
   'DENY_LISTED',
 ] as const
 
-export const bandDecisionSchema = Type.Object(
+const bandDecisionSchema = Type.Object(
   {
     ruleId: Type.String(),
     label: Type.String(),
