@@ -18,9 +18,13 @@ export function hashSlotOfBytes(key: Buffer): number {
 /** The same of some bytes that have no braces, or are what is between them. */
 export function hashSlotOfRange(bytes: Buffer, from: number, to: number): number {
   let crc = 0
-  for (let at = from; at < to; at++) crc = ((crc << 8) ^ (table[(crc >> 8) ^ (bytes[at] as number)] as number)) & 0xffff
+  for (let at = from; at < to; at++) crc = checksum(crc, bytes[at] as number)
   return crc % slots
 }
+
+/** The checksum of some bytes and one more. */
+export const checksum = (crc: number, byte: number): number =>
+  ((crc << 8) ^ (table[(crc >> 8) ^ byte] as number)) & 0xffff
 
 /** The variant that Redis names in its specification: polynomial 0x1021, starting from 0. */
 const table = Uint16Array.from({ length: 256 }, (_, byte) => {
