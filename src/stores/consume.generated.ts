@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '91894b2e69fe3a21fb414e76dea2f92884229691'
+export const consumeSha = 'db181f8b3865f76081a3d025baae754499b615fd'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -179,22 +179,41 @@ local function ticksUntilTurn(whole, since, target, band, now)
 if target <= whole then return 0 end
 return since + ceil((target - whole) / band.tokens) * band.window - now
 end
+local function lastOf(now, lastAt, lastPermits)
+if not lastAt or lastAt <= now then return 0, 0 end
+return lastAt, lastPermits
+end
+local function joined(lastAt, lastPermits, at, permits, before)
+if at == lastAt then return lastAt, lastPermits + permits end
+if before < lastAt then return lastAt, lastPermits end
+return at, at == before and never or permits
+end
 return {
 endsAtReset = true,
-step = function(band, permits, now, patience, written, writtenSince)
+step = function(band, permits, now, patience, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
 local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
 local retryAfter, delay, charged = answer(wait, permits, patience)
 local left = charged and whole - permits or whole
 local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
 local changes = charged or (written and now < writtenSince)
-return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, 0, 0
+lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+if charged and wait > 0 then
+local before = now + ticksUntilTurn(whole, since, 0, band, now)
+lastAt, lastPermits = joined(lastAt, lastPermits, now + wait, permits, before)
+end
+return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, lastAt, lastPermits
 end,
-refund = function(band, permits, now, grantedAt, written, writtenSince)
+refund = function(band, permits, now, grantedAt, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
-local applies = grantedAt <= now or now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
+lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+local isLast = lastAt <= grantedAt and now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
+if grantedAt == lastAt then
+lastPermits = lastPermits - permits
+if lastPermits <= 0 then lastAt, lastPermits = 0, 0 end
+end
 whole = whole + permits
-return applies, whole > band.capacity and band.capacity or whole, since, 0, 0
+return grantedAt <= now or isLast, whole > band.capacity and band.capacity or whole, since, lastAt, lastPermits
 end,
 expiresAt = function(band, whole, since)
 return since + ticksUntilTurn(whole, since, band.capacity, band, since)
@@ -1098,22 +1117,41 @@ local function ticksUntilTurn(whole, since, target, band, now)
 if target <= whole then return 0 end
 return since + ceil((target - whole) / band.tokens) * band.window - now
 end
+local function lastOf(now, lastAt, lastPermits)
+if not lastAt or lastAt <= now then return 0, 0 end
+return lastAt, lastPermits
+end
+local function joined(lastAt, lastPermits, at, permits, before)
+if at == lastAt then return lastAt, lastPermits + permits end
+if before < lastAt then return lastAt, lastPermits end
+return at, at == before and never or permits
+end
 return {
 endsAtReset = true,
-step = function(band, permits, now, patience, written, writtenSince)
+step = function(band, permits, now, patience, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
 local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
 local retryAfter, delay, charged = answer(wait, permits, patience)
 local left = charged and whole - permits or whole
 local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
 local changes = charged or (written and now < writtenSince)
-return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, 0, 0
+lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+if charged and wait > 0 then
+local before = now + ticksUntilTurn(whole, since, 0, band, now)
+lastAt, lastPermits = joined(lastAt, lastPermits, now + wait, permits, before)
+end
+return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, lastAt, lastPermits
 end,
-refund = function(band, permits, now, grantedAt, written, writtenSince)
+refund = function(band, permits, now, grantedAt, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
-local applies = grantedAt <= now or now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
+lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+local isLast = lastAt <= grantedAt and now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
+if grantedAt == lastAt then
+lastPermits = lastPermits - permits
+if lastPermits <= 0 then lastAt, lastPermits = 0, 0 end
+end
 whole = whole + permits
-return applies, whole > band.capacity and band.capacity or whole, since, 0, 0
+return grantedAt <= now or isLast, whole > band.capacity and band.capacity or whole, since, lastAt, lastPermits
 end,
 expiresAt = function(band, whole, since)
 return since + ticksUntilTurn(whole, since, band.capacity, band, since)

@@ -187,6 +187,30 @@ describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, his
     }
   })
 
+  it('leaves a place of an interval empty while somebody behind it waits, also after others have left', async () => {
+    const clock = manualClock(startMs)
+    const store = create(clock)
+    const rule = group('rule', [band({ refill: 'INTERVAL', capacity: 3, windowTicks: second })])
+    const ask = async (permits: number, patience: number) => {
+      const asked = demand(rule, 'a', { permits, patience })
+      const { granted, now, bands } = await store.charge([asked], false)
+      return { granted, permits, at: now + (bands[0]?.delay ?? 0) }
+    }
+    const leave = ({ permits, at }: Grant) => store.refund([{ group: rule, key: 'a', permits, grantedAt: [at] }])
+    await ask(2, 0)
+    const [early, between, late] = [await ask(2, second), await ask(3, 2 * second), await ask(1, 2 * second)]
+    expect([early, between, late].map(({ at }) => at - startMs * 1000)).toEqual([second, 2 * second, 2 * second])
+    await leave(between)
+    await leave(early)
+    clock.advance(1_500)
+    // Three of these, the one who still waits, and three of the next interval would be seven within half a second.
+    expect(await ask(3, 0)).toMatchObject({ granted: false })
+    expect(await ask(1, 0)).toMatchObject({ granted: true })
+    await leave(late)
+    clock.advance(500)
+    expect(await ask(3, 0)).toMatchObject({ granted: true })
+  })
+
   const seed = randomSeed()
   it.each(Object.keys(most))(`%s lets no more in than without waiting (seed ${seed})`, async (name) => {
     const [algorithm, refill] = name.split(' ') as [Band['algorithm'], Band['refill']]

@@ -93,18 +93,32 @@ export function leakyModel(from?: Written): Model {
   }
 }
 
+interface WrittenInterval {
+  readonly tokens: bigint
+  readonly start: bigint
+  /** Who comes last of all that wait, as far as is known; of how many permits may be unknown. */
+  readonly last?: { readonly at: bigint; readonly permits: bigint | undefined } | undefined
+}
+
 /** Refilled at once at the end of each interval; intervals start when a full bucket is used. */
-export function intervalModel(from?: { tokens: bigint; start: bigint }): Model {
+export function intervalModel(from?: WrittenInterval): Model {
   let written = from
   let tokens = 0n
   let start = 0n
+  let last: WrittenInterval['last']
   const instantOf = (target: bigint, band: Band, now: bigint): bigint =>
     target <= tokens ? now : start + divideUp(target - tokens, sizes(band).refill) * sizes(band).window
+  const join = (permits: bigint, at: bigint, end: bigint): WrittenInterval['last'] => {
+    if (last?.at === at) return { at, permits: last.permits && last.permits + permits }
+    if (last !== undefined && end < last.at) return last
+    return { at, permits: at === end ? undefined : permits }
+  }
   return {
     touch(band, now) {
       const { capacity, refill, window } = sizes(band)
       tokens = capacity
       start = now
+      last = written?.last !== undefined && written.last.at > now ? written.last : undefined
       if (written === undefined) return
       if (now < written.start) written = { ...written, start: now }
       const turns = (now - written.start) / window
@@ -114,14 +128,20 @@ export function intervalModel(from?: { tokens: bigint; start: bigint }): Model {
     ask(band, permits, now, patience) {
       return answerAt(permits > sizes(band).capacity ? undefined : instantOf(permits, band, now), now, patience)
     },
-    charge(_band, permits) {
+    charge(band, permits, now, grantedAt) {
+      if (grantedAt > now) last = join(permits, grantedAt, instantOf(0n, band, now))
       tokens -= permits
-      written = { tokens, start }
+      written = { tokens, start, last }
     },
+    /** The permits come back unless somebody waits behind them. */
     refund(band, permits, now, grantedAt) {
-      if (written === undefined || (grantedAt > now && instantOf(0n, band, now) > grantedAt)) return
+      if (written === undefined) return
+      const lastInLine = larger(last?.at ?? 0n, instantOf(0n, band, now))
+      if (grantedAt > now && lastInLine > grantedAt) return
+      if (last?.at === grantedAt && last.permits !== undefined)
+        last = last.permits > permits ? { at: last.at, permits: last.permits - permits } : undefined
       tokens = smaller(sizes(band).capacity, tokens + permits)
-      written = { tokens, start }
+      written = { tokens, start, last }
     },
     remaining: () => larger(0n, tokens),
     resetAt: (band, now) => instantOf(sizes(band).capacity, band, now),
