@@ -24,8 +24,8 @@ describe(`six processes that are stopped, oversleep and are killed (seed ${seed}
     expect(found.faults.stopped).toBeGreaterThan(0)
   })
 
-  it('are found out if the exclusion is taken out of the script', { timeout: 120_000 }, async () => {
-    const found = await exclusionRun({ visits: 100, seed, withoutExclusion: true })
+  it('are found out if the exclusion is taken out of the script', { timeout: 3_600_000 }, async () => {
+    const found = await exclusionRun({ visits, seed, withoutExclusion: true })
     expect(() => expectExclusion(found)).toThrow()
     expect(found.overlaps).toBeGreaterThan(0)
   })
