@@ -27,6 +27,7 @@ import { RedisOverrides } from './redis-overrides.js'
 import type { Lookup, Names, Work } from './redis-work.js'
 import { RouteBeliefs } from './route-beliefs.js'
 import { SeenOverrides } from './seen-overrides.js'
+import { UnderWay } from './under-way.js'
 
 export interface RedisBucketsOptions {
   /** What the names of all keys begin with; default `fluxgate`. */
@@ -68,9 +69,7 @@ export class RedisBuckets implements LeasingStore {
   readonly #observer: ChargeObserver | undefined
   readonly #script = new Script(consumeScript, consumeSha)
   readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
-  /** Works that have no answer yet. */
-  #underWay = 0
-  #onIdle: (() => void) | undefined
+  readonly #underWay = new UnderWay()
   readonly overrides: RedisOverrides
   readonly #groups = new OverriddenGroups()
   readonly #seen = new SeenOverrides()
@@ -126,42 +125,32 @@ export class RedisBuckets implements LeasingStore {
   /** What was asked for before, and in the same turn, is still sent: who is sent away has its permits given back. */
   async close(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
-    await this.#idle()
+    await this.#underWay.idle(longestCloseMs)
     this.overrides.close()
     await this.#connection.close()
   }
 
-  /** Resolves when all is answered, or when that takes too long. */
-  #idle(): Promise<void> {
-    if (this.#underWay === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, longestCloseMs)
-      this.#onIdle = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
-  }
-
   /** One piece of work, whose claims are all of one slot if this is a cluster. */
   ask(work: Work): Promise<Answer> {
-    this.#underWay += 1
-    if (!this.overrides.isKnown && mayHaveOverrides(work)) return this.#askOnceKnown(work)
+    this.#underWay.begin(1)
+    return this.overrides.isKnown || !mayHaveOverrides(work) ? this.#add(work) : this.#addOnceKnown(work)
+  }
+
+  #add(work: Work): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#batches.add(this.#routeOf(work), { work, resolve, reject })
     })
   }
 
   /** Only once: which overrides are in force is then read now and then. */
-  async #askOnceKnown(work: Work): Promise<Answer> {
+  async #addOnceKnown(work: Work): Promise<Answer> {
     try {
       await this.overrides.known()
     } catch (error) {
+      this.#underWay.end(1)
       throw wrapRedisError(error, 'decide')
-    } finally {
-      this.#underWay -= 1
     }
-    return this.ask(work)
+    return this.#add(work)
   }
 
   slotOf(group: BucketGroup, key: string): number {
@@ -199,21 +188,25 @@ export class RedisBuckets implements LeasingStore {
       const another = newEdit(reply)
       if (another !== undefined) {
         this.#beliefs.edited(route, edit, another)
-        this.#underWay += jobs.length
-        return void this.#send(route, jobs)
+        return this.#sendAgain(route, jobs)
       }
       const answers = decode(works, reply, message, (lookup, override, now) =>
         this.#groupOf(beliefs, lookup, { override, edit, now }),
       )
       for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
     } catch (error) {
-      if (jobs.length > 1 && isSplit(error)) return jobs.forEach((job) => void this.#send(route, [job]))
+      if (jobs.length > 1 && isSplit(error)) return jobs.forEach((job) => this.#sendAgain(route, [job]))
       const wrapped = wrapRedisError(error, 'decide')
       for (const { reject } of jobs) reject(wrapped)
     } finally {
-      this.#underWay -= jobs.length
-      if (this.#underWay === 0) this.#onIdle?.()
+      this.#underWay.end(jobs.length)
     }
+  }
+
+  /** In another call, so that these jobs are still under way when the one that failed them is over. */
+  #sendAgain(route: number, jobs: readonly Job[]): void {
+    this.#underWay.begin(jobs.length)
+    void this.#send(route, jobs)
   }
 
   #groupOf(

@@ -3,7 +3,9 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisStoreOptions, redisStore } from '../../src/app/redis-store.js'
 import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket-store.js'
+import { connectionOf } from '../../src/redis/connection-of.js'
 import { memoryStore } from '../../src/stores/memory.js'
+import { RedisBuckets } from '../../src/stores/redis.js'
 import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
 import { randomBand, randomDemands, randomPause, seededRandom } from '../../src/testing/history.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
@@ -209,6 +211,35 @@ describe('charges, peeks, refunds and resets of one turn', () => {
       }
     },
   )
+})
+
+describe('a store that is closed', () => {
+  it.each([0, 1])('waits for what was asked before, after %i calls that had to be divided', async (divided) => {
+    const events: string[] = []
+    const connection = connectionOf(client)
+    let failures = divided
+    const buckets = new RedisBuckets(
+      {
+        ...connection,
+        async call(key, command, asBytes) {
+          // As a cluster answers while a slot is being moved.
+          if (failures-- > 0) throw new Error('TRYAGAIN Multiple keys request during rehashing of slot')
+          const reply = await connection.call(key, command, asBytes)
+          events.push('answered')
+          return reply
+        },
+        close: async () => void events.push('closed'),
+      },
+      { prefix: freshPrefix() },
+    )
+    const two = [demand(rule, 'a'), demand(rule, 'b')]
+    expect(granted(await ask(buckets, two))).toEqual([true, true])
+    events.length = 0
+    const asked = ask(buckets, two)
+    await buckets.close()
+    await asked
+    expect(events).toEqual(['answered', 'closed'])
+  })
 })
 
 describe('a server that has forgotten the script', () => {

@@ -1,0 +1,26 @@
+/** Counts what has no answer yet, so that closing can wait for it. */
+export class UnderWay {
+  #count = 0
+  #onIdle: (() => void) | undefined
+
+  begin(count: number): void {
+    this.#count += count
+  }
+
+  end(count: number): void {
+    this.#count -= count
+    if (this.#count === 0) this.#onIdle?.()
+  }
+
+  /** Resolves when all is answered, or when that takes too long. */
+  idle(withinMs: number): Promise<void> {
+    if (this.#count === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, withinMs)
+      this.#onIdle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}
