@@ -20,7 +20,7 @@ export const keySuffix = (group: BucketGroup, { label }: Pick<Band, 'label'>, in
   `${groupSuffix(group)}:${group.insteadOf === undefined ? escaped(label) : index}`
 
 /** The same for all buckets of a group. */
-export const groupSuffix = ({ ruleSetId, ruleId, generation }: BucketGroup): string =>
+const groupSuffix = ({ ruleSetId, ruleId, generation }: BucketGroup): string =>
   `:${escaped(ruleSetId)}:${escaped(ruleId)}:${escaped(generation)}`
 
 function identityOf(key: string): string {

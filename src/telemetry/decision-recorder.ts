@@ -5,14 +5,18 @@ import type { RequestContext } from '../core/request-context.js'
 import type { DecisionObserver } from './decision-observer.js'
 import { DurationHistogram } from './duration-histogram.js'
 import { RuleCounters } from './rule-counters.js'
-import type { DecisionCounts, DecisionSample, StatisticsSummary } from './statistics.js'
+import {
+  type DecisionCounts,
+  type DecisionSample,
+  keptSeconds,
+  mostDecisionsFirst,
+  type StatisticsSummary,
+} from './statistics.js'
 
 /** Up to so many decisions a second are all told; of more, each stands for several. */
 const samplesPerSecond = 1_000
-const keptSeconds = 300
 
-export const storeErrorKinds = ['timeout', 'error', 'open', 'misconfigured'] as const
-export type StoreErrorKind = (typeof storeErrorKinds)[number]
+type StoreErrorKind = 'timeout' | 'error' | 'open' | 'misconfigured'
 
 const kindByCode: Readonly<Record<string, StoreErrorKind>> = {
   FLUXGATE_STORE_TIMEOUT: 'timeout',
@@ -97,12 +101,10 @@ export class DecisionRecorder implements DecisionObserver {
   }
 
   summary(): StatisticsSummary {
-    const decisions = ({ allowed, delayed, denied }: DecisionCounts): number => allowed + delayed + denied
-    const rules = this.counters.rows().map((row) => ({ ...row }))
     return {
       sinceAt: this.#sinceAt,
       totals: this.counters.totals(),
-      rules: rules.sort((a, b) => decisions(b) - decisions(a)),
+      rules: this.counters.rows().sort(mostDecisionsFirst),
       seconds: [...this.#seconds],
     }
   }

@@ -1,6 +1,6 @@
 /** Log lines that stay lines: whatever a client, a server or a file has put into a message, it is one line and holds no password. */
 
-export const logLevels = ['debug', 'info', 'warn', 'error'] as const
+const logLevels = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]
 
 export type LogFields = Readonly<Record<string, unknown>>

@@ -26,6 +26,7 @@ const mostDecisions = 200
 /** As many as Redis counts in about a third of a millisecond: others want their turn. */
 const keysInPortion = 64
 const countsInPortion = 200
+const decisionsInPortion = 50
 const kinds = ['allowed', 'delayed', 'denied', 'shadowDenied'] as const
 
 /** What this process has counted and not told yet. Costs a decision nothing but a lookup, if it is one of the sample. */
@@ -68,12 +69,12 @@ export class PendingCounts {
     this.#keys = new Map()
     this.#decisions = []
     const portions = Math.ceil(
-      Math.max(counts.length / countsInPortion, keys.length / keysInPortion, decisions.length / 50),
+      Math.max(counts.length / countsInPortion, keys.length / keysInPortion, decisions.length / decisionsInPortion),
     )
     return Array.from({ length: portions }, (_, i) => ({
       counts: counts.slice(i * countsInPortion, (i + 1) * countsInPortion),
       keys: keys.slice(i * keysInPortion, (i + 1) * keysInPortion),
-      decisions: decisions.slice(i * 50, (i + 1) * 50),
+      decisions: decisions.slice(i * decisionsInPortion, (i + 1) * decisionsInPortion),
     }))
   }
 

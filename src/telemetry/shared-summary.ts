@@ -1,4 +1,10 @@
-import type { DecisionCounts, RuleCounts, StatisticsSummary } from './statistics.js'
+import {
+  type DecisionCounts,
+  keptSeconds,
+  mostDecisionsFirst,
+  type RuleCounts,
+  type StatisticsSummary,
+} from './statistics.js'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 type Kind = keyof DecisionCounts
@@ -21,12 +27,10 @@ export function readSummary([now, totals = [], ...minutes]: readonly unknown[]):
   return {
     sinceAt,
     totals: sums,
-    rules: [...rules.values()].sort((one, other) => decisionsOf(other) - decisionsOf(one)),
+    rules: [...rules.values()].sort(mostDecisionsFirst),
     seconds: secondsOf(minutes, nowMs),
   }
 }
-
-const decisionsOf = ({ allowed, delayed, denied }: DecisionCounts): number => allowed + delayed + denied
 
 function countRule(rules: Map<string, Writable<RuleCounts>>, field: string, count: number): void {
   const [ruleSetId, ruleId, kind] = JSON.parse(field) as [string | null, string | null, Kind]
@@ -35,8 +39,6 @@ function countRule(rules: Map<string, Writable<RuleCounts>>, field: string, coun
   row[kind] += count
   rules.set(name, row)
 }
-
-const keptSeconds = 300
 
 /** Every second that has passed, also those in which nothing was told. */
 function secondsOf(minutes: readonly unknown[], nowMs: number): StatisticsSummary['seconds'] {

@@ -31,6 +31,15 @@ export interface StatisticsSummary {
   readonly seconds: readonly (DecisionCounts & { readonly at: number })[]
 }
 
+/** How many seconds a summary goes back. */
+export const keptSeconds = 300
+
+/** The order of rules in a summary. */
+export const mostDecisionsFirst = (one: DecisionCounts, other: DecisionCounts): number =>
+  decisionsOf(other) - decisionsOf(one)
+
+const decisionsOf = ({ allowed, delayed, denied }: DecisionCounts): number => allowed + delayed + denied
+
 /** How often one identity was seen under one rule. Old requests count less and less, and many requests are estimated. */
 export interface KeyCount {
   readonly ruleSetId: string | null

@@ -34,7 +34,7 @@ export function lockKeys(prefix: string, name: string, kind: 'lock' | 'semaphore
   }
 }
 
-export const mostNames = 100
+const mostNames = 100
 
 /** One name or several, in an order that is the same for everybody. */
 export function checkNames(names: string | readonly string[]): readonly string[] {
