@@ -27,6 +27,7 @@ import {
 } from './config-kinds.js'
 import { type RouteDefinition, readRoutes, routesForm } from './gateway-schema.js'
 import { maxConnections } from './open-redis-target.js'
+import { routesSchema } from './routes-schema.js'
 
 export interface Setting<T> {
   readonly kind: SettingKind<T>
@@ -43,43 +44,6 @@ export interface Setting<T> {
 const setting = <T>(kind: SettingKind<T>, standard: string | number | boolean): Setting<T> => ({ kind, standard })
 const optional = <T>(kind: SettingKind<T>): Setting<T | undefined> => ({ kind, standard: undefined })
 const secret = <T>(kind: SettingKind<T>): Setting<T | undefined> => ({ ...optional(kind), isSecret: true })
-
-const partsSchema = {
-  type: 'array',
-  items: {
-    anyOf: [
-      { type: 'string' },
-      {
-        type: 'object',
-        properties: { name: { type: 'string' }, args: { type: 'object' } },
-        required: ['name'],
-        additionalProperties: false,
-      },
-    ],
-  },
-}
-
-const timeoutSchema = { anyOf: [{ type: 'integer', minimum: 1 }, { type: 'string' }] }
-
-const routesSchema = {
-  type: 'array',
-  items: {
-    type: 'object',
-    properties: {
-      id: identifier.schema,
-      uri: { type: 'string' },
-      predicates: partsSchema,
-      filters: partsSchema,
-      metadata: {
-        type: 'object',
-        properties: { connectTimeout: timeoutSchema, responseTimeout: timeoutSchema },
-        additionalProperties: false,
-      },
-    },
-    required: ['id', 'uri'],
-    additionalProperties: false,
-  },
-}
 
 const routes: Setting<readonly RouteDefinition[] | undefined> = {
   kind: { allowed: `${routesForm}; in the environment as JSON`, parse: () => undefined, schema: routesSchema },

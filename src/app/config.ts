@@ -38,32 +38,39 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
   const mistakes = noMistakes()
   const settings = readSettings(document, env, mistakes)
   if (mistakes.count > 0) throw configInvalid(hasFile ? shown : 'The configuration', mistakes.kept)
-  const located = (place: string, relative: string): string => {
+  const located = withPaths(settings, (place, path) => {
     const isFromEnvironment = variable(env, environmentName(place)) !== undefined
-    return resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, relative)
-  }
-  const { server, gateway, rules } = settings
-  const locatedIf = (place: string, path: string | undefined): string | undefined =>
-    path === undefined ? undefined : located(place, path)
-  const isFile = gateway.accessLog !== undefined && !standardStreams.includes(gateway.accessLog)
-  const accessLog = isFile ? located('gateway.accessLog', gateway.accessLog as string) : gateway.accessLog
+    return resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, path)
+  })
   return {
-    ...settings,
-    server: {
-      ...server,
-      tlsCert: locatedIf('server.tlsCert', server.tlsCert),
-      tlsKey: locatedIf('server.tlsKey', server.tlsKey),
-    },
-    gateway: {
-      ...gateway,
-      tlsCert: locatedIf('gateway.tlsCert', gateway.tlsCert),
-      tlsKey: locatedIf('gateway.tlsKey', gateway.tlsKey),
-      accessLog,
-    },
-    rules: { ...rules, path: located('rules.path', rules.path) },
+    ...located,
     file: hasFile ? file : undefined,
     fileDigest: digest,
-    areRulesOptional: rules.path === standardSettings.rules.path.standard,
+    areRulesOptional: settings.rules.path === standardSettings.rules.path.standard,
+  }
+}
+
+/** With every path absolute. */
+function withPaths(settings: Settings, located: (place: string, path: string) => string): Settings {
+  const { server, gateway, rules } = settings
+  const { accessLog } = gateway
+  const tlsOf = (part: 'server' | 'gateway') => {
+    const { tlsCert, tlsKey } = settings[part]
+    return {
+      tlsCert: tlsCert && located(`${part}.tlsCert`, tlsCert),
+      tlsKey: tlsKey && located(`${part}.tlsKey`, tlsKey),
+    }
+  }
+  const isFile = accessLog !== undefined && !standardStreams.includes(accessLog)
+  return {
+    ...settings,
+    server: { ...server, ...tlsOf('server') },
+    gateway: {
+      ...gateway,
+      ...tlsOf('gateway'),
+      accessLog: isFile ? located('gateway.accessLog', accessLog) : accessLog,
+    },
+    rules: { ...rules, path: located('rules.path', rules.path) },
   }
 }
 

@@ -49,15 +49,12 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
   const tls = certificateOf(config)
   const own = 'rules' in choices ? undefined : configuredRules(config)
   const rules = new GatewayRules(choices.rules ?? own, ratelimit.defaultRuleSetId, first)
-  const gate = await openGate({ ...gateOptions(config), rules }, observer)
+  const gate = await openChecked(config, rules, first, observer).catch(async (error: unknown) => {
+    await own?.close()
+    throw error
+  })
   let routes = first
   let isRerouting = false
-  try {
-    checkRules(rules, routes, config)
-  } catch (error) {
-    await gate.close()
-    throw error
-  }
   const guard = new Guard<IncomingMessage>(gate, ratelimit)
   const opened = (): Route[] => openRoutes(routes, rules, ratelimit.filterEnabled)
   const gateway = new Gateway({
@@ -103,6 +100,23 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
       await gate.close()
       await own?.close()
     },
+  }
+}
+
+/** A gate whose rules have all that the routes name. */
+async function openChecked(
+  config: Config,
+  rules: GatewayRules,
+  routes: readonly RouteDefinition[],
+  observer: DecisionObserver | undefined,
+): Promise<FluxGate> {
+  const gate = await openGate({ ...gateOptions(config), rules }, observer)
+  try {
+    checkRules(rules, routes, config)
+    return gate
+  } catch (error) {
+    await gate.close()
+    throw error
   }
 }
 
