@@ -10,6 +10,7 @@ import { memoryStore } from '../stores/memory.js'
 import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 import type { FluxGateOptions } from './gate-options.js'
 import { boundedStore, isStore, openStore } from './open-parts.js'
+import { orClose } from './or-close.js'
 
 /** One rule of its own: `{ capacity: 100, window: '1m' }`, or any field of a rule. */
 export interface LoneLimit extends Omit<LoneRuleInput, 'permits'> {
@@ -46,7 +47,7 @@ export function guardOf<Native>(options: RateLimitOptions<Native>): OwnedGuard<N
   }
   const { edge, limit } = divided(options)
   const { handler, close } = handlerOf(limit, options.clock ?? systemClock)
-  const guard = new Guard<Native>(handler, edge)
+  const guard = orClose(close, () => new Guard<Native>(handler, edge))
   return {
     guard,
     close() {

@@ -8,6 +8,7 @@ import { configInvalid } from './config-file.js'
 import { checkEdgeOptions, permitCount } from './edge-options.js'
 import { divided, guardOf, type LoneLimit, type OwnedGuard, type RateLimitOptions } from './guard-of.js'
 import { isStore, openStore } from './open-parts.js'
+import { orClose } from './or-close.js'
 
 /** What one route says: no limit, another rule set or cost, or a rule of its own in place of what holds elsewhere. */
 export type RouteLimit<Native = unknown> =
@@ -30,13 +31,7 @@ export class RouteLimits<Native> {
     const { options: shared, close } = withSharedStore(options)
     this.#options = shared
     this.#closeStore = close
-    try {
-      this.#main = guardOf(shared)
-    } catch (error) {
-      // Nobody else would, and what stays open keeps the process from ending.
-      close().catch(() => {})
-      throw error
-    }
+    this.#main = orClose(close, () => guardOf(shared))
     this.#elsewhere = { guard: this.#main.guard }
     this.#owned = [this.#main]
   }

@@ -37,14 +37,16 @@ describe('a process that closes under load ends by itself, and every decision is
 
 describe('a process whose limit was mistaken ends by itself: nothing was opened for it, or it was closed again', () => {
   it.each([
-    ['createLimiter', 'index.js', 'createLimiter(options)'],
-    ['a limit of routes', 'app/nest.js', 'new RateLimitGuard(options)'],
-  ])('%s', async (_, entry, call) => {
+    ['createLimiter', 'index.js', 'createLimiter(options)', { capacity: -1 }],
+    ['a middleware', 'app/express.js', 'rateLimit(options)', { capacity: 1, trustedProxies: ['x'] }],
+    ['a limit of routes', 'app/nest.js', 'new RateLimitGuard(options)', { capacity: -1 }],
+  ])('%s', async (_, entry, call, mistaken) => {
     const from = new URL(`../../dist/${entry}`, import.meta.url)
+    const options = { window: '1s', store: `redis://127.0.0.1:${await freePort()}`, ...mistaken }
     const text = `import { ${/\w+(?=\()/.exec(call)?.[0]} } from '${from}'
-      const options = { capacity: -1, window: '1s', store: 'redis://127.0.0.1:${await freePort()}' }
+      const options = ${JSON.stringify(options)}
       try { ${call} } catch (error) { console.log(error.code) }`
     const ended = promisify(execFile)(process.execPath, ['--input-type=module', '-e', text], { timeout: 25_000 })
-    expect((await ended).stdout).toBe('FLUXGATE_RULES_INVALID\n')
+    expect((await ended).stdout).toMatch(/^FLUXGATE_(RULES|CONFIG)_INVALID\n$/)
   })
 })
