@@ -1,4 +1,5 @@
 import { checkRange } from '../core/range.js'
+import type { RedisConnection } from '../redis/connection.js'
 import { createHoldable, type Holdable, noOrder } from '../redis/lock/lock.js'
 import { callTimeout, lockOn, type RedisLock } from '../redis/lock/lock-on.js'
 import { checkOptions, invalid, type LockOptions, lockNames } from '../redis/lock/lock-options.js'
@@ -7,6 +8,7 @@ import { RedisLocks } from '../redis/lock/redis-locks.js'
 import { SemaphorePermits } from '../redis/lock/semaphore-permits.js'
 import { WakeUps } from '../redis/lock/wake-ups.js'
 import { connectRedis, type RedisPlace } from './connect-redis.js'
+import { orClose } from './or-close.js'
 
 export interface QuorumOptions extends LockOptions {
   /** How long to wait, on average, before it is tried again; default 100. */
@@ -39,7 +41,13 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
   const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
   if (defaults.fair) throw noOrder()
   const instanceMs = (ttlMs: number): number => Math.max(5, Math.min(timeoutMs ?? 500, ttlMs / 20))
-  const connections = where.map((place) => connectRedis(place, instanceMs(defaults.ttlMs ?? 10_000)))
+  const connections: RedisConnection[] = []
+  const close = async (): Promise<void> => {
+    await Promise.all(connections.map((connection) => connection.close()))
+  }
+  orClose(close, () => {
+    for (const place of where) connections.push(connectRedis(place, instanceMs(defaults.ttlMs ?? 10_000)))
+  })
   const members = connections.map((connection) => new RedisLocks(connection, prefix))
   return createHoldable({
     keeper: new QuorumLocks(members, instanceMs, retryMs),
@@ -47,9 +55,7 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
     // To ask, to confirm, and to give back if that fails.
     timeoutMs: (ttlMs) => 4 * instanceMs(ttlMs),
     groupsOf: (names) => [names],
-    close: async () => {
-      await Promise.all(connections.map((connection) => connection.close()))
-    },
+    close,
   })
 }
 
