@@ -6,8 +6,9 @@ import { forwardedRules } from '../rules/forwarded-rules.js'
 import type { Mistakes } from '../rules/mistakes.js'
 import type { RouteDefinition } from './gateway-schema.js'
 
-/** The rule set of what a route says about its limits itself. */
-const ownSetId = (routeId: string): string => `route:${routeId}`
+/** The rule set of the first, second … limit that a route has itself; another for every route, whatever routes are called. */
+const ownSetId = (routeId: string, number: number): string =>
+  number === 1 ? `route:${routeId}` : `route-${number}:${routeId}`
 
 /** A rule without an id of its own is called like its route: that is what clients read in their headers. */
 function ownRuleSet({ id, limits }: RouteDefinition): RuleSet[] {
@@ -17,9 +18,10 @@ function ownRuleSet({ id, limits }: RouteDefinition): RuleSet[] {
     return { ...rule, id: index === 0 ? id : `${id}-${index + 1}` }
   })
   return rules.map((rule, index) => ({
-    id: index === 0 ? ownSetId(id) : `${ownSetId(id)}-${index + 1}`,
+    id: ownSetId(id, index + 1),
     strategy: 'all',
     rules: [rule],
+    isForItsRoute: true,
   }))
 }
 
@@ -77,7 +79,7 @@ export class GatewayRules implements RuleSetProvider {
     return limits.map((limit) => {
       if (limit.kind === 'RULE_SET') return { ruleSetId: limit.ruleSetId, permits: limit.permits }
       own += 1
-      return { ruleSetId: own === 1 ? ownSetId(id) : `${ownSetId(id)}-${own}` }
+      return { ruleSetId: ownSetId(id, own) }
     })
   }
 

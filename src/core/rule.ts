@@ -78,6 +78,8 @@ export interface RuleSet {
   readonly description?: string
   readonly strategy: Strategy
   readonly rules: readonly Rule[]
+  /** Never that of requests which name none: what a route of the gateway says about its own limits. */
+  readonly isForItsRoute?: true
 }
 
 /** Capacities and refills are whole numbers from 1 to this. */

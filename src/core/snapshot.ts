@@ -52,7 +52,8 @@ const anonymous = 'anonymous'
 
 export function compileSnapshot(ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot {
   const compiled = new Map(ruleSets.map((ruleSet) => [ruleSet.id, compileRuleSet(ruleSet, options)]))
-  const only = ruleSets.length === 1 ? ruleSets[0]?.id : 'default'
+  const forAll = ruleSets.filter(({ isForItsRoute }) => !isForItsRoute)
+  const only = forAll.length === 1 ? forAll[0]?.id : 'default'
   return { ruleSets: compiled, fallback: compiled.get(options.defaultRuleSetId ?? only ?? '') }
 }
 

@@ -86,6 +86,23 @@ describe('a RateLimiter', () => {
     await expect(gatewayWith({ routes })).rejects.toThrow('no rule set "silver" in rules.yaml, which does not exist')
   })
 
+  it('is its own, whatever other routes are called', async () => {
+    const { url: uri } = await echoUpstream()
+    const twoAnHour = limiter({ bands: [{ capacity: 2, window: '1h' }] })
+    const routes = [
+      {
+        id: 'a',
+        uri,
+        predicates: ['Path=/a'],
+        filters: [limiter({ bands: [{ capacity: 9, window: '1h' }] }), twoAnHour],
+      },
+      { id: 'a-2', uri, predicates: ['Path=/b'], filters: [limiter({ bands: [{ capacity: 5, window: '1h' }] })] },
+    ]
+    const { url } = await gatewayWith({ routes })
+    expect(await statuses(`${url}/a`, 3)).toEqual([200, 200, 429])
+    expect((await ask(`${url}/b`)).headers).toMatchObject({ 'x-ratelimit-remaining': '4' })
+  })
+
   it('may stand beside others: all are asked, and all are told', async () => {
     const { url: uri } = await echoUpstream()
     const { url } = await gatewayWith({
@@ -149,6 +166,18 @@ describe('the default rule set', () => {
     })
     expect(await statuses(`${url}/x`, 2)).toEqual([200, 429])
     expect(await statuses(`${url}/own`, 2)).toEqual([200, 429])
+  })
+
+  it('is that of checks which name none, also beside limits of routes', async () => {
+    const { url: uri } = await echoUpstream()
+    const [, onlyOne] = rules.ruleSets
+    const { running } = await gatewayWith({ routes: [{ id: 'own', uri, filters: [oneAnHour()] }], rules: onlyOne })
+    expect(await running.gate.check({ path: '/shop/a' })).toMatchObject({ ruleSetId: 'default', ruleId: 'each' })
+    const named = { ...onlyOne, id: 'shop' }
+    const other = await gatewayWith({ routes: [{ id: 'own', uri, filters: [oneAnHour()] }], rules: named })
+    expect(await other.running.gate.check({ path: '/shop/a' })).toMatchObject({ ruleSetId: 'shop', ruleId: 'each' })
+    const none = await gatewayWith({ routes: [{ id: 'own', uri, filters: [oneAnHour()] }] })
+    expect(await none.running.gate.check({})).toMatchObject({ reason: 'NO_RULE_SET' })
   })
 
   it('sees the path that the client sent', async () => {
