@@ -195,7 +195,10 @@ export class RedisBuckets implements LeasingStore {
       )
       for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
     } catch (error) {
-      if (jobs.length > 1 && isSplit(error)) return jobs.forEach((job) => this.#sendAgain(route, [job]))
+      if (jobs.length > 1 && isSplit(error)) {
+        for (const job of jobs) this.#sendAgain(route, [job])
+        return
+      }
       const wrapped = wrapRedisError(error, 'decide')
       for (const { reject } of jobs) reject(wrapped)
     } finally {
