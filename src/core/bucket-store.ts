@@ -11,6 +11,8 @@ export interface BucketGroup {
   /** What one request costs; a bucket with less than this is refusing. */
   readonly permits: number
   readonly bands: readonly Band[]
+  /** Of the only band, if it is the only one and this group will be asked for again and again. */
+  readonly lone?: LoneBand | undefined
   /** A process may pay for permits in advance and spend them by itself, if the store can do that. */
   readonly isLeased?: boolean
   /** Identities may have overrides, which the store looks up, if it keeps any. */
@@ -23,6 +25,14 @@ export interface BucketGroup {
   readonly listed?: 'ALLOW' | 'DENY'
   /** Where a store may note what it has found out about this group, if it is asked for again and again. */
   readonly memo?: GroupMemo
+}
+
+/** What a decision repeats of a band. At hand, because granted at once by the only band is what most are. */
+export interface LoneBand {
+  readonly ruleId: string
+  readonly label: string
+  readonly limit: number
+  readonly windowMs: number
 }
 
 /** One note, and whose it is: a group may be asked of several stores. */

@@ -2,7 +2,7 @@ import { FluxGateError } from './errors.js'
 
 /** Whom to count, as a caller names it. */
 export function checkKey(key: string): string {
-  if (typeof key === 'string' && key !== '') return key
+  if (typeof key === 'string' && key.length > 0) return key
   throw keyInvalid(key)
 }
 

@@ -1,8 +1,15 @@
-import { type BandResult, bandCount, type ChargeResult, type Claim, type Demand } from './bucket-store.js'
+import {
+  type BandResult,
+  bandCount,
+  type ChargeResult,
+  type Claim,
+  type Demand,
+  type LoneBand,
+} from './bucket-store.js'
 import { ticksPerMs } from './clock.js'
 import { composeOverridden } from './compose-overridden.js'
 import { type BandDecision, type Decision, untilRetryMs } from './decision.js'
-import type { Band } from './rule.js'
+import type { Band, Policy } from './rule.js'
 
 /**
  * Turns what the bands said into one Decision. Of a refusal the band that must wait longest speaks; of a permission
@@ -39,10 +46,7 @@ export function composeDecision(
   return decisionOf(ruleSetId, result, speaker ?? nobody(result), speaking, bands, delay, degraded)
 }
 
-/**
- * The same for one demand, whose key is given apart from what it shares with others of its rule. Granted at once by its
- * only band is what most are, and that is said in one place: nothing is read back from what was just made.
- */
+/** The same for one demand, whose key is given apart from what it shares with others of its rule. */
 export function composeOne(
   ruleSetId: string | null,
   claim: Claim,
@@ -50,26 +54,27 @@ export function composeOne(
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
-  const { group, shadow } = claim
-  if (shadow || group.bands.length > 1) return composeBands(ruleSetId, claim, key, result, degraded)
+  const { group, policy, shadow } = claim
+  const { lone } = group
   const said = result.bands[0] as BandResult
-  return said.allowed && said.delay === 0
-    ? composeGrant(ruleSetId, claim, key, small(said.remaining), Math.ceil(said.resetAt / ticksPerMs), degraded)
+  return lone !== undefined && !shadow && said.allowed && said.delay === 0
+    ? composeGrant(ruleSetId, lone, key, small(said.remaining), Math.ceil(said.resetAt / ticksPerMs), policy, degraded)
     : composeBands(ruleSetId, claim, key, result, degraded)
 }
 
-/** The bands come first: what takes memory in the midst of a literal makes the engine write the literal twice. */
+/**
+ * Granted at once by the only band, said in one place: nothing is read back from what was just made. The bands come first:
+ * what takes memory in the midst of a literal makes the engine write the literal twice.
+ */
 function composeGrant(
   ruleSetId: string | null,
-  { group, policy }: Claim,
+  { ruleId, label, limit, windowMs }: LoneBand,
   key: string,
   remaining: number,
   resetAt: number,
+  policy: Policy,
   degraded: boolean,
 ): Decision {
-  const { ruleId } = group
-  const { label, capacity: limit, windowTicks } = group.bands[0] as Band
-  const windowMs = windowTicks / ticksPerMs
   const bands = [
     { ruleId, label, key, limit, remaining, resetAt, retryAfterMs: 0, allowed: true, shadow: false, windowMs },
   ]

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { type BucketGroup, type Claim, type Demand, demandOf, newMemo } from './bucket-store.js'
-import { ticksUp } from './clock.js'
+import { type BucketGroup, type Claim, type Demand, demandOf, type LoneBand, newMemo } from './bucket-store.js'
+import { ticksPerMs, ticksUp } from './clock.js'
 import type { PathVariables } from './path-pattern.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
-import type { Rule, RuleSet } from './rule.js'
+import type { Band, Rule, RuleSet } from './rule.js'
 import { compileRules, type Match, type RuleMatcher, rankedRules } from './rule-matcher.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from './scope-key-resolver.js'
 
@@ -97,7 +97,8 @@ export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOpti
   const isLeased = consistency === 'LEASED' && !hasOverrides
   const countsAddresses = limitScope === 'IP'
   const memo = newMemo()
-  const group = { ruleSetId, ruleId, generation, permits, bands, isLeased, hasOverrides, countsAddresses, memo }
+  const lone = loneBand(ruleId, bands)
+  const group = { ruleSetId, ruleId, generation, permits, bands, lone, isLeased, hasOverrides, countsAddresses, memo }
   const patience = policy === 'WAIT_FOR_REFILL' ? patienceOf(rule.maxWaitMs ?? options.maxWaitMs) : 0
   return {
     rule,
@@ -105,6 +106,11 @@ export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOpti
     keyOf: compileKey(rule, options),
     claim: { group, patience, policy, shadow: rule.mode === 'SHADOW' },
   }
+}
+
+function loneBand(ruleId: string, [band, ...others]: readonly Band[]): LoneBand | undefined {
+  if (band === undefined || others.length > 0) return undefined
+  return { ruleId, label: band.label, limit: band.capacity, windowMs: band.windowTicks / ticksPerMs }
 }
 
 /** A caller that would wait has some patience, if only for one tick: none at all means that nobody asked to wait. */

@@ -5,6 +5,7 @@ import {
   type Claim,
   copyResult,
   type Demand,
+  demandOf,
   type Refund,
 } from '../core/bucket-store.js'
 import { type Clock, ticks } from '../core/clock.js'
@@ -116,25 +117,37 @@ export class MemoryBuckets implements MemoryStore {
     return this.#result
   }
 
-  /**
-   * The straight line through `chargeSync` for an identity that is known. All of it is written out here: what is this long
-   * the engine compiles as one piece, and leaves whole. In pieces, numbers on their way from one to the next take memory.
-   */
+  /** The straight line through `chargeSync`. */
   chargeOne(claim: Claim, key: string, permits: number): ChargeResult {
-    const { group, patience, policy, shadow } = claim
-    const table = this.#tables.of(group)
+    const table = this.#tables.of(claim.group)
     const slot = table.slotOf(key)
-    if (slot === undefined) return this.chargeSync([{ group, key, permits, patience, policy, shadow }], false)
+    return slot === undefined
+      ? this.chargeSync([demandOf(claim, key, permits)], false)
+      : this.#chargeKnown(table, slot, claim, permits)
+  }
+
+  /**
+   * Of an identity that has a slot. Apart from `chargeOne`, because the engine compiles what it has seen happen, and at first
+   * it sees strangers only. All of it is written out here: what is this long the engine compiles as one piece, and leaves
+   * whole. In pieces, numbers on their way from one to the next take memory.
+   */
+  #chargeKnown(table: RuleTable, slot: number, { patience, shadow }: Claim, permits: number): ChargeResult {
     const now = ticks(this.#clock)
     const { bands, buckets } = table
     const grants = this.#grants
-    while (grants.length < buckets.length) grants.push(newGrant())
     let taken = 0
-    for (; taken < buckets.length; taken++) {
-      const grant = grants[taken] as Step
-      const ofBand = buckets[taken] as Buckets
+    if (buckets.length === 1) {
+      const grant = grants[0] as Step
       grant.now = now
-      if (!ofBand.take?.(slot, bands[taken] as Band, permits, grant)) break
+      if (buckets[0]?.take?.(slot, bands[0] as Band, permits, grant)) taken = 1
+    } else {
+      while (grants.length < buckets.length) grants.push(newGrant())
+      for (; taken < buckets.length; taken++) {
+        const grant = grants[taken] as Step
+        const ofBand = buckets[taken] as Buckets
+        grant.now = now
+        if (!ofBand.take?.(slot, bands[taken] as Band, permits, grant)) break
+      }
     }
     if (taken === buckets.length) {
       this.#granted.now = now
