@@ -1,4 +1,5 @@
 import type { Decision } from '../core/decision.js'
+import { keepingLatest } from './latest-text.js'
 import { secondsUp } from './policy.js'
 import { policyTextOf } from './policy-text.js'
 
@@ -18,7 +19,13 @@ export function rateLimitHeaders(decision: Decision, which: HeaderChoice, nowMs:
   return headers
 }
 
-/** Objects are spelt out: one that grows by a name at a time costs a request more than the texts do. */
+const untilText = keepingLatest((seconds) => `;t=${seconds}`)
+const resetText = keepingLatest(String)
+
+/**
+ * Objects are spelt out: one that grows by a name at a time costs a request more than the texts do. And texts are joined:
+ * the pieces of a template the engine puts together only when Node looks through them, which is the most expensive moment.
+ */
 function told(
   decision: Decision,
   ruleId: string,
@@ -26,16 +33,16 @@ function told(
   which: Exclude<HeaderChoice, false>,
   nowMs: number,
 ): Record<string, string> {
-  const { policies, name, limit } = policyTextOf(ruleId, band, decision)
+  const { policies, opening, limit } = policyTextOf(ruleId, band, decision)
   // Null if it is refused for ever: then, as for a request that passes, the headers tell of the bucket.
   const waitMs = decision.allowed ? null : decision.retryAfterMs
   const openAtMs = waitMs === null ? decision.resetAt : openAt(decision.resetAt, waitMs, nowMs)
   // Instants of a decision are whole milliseconds, rounded up; so must be what they are compared with.
   const leftMs = waitMs ?? Math.max(0, openAtMs - Math.ceil(nowMs))
   const left = String(Math.max(0, decision.remaining))
-  const speaking = which === 'legacy' ? '' : `${name};r=${left};t=${secondsUp(leftMs)}`
+  const speaking = which === 'legacy' ? '' : [opening, left, untilText(secondsUp(leftMs))].join('')
   if (which === 'standard') return { 'RateLimit-Policy': policies, RateLimit: speaking }
-  const reset = String(secondsUp(openAtMs))
+  const reset = resetText(secondsUp(openAtMs))
   if (which === 'legacy')
     return { 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': left, 'X-RateLimit-Reset': reset }
   return {

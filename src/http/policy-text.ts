@@ -7,8 +7,8 @@ export interface PolicyText {
   readonly label: string
   /** All bands that the caller is told of. */
   readonly policies: string
-  /** The one that speaks. */
-  readonly name: string
+  /** What is said of the one that speaks, up to how much it has left. */
+  readonly opening: string
   /** How much that one holds. */
   readonly limit: string
   readonly bands: readonly BandDecision[]
@@ -32,8 +32,8 @@ export function policyTextOf(ruleId: string, label: string, { bands, limit }: De
         return text
       }
     }
-  const name = sfString(policyName(ruleId, label))
-  return keep({ ruleId, label, policies: policies(bands), name, limit: String(limit), bands })
+  const opening = `${sfString(policyName(ruleId, label))};r=`
+  return keep({ ruleId, label, policies: policies(bands), opening, limit: String(limit), bands })
 }
 
 function keep(text: PolicyText): PolicyText {
