@@ -54,6 +54,10 @@ export interface Claim {
   readonly shadow: boolean
 }
 
+/** Whether nobody is asked to wait under it, and no override can change it, or has. */
+export const isPlain = ({ group, patience }: Claim): boolean =>
+  patience === 0 && !group.hasOverrides && group.insteadOf === undefined
+
 /** One rule's claim within a decision. */
 export interface Demand extends Claim {
   /** Whom it counts against. */

@@ -6,6 +6,7 @@ import {
   copyResult,
   type Demand,
   demandOf,
+  isPlain,
   type Refund,
 } from './bucket-store.js'
 import { ticksUp } from './clock.js'
@@ -183,10 +184,6 @@ export class RateLimiter {
       .catch(() => {})
   }
 }
-
-/** Whether nobody is held under it, and no override can change it, or has. */
-export const isPlain = ({ group, patience }: Claim): boolean =>
-  patience === 0 && !group.hasOverrides && group.insteadOf === undefined
 
 /** A signal that has not been asked for yet has not aborted. */
 export const isAborted = ({ signal }: Pick<DecideOptions, 'signal'>): boolean =>

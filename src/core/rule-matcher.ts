@@ -48,7 +48,7 @@ export function compileRules(ruleSet: RuleSet): RuleMatcher {
 
 const isForEveryPath = ({ path }: Rule): boolean => path === '/**'
 
-const isForEveryRequest = (rule: Rule): boolean =>
+export const isForEveryRequest = (rule: Rule): boolean =>
   isForEveryPath(rule) && rule.methods.length === 0 && rule.when.length === 0
 
 const matchOf = (rule: Rule, rank: number): Match => Object.freeze({ rule, rank, pathVariables: undefined })

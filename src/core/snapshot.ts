@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { type BucketGroup, type Claim, type Demand, demandOf, type LoneBand, newMemo } from './bucket-store.js'
+import { algorithmTraits } from './algorithm-traits.js'
+import { type BucketGroup, type Claim, type Demand, demandOf, isPlain, type LoneBand, newMemo } from './bucket-store.js'
 import { ticksPerMs, ticksUp } from './clock.js'
 import type { PathVariables } from './path-pattern.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
 import type { Band, Rule, RuleSet } from './rule.js'
-import { compileRules, type Match, type RuleMatcher, rankedRules } from './rule-matcher.js'
+import { compileRules, isForEveryRequest, type Match, type RuleMatcher, rankedRules } from './rule-matcher.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from './scope-key-resolver.js'
 
 export interface SnapshotOptions extends ScopeKeyOptions {
@@ -27,6 +28,8 @@ export interface Snapshot {
 export interface CompiledRuleSet {
   readonly ruleSet: RuleSet
   readonly rules: ReadonlyMap<string, CompiledRule>
+  /** The only rule, if it is for every request and never holds one: there is nothing to match, and nothing to put together. */
+  readonly lone: CompiledRule | undefined
   /** What a request is to be charged for; or why it cannot be charged at all. */
   demands(context: RequestContext, permits: number): readonly Demand[] | MissingKey
 }
@@ -65,6 +68,7 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
   return {
     ruleSet,
     rules,
+    lone: byRank.find((rule) => byRank.length === 1 && isForAllAtOnce(rule)),
     demands(context, permits) {
       const matches = matcher.match(context)
       if (matches.length === 0) return none
@@ -88,6 +92,9 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
 }
 
 const none: readonly Demand[] = []
+
+const isForAllAtOnce = ({ rule, claim }: CompiledRule): boolean =>
+  isForEveryRequest(rule) && isPlain(claim) && !rule.bands.some(({ algorithm }) => algorithmTraits[algorithm].isQueue)
 
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`

@@ -63,12 +63,30 @@ export class StandaloneHandler implements Handler {
   #decide(context: RequestContext, options: CheckOptions): Decision | Promise<Decision> {
     const ruleSet = this.#ruleSet(options.ruleSetId)
     if (ruleSet === undefined) return this.#uncovered('NO_RULE_SET', options.ruleSetId ?? null)
-    const demands = ruleSet.demands(checkContext(context), checkPermits(options.permits ?? 1))
+    const asked = checkContext(context)
+    const permits = checkPermits(options.permits ?? 1)
+    const atOnce = this.#decideLone(ruleSet, asked, permits, options)
+    if (atOnce !== undefined) return atOnce
+    const demands = ruleSet.demands(asked, permits)
     if (demands instanceof MissingKey) return this.#unidentified(ruleSet, demands)
     if (demands.length === 0) return this.#uncovered('NO_RULE', ruleSet.ruleSet.id)
     return this.#limiter.isSync
       ? this.#limiter.decideSync(ruleSet.ruleSet.id, demands, options)
       : this.#ask(ruleSet, demands, options)
+  }
+
+  /** Undefined if there is more to it: other rules, nobody to count, a peek, or a store that has to be waited for. */
+  #decideLone(
+    { ruleSet, lone }: CompiledRuleSet,
+    context: RequestContext,
+    permits: number,
+    options: CheckOptions,
+  ): Decision | undefined {
+    if (lone === undefined || options.peek || !this.#limiter.isSync) return undefined
+    const key = lone.keyOf(context)
+    if (key === undefined) return undefined
+    throwIfAborted(options)
+    return this.#limiter.decideOne(ruleSet.id, lone.claim, key, permits * lone.rule.permits)
   }
 
   async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {
