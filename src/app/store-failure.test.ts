@@ -65,6 +65,17 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect(decisions).toEqual([true, true, false])
   })
 
+  it('LOCAL with a share: what is granted tells of the part, as what is refused does', async () => {
+    const clock = manualClock(start)
+    const { store, line } = remoteStore(clock)
+    const hourly: RuleInput = { id: 'hourly', bands: [{ capacity: 4, refillTokens: 1, window: '1h' }] }
+    const gate = await createFluxGate({ rules: { id: 'api', rules: [hourly] }, store, clock, localShare: 0.25 })
+    line.state = 'FAILING'
+    const part = { limit: 1, bands: [{ limit: 1, windowMs: 4 * 3_600_000 }] }
+    expect(await gate.check({})).toMatchObject({ allowed: true, ...part })
+    expect(await gate.check({})).toMatchObject({ allowed: false, ...part })
+  })
+
   it('LOCAL with a share of a slow refill: the rate is shared too, not only the burst', async () => {
     const clock = manualClock(start)
     const { store, line } = remoteStore(clock)

@@ -1,4 +1,5 @@
 import type { Step } from './algorithm.js'
+import { ticksPerMs } from './clock.js'
 import type { OverrideBook } from './override-book.js'
 import type { Band, Policy } from './rule.js'
 
@@ -34,6 +35,19 @@ export interface LoneBand {
   readonly limit: number
   readonly windowMs: number
 }
+
+export function loneBand(ruleId: string, [band, ...others]: readonly Band[]): LoneBand | undefined {
+  if (band === undefined || others.length > 0) return undefined
+  return { ruleId, label: band.label, limit: band.capacity, windowMs: band.windowTicks / ticksPerMs }
+}
+
+/** The same rule with other bands. What is known of a group is known of its bands, so none of it is taken along. */
+export const withBands = (group: BucketGroup, bands: readonly Band[]): BucketGroup => ({
+  ...group,
+  bands,
+  lone: loneBand(group.ruleId, bands),
+  memo: newMemo(),
+})
 
 /** One note, and whose it is: a group may be asked of several stores. */
 export interface GroupMemo {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { algorithmTraits } from './algorithm-traits.js'
-import { type BucketGroup, type Claim, type Demand, demandOf, isPlain, type LoneBand, newMemo } from './bucket-store.js'
-import { ticksPerMs, ticksUp } from './clock.js'
+import { type BucketGroup, type Claim, type Demand, demandOf, isPlain, loneBand, newMemo } from './bucket-store.js'
+import { ticksUp } from './clock.js'
 import type { PathVariables } from './path-pattern.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
-import type { Band, Rule, RuleSet } from './rule.js'
+import type { Rule, RuleSet } from './rule.js'
 import { compileRules, isForEveryRequest, type Match, type RuleMatcher, rankedRules } from './rule-matcher.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from './scope-key-resolver.js'
 
@@ -68,7 +68,7 @@ function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRul
   return {
     ruleSet,
     rules,
-    lone: byRank.find((rule) => byRank.length === 1 && isForAllAtOnce(rule)),
+    lone: byRank.length === 1 ? byRank.find(isForAllAtOnce) : undefined,
     demands(context, permits) {
       const matches = matcher.match(context)
       if (matches.length === 0) return none
@@ -113,11 +113,6 @@ export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOpti
     keyOf: compileKey(rule, options),
     claim: { group, patience, policy, shadow: rule.mode === 'SHADOW' },
   }
-}
-
-function loneBand(ruleId: string, [band, ...others]: readonly Band[]): LoneBand | undefined {
-  if (band === undefined || others.length > 0) return undefined
-  return { ruleId, label: band.label, limit: band.capacity, windowMs: band.windowTicks / ticksPerMs }
 }
 
 /** A caller that would wait has some patience, if only for one tick: none at all means that nobody asked to wait. */

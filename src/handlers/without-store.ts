@@ -1,5 +1,5 @@
 import { algorithmTraits } from '../core/algorithm-traits.js'
-import { type BucketGroup, type BucketStore, type Demand, newMemo } from '../core/bucket-store.js'
+import { type BucketGroup, type BucketStore, type Demand, withBands } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { type DecideOptions, RateLimiter } from '../core/rate-limiter.js'
@@ -64,7 +64,10 @@ export class WithoutStore {
     if (share === 1 || group.listed !== undefined) return group
     let scaled = this.#shares.get(group)
     if (scaled === undefined) {
-      scaled = { ...group, bands: group.bands.map((band) => scaledBand(band, share)), memo: newMemo() }
+      scaled = withBands(
+        group,
+        group.bands.map((band) => scaledBand(band, share)),
+      )
       this.#shares.set(group, scaled)
     }
     return scaled
