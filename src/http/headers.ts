@@ -1,4 +1,5 @@
 import type { Decision } from '../core/decision.js'
+import { countText } from './count-text.js'
 import { keepingLatest } from './latest-text.js'
 import { secondsUp } from './policy.js'
 import { policyTextOf } from './policy-text.js'
@@ -39,7 +40,7 @@ function told(
   const openAtMs = waitMs === null ? decision.resetAt : openAt(decision.resetAt, waitMs, nowMs)
   // Instants of a decision are whole milliseconds, rounded up; so must be what they are compared with.
   const leftMs = waitMs ?? Math.max(0, openAtMs - Math.ceil(nowMs))
-  const left = String(Math.max(0, decision.remaining))
+  const left = countText(Math.max(0, decision.remaining))
   const speaking = which === 'legacy' ? '' : [opening, left, untilText(secondsUp(leftMs))].join('')
   if (which === 'standard') return { 'RateLimit-Policy': policies, RateLimit: speaking }
   const reset = resetText(secondsUp(openAtMs))
