@@ -57,8 +57,9 @@ export async function overFrameworks(effort) {
 
 /**
  * All are started anew for every round, another one first each time. Of two processes that run the same program, one may need
- * 3 µs more for every request for as long as it runs: whether the engine ever compiles Node's own `nextTick` well is a matter
- * of luck, which nobody's figure should depend on.
+ * 3 µs more for every request for as long as it runs: where garbage is collected before the engine has compiled Node's own
+ * `nextTick`, it never compiles it well. Nobody's figure should depend on that luck. It is the worse the more has been loaded,
+ * so each program loads only what it measures.
  *
  * @param {string} name
  * @param {string} program

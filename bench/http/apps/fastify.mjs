@@ -1,15 +1,18 @@
 // @ts-check
-import peer from '@fastify/rate-limit'
 import Fastify from 'fastify'
-import { rateLimit } from '../../../dist/app/fastify.js'
 import { answer, most, windowMs } from '../answer.mjs'
 import { tellPort } from '../listen.mjs'
 
 const app = Fastify()
-const limit = { capacity: most, window: `${windowMs}ms` }
-if (process.argv[2] === 'fluxgate') await app.register(rateLimit, limit)
-else if (process.argv[2] === 'alike') await app.register(rateLimit, { ...limit, headers: 'legacy' })
-else if (process.argv[2] === 'peer') await app.register(peer, { max: most, timeWindow: windowMs })
+const [, , limiter] = process.argv
+if (limiter === 'fluxgate' || limiter === 'alike') {
+  const { rateLimit } = await import('../../../dist/app/fastify.js')
+  const limit = { capacity: most, window: `${windowMs}ms` }
+  await app.register(rateLimit, limiter === 'alike' ? { ...limit, headers: 'legacy' } : limit)
+} else if (limiter === 'peer') {
+  const { default: rateLimit } = await import('@fastify/rate-limit')
+  await app.register(rateLimit, { max: most, timeWindow: windowMs })
+}
 // Whatever it does, the first plugin costs every request some microseconds; and there is no application without one.
 else await app.register((_app, _options, done) => done())
 app.get('/api/items', async () => answer)
