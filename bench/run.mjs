@@ -50,7 +50,7 @@ const full = {
   rounds: 15,
   memoryKeys: 1_000_000,
   redis: { keys: 10_000, seconds: 0.5, warmUps: 2, rounds: 11, watchSeconds: 4, memoryKeys: 100_000 },
-  http: { seconds: 1, warmUps: 2, rounds: 9 },
+  http: { seconds: 0.7, warmUps: 2, rounds: 15 },
   bulkRecords: 1_000_000,
   bulkRounds: 3,
   indexRecords: 1_000_000,
