@@ -4,7 +4,7 @@ import { type Kind, openFields } from '../rules/fields.js'
 import { identifier, oneOf, text, wholeNumber, yesOrNo } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { isStrategy, reloadChoices } from '../rules/reload/choose-reload.js'
-import { configInvalid } from './config-file.js'
+import { configInvalid } from './config-invalid.js'
 import { settings } from './config-settings.js'
 import type { FluxGateOptions } from './gate-options.js'
 

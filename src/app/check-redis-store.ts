@@ -2,8 +2,8 @@ import { longestWaitMs } from '../core/range.js'
 import { type Kind, openFields } from '../rules/fields.js'
 import { wholeNumber, yesOrNo } from '../rules/kinds.js'
 import { type Mistakes, noMistakes } from '../rules/mistakes.js'
-import { configInvalid } from './config-file.js'
-import { settings } from './config-settings.js'
+import { configInvalid } from './config-invalid.js'
+import { storeSettings } from './config-store-settings.js'
 import type { RedisOptions } from './open-redis-target.js'
 import type { RedisStoreOptions } from './redis-store.js'
 
@@ -13,9 +13,9 @@ const milliseconds: Kind<number> = {
 }
 
 const kinds: Readonly<Record<Exclude<keyof RedisStoreOptions, 'clock'>, Kind<unknown>>> = {
-  prefix: settings.store.prefix.kind,
+  prefix: storeSettings.prefix.kind,
   knownRefusals: yesOrNo,
-  leaseShare: settings.store.leaseShare.kind,
+  leaseShare: storeSettings.leaseShare.kind,
   timeoutMs: milliseconds,
   failures: wholeNumber(1, 1_000_000),
   openMs: milliseconds,

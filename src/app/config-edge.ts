@@ -35,3 +35,10 @@ export const workerCount: Kind<number | 'auto'> = {
     return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 256 ? (value as number) : undefined
   },
 }
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
+
+export const headerName: Kind<string> = {
+  allowed: 'the name of a header',
+  parse: (value) => (typeof value === 'string' && token.test(value) ? value : undefined),
+}

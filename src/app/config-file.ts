@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { FluxGateError, type Mistake } from '../core/errors.js'
 import { formatOf, maxDocumentLength, parseDocument } from '../rules/document.js'
-import { noMistakes, rulesInvalid } from '../rules/mistakes.js'
 import { digestOf } from '../rules/rules-file.js'
+import { configInvalid } from './config-invalid.js'
 import { camelCase } from './config-names.js'
 import { maskPlaceholders, unmaskPlaceholders } from './config-placeholders.js'
 import { settingNames } from './config-settings.js'
@@ -39,12 +39,6 @@ function withoutValues({ path, message }: Mistake): Mistake {
     (match, name: string) => (name.length === 1 || settingNames.has(camelCase(name)) ? match : '…'),
   )
   return { path, message: unmaskPlaceholders(shown) }
-}
-
-export function configInvalid(source: string, errors: readonly Mistake[]): FluxGateError {
-  const mistakes = noMistakes()
-  for (const { path, message } of errors) mistakes.add(path, message)
-  return new FluxGateError('FLUXGATE_CONFIG_INVALID', rulesInvalid(source, mistakes).message, { errors: mistakes.kept })
 }
 
 function unmasked(value: unknown): unknown {

@@ -4,7 +4,6 @@ import { durationForms, durationTicks } from '../rules/duration.js'
 import type { Kind } from '../rules/fields.js'
 import * as rules from '../rules/kinds.js'
 import * as edge from './config-edge.js'
-import { headerName as header } from './gateway-kinds.js'
 import { nodeForms, parseNode, parseRedisUri, type RedisNode, uriForms } from './open-redis-address.js'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -110,7 +109,7 @@ export const duration = (min: number, max: number): SettingKind<number> => ({
 export const patternList = described(edge.patternList, listSchema({ type: 'string', pattern: '^/' }))
 export const proxyList = described(edge.proxyList, listSchema({ type: 'string' }))
 export const headerChoice = described(edge.headerChoice, { enum: ['both', 'standard', 'legacy', false] })
-export const headerName = described(header, { type: 'string' })
+export const headerName = described(edge.headerName, { type: 'string' })
 export const workerCount = described(edge.workerCount, {
   anyOf: [{ type: 'integer', minimum: 1, maximum: 256 }, { const: 'auto' }],
 })

@@ -1,6 +1,6 @@
-import { isObject, wrongValue } from '../rules/fields.js'
+import { isObject } from '../rules/fields.js'
 import { type Mistakes, placeOf } from '../rules/mistakes.js'
-import { nearest } from '../rules/nearest.js'
+import { problem, unknownName } from './config-mistakes.js'
 import { camelCase } from './config-names.js'
 import { settingGroups } from './config-settings.js'
 
@@ -64,14 +64,3 @@ const isName = (spelt: string): boolean =>
 
 export const sameAs = (other: string): string =>
   `found beside ${other}, which means the same; allowed: only one of them`
-
-export function unknownName(name: string, names: readonly string[]): string {
-  const meant = nearest(name, names)
-  return `unknown key; ${meant === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${meant}?`}`
-}
-
-/** What was found is shown, unless it may hold a password. */
-export const problem = (found: unknown, allowed: string, isSecret = false): string =>
-  isSecret || (typeof found === 'string' && found.includes('://'))
-    ? `not understood; allowed: ${allowed}`
-    : wrongValue(found, allowed)

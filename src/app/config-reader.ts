@@ -1,10 +1,12 @@
 import type { Mistakes } from '../rules/mistakes.js'
+import { problem } from './config-mistakes.js'
 import { environmentName } from './config-names.js'
-import { type Member, openPart, openSection, problem, sameAs } from './config-parts.js'
+import { type Member, openPart, openSection, sameAs } from './config-parts.js'
 import { type Environment, fillInValue, scalarOf, variable } from './config-placeholders.js'
 import { resolveRules } from './config-rules.js'
 import { checkTls } from './config-server.js'
-import { type Setting, type Settings, settings } from './config-settings.js'
+import type { Setting } from './config-setting.js'
+import { type Settings, settings } from './config-settings.js'
 import { resolveStore, type Sources } from './config-store.js'
 
 /** A document → all settings. Reading goes on after a mistake, so that its author sees all of them at once. */

@@ -4,7 +4,8 @@ import { parseDocument } from '../rules/document.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { environmentName } from './config-names.js'
 import { readSettings } from './config-reader.js'
-import { type Setting, settings } from './config-settings.js'
+import type { Setting } from './config-setting.js'
+import { settings } from './config-settings.js'
 
 const page = readFileSync(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
 const rows = page

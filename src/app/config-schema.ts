@@ -1,7 +1,8 @@
 /** JSON Schema of fluxgate.yaml, so that editors complete and check it. `scripts/config-schema.mjs` writes it to docs/reference. */
 import type { JsonSchema } from './config-kinds.js'
 import { kebabCase } from './config-names.js'
-import { type Setting, settingGroups, settings } from './config-settings.js'
+import type { Setting } from './config-setting.js'
+import { settingGroups, settings } from './config-settings.js'
 
 type Members = Readonly<Record<string, Setting<unknown>>>
 

@@ -3,7 +3,6 @@
  * names of the environment variables and docs/reference/configuration.md follow from this table.
  */
 
-import type { Mistakes } from '../rules/mistakes.js'
 import {
   dayTicks,
   duration,
@@ -12,38 +11,20 @@ import {
   headerName,
   identifier,
   keyPrefix,
-  nodes,
   oneOf,
   patternList,
   proxyList,
-  redisUri,
   rulesUri,
-  type SettingKind,
   share,
   token,
   wholeNumber,
   workerCount,
   yesOrNo,
 } from './config-kinds.js'
+import { optional, type Setting, secret, setting } from './config-setting.js'
+import { redisNames, storeSettings } from './config-store-settings.js'
 import { type RouteDefinition, readRoutes, routesForm } from './gateway-schema.js'
-import { maxConnections } from './open-redis-target.js'
 import { routesSchema } from './routes-schema.js'
-
-export interface Setting<T> {
-  readonly kind: SettingKind<T>
-  /** As it would be written in the file; `undefined` if there is none. */
-  readonly standard: string | number | boolean | undefined
-  /** It may hold a password, so that no message shows what was found. */
-  readonly isSecret?: true
-  /** A variable that means the same as the one that the place gives. */
-  readonly variable?: string
-  /** For a value with places of its own; reports their mistakes, and `kind` only describes it. */
-  readonly read?: (value: unknown, path: string, mistakes: Mistakes) => T | undefined
-}
-
-const setting = <T>(kind: SettingKind<T>, standard: string | number | boolean): Setting<T> => ({ kind, standard })
-const optional = <T>(kind: SettingKind<T>): Setting<T | undefined> => ({ kind, standard: undefined })
-const secret = <T>(kind: SettingKind<T>): Setting<T | undefined> => ({ ...optional(kind), isSecret: true })
 
 const routes: Setting<readonly RouteDefinition[] | undefined> = {
   kind: { allowed: `${routesForm}; in the environment as JSON`, parse: () => undefined, schema: routesSchema },
@@ -85,24 +66,7 @@ export const settings = {
     metricsHost: setting(filledText, '127.0.0.1'),
     metricsPort: optional(wholeNumber(0, 65_535)),
   },
-  store: {
-    type: setting(oneOf(['memory', 'redis'] as const), 'memory'),
-    maxKeys: setting(wholeNumber(1, 2 ** 24), 1_000_000),
-    uri: { ...secret(redisUri), variable: 'FLUXGATE_REDIS_URI' },
-    clusterNodes: optional(nodes(6379)),
-    sentinels: optional(nodes(26_379)),
-    sentinelName: setting(filledText, 'mymaster'),
-    username: optional(filledText),
-    password: secret(filledText),
-    sentinelUsername: optional(filledText),
-    sentinelPassword: secret(filledText),
-    tls: setting(yesOrNo, false),
-    prefix: setting(keyPrefix, 'fluxgate'),
-    timeoutMs: setting(wholeNumber(1, 60_000), 100),
-    connections: setting(wholeNumber(1, maxConnections), 1),
-    leaseShare: setting(share, 0.1),
-    knownRefusals: setting(yesOrNo, true),
-  },
+  store: storeSettings,
   rules: {
     type: setting(oneOf(['file', 'redis', 'mongo'] as const), 'file'),
     path: setting(filledText, './rules.yaml'),
@@ -153,8 +117,6 @@ export type Settings = {
 
 const named = (names: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(names.map((name) => [name, name]))
-
-const redisNames = Object.keys(settings.store).filter((name) => name !== 'type' && name !== 'maxKeys')
 
 /**
  * Settings that may also stand in an object of their own, by the names that they have there: `store: { redis: { uri } }` is

@@ -1,8 +1,10 @@
 import { given } from '../core/given.js'
 import { isObject } from '../rules/fields.js'
 import { type Mistakes, placeOf } from '../rules/mistakes.js'
-import { problem, unknownName } from './config-parts.js'
-import { type Setting, type Settings, settingGroups, settings } from './config-settings.js'
+import { problem, unknownName } from './config-mistakes.js'
+import type { Setting } from './config-setting.js'
+import type { Settings } from './config-settings.js'
+import { redisNames, storeSettings } from './config-store-settings.js'
 import { parseRedisUri } from './open-redis-address.js'
 import type { RedisOptions, RedisStoreSettings } from './open-redis-target.js'
 
@@ -60,13 +62,13 @@ export function redisAddress(store: StoreSettings): RedisOptions {
  * them, and `tls` may be options of `node:tls`.
  */
 export function checkRedisSettings(value: unknown, path: string, mistakes: Mistakes): RedisStoreSettings {
-  const table: Readonly<Record<string, Setting<unknown>>> = settings.store
-  const names = Object.keys(settingGroups.store?.redis ?? {})
+  const table: Readonly<Record<string, Setting<unknown>>> = storeSettings
   const result: Record<string, unknown> = {}
   for (const [name, found] of Object.entries(isObject(value) ? value : {})) {
     const setting = table[name]
     if (found === undefined || (name === 'type' && found === 'redis')) continue
-    if (setting === undefined || !names.includes(name)) mistakes.add(placeOf(path, name), unknownName(name, names))
+    if (setting === undefined || !redisNames.includes(name))
+      mistakes.add(placeOf(path, name), unknownName(name, redisNames))
     else {
       result[name] = name === 'tls' && isObject(found) ? found : setting.kind.parse(found)
       if (result[name] === undefined) {

@@ -11,6 +11,7 @@ import { type Closable, Gate } from './gate.js'
 import type { FluxGateOptions } from './gate-options.js'
 import { boundedStore, openStore } from './open-parts.js'
 import { isRuleStore, openRules } from './open-rules.js'
+import { redisStore } from './redis-store.js'
 
 /** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
 export const createFluxGate = (given: FluxGateOptions | string): Promise<FluxGate> => openGate(given)
@@ -32,10 +33,11 @@ export async function openGate(given: FluxGateOptions | string, observer?: Decis
     const free = rules.require?.(requirement)
     if (free !== undefined) opened.push({ close: async () => free() })
     const book = await RuleBook.open(provider, { clock, requirement })
-    const store = openStore(options.store, { clock, maxKeys: options.maxKeys, resilience: options.resilience })
+    const { maxKeys, resilience } = options
+    const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisStore })
     if (store !== options.store) opened.push(store)
     await store.ready?.(longestStartMs)
-    const bounded = boundedStore(store, { ...options.resilience, clock })
+    const bounded = boundedStore(store, { ...resilience, clock })
     return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer })
   } catch (error) {
     for (const one of opened) await one.close()

@@ -13,6 +13,7 @@ import type { LoneRuleInput } from '../rules/input.js'
 import { parseRule } from '../rules/schema.js'
 import { memoryStore } from '../stores/memory.js'
 import { boundedStore, isStore, openStore } from './open-parts.js'
+import { redisStore } from './redis-store.js'
 
 export interface LimiterOptions extends LoneRuleInput {
   /** Where buckets live: in this process unless said otherwise, in Redis by its URI, or a store. */
@@ -66,7 +67,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     resets: () => 0,
   })
   // Opened when nothing else can be mistaken: nobody would close it.
-  const store = boundedStore(openStore(given, { clock }))
+  const store = boundedStore(openStore(given, { clock, openRedis: redisStore }))
   const limiter = new RateLimiter(store, room)
   const withoutStore = new WithoutStore({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   let closed = false

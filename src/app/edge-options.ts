@@ -5,7 +5,7 @@ import { type Kind, openFields } from '../rules/fields.js'
 import { identifier, wholeNumber } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { loneRuleFields } from '../rules/rule-schema.js'
-import { configInvalid } from './config-file.js'
+import { configInvalid } from './config-invalid.js'
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 

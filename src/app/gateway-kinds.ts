@@ -4,13 +4,7 @@ import { notForFilters } from '../gateway/hop-by-hop.js'
 import { wholeMatch } from '../gateway/predicates.js'
 import { durationTicks } from '../rules/duration.js'
 import type { Kind } from '../rules/fields.js'
-
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
-
-export const headerName: Kind<string> = {
-  allowed: 'the name of a header',
-  parse: (value) => (typeof value === 'string' && token.test(value) ? value : undefined),
-}
+import { headerName } from './config-edge.js'
 
 export const changeableHeader: Kind<string> = {
   allowed: 'the name of a header, other than those that are about a connection, such as Connection or Content-Length',

@@ -3,7 +3,8 @@ import type { Fields } from '../rules/fields.js'
 import { text } from '../rules/kinds.js'
 import { methodName } from '../rules/method-schema.js'
 import { pathPattern } from '../rules/path-schema.js'
-import { headerName, hostPattern, network, valuePattern } from './gateway-kinds.js'
+import { headerName } from './config-edge.js'
+import { hostPattern, network, valuePattern } from './gateway-kinds.js'
 import { commaList, oneNamed, type PartForms, pair, severalOf } from './gateway-part.js'
 
 /** As the Spring Cloud Gateway spells them; in the long form, the singular and `name` are understood too. */

@@ -11,6 +11,7 @@ import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 import type { FluxGateOptions } from './gate-options.js'
 import { boundedStore, isStore, openStore } from './open-parts.js'
 import { orClose } from './or-close.js'
+import { redisStoreLater } from './redis-store-later.js'
 
 /** One rule of its own: `{ capacity: 100, window: '1m' }`, or any field of a rule. */
 export interface LoneLimit extends Omit<LoneRuleInput, 'permits'> {
@@ -68,7 +69,7 @@ function handlerOf(limit: LoneLimit, clock: NonNullable<GuardOptions['clock']>) 
     resetBucketsOnReload: true,
     resets: () => 0,
   })
-  const store = boundedStore(openStore(given, { clock }))
+  const store = boundedStore(openStore(given, { clock, openRedis: redisStoreLater }))
   const room = new WaitingRoom(maxConcurrentWaits, clock)
   const handler = new StandaloneHandler({
     snapshot: () => snapshot,

@@ -7,26 +7,31 @@ import { isObject } from '../rules/fields.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { memoryStore } from '../stores/memory.js'
 import { type ResilientOptions, resilient } from '../stores/resilient.js'
-import { configInvalid } from './config-file.js'
+import { configInvalid } from './config-invalid.js'
 import { checkRedisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
 import { parseRedisUri } from './open-redis-address.js'
-import { redisStore } from './redis-store.js'
+import type { RedisOptions } from './open-redis-target.js'
+import type { RedisStoreOptions } from './redis-store.js'
+
+export type OpenRedisStore = (where: string | RedisOptions, options?: RedisStoreOptions) => BucketStore
 
 export interface StoreParts {
+  readonly openRedis: OpenRedisStore
   readonly clock: Clock
   readonly maxKeys?: number | undefined
   readonly resilience?: FluxGateOptions['resilience'] | undefined
 }
 
 /** A store that was given, or one by its name, its address or its settings. */
-export function openStore(store: FluxGateOptions['store'], { clock, maxKeys, resilience }: StoreParts): BucketStore {
+export function openStore(store: FluxGateOptions['store'], parts: StoreParts): BucketStore {
+  const { clock, maxKeys, resilience, openRedis } = parts
   if (store === undefined || store === 'memory')
     return memoryStore({ clock, ...(maxKeys !== undefined && { maxKeys }) })
   if (isStore(store)) return store
   if (isRedisClient(store)) throw clientInvalid()
-  if (typeof store === 'string' && parseRedisUri(store) !== undefined) return redisStore(store, resilience)
-  if (isObject(store)) return openRedisStore(store, resilience)
+  if (typeof store === 'string' && parseRedisUri(store) !== undefined) return openRedis(store, resilience)
+  if (isObject(store)) return openBySettings(store, parts)
   throw new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
     `store: found ${described(store)}; allowed: "memory", a URI such as redis://127.0.0.1:6379, an object such as { clusterNodes: [...] }, or a BucketStore.`,
@@ -43,12 +48,12 @@ const clientInvalid = (): FluxGateError =>
 const described = (store: unknown): string =>
   typeof store === 'string' ? JSON.stringify(store.replace(/:[^:@/]*@/, ':***@')) : typeof store
 
-function openRedisStore(given: object, resilience: FluxGateOptions['resilience']): BucketStore {
+function openBySettings(given: object, { resilience, openRedis }: StoreParts): BucketStore {
   const mistakes = noMistakes()
   const settings = checkRedisSettings(given, 'store', mistakes)
   if (mistakes.count > 0) throw configInvalid('The options of the store', mistakes.kept)
   const { prefix, timeoutMs, leaseShare, knownRefusals, ...address } = settings
-  return redisStore(address, { ...resilience, ...whatIsGiven({ prefix, timeoutMs, leaseShare, knownRefusals }) })
+  return openRedis(address, { ...resilience, ...whatIsGiven({ prefix, timeoutMs, leaseShare, knownRefusals }) })
 }
 
 /** A store whose calls end: one in this process, one with a deadline of its own, or else one that is given a deadline. */

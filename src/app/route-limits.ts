@@ -4,11 +4,12 @@ import type { Place } from '../http/place.js'
 import { isObject, openFields } from '../rules/fields.js'
 import { identifier } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
-import { configInvalid } from './config-file.js'
+import { configInvalid } from './config-invalid.js'
 import { checkEdgeOptions, permitCount } from './edge-options.js'
 import { divided, guardOf, type LoneLimit, type OwnedGuard, type RateLimitOptions } from './guard-of.js'
 import { isStore, openStore } from './open-parts.js'
 import { orClose } from './or-close.js'
+import { redisStoreLater } from './redis-store-later.js'
 
 /** What one route says: no limit, another rule set or cost, or a rule of its own in place of what holds elsewhere. */
 export type RouteLimit<Native = unknown> =
@@ -71,7 +72,7 @@ const isRule = (limit: unknown): limit is LoneLimit => isObject(limit) && ('capa
 /** A store that is made here is made once, however many routes have rules of their own. */
 function withSharedStore<Native>(options: RateLimitOptions<Native>) {
   if (options.handler !== undefined || isStore(options.store)) return { options, close: async () => {} }
-  const store = openStore(options.store, { clock: options.clock ?? systemClock })
+  const store = openStore(options.store, { clock: options.clock ?? systemClock, openRedis: redisStoreLater })
   return { options: { ...options, store }, close: () => store.close() }
 }
 

@@ -192,7 +192,7 @@ export interface BucketStore {
   /** Told that the rule is gone or has started afresh, so that this group will not be asked for again. Optional. */
   retire?(group: BucketGroup): void
   /** Present if overrides can be kept beside the buckets. */
-  readonly overrides?: OverrideBook
+  readonly overrides?: OverrideBook | undefined
   /** Present if other processes share the buckets, and therefore whole rules are reset together with them. */
   readonly resets?: SharedResets
   /** Buckets are spread over several servers, so that calls about some may fail while those about others succeed. */

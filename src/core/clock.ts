@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks'
-import { hrtime } from 'node:process'
 import { FluxGateError } from './errors.js'
 
 /**
@@ -14,6 +13,9 @@ export interface Clock {
 }
 
 export const ticksPerMs = 1000
+
+// Not imported: that would have Node open all streams of the process, and take as much memory as all algorithms.
+const { hrtime } = process
 
 /** Counts from an instant of its own. Costs less than `performance.now`, which checks what it is called on. */
 function hrticks(): number {

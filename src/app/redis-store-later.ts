@@ -1,0 +1,28 @@
+import type { BucketStore } from '../core/bucket-store.js'
+import type { OpenRedisStore } from './open-parts.js'
+import type { RedisStore } from './redis-store.js'
+
+/**
+ * `redisStore`, loaded in the background from now on: a middleware that counts in its own process, as most do, neither
+ * loads nor keeps what it takes to count in Redis. Who asks before it is there waits for it. The address and the options
+ * have been checked already: nobody would hear of mistakes.
+ */
+export const redisStoreLater: OpenRedisStore = (where, options): BucketStore => {
+  let store: RedisStore | undefined
+  const loading = import('./redis-store.js').then(({ redisStore }) => {
+    store = redisStore(where, options)
+    return store
+  })
+  const loaded = (): RedisStore | Promise<RedisStore> => store ?? loading
+  return {
+    charge: async (demands, peek) => (await loaded()).charge(demands, peek),
+    refund: async (refunds) => (await loaded()).refund(refunds),
+    reset: async (group, key) => (await loaded()).reset(group, key),
+    retire: (group) => store?.retire?.(group),
+    close: async () => (await loaded()).close(),
+    get overrides() {
+      return store?.overrides
+    },
+    isBounded: true,
+  }
+}

@@ -1,0 +1,93 @@
+/** A limit of a middleware's own whose buckets are in Redis: what it takes for that is loaded only then. */
+import { createServer } from 'node:http'
+import express from 'express'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { rateLimit as expressLimit } from '../../src/app/express.js'
+import type { LoneLimit } from '../../src/app/guard-of.js'
+import { rateLimit as nodeLimit } from '../../src/app/node.js'
+import { redisStoreLater } from '../../src/app/redis-store-later.js'
+import type { BucketStore } from '../../src/core/bucket-store.js'
+import { bucketStoreContract } from '../../src/testing/index.js'
+import { freePort } from '../servers/free-port.js'
+import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { portOf } from './middleware-adapters.js'
+import { randomSeed } from './random-seed.js'
+
+const { uri, host, port } = sharedRedis()
+
+async function served(listener: Parameters<typeof createServer>[1]): Promise<() => Promise<number>> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return async () => (await fetch(`http://127.0.0.1:${portOf(server)}/`)).status
+}
+
+function expressApp(limit: LoneLimit): Promise<() => Promise<number>> {
+  const limited = expressLimit(limit)
+  onTestFinished(() => limited.close())
+  const app = express()
+  app.use(limited)
+  app.get('/', (_request, response) => {
+    response.end('hello')
+  })
+  return served(app)
+}
+
+function nodeApp(limit: LoneLimit): Promise<() => Promise<number>> {
+  const limited = nodeLimit(limit)
+  onTestFinished(() => limited.close())
+  return served(limited((_request, response) => void response.end('hello')))
+}
+
+describe('redisStoreLater', () => {
+  const stores: BucketStore[] = []
+  afterAll(() => Promise.all(stores.map((store) => store.close())))
+  bucketStoreContract(
+    it,
+    (clock) => {
+      const store = redisStoreLater({ uri }, { prefix: freshPrefix(), clock, timeoutMs: 20_000 })
+      stores.push(store)
+      return store
+    },
+    { histories: 20, seed: randomSeed() },
+  )
+
+  it('can be closed before it has been loaded', async () => {
+    const store = redisStoreLater({ uri })
+    await store.close()
+    await expect(store.charge([], false)).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+  })
+})
+
+describe('a limit with a store in Redis', () => {
+  it('is one limit for all applications that name it, whatever their framework', async () => {
+    const limit = { capacity: 3, window: '1h', store: { uri, prefix: freshPrefix(), timeoutMs: 20_000 } } as const
+    const asked = [await expressApp(limit), await nodeApp(limit)] as const
+    const statuses: number[] = []
+    for (let turn = 0; turn < 5; turn++) statuses.push(await (asked[turn % 2] as () => Promise<number>)())
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+  })
+
+  it('does as it was told to while there is no such server', async () => {
+    const store = `redis://${host}:${await freePort()}`
+    const local = await nodeApp({ capacity: 2, window: '1h', store })
+    expect([await local(), await local(), await local()]).toEqual([200, 200, 429])
+    const closed = await nodeApp({ capacity: 2, window: '1h', store, onStoreFailure: 'DENY' })
+    expect(await closed()).toBe(503)
+  })
+
+  it.each([
+    ['a URI that is none', `redis://${host}:${port}0000`],
+    ['no address', { prefix: 'p' }],
+    ['two addresses', { uri, clusterNodes: [`${host}:${port}`] }],
+    ['a misspelt setting', { uri, prefx: 'p' }],
+    ['an impossible setting', { uri, timeoutMs: -1 }],
+    ['no nodes', { clusterNodes: [] }],
+  ])('is refused at once with %s', (_, store) => {
+    const limit = { capacity: 1, window: '1h', store } as LoneLimit
+    expect(() => expressLimit(limit)).toThrow(expect.objectContaining({ code: 'FLUXGATE_CONFIG_INVALID' }))
+  })
+})
