@@ -200,8 +200,11 @@ describe('the reference of the library', () => {
     [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = '']) =>
       [...cell.matchAll(/`([\w.]+)`/g)].map(([, name = '']) => name),
     )
-  const entries = Object.entries<{ default?: string }>(manifest.exports).flatMap(([subpath, { default: file }]) =>
-    file === undefined ? [] : [{ entry: subpath.replace(/^\./, 'fluxgate'), file }],
+  const entries = Object.entries<{ default?: string; types?: string }>(manifest.exports).flatMap(
+    ([subpath, { default: file, types: declared }]) =>
+      file === undefined || declared === undefined
+        ? []
+        : [{ entry: subpath.replace(/^\./, 'fluxgate'), file, declared }],
   )
 
   it('has a section for every entry, and for no other', () => {
@@ -214,8 +217,8 @@ describe('the reference of the library', () => {
     expect(titles.sort()).toEqual(Object.keys(await import(join(root, file))).sort())
   })
 
-  it.each(entries)('names every type that $entry exports, and no other', ({ entry, file }) => {
-    const declarations = read(file.replace(/\.js$/, '.d.ts'))
+  it.each(entries)('names every type that $entry exports, and no other', ({ entry, declared }) => {
+    const declarations = read(declared)
     const exported = [...declarations.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, isType, names = '']) =>
       names
         .split(',')

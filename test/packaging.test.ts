@@ -126,6 +126,17 @@ describe('every entry', () => {
     expect(await evaluate('same.cjs', source)).toEqual(entries.map(() => true))
   })
 
+  it('shares its classes with the others: what a middleware throws is an error of fluxgate', async () => {
+    const source = `import { FluxGateError } from 'fluxgate'
+      const found = []
+      for (const name of ['express', 'fetch', 'hono', 'koa', 'node']) {
+        const { rateLimit } = await import('fluxgate/' + name)
+        try { rateLimit({ capacity: 0, window: '1m' }) } catch (error) { found.push(error instanceof FluxGateError && error.code) }
+      }
+      console.log(JSON.stringify(found))`
+    expect(await evaluate('shared.mjs', source)).toEqual(Array(5).fill('FLUXGATE_RULES_INVALID'))
+  })
+
   it('gives a limiter that works, three lines after it was installed', async () => {
     const source = `const { createLimiter } = require('fluxgate')
       const limiter = createLimiter({ capacity: 2, window: '1h' })

@@ -2,6 +2,7 @@
 /** dist holds what the sources say. */
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { bundle } from './bundle.mjs'
 import { at, Failure, hash, lockHash, readJson, readText, root, run } from './step.mjs'
 
 const stampName = '.fingerprint'
@@ -19,7 +20,8 @@ function fingerprint() {
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort()
-  const inputs = [at('tsconfig.json'), at('tsconfig.build.json'), ...sources]
+  const settings = ['package.json', 'tsconfig.json', 'tsconfig.build.json', join('scripts', 'bootstrap', 'bundle.mjs')]
+  const inputs = [...settings.map((name) => at(name)), ...sources]
   const lines = inputs.map((file) => `${file.slice(root.length)} ${hash(readFileSync(file))}`)
   return hash([lockHash(), ...lines].join('\n'))
 }
@@ -37,6 +39,7 @@ async function compile() {
   const tsc = at('node_modules', 'typescript', 'bin', 'tsc')
   const { status, output } = await run([process.execPath, tsc, '-p', 'tsconfig.build.json', '--outDir', next])
   if (status !== 0) throw new Failure(`${output}\n\nThe sources do not compile; the lines above say where.`)
+  await bundle(next)
   makeCommandsExecutable(next)
   writeFileSync(join(next, stampName), stamp)
   if (existsSync(at('dist'))) renameSync(at('dist'), previous)

@@ -4,8 +4,8 @@ import type { RedisStore } from './redis-store.js'
 
 /**
  * `redisStore`, loaded in the background from now on: a middleware that counts in its own process, as most do, neither
- * loads nor keeps what it takes to count in Redis. Who asks before it is there waits for it. The address and the options
- * have been checked already: nobody would hear of mistakes.
+ * loads nor keeps what it takes to count in Redis. Who asks before it is there waits for it. Mistakes in the address and the
+ * options are for `openStore` to find, while there is somebody to hear of them.
  */
 export const redisStoreLater: OpenRedisStore = (where, options): BucketStore => {
   let store: RedisStore | undefined

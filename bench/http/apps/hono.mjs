@@ -7,7 +7,7 @@ import { listen } from '../listen.mjs'
 
 const app = new Hono()
 if (process.argv[2] === 'fluxgate') {
-  const { rateLimit } = await import('../../../dist/app/hono.js')
+  const { rateLimit } = await import('fluxgate/hono')
   app.use(rateLimit({ capacity: most, window: `${windowMs}ms` }))
 } else if (process.argv[2] === 'peer') {
   const { rateLimiter } = await import('hono-rate-limiter')

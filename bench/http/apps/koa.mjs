@@ -6,7 +6,7 @@ import { listen } from '../listen.mjs'
 
 const app = new Koa()
 if (process.argv[2] === 'fluxgate') {
-  const { rateLimit } = await import('../../../dist/app/koa.js')
+  const { rateLimit } = await import('fluxgate/koa')
   app.use(rateLimit({ capacity: most, window: `${windowMs}ms` }))
 }
 app.use((context) => {
