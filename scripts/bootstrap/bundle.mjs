@@ -9,7 +9,9 @@ export async function bundle(/** @type {string} */ dist) {
   const { rolldown } = await import('rolldown')
   try {
     const build = await rolldown({ input: entries(dist), platform: 'node', external: isPackage })
-    await build.write({ dir: join(dist, 'bundle'), format: 'esm', chunkFileNames: '[name].js' })
+    // What all middlewares need is in one file; they are seven.
+    const codeSplitting = { groups: [{ name: 'common', minShareCount: 7 }] }
+    await build.write({ dir: join(dist, 'bundle'), format: 'esm', chunkFileNames: '[name].js', codeSplitting })
     await build.close()
   } catch (error) {
     throw new Failure(`${error}\n\nThe modules of package.json's "exports" could not be put together.`)
