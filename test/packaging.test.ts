@@ -137,6 +137,26 @@ describe('every entry', () => {
     expect(await evaluate('shared.mjs', source)).toEqual(Array(5).fill('FLUXGATE_RULES_INVALID'))
   })
 
+  it.each(['express', 'fastify', 'fetch', 'hono', 'koa', 'nest', 'node'])(
+    'fluxgate/%s is a few files, with nothing of what counting in its own process does not need',
+    (name) => {
+      const codeOf = (file: string): string => readFileSync(join(installed, 'dist/bundle', file), 'utf8')
+      const loaded = new Set([`./${name}.js`])
+      for (const file of loaded) {
+        if (!file.startsWith('.')) continue
+        for (const [, other = ''] of codeOf(file).matchAll(/^(?:import|export)\s(?:[^'"();=]*?\bfrom\s*)?"([^"]+)"/gm))
+          loaded.add(other)
+      }
+      const own = [...loaded].filter((file) => !file.startsWith('node:'))
+      expect(own).toContain('./common.js')
+      expect(own.length).toBeLessThan(6)
+      const heavy = /\b(RedisBuckets|OwnClient)\b|"yaml"/
+      expect(own.filter((file) => heavy.test(codeOf(file)))).toEqual([])
+      // They would be found by these names.
+      for (const file of ['redis-store.js', 'open-redis.js', 'index.js']) expect(codeOf(file)).toMatch(heavy)
+    },
+  )
+
   it('gives a limiter that works, three lines after it was installed', async () => {
     const source = `const { createLimiter } = require('fluxgate')
       const limiter = createLimiter({ capacity: 2, window: '1h' })

@@ -5,6 +5,7 @@ import { type Kind, openFields } from '../rules/fields.js'
 import { identifier, wholeNumber } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { loneRuleFields } from '../rules/rule-schema.js'
+import { headerName } from './config-edge.js'
 import { configInvalid } from './config-invalid.js'
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
@@ -15,9 +16,6 @@ function kind<T>(allowed: string, isAllowed: (value: unknown) => boolean): Kind<
 
 const texts = kind<readonly string[]>('a list of text', (value) => {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
-})
-const headerName = kind<string>('the name of a header', (value) => {
-  return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 })
 const hook = kind<never>('a function', isFunction)
 export const permitCount = wholeNumber(1, maxCapacity)

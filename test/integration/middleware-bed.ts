@@ -1,5 +1,5 @@
 /** A server of any framework for one test, and a client that speaks to it over a socket of its own. */
-import { type ClientRequest, type IncomingHttpHeaders, request } from 'node:http'
+import { type ClientRequest, createServer, type IncomingHttpHeaders, type RequestListener, request } from 'node:http'
 import { onTestFinished } from 'vitest'
 import type { RateLimitOptions } from '../../src/app/guard-of.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
@@ -26,6 +26,17 @@ export interface Bed extends Served {
   ask(question?: Question): Promise<Answer>
   /** Asks, and leaves the rest to the test. */
   begin(question?: Question): { readonly request: ClientRequest; readonly answer: Promise<Answer> }
+}
+
+/** The address of a server for one test. */
+export async function served(listener: RequestListener): Promise<string> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${portOf(server)}`
 }
 
 export async function startBed(

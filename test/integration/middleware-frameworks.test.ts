@@ -1,7 +1,6 @@
 /** What is particular to one framework. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import {
   connect as connectHttp2,
   createServer as createHttp2Server,
@@ -27,20 +26,10 @@ import { createFluxGate } from '../../src/index.js'
 import { manualClock } from '../../src/testing/index.js'
 import { eventually } from '../servers/eventually.js'
 import { type Adapter, adapters, portOf } from './middleware-adapters.js'
-import { gateOf, startBed } from './middleware-bed.js'
+import { gateOf, served, startBed } from './middleware-bed.js'
 import 'reflect-metadata'
 
 const minute = { capacity: 1, window: '1m' } as const
-
-async function served(listener: Parameters<typeof createServer>[1]): Promise<string> {
-  const server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${portOf(server)}`
-}
 
 const statuses = async (...urls: string[]): Promise<number[]> => {
   const found: number[] = []

@@ -1,5 +1,5 @@
 /** A limit of a middleware's own whose buckets are in Redis: what it takes for that is loaded only then. */
-import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
 import express from 'express'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { rateLimit as expressLimit } from '../../src/app/express.js'
@@ -10,19 +10,14 @@ import type { BucketStore } from '../../src/core/bucket-store.js'
 import { bucketStoreContract } from '../../src/testing/index.js'
 import { freePort } from '../servers/free-port.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { portOf } from './middleware-adapters.js'
+import { served } from './middleware-bed.js'
 import { randomSeed } from './random-seed.js'
 
 const { uri, host, port } = sharedRedis()
 
-async function served(listener: Parameters<typeof createServer>[1]): Promise<() => Promise<number>> {
-  const server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return async () => (await fetch(`http://127.0.0.1:${portOf(server)}/`)).status
+async function asking(listener: RequestListener): Promise<() => Promise<number>> {
+  const url = await served(listener)
+  return async () => (await fetch(url)).status
 }
 
 function expressApp(limit: LoneLimit): Promise<() => Promise<number>> {
@@ -33,13 +28,13 @@ function expressApp(limit: LoneLimit): Promise<() => Promise<number>> {
   app.get('/', (_request, response) => {
     response.end('hello')
   })
-  return served(app)
+  return asking(app)
 }
 
 function nodeApp(limit: LoneLimit): Promise<() => Promise<number>> {
   const limited = nodeLimit(limit)
   onTestFinished(() => limited.close())
-  return served(limited((_request, response) => void response.end('hello')))
+  return asking(limited((_request, response) => void response.end('hello')))
 }
 
 describe('redisStoreLater', () => {
