@@ -1,6 +1,14 @@
 /** `fluxgate/fastify` */
 import type { ContextCustomizer, GuardOptions } from '../http/guard.js'
-import { type FastifyHook, type FastifyRequest, fastifyHook } from '../middleware/fastify.js'
+import {
+  type FastifyHook,
+  type FastifyRequest,
+  type FastifyRoute,
+  type FastifyRoutes,
+  fastifyHook,
+  limitOf,
+  placeOfRoute,
+} from '../middleware/fastify.js'
 import type { HandledLimit, LoneLimit, RateLimitOptions } from './guard-of.js'
 import { type RouteLimit, RouteLimits } from './route-limits.js'
 
@@ -21,15 +29,10 @@ type FastifyRateLimitOptions = Omit<GuardOptions<FastifyRequest>, keyof Hooks> &
 interface FastifyApp {
   addHook(name: 'onRequest', hook: FastifyHook<FastifyRequest>): unknown
   addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): unknown
-  addHook(name: 'preClose', hook: (done: () => void) => void): unknown
+  addHook(name: 'onReady' | 'preClose', hook: (done: () => void) => void): unknown
   decorate(name: symbol, value: unknown): unknown
   hasDecorator(name: symbol): boolean
-}
-
-interface FastifyRoute {
-  readonly method: string | string[]
-  readonly url: string
-  readonly config?: object
+  printRoutes(): string
 }
 
 /** Says that an application has a limit already. */
@@ -59,15 +62,32 @@ function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void
   const limits = new RouteLimits(options)
   const isStacked = app.hasDecorator(limited)
   if (!isStacked) app.decorate(limited, true)
-  app.addHook('onRequest', fastifyHook(limits.of, isStacked))
-  // Mistakes in what a route says are found before it is asked for.
-  app.addHook('onRoute', ({ config, method, url }) => {
-    limits.of((config as { rateLimit?: unknown } | undefined)?.rateLimit, () => `${method}:${url}`)
-  })
+  app.addHook('onRequest', fastifyHook(limits.of, routesOf(app, limits), isStacked))
   // Before the server waits for those who are held.
   app.addHook('preClose', (closed) => {
     limits.close().then(closed, closed)
   })
+}
+
+/**
+ * To ask a request for its route costs more than to decide on it. Therefore nobody asks if it is known before the first
+ * request that no route says anything: all of them have been seen coming.
+ */
+function routesOf(app: FastifyApp, limits: RouteLimits<FastifyRequest>): FastifyRoutes {
+  const routes = { maySpeak: true }
+  const haveAllBeenSeen = app.printRoutes() === '(empty tree)'
+  const seen: FastifyRoute[] = []
+  app.addHook('onRoute', (route) => {
+    // Mistakes in what a route says are found before it is asked for.
+    placeOfRoute(limits.of, route)
+    seen.push(route)
+  })
+  // Not before: hooks of others may still change what a route says.
+  app.addHook('onReady', (done) => {
+    routes.maySpeak = !haveAllBeenSeen || seen.some((route) => limitOf(route) !== undefined)
+    done()
+  })
+  return routes
 }
 
 /** What Fastify itself takes among the options of a plugin. */

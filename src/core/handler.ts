@@ -12,6 +12,8 @@ export interface CheckOptions {
    * that is delayed.
    */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
+  /** Told when it was decided, in epoch milliseconds by the clock of the store. Handlers that do not know do not call it. */
+  readonly onDecided?: ((atMs: number) => void) | undefined
   /** Called when the request has to wait, before it is answered. Handlers without a waiting room do not call it. */
   readonly onEnter?: (() => void) | undefined
   /** Called when a request that had to wait may go on, was given up, or is sent away because everything closes. */

@@ -9,7 +9,7 @@ import {
   isPlain,
   type Refund,
 } from './bucket-store.js'
-import { ticksUp } from './clock.js'
+import { ticksPerMs, ticksUp } from './clock.js'
 import { composeDecision, composeOne } from './compose-decision.js'
 import type { Decision } from './decision.js'
 import { FluxGateError } from './errors.js'
@@ -20,6 +20,8 @@ export interface DecideOptions {
   readonly peek?: boolean | undefined
   /** If it aborts before a delayed request's time has come, the permits are given back. A function is asked only then. */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
+  /** Told when it was decided, by the clock of the store. */
+  readonly onDecided?: ((atMs: number) => void) | undefined
   /** Called when the request enters the waiting room, before `decide` answers. */
   readonly onEnter?: (() => void) | undefined
   /** Called when it leaves the waiting room, by whichever way. Who gives it waits to be told, and keeps its place in line. */
@@ -67,12 +69,12 @@ export class RateLimiter {
     const claims = isCrowded ? demands.map(impatient) : demands
     const result = await this.#store.charge(claims, options.peek === true)
     if (!result.isUnasked) this.#onStoreAnswer?.()
-    if (isCrowded && !result.granted) return this.#noPlace(ruleSetId, demands, result, result)
+    if (isCrowded && !result.granted) return this.#noPlace(ruleSetId, demands, result, result, options)
     // Asked again: others may have taken the last place while the store was asked.
     const lacksPlace = isDelayed(claims, result) && this.#isCrowded(demands, options)
     if (!lacksPlace) return this.#settle(ruleSetId, claims, result, options)
     if (!options.peek) this.#giveBack(refundsOf(claims, result))
-    return this.#noPlace(ruleSetId, demands, result, await this.#store.charge(claims.map(asIs), true))
+    return this.#noPlace(ruleSetId, demands, result, await this.#store.charge(claims.map(asIs), true), options)
   }
 
   decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
@@ -82,6 +84,7 @@ export class RateLimiter {
       return this.#decideAll(ruleSetId, demands, options)
     throwIfAborted(options)
     const result = store.chargeOne(first, first.key, first.permits)
+    options.onDecided?.(result.now / ticksPerMs)
     const decision = composeOne(ruleSetId, first, first.key, result, this.#degraded)
     // Asked here already, because nearly nobody needs a place.
     if (decision.delayMs === 0 && options.onLeave === undefined) return decision
@@ -89,11 +92,17 @@ export class RateLimiter {
   }
 
   /** The most frequent decision: one rule whose claim is plain. Makes nothing but the Decision. */
-  decideOne(ruleSetId: string | null, claim: Claim, key: string, permits: number): Decision {
+  decideOne(
+    ruleSetId: string | null,
+    claim: Claim,
+    key: string,
+    permits: number,
+    options: Pick<DecideOptions, 'onDecided'> = noOptions,
+  ): Decision {
     const result = this.#store.chargeOne?.(claim, key, permits)
-    return result === undefined
-      ? this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], noOptions)
-      : composeOne(ruleSetId, claim, key, result, this.#degraded)
+    if (result === undefined) return this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], noOptions)
+    options.onDecided?.(result.now / ticksPerMs)
+    return composeOne(ruleSetId, claim, key, result, this.#degraded)
   }
 
   #decideAll(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
@@ -108,9 +117,9 @@ export class RateLimiter {
       return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
     const claims = demands.map(impatient)
     const look = copyResult(claims, store.chargeSync(claims, true))
-    if (!look.granted) return this.#noPlace(ruleSetId, demands, look, look)
+    if (!look.granted) return this.#noPlace(ruleSetId, demands, look, look, options)
     return isDelayed(claims, look)
-      ? this.#noPlace(ruleSetId, demands, look, store.chargeSync(claims.map(asIs), true))
+      ? this.#noPlace(ruleSetId, demands, look, store.chargeSync(claims.map(asIs), true), options)
       : this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
   }
 
@@ -129,6 +138,7 @@ export class RateLimiter {
     result: ChargeResult,
     options: DecideOptions,
   ): Decision {
+    options.onDecided?.(result.now / ticksPerMs)
     return this.#seated(composeDecision(ruleSetId, demands, result, this.#degraded), demands, result, options)
   }
 
@@ -166,8 +176,15 @@ export class RateLimiter {
   }
 
   /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */
-  #noPlace(ruleSetId: string | null, demands: readonly Demand[], look: ChargeResult, standing: ChargeResult): Decision {
+  #noPlace(
+    ruleSetId: string | null,
+    demands: readonly Demand[],
+    look: ChargeResult,
+    standing: ChargeResult,
+    options: DecideOptions,
+  ): Decision {
     const refusal = noPlace(demands, look, standing, ticksUp(this.#room.nextFreeMs))
+    options.onDecided?.(refusal.now / ticksPerMs)
     return composeDecision(ruleSetId, demands, refusal, this.#degraded)
   }
 

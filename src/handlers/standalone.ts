@@ -86,7 +86,7 @@ export class StandaloneHandler implements Handler {
     const key = lone.keyOf(context)
     if (key === undefined) return undefined
     throwIfAborted(options)
-    return this.#limiter.decideOne(ruleSet.id, lone.claim, key, permits * lone.rule.permits)
+    return this.#limiter.decideOne(ruleSet.id, lone.claim, key, permits * lone.rule.permits, options)
   }
 
   async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {

@@ -1,7 +1,7 @@
 /** By lower-case name. */
 export type EdgeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** As much of a request as limits are about, whatever the framework. */
+/** As much of a request as limits are about, whatever the framework. Read as soon as it is there: some of it goes with the client. */
 export interface EdgeRequest {
   readonly method: string
   /** Path and query, as they were sent. */

@@ -139,8 +139,9 @@ export class Guard<Native = unknown> {
 
   async #admitByHooks(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
     const { skip, customize } = this.#options
-    if (skip !== undefined && (await skip(native))) return uncounted
+    // Before anything is waited for: a client that leaves takes its address along.
     const context = this.contextOf(request)
+    if (skip !== undefined && (await skip(native))) return uncounted
     return this.#ask((await customize?.(context, native)) ?? context, request, native, overrides)
   }
 
@@ -155,13 +156,14 @@ export class Guard<Native = unknown> {
     const stay = new Stay(this.#stays, request, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
     const decision = this.#handler.checkNow?.(context, stay)
     if (decision === undefined) return this.#admitLater(this.#handler.check(context, stay.asOptions()), stay)
-    return isHeld(decision, stay) ? this.#admitLater(decision, stay) : this.#outcomeOf(decision)
+    return isHeld(decision, stay) ? this.#admitLater(decision, stay) : this.#outcomeOf(decision, stay.decidedAt)
   }
 
   async #admitLater(deciding: Decision | Promise<Decision>, stay: Stay): Promise<Outcome> {
     try {
       const decision = await deciding
-      const how = isHeld(decision, stay) ? await this.#held(decision, stay) : 'RELEASED'
+      if (!isHeld(decision, stay)) return this.#outcomeOf(decision, stay.decidedAt)
+      const how = await this.#held(decision, stay)
       if (how === 'CLOSED' || (how === 'ABORTED' && stay.isSentAway)) return closing()
       return how === 'ABORTED' ? gone : this.#outcomeOf(decision)
     } finally {
@@ -175,8 +177,9 @@ export class Guard<Native = unknown> {
     return (await hold(delayMs, stay.signal(), this.#clock)) ? 'RELEASED' : 'ABORTED'
   }
 
-  #outcomeOf(decision: Decision): Outcome {
-    const headers = rateLimitHeaders(decision, this.#headers, this.#clock.now())
+  /** Told by the clock that has decided, where that is known: others may go wrong. Nor is one read for every request then. */
+  #outcomeOf(decision: Decision, nowMs = this.#clock.now()): Outcome {
+    const headers = rateLimitHeaders(decision, this.#headers, nowMs)
     return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(refusalProblem(decision), headers)
   }
 

@@ -20,13 +20,9 @@ export function rateLimitHeaders(decision: Decision, which: HeaderChoice, nowMs:
   return headers
 }
 
-const untilText = keepingLatest((seconds) => `;t=${seconds}`)
 const resetText = keepingLatest(String)
 
-/**
- * Objects are spelt out: one that grows by a name at a time costs a request more than the texts do. And texts are joined:
- * the pieces of a template the engine puts together only when Node looks through them, which is the most expensive moment.
- */
+/** Objects are spelt out: one that grows by a name at a time costs a request more than the texts do. */
 function told(
   decision: Decision,
   ruleId: string,
@@ -34,23 +30,23 @@ function told(
   which: Exclude<HeaderChoice, false>,
   nowMs: number,
 ): Record<string, string> {
-  const { policies, opening, limit } = policyTextOf(ruleId, band, decision)
+  const { policies, speaker, limit } = policyTextOf(ruleId, band, decision)
   // Null if it is refused for ever: then, as for a request that passes, the headers tell of the bucket.
   const waitMs = decision.allowed ? null : decision.retryAfterMs
   const openAtMs = waitMs === null ? decision.resetAt : openAt(decision.resetAt, waitMs, nowMs)
   // Instants of a decision are whole milliseconds, rounded up; so must be what they are compared with.
   const leftMs = waitMs ?? Math.max(0, openAtMs - Math.ceil(nowMs))
-  const left = countText(Math.max(0, decision.remaining))
-  const speaking = which === 'legacy' ? '' : [opening, left, untilText(secondsUp(leftMs))].join('')
-  if (which === 'standard') return { 'RateLimit-Policy': policies, RateLimit: speaking }
+  const left = Math.max(0, decision.remaining)
   const reset = resetText(secondsUp(openAtMs))
   if (which === 'legacy')
-    return { 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': left, 'X-RateLimit-Reset': reset }
+    return { 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': countText(left), 'X-RateLimit-Reset': reset }
+  const speaking = speaker.write(left, secondsUp(leftMs))
+  if (which === 'standard') return { 'RateLimit-Policy': policies, RateLimit: speaking }
   return {
     'RateLimit-Policy': policies,
     RateLimit: speaking,
     'X-RateLimit-Limit': limit,
-    'X-RateLimit-Remaining': left,
+    'X-RateLimit-Remaining': speaker.leftIn(speaking),
     'X-RateLimit-Reset': reset,
   }
 }

@@ -1,5 +1,6 @@
 import type { BandDecision, Decision } from '../core/decision.js'
 import { policyName, secondsUp } from './policy.js'
+import { RateLimitText } from './rate-limit-text.js'
 
 /** How the limits of a decision are written in its headers; the same for as long as its rules are. */
 export interface PolicyText {
@@ -7,8 +8,8 @@ export interface PolicyText {
   readonly label: string
   /** All bands that the caller is told of. */
   readonly policies: string
-  /** What is said of the one that speaks, up to how much it has left. */
-  readonly opening: string
+  /** What is said of the one that speaks. */
+  readonly speaker: RateLimitText
   /** How much that one holds. */
   readonly limit: string
   readonly bands: readonly BandDecision[]
@@ -32,8 +33,8 @@ export function policyTextOf(ruleId: string, label: string, { bands, limit }: De
         return text
       }
     }
-  const opening = `${sfString(policyName(ruleId, label))};r=`
-  return keep({ ruleId, label, policies: policies(bands), opening, limit: String(limit), bands })
+  const speaker = new RateLimitText(sfString(policyName(ruleId, label)))
+  return keep({ ruleId, label, policies: policies(bands), speaker, limit: String(limit), bands })
 }
 
 function keep(text: PolicyText): PolicyText {

@@ -11,6 +11,8 @@ export class Stay implements CheckOptions {
   readonly permits: number | undefined
   readonly stays: Stays
   readonly request: EdgeRequest
+  /** Epoch milliseconds, by the clock of who decided; undefined if the handler did not say. */
+  decidedAt: number | undefined = undefined
   /** How the waiting ended; undefined if the handler did not have the request wait. */
   left: Promise<Departure> | undefined = undefined
   leave: ((how: Departure) => void) | undefined = undefined
@@ -34,6 +36,10 @@ export class Stay implements CheckOptions {
     return this.leaving.signal
   }
 
+  onDecided(atMs: number): void {
+    this.decidedAt = atMs
+  }
+
   onEnter(): void {
     this.left = new Promise((resolve) => {
       this.leave = resolve
@@ -50,6 +56,7 @@ export class Stay implements CheckOptions {
       ruleSetId: this.ruleSetId,
       permits: this.permits,
       signal: () => this.signal(),
+      onDecided: (atMs) => this.onDecided(atMs),
       onEnter: () => this.onEnter(),
       onLeave: (how) => this.onLeave(how),
     }

@@ -1,6 +1,6 @@
 import type { EdgeHeaders } from '../http/edge-request.js'
 import { type Outcome, whenAdmitted } from '../http/guard.js'
-import type { PlaceOf } from '../http/place.js'
+import type { Place, PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
 
@@ -9,11 +9,13 @@ export interface FastifyRequest {
   readonly method: string
   readonly url: string
   readonly headers: EdgeHeaders
-  readonly routeOptions: {
-    readonly config?: object | undefined
-    readonly method?: string | string[] | undefined
-    readonly url?: string | undefined
-  }
+  readonly routeOptions: FastifyRoute
+}
+
+export interface FastifyRoute {
+  readonly config?: object | undefined
+  readonly method?: string | string[] | undefined
+  readonly url?: string | undefined
 }
 
 export interface FastifyReply {
@@ -27,19 +29,24 @@ export interface FastifyReply {
 
 export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done: (error?: Error) => void) => void
 
+/** Of an application. */
+export interface FastifyRoutes {
+  /** Whether any of them may say something about limits. */
+  readonly maySpeak: boolean
+}
+
 /**
  * An `onRequest` hook. Not an async function: Fastify calls those that take `done` without a promise of its own. Nor has it
  * functions inside, for which every request would pay. `isStacked`: another limit may have spoken on a reply before.
  */
 export function fastifyHook<Request extends FastifyRequest>(
   placeOf: PlaceOf<Request>,
+  routes: FastifyRoutes,
   isStacked: boolean,
 ): FastifyHook<Request> {
   return (request, reply, done) => {
-    const route = request.routeOptions
-    const limit = (route.config as { rateLimit?: unknown } | undefined)?.rateLimit
     // What is thrown here is the hook's, which Fastify handles.
-    const place = placeOf(limit, limit === undefined ? String : nameOf(route))
+    const place = routes.maySpeak ? placeOfRoute(placeOf, request.routeOptions) : placeOf(undefined, String)
     if (place === undefined) {
       done()
       return
@@ -51,10 +58,13 @@ export function fastifyHook<Request extends FastifyRequest>(
   }
 }
 
-const nameOf =
-  ({ method, url }: FastifyRequest['routeOptions']) =>
-  (): string =>
-    `${method}:${url}`
+/** Apart, because what a request tells of its route Fastify puts together whenever it is asked. */
+export function placeOfRoute<Request>(placeOf: PlaceOf<Request>, route: FastifyRoute): Place<Request> | undefined {
+  return placeOf(limitOf(route), () => `${route.method}:${route.url}`)
+}
+
+/** What a route says about its limit; undefined if it says nothing. */
+export const limitOf = ({ config }: FastifyRoute): unknown => (config as { rateLimit?: unknown } | undefined)?.rateLimit
 
 function settleLater(
   admitted: Promise<Outcome>,

@@ -28,39 +28,49 @@ interface Emitter {
   once(event: 'close', listener: () => void): unknown
 }
 
-/** Made for every request, so it brings no function of its own. */
-interface NodeEdge extends EdgeRequest {
+/** Made for every request, so it copies nothing of it. */
+class NodeEdge implements EdgeRequest {
   readonly request: NodeRequest
   readonly response: NodeResponse
-}
+  readonly givenUrl: string | undefined
 
-export const edgeOf = (
-  request: NodeRequest,
-  response: NodeResponse,
-  url = request.originalUrl ?? request.url ?? '/',
-): EdgeRequest => {
-  const edge: NodeEdge = {
-    method: request.method ?? 'GET',
-    url,
-    headers: request.headers,
-    remoteAddress: request.socket.remoteAddress,
-    request,
-    response,
-    signal,
+  constructor(request: NodeRequest, response: NodeResponse, url: string | undefined) {
+    this.request = request
+    this.response = response
+    this.givenUrl = url
   }
-  return edge
+
+  get method(): string {
+    return this.request.method ?? 'GET'
+  }
+
+  get url(): string {
+    return this.givenUrl ?? this.request.originalUrl ?? this.request.url ?? '/'
+  }
+
+  get headers(): EdgeHeaders {
+    return this.request.headers
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.request.socket.remoteAddress
+  }
+
+  /** Aborts when the client is gone. */
+  signal(): AbortSignal {
+    const { request, response } = this
+    const leaving = new AbortController()
+    const leave = (): void => leaving.abort()
+    if (response.destroyed || (request.socket as { destroyed?: boolean }).destroyed) leave()
+    // A pipelined request's response has no socket before the one ahead of it is finished, and does not hear of its end.
+    else (response.socket === null ? (request.socket as Emitter) : response).once('close', leave)
+    return leaving.signal
+  }
 }
 
-/** Aborts when the client is gone. */
-function signal(this: NodeEdge): AbortSignal {
-  const { request, response } = this
-  const leaving = new AbortController()
-  const leave = (): void => leaving.abort()
-  if (response.destroyed || (request.socket as { destroyed?: boolean }).destroyed) leave()
-  // A pipelined request's response has no socket before the one ahead of it is finished, and does not hear of its end.
-  else (response.socket === null ? (request.socket as Emitter) : response).once('close', leave)
-  return leaving.signal
-}
+/** `url` where the framework knows better than the request. */
+export const edgeOf = (request: NodeRequest, response: NodeResponse, url?: string): EdgeRequest =>
+  new NodeEdge(request, response, url)
 
 /** True: on with the application. Otherwise the response was sent, or nobody is there to read one. */
 export function mayPass(outcome: Outcome, request: NodeRequest, response: NodeResponse): boolean {

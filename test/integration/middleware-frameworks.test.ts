@@ -149,6 +149,42 @@ describe('fastify', () => {
     expect((await later.inject({ url: '/after' })).headers['x-ratelimit-remaining']).toBe('6')
   })
 
+  it('hears what others have a route say when it comes', async () => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    await app.register(fastifyLimit, { capacity: 100, window: '1m' })
+    app.addHook('onRoute', (route) => {
+      if (route.url.startsWith('/internal')) route.config = { ...route.config, rateLimit: false } as object
+    })
+    app.get('/', () => 'ok')
+    app.get('/internal/health', () => 'ok')
+    const left = async (url: string) => (await app.inject({ url })).headers['x-ratelimit-remaining']
+    expect([await left('/internal/health'), await left('/')]).toEqual([undefined, '99'])
+  })
+
+  it.each([
+    ['are not asked where no route says anything', {}, 0],
+    ['are asked where one says something', { config: { rateLimit: { capacity: 7, window: '1m' } } as object }, 2],
+  ])('requests for their routes %s', async (_, options, times) => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    let asked = 0
+    app.addHook('onRequest', async (request) => {
+      const { routeOptions } = request
+      Object.defineProperty(request, 'routeOptions', {
+        get() {
+          asked += 1
+          return routeOptions
+        },
+      })
+    })
+    await app.register(fastifyLimit, { capacity: 100, window: '1m' })
+    app.get('/', () => 'ok')
+    app.get('/own', options, () => 'ok')
+    for (const url of ['/', '/own']) expect((await app.inject({ url })).statusCode).toBe(200)
+    expect(asked).toBe(times)
+  })
+
   it.each([
     [{ capacity: 1 }, 'FLUXGATE_RULES_INVALID'],
     [{ permit: 2 }, 'FLUXGATE_CONFIG_INVALID'],

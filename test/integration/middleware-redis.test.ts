@@ -1,4 +1,4 @@
-/** A limit of a middleware's own whose buckets are in Redis: what it takes for that is loaded only then. */
+/** Limits of middlewares whose buckets are in Redis. What a limit of their own takes for that is loaded only then. */
 import type { RequestListener } from 'node:http'
 import express from 'express'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -7,10 +7,10 @@ import type { LoneLimit } from '../../src/app/guard-of.js'
 import { rateLimit as nodeLimit } from '../../src/app/node.js'
 import { redisStoreLater } from '../../src/app/redis-store-later.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
-import { bucketStoreContract } from '../../src/testing/index.js'
+import { bucketStoreContract, manualClock } from '../../src/testing/index.js'
 import { freePort } from '../servers/free-port.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { served } from './middleware-bed.js'
+import { gateOf, served } from './middleware-bed.js'
 import { randomSeed } from './random-seed.js'
 
 const { uri, host, port } = sharedRedis()
@@ -64,6 +64,23 @@ describe('a limit with a store in Redis', () => {
     const statuses: number[] = []
     for (let turn = 0; turn < 5; turn++) statuses.push(await (asked[turn % 2] as () => Promise<number>)())
     expect(statuses).toEqual([200, 200, 200, 429, 429])
+  })
+
+  it('tells how long to wait by the clock of Redis, however wrong that of the process is', async () => {
+    const gate = await gateOf(
+      { bands: [{ capacity: 1, window: '1h' }] },
+      { store: { uri, prefix: freshPrefix(), timeoutMs: 20_000 } },
+    )
+    const clock = manualClock(Date.now() - 86_400_000)
+    const limited = nodeLimit({ handler: gate, clock })
+    const url = await served(limited((_request, response) => void response.end('hello')))
+    const told: (string | null | undefined)[] = []
+    for (const status of [200, 429]) {
+      const answer = await fetch(url)
+      expect(answer.status).toBe(status)
+      told.push(answer.headers.get('ratelimit')?.replace(/;t=(3600|359\d)$/, ';t=about an hour'))
+    }
+    expect(told).toEqual(Array(2).fill('"rule.1-per-1h";r=0;t=about an hour'))
   })
 
   it('does as it was told to while there is no such server', async () => {
