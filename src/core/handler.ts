@@ -29,6 +29,11 @@ export interface Handler {
    * options are called on them.
    */
   checkNow?(context: RequestContext, options?: CheckOptions): Decision | undefined
+  /**
+   * Optional: `checkNow` where rules look at nothing but an address, so that nothing else of a request has to be shown.
+   * Undefined if they look at more, or the answer takes time: then nothing has happened yet.
+   */
+  checkAddress?(clientIp: string, options: CheckOptions): Decision | undefined
   /** Gives back what a check with the same arguments took. */
   refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void>
 }

@@ -59,6 +59,12 @@ export class StandaloneHandler implements Handler {
     return this.#limiter.isSync ? (this.#decide(context, options) as Decision) : undefined
   }
 
+  checkAddress(clientIp: string, options: CheckOptions): Decision | undefined {
+    const ruleSet = this.#ruleSet(options.ruleSetId)
+    if (ruleSet === undefined || !ruleSet.lone?.group.countsAddresses) return undefined
+    return this.#decideLone(ruleSet, { clientIp }, checkPermits(options.permits ?? 1), options)
+  }
+
   /** Not an async function: with a store in this process the answer is there already. */
   #decide(context: RequestContext, options: CheckOptions): Decision | Promise<Decision> {
     const ruleSet = this.#ruleSet(options.ruleSetId)

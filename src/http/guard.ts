@@ -9,7 +9,7 @@ import { type HeaderChoice, rateLimitHeaders } from './headers.js'
 import { hold } from './hold.js'
 import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, refusalProblem } from './problem.js'
-import { Stay, Stays } from './stay.js'
+import { AddressCheck, Stay, Stays } from './stay.js'
 
 /** What a hook is given: the request of the framework in use. */
 export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
@@ -75,6 +75,8 @@ export class Guard<Native = unknown> {
   readonly #permits: GuardOptions<Native>['permits']
   readonly #hasHooks: boolean
   readonly #clock: Clock
+  /** Undefined if a check is always about more. */
+  readonly #addressCheck: AddressCheck | undefined
   readonly #stays = new Stays()
 
   constructor(handler: Handler, options: GuardOptions<Native> = {}) {
@@ -89,6 +91,8 @@ export class Guard<Native = unknown> {
     this.#permits = options.permits
     this.#hasHooks = options.skip !== undefined || options.customize !== undefined
     this.#clock = options.clock ?? systemClock
+    if (handler.checkAddress !== undefined && typeof this.#permits !== 'function')
+      this.#addressCheck = new AddressCheck(this.#ruleSetId, this.#permits)
   }
 
   async admit(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
@@ -99,7 +103,8 @@ export class Guard<Native = unknown> {
   admitNow(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Outcome | Promise<Outcome> {
     if (this.#isLimited !== undefined && !this.#isLimited(pathOf(request.url))) return uncounted
     if (this.#hasHooks) return this.#admitByHooks(request, native, overrides)
-    return this.#ask(this.contextOf(request), request, native, overrides)
+    const outcome = overrides === undefined ? this.#askByAddress(request) : undefined
+    return outcome ?? this.#ask(this.contextOf(request), request, native, overrides)
   }
 
   /** Calls back as `admitNow` answers. What `onOutcome` throws is not caught: it is an error of the application. */
@@ -143,6 +148,17 @@ export class Guard<Native = unknown> {
     const context = this.contextOf(request)
     if (skip !== undefined && (await skip(native))) return uncounted
     return this.#ask((await customize?.(context, native)) ?? context, request, native, overrides)
+  }
+
+  /** The usual limit: one rule for all, by address. Undefined if there is more to it. */
+  #askByAddress({ remoteAddress, headers }: EdgeRequest): Outcome | undefined {
+    const check = this.#addressCheck
+    if (check === undefined || this.#stays.isClosed) return undefined
+    const clientIp = this.#clientIpOf(remoteAddress, headers)
+    if (clientIp === undefined) return undefined
+    check.decidedAt = undefined
+    const decision = this.#handler.checkAddress?.(clientIp, check)
+    return decision && this.#outcomeOf(decision, check.decidedAt)
   }
 
   #ask(

@@ -68,6 +68,23 @@ export class Stay implements CheckOptions {
   }
 }
 
+/** The options of all checks at one place that are about an address alone, one after the other. None of them has to wait. */
+export class AddressCheck implements CheckOptions {
+  readonly ruleSetId: string | undefined
+  readonly permits: number | undefined
+  /** As in a stay, of the last one. */
+  decidedAt: number | undefined = undefined
+
+  constructor(ruleSetId: string | undefined, permits: number | undefined) {
+    this.ruleSetId = ruleSetId
+    this.permits = permits
+  }
+
+  onDecided(atMs: number): void {
+    this.decidedAt = atMs
+  }
+}
+
 /** All who wait at one place. */
 export class Stays {
   readonly #all = new Set<Stay>()

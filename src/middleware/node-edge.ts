@@ -28,6 +28,11 @@ interface Emitter {
   once(event: 'close', listener: () => void): unknown
 }
 
+/** On a socket, its address: Node looks that up whenever it is asked, which is as much work as to find a bucket. */
+const noted = Symbol('fluxgate.remoteAddress')
+
+type NotedSocket = NodeRequest['socket'] & { [noted]?: string | undefined }
+
 /** Made for every request, so it copies nothing of it. */
 class NodeEdge implements EdgeRequest {
   readonly request: NodeRequest
@@ -53,7 +58,9 @@ class NodeEdge implements EdgeRequest {
   }
 
   get remoteAddress(): string | undefined {
-    return this.request.socket.remoteAddress
+    const socket: NotedSocket = this.request.socket
+    socket[noted] ??= socket.remoteAddress
+    return socket[noted]
   }
 
   /** Aborts when the client is gone. */
