@@ -171,7 +171,8 @@ describe('a group of sentinels', () => {
 
     await first.restart()
     await eventually('the dead one follows the new one', async () => (await first.call('GET', 'key')) === 'changed')
-    expect(await group.primary()).toBe(second)
+    // Which of the others leads may change once more where a machine is so busy that the second seems dead too.
+    expect(await group.primary()).not.toBe(first)
     await group.stop()
     expect([...group.sentinels, ...group.servers].map(({ pid }) => isAlive(pid))).not.toContain(true)
   })
