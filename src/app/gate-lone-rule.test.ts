@@ -72,3 +72,20 @@ const steps: readonly ((gate: FluxGate) => Promise<Decision>)[] = [
   (gate) => gate.check(caller, { permits: 4 }),
   (gate) => gate.check(caller),
 ]
+
+it('may be asked again by who is told when it was decided', async () => {
+  const clock = manualClock(start)
+  const rule = { id: 'only', bands: [{ capacity: 10, window: '1h' }] }
+  for (const rules of [[rule], [rule, elsewhere]]) {
+    const gate = await createFluxGate({ rules: { id: 'api', rules }, clock })
+    const told: number[] = []
+    const onDecided = (atMs: number): void => {
+      told.push(atMs)
+      gate.checkNow?.({}, { permits: 5 })
+    }
+    expect(gate.checkNow?.({}, { onDecided })).toMatchObject({ remaining: 9 })
+    expect(await gate.check({}, { onDecided })).toMatchObject({ remaining: 3 })
+    expect(told).toEqual([start, start])
+    await gate.close()
+  }
+})

@@ -20,7 +20,7 @@ export interface DecideOptions {
   readonly peek?: boolean | undefined
   /** If it aborts before a delayed request's time has come, the permits are given back. A function is asked only then. */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
-  /** Told when it was decided, by the clock of the store. */
+  /** Told when it was decided, by the clock of the store. Comes last: who is told may ask again, and results are used again. */
   readonly onDecided?: ((atMs: number) => void) | undefined
   /** Called when the request enters the waiting room, before `decide` answers. */
   readonly onEnter?: (() => void) | undefined
@@ -84,11 +84,12 @@ export class RateLimiter {
       return this.#decideAll(ruleSetId, demands, options)
     throwIfAborted(options)
     const result = store.chargeOne(first, first.key, first.permits)
-    options.onDecided?.(result.now / ticksPerMs)
+    const { now } = result
     const decision = composeOne(ruleSetId, first, first.key, result, this.#degraded)
     // Asked here already, because nearly nobody needs a place.
-    if (decision.delayMs === 0 && options.onLeave === undefined) return decision
-    return this.#seated(decision, demands, result, options)
+    if (decision.delayMs > 0 || options.onLeave !== undefined) this.#seatIfHeld(decision, demands, result, options)
+    options.onDecided?.(now / ticksPerMs)
+    return decision
   }
 
   /** The most frequent decision: one rule whose claim is plain. Makes nothing but the Decision. */
@@ -101,8 +102,10 @@ export class RateLimiter {
   ): Decision {
     const result = this.#store.chargeOne?.(claim, key, permits)
     if (result === undefined) return this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], noOptions)
-    options.onDecided?.(result.now / ticksPerMs)
-    return composeOne(ruleSetId, claim, key, result, this.#degraded)
+    const { now } = result
+    const decision = composeOne(ruleSetId, claim, key, result, this.#degraded)
+    options.onDecided?.(now / ticksPerMs)
+    return decision
   }
 
   #decideAll(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
@@ -138,18 +141,20 @@ export class RateLimiter {
     result: ChargeResult,
     options: DecideOptions,
   ): Decision {
-    options.onDecided?.(result.now / ticksPerMs)
-    return this.#seated(composeDecision(ruleSetId, demands, result, this.#degraded), demands, result, options)
+    const { now } = result
+    const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
+    this.#seatIfHeld(decision, demands, result, options)
+    options.onDecided?.(now / ticksPerMs)
+    return decision
   }
 
-  /** The decision, once its request has a place in the waiting room if it needs one. */
-  #seated(decision: Decision, demands: readonly Demand[], result: ChargeResult, options: DecideOptions): Decision {
-    if (decision.delayMs === 0 && (options.onLeave === undefined || this.#room.size === 0)) return decision
-    if (options.peek || !decision.allowed || !isHeld(demands, options)) return decision
+  /** Gives the request a place in the waiting room if it needs one. */
+  #seatIfHeld(decision: Decision, demands: readonly Demand[], result: ChargeResult, options: DecideOptions): void {
+    if (decision.delayMs === 0 && (options.onLeave === undefined || this.#room.size === 0)) return
+    if (options.peek || !decision.allowed || !isHeld(demands, options)) return
     const line = lineOf(result.applied ?? demands, result)
     // Who has no delay passes, unless others wait in the same line already.
     if (decision.delayMs > 0 || this.#room.hasLine(line)) this.#seat(decision, line, demands, result, options)
-    return decision
   }
 
   #seat(
@@ -184,8 +189,9 @@ export class RateLimiter {
     options: DecideOptions,
   ): Decision {
     const refusal = noPlace(demands, look, standing, ticksUp(this.#room.nextFreeMs))
+    const decision = composeDecision(ruleSetId, demands, refusal, this.#degraded)
     options.onDecided?.(refusal.now / ticksPerMs)
-    return composeDecision(ruleSetId, demands, refusal, this.#degraded)
+    return decision
   }
 
   /** Best effort: what a store that has failed meanwhile does not take back comes back with the next refill. */
