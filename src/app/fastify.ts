@@ -70,8 +70,8 @@ function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void
 }
 
 /**
- * To ask a request for its route costs more than to decide on it. Therefore nobody asks if it is known before the first
- * request that no route says anything: all of them have been seen coming.
+ * What a request tells of its route Fastify puts together whenever it is asked. Therefore nobody asks if it is known before
+ * the first request that no route says anything: all of them have been seen coming.
  */
 function routesOf(app: FastifyApp, limits: RouteLimits<FastifyRequest>): FastifyRoutes {
   const routes = { maySpeak: true }

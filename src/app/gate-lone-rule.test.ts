@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { BucketStore } from '../core/bucket-store.js'
 import type { Decision } from '../core/decision.js'
 import type { RuleInput } from '../rules/input.js'
+import { memoryStore } from '../stores/memory.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { createFluxGate } from './create-flux-gate.js'
 import type { FluxGate } from './flux-gate.js'
@@ -76,8 +78,16 @@ const steps: readonly ((gate: FluxGate) => Promise<Decision>)[] = [
 it('may be asked again by who is told when it was decided', async () => {
   const clock = manualClock(start)
   const rule = { id: 'only', bands: [{ capacity: 10, window: '1h' }] }
-  for (const rules of [[rule], [rule, elsewhere]]) {
-    const gate = await createFluxGate({ rules: { id: 'api', rules }, clock })
+  const memory = memoryStore({ clock })
+  const store: BucketStore = {
+    charge: (demands, peek) => memory.charge(demands, peek),
+    chargeSync: (demands, peek) => memory.chargeSync(demands, peek),
+    refund: (refunds) => memory.refund(refunds),
+    reset: (group, key) => memory.reset(group, key),
+    close: () => memory.close(),
+  }
+  for (const options of [{ rules: [rule] }, { rules: [rule, elsewhere] }, { rules: [rule], store }]) {
+    const gate = await createFluxGate({ ...options, rules: { id: 'api', rules: options.rules }, clock })
     const told: number[] = []
     const onDecided = (atMs: number): void => {
       told.push(atMs)

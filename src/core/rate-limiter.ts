@@ -101,7 +101,10 @@ export class RateLimiter {
     options: Pick<DecideOptions, 'onDecided'> = noOptions,
   ): Decision {
     const result = this.#store.chargeOne?.(claim, key, permits)
-    if (result === undefined) return this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], noOptions)
+    if (result === undefined) {
+      const onDecided = (atMs: number): void => options.onDecided?.(atMs)
+      return this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], { onDecided })
+    }
     const { now } = result
     const decision = composeOne(ruleSetId, claim, key, result, this.#degraded)
     options.onDecided?.(now / ticksPerMs)

@@ -9,7 +9,7 @@ import { type HeaderChoice, rateLimitHeaders } from './headers.js'
 import { hold } from './hold.js'
 import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, refusalProblem } from './problem.js'
-import { AddressCheck, Stay, Stays } from './stay.js'
+import { Check, Stay, Stays } from './stay.js'
 
 /** What a hook is given: the request of the framework in use. */
 export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
@@ -75,8 +75,8 @@ export class Guard<Native = unknown> {
   readonly #permits: GuardOptions<Native>['permits']
   readonly #hasHooks: boolean
   readonly #clock: Clock
-  /** Undefined if a check is always about more. */
-  readonly #addressCheck: AddressCheck | undefined
+  /** Of all who are decided on by their address alone, one after the other; undefined if the handler always looks at more. */
+  readonly #addressCheck: Check | undefined
   readonly #stays = new Stays()
 
   constructor(handler: Handler, options: GuardOptions<Native> = {}) {
@@ -92,7 +92,7 @@ export class Guard<Native = unknown> {
     this.#hasHooks = options.skip !== undefined || options.customize !== undefined
     this.#clock = options.clock ?? systemClock
     if (handler.checkAddress !== undefined && typeof this.#permits !== 'function')
-      this.#addressCheck = new AddressCheck(this.#ruleSetId, this.#permits)
+      this.#addressCheck = new Check(this.#ruleSetId, this.#permits)
   }
 
   async admit(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
@@ -103,8 +103,9 @@ export class Guard<Native = unknown> {
   admitNow(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Outcome | Promise<Outcome> {
     if (this.#isLimited !== undefined && !this.#isLimited(pathOf(request.url))) return uncounted
     if (this.#hasHooks) return this.#admitByHooks(request, native, overrides)
-    const outcome = overrides === undefined ? this.#askByAddress(request) : undefined
-    return outcome ?? this.#ask(this.contextOf(request), request, native, overrides)
+    const clientIp = this.#clientIp(request)
+    const outcome = overrides === undefined ? this.#askByAddress(clientIp) : undefined
+    return outcome ?? this.#ask(this.#contextOf(request, clientIp), request, native, overrides)
   }
 
   /** Calls back as `admitNow` answers. What `onOutcome` throws is not caught: it is an error of the application. */
@@ -131,9 +132,13 @@ export class Guard<Native = unknown> {
     this.#stays.close()
   }
 
-  contextOf({ method, url, headers, remoteAddress }: EdgeRequest): RequestContext {
+  #clientIp({ remoteAddress, headers }: EdgeRequest): string | undefined {
+    return this.#clientIpOf(remoteAddress, headers)
+  }
+
+  #contextOf({ method, url, headers }: EdgeRequest, clientIp: string | undefined): RequestContext {
     return {
-      clientIp: this.#clientIpOf(remoteAddress, headers),
+      clientIp,
       userId: textOf(headers[this.#userIdHeader]),
       apiKey: textOf(headers[this.#apiKeyHeader]),
       method,
@@ -145,17 +150,15 @@ export class Guard<Native = unknown> {
   async #admitByHooks(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
     const { skip, customize } = this.#options
     // Before anything is waited for: a client that leaves takes its address along.
-    const context = this.contextOf(request)
+    const context = this.#contextOf(request, this.#clientIp(request))
     if (skip !== undefined && (await skip(native))) return uncounted
     return this.#ask((await customize?.(context, native)) ?? context, request, native, overrides)
   }
 
   /** The usual limit: one rule for all, by address. Undefined if there is more to it. */
-  #askByAddress({ remoteAddress, headers }: EdgeRequest): Outcome | undefined {
+  #askByAddress(clientIp: string | undefined): Outcome | undefined {
     const check = this.#addressCheck
-    if (check === undefined || this.#stays.isClosed) return undefined
-    const clientIp = this.#clientIpOf(remoteAddress, headers)
-    if (clientIp === undefined) return undefined
+    if (check === undefined || clientIp === undefined || this.#stays.isClosed) return undefined
     check.decidedAt = undefined
     const decision = this.#handler.checkAddress?.(clientIp, check)
     return decision && this.#outcomeOf(decision, check.decidedAt)

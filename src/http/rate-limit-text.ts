@@ -1,6 +1,6 @@
 /**
  * Writes the `RateLimit` of one policy: `"api.100-per-1m";r=99;t=60`. It does so with every request, and so from the codes of
- * the characters, most of which stay the same: any other way to put texts together costs a busy server more than the decision.
+ * the characters, most of which stay the same: to join texts costs a busy server as much as the decision.
  */
 export class RateLimitText {
   readonly #opening: string

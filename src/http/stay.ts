@@ -2,17 +2,31 @@ import type { CheckOptions } from '../core/handler.js'
 import type { Departure } from '../core/waiting-room.js'
 import type { EdgeRequest } from './edge-request.js'
 
-/**
- * The options of one check, and what becomes of its request if it has to wait. Every request has one, so nothing is made for
- * it before it has to wait: its functions are those of the class, and what would be private costs more than the decision.
- */
-export class Stay implements CheckOptions {
+/** The options of checks that nobody waits for, and what the handler says about the last one. */
+export class Check implements CheckOptions {
   readonly ruleSetId: string | undefined
   readonly permits: number | undefined
-  readonly stays: Stays
-  readonly request: EdgeRequest
   /** Epoch milliseconds, by the clock of who decided; undefined if the handler did not say. */
   decidedAt: number | undefined = undefined
+
+  constructor(ruleSetId: string | undefined, permits: number | undefined) {
+    this.ruleSetId = ruleSetId
+    this.permits = permits
+  }
+
+  onDecided(atMs: number): void {
+    this.decidedAt = atMs
+  }
+}
+
+/**
+ * The options of one check, and what becomes of its request if it has to wait. Nearly every request has one, so nothing is
+ * made for it before it has to wait: its functions are those of the class, and what would be private costs more than the
+ * decision.
+ */
+export class Stay extends Check {
+  readonly stays: Stays
+  readonly request: EdgeRequest
   /** How the waiting ended; undefined if the handler did not have the request wait. */
   left: Promise<Departure> | undefined = undefined
   leave: ((how: Departure) => void) | undefined = undefined
@@ -21,8 +35,7 @@ export class Stay implements CheckOptions {
   isSentAway = false
 
   constructor(stays: Stays, request: EdgeRequest, ruleSetId: string | undefined, permits: number | undefined) {
-    this.ruleSetId = ruleSetId
-    this.permits = permits
+    super(ruleSetId, permits)
     this.stays = stays
     this.request = request
   }
@@ -34,10 +47,6 @@ export class Stay implements CheckOptions {
       this.stays.expectWait(this, this.leaving)
     }
     return this.leaving.signal
-  }
-
-  onDecided(atMs: number): void {
-    this.decidedAt = atMs
   }
 
   onEnter(): void {
@@ -65,23 +74,6 @@ export class Stay implements CheckOptions {
   sendAway(): void {
     this.isSentAway = true
     this.leaving?.abort()
-  }
-}
-
-/** The options of all checks at one place that are about an address alone, one after the other. None of them has to wait. */
-export class AddressCheck implements CheckOptions {
-  readonly ruleSetId: string | undefined
-  readonly permits: number | undefined
-  /** As in a stay, of the last one. */
-  decidedAt: number | undefined = undefined
-
-  constructor(ruleSetId: string | undefined, permits: number | undefined) {
-    this.ruleSetId = ruleSetId
-    this.permits = permits
-  }
-
-  onDecided(atMs: number): void {
-    this.decidedAt = atMs
   }
 }
 

@@ -58,7 +58,7 @@ export function fastifyHook<Request extends FastifyRequest>(
   }
 }
 
-/** Apart, because what a request tells of its route Fastify puts together whenever it is asked. */
+/** Of what a route says about itself. */
 export function placeOfRoute<Request>(placeOf: PlaceOf<Request>, route: FastifyRoute): Place<Request> | undefined {
   return placeOf(limitOf(route), () => `${route.method}:${route.url}`)
 }

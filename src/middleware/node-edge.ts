@@ -28,7 +28,7 @@ interface Emitter {
   once(event: 'close', listener: () => void): unknown
 }
 
-/** On a socket, its address: Node looks that up whenever it is asked, which is as much work as to find a bucket. */
+/** On a socket, its address: Node looks through the connection for that whenever it is asked. */
 const noted = Symbol('fluxgate.remoteAddress')
 
 type NotedSocket = NodeRequest['socket'] & { [noted]?: string | undefined }
