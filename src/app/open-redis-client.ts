@@ -1,10 +1,12 @@
 import type { Cluster, Redis } from 'ioredis'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { RedisConnection } from '../redis/connection.js'
-import { isMisconfigured, reasonOf, withoutCommand, wrapRedisError } from '../redis/connection-errors.js'
+import { isMisconfigured, isUnwritten, reasonOf, withoutCommand, wrapRedisError } from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
-import { clusterOptions, retryDelayMs, serverOptions } from './open-redis-settings.js'
+import { ReconnectHold } from './open-redis-hold.js'
+import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './open-redis-settings.js'
 import type { RedisTarget } from './open-redis-target.js'
+import { SilenceWatch } from './open-redis-watch.js'
 
 /** As much of ioredis as is used here. */
 export type Library = Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>
@@ -13,19 +15,25 @@ const longestCloseMs = 250
 const revivalMs = 100
 
 /**
- * One client of our own, which connects at once, and again whenever it has to. Calls wait for the outcome of the first
- * attempt; after that they fail at once while there is no connection, so that nothing piles up.
+ * One ioredis client, which connects at once and reconnects whenever the connection is lost. Calls wait for the outcome of
+ * the first attempt. Calls made after a loss wait for the new connection, for no longer than their own deadline. Once
+ * reconnecting has failed, calls fail at once until there is a connection, so that nothing piles up.
  */
 export class OwnClient {
   /** Resolves when connected for the first time; rejects when it is known that waiting will not help. */
   readonly connected: Promise<void>
   readonly #target: RedisTarget
   readonly #replyMs: number
+  readonly #silence: SilenceWatch
   readonly #outcome: Promise<void>
   #client: Redis | Cluster | undefined
   #connection: RedisConnection | undefined
   #hasOutcome = false
   #wasConnected = false
+  /** Connected, as far as is known: true from 'ready' to 'close'. */
+  #isUp = false
+  /** Between the loss of a connection and the outcome of reconnecting. */
+  #hold: ReconnectHold | undefined
   #isClosed = false
   /** The server is there and does not let us in; until the next attempt. */
   #isRefused = false
@@ -39,6 +47,7 @@ export class OwnClient {
   constructor(target: RedisTarget, library: Promise<Library>, replyMs: number) {
     this.#target = target
     this.#replyMs = replyMs
+    this.#silence = new SilenceWatch(silenceMs(replyMs))
     this.#outcome = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -51,14 +60,32 @@ export class OwnClient {
     library.then((found) => this.#open(found)).catch((error: unknown) => this.#fail(error))
   }
 
+  /** True while calls fail at once: there is no connection, and reconnecting has failed. */
+  get isUnreachable(): boolean {
+    return !this.isUsable && this.#hold === undefined
+  }
+
+  /** The connection is gone, and its 'close' event has not been handled yet. */
+  get #isLost(): boolean {
+    return this.#isUp && !this.isUsable && !this.#isClosed
+  }
+
   get isUsable(): boolean {
     return this.#client?.status === 'ready' && !this.#isRefused && !this.#isClosed
   }
 
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
-    if (!this.isUsable || this.#connection === undefined) throw this.#noConnection()
-    return this.#connection.call(key, command, asBytes)
+    if (this.#hold !== undefined || this.#isLost) await this.#lose().over
+    const connection = this.#usable()
+    try {
+      return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
+    } catch (error) {
+      if (!isUnwritten(error)) throw error
+    }
+    // The socket was closed already, and its 'close' event follows: the command waits for the next connection.
+    await this.#lose().over
+    return this.#usable().call(key, command, asBytes)
   }
 
   async subscribe(
@@ -67,8 +94,7 @@ export class OwnClient {
     onGap?: () => void,
   ): Promise<() => Promise<void>> {
     if (!this.#hasOutcome) await this.#outcome
-    if (!this.isUsable || this.#connection === undefined) throw this.#noConnection()
-    return this.#connection.subscribe(channel, onMessage, onGap)
+    return this.#usable().subscribe(channel, onMessage, onGap)
   }
 
   async close(): Promise<void> {
@@ -77,6 +103,7 @@ export class OwnClient {
     await this.#connection?.close()
     clearTimeout(this.#revival)
     this.#decide()
+    this.#hold?.end()
     this.#succeed()
     const client = this.#client
     if (client === undefined) return
@@ -92,8 +119,8 @@ export class OwnClient {
     const retry = (attempt: number): number => retryDelayMs(attempt, this.#isRefused)
     const client =
       target.kind === 'cluster'
-        ? new library.Cluster([...target.nodes], clusterOptions(target, retry, this.#replyMs))
-        : new library.Redis(serverOptions(target, retry, this.#replyMs))
+        ? new library.Cluster([...target.nodes], clusterOptions(target, retry))
+        : new library.Redis(serverOptions(target, retry))
     this.#client = client
     this.#connection = connectionOf(client)
     const events: NodeJS.EventEmitter = client
@@ -102,15 +129,17 @@ export class OwnClient {
     })
     events.on('ready', () => this.#greet(client))
     events.on('error', (error: Error) => this.#fail(rootOf(error, this.#trouble)))
-    events.on('close', () => this.#decide())
+    events.on('close', () => this.#closed())
     events.on('end', () => this.#revive(client))
     // Of one node, or one sentinel, while others may be fine.
     events.on('node error', (error: Error) => this.#note(error))
     events.on('sentinelError', (error: Error) => this.#note(sentinelProblem(error)))
     // Nodes connect when they are needed, and then a request would wait for it.
     events.on('+node', (node: Redis) => {
+      this.#silence.watchHandshake(node)
       if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {})
     })
+    if (target.kind !== 'cluster') this.#silence.watchHandshake(client as Redis)
   }
 
   /** The first time, a word is exchanged: only then is it known that we are let in. */
@@ -120,7 +149,7 @@ export class OwnClient {
       return
     }
     this.#trouble = undefined
-    if (this.#wasConnected) return
+    if (this.#wasConnected) return this.#welcome()
     client.ping().then(
       () => this.#welcome(),
       (error: Error) => {
@@ -133,6 +162,8 @@ export class OwnClient {
 
   #welcome(): void {
     this.#wasConnected = true
+    this.#isUp = true
+    this.#hold?.end()
     this.#succeed()
     this.#decide()
   }
@@ -144,8 +175,41 @@ export class OwnClient {
   #fail(error: unknown): void {
     this.#note(error)
     this.#isRefused = isMisconfigured(error)
-    if (this.#isRefused) this.#giveUp(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
+    if (this.#isRefused) {
+      this.#giveUp(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
+      this.#hold?.end()
+    }
     this.#decide()
+  }
+
+  /** A connection was lost, or an attempt to connect has failed. */
+  #closed(): void {
+    this.#decide()
+    if (this.#isUp) this.#lose()
+    else this.#hold?.attemptFailed()
+    this.#isUp = false
+  }
+
+  /** From now on calls wait for the next connection. */
+  #lose(): ReconnectHold {
+    if (this.#hold !== undefined) return this.#hold
+    const hold = new ReconnectHold(this.#replyMs)
+    this.#hold = hold
+    void hold.over.then(() => {
+      this.#hold = undefined
+    })
+    return hold
+  }
+
+  #nodes(): readonly Redis[] {
+    const client = this.#client
+    if (client === undefined) return []
+    return 'nodes' in client ? client.nodes('master') : [client]
+  }
+
+  #usable(): RedisConnection {
+    if (this.#connection === undefined || !this.isUsable) throw this.#noConnection()
+    return this.#connection
   }
 
   #decide(): void {
@@ -166,9 +230,12 @@ export class OwnClient {
     // A server without TLS waits in silence for the end of what it takes for a command.
     const hint = this.#target.tls && !this.#wasConnected ? '; does it speak TLS?' : ''
     const reason = this.#trouble === undefined ? '' : ` (${reasonOf(this.#trouble)}${hint})`
-    return new Error(`there is no connection to Redis at ${this.#target.where}${reason}`, { cause: this.#trouble })
+    return unreachable(`there is no connection to Redis at ${this.#target.where}${reason}`, this.#trouble)
   }
 }
+
+const unreachable = (message: string, cause: unknown): FluxGateError =>
+  new FluxGateError('FLUXGATE_STORE_UNREACHABLE', message, { cause })
 
 function eventOf(emitter: NodeJS.EventEmitter, name: string, withinMs: number): Promise<void> {
   return new Promise((resolve) => {

@@ -199,14 +199,16 @@ export interface BucketStore {
   readonly failsInParts?: boolean
   /** Answers or fails within a deadline of its own, so that nobody needs to set one. */
   readonly isBounded?: boolean
+  /** True while there is no connection to the store; calls then fail without being sent. */
+  readonly isUnreachable?: boolean
   /** Of the circuit breaker before it, if there is one. */
   readonly breaker?: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
   /** Permits paid for in advance that this process may still spend, where the store leases. */
   readonly heldPermits?: number
   /**
-   * Resolves once the store can be asked, and after `withinMs` all the same; rejects if that is known to be impossible
-   * without a change of configuration.
+   * Resolves once the store can be asked, or after `withinMs` (default: the store's own) all the same. Rejects if only a
+   * change of configuration can help.
    */
-  ready?(withinMs: number): Promise<void>
+  ready?(withinMs?: number): Promise<void>
   close(): Promise<void>
 }

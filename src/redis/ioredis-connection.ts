@@ -1,3 +1,4 @@
+import { connectedWithin } from './connected-within.js'
 import type { RedisConnection } from './connection.js'
 import { type Listen, Subscriptions } from './subscriptions.js'
 
@@ -6,6 +7,9 @@ export interface IoredisClient {
   readonly isCluster: boolean
   readonly status: string
   createBuiltinCommand(name: string): { readonly buffer: SendCommand }
+  connect(): Promise<unknown>
+  on(event: 'ready' | 'end', listener: () => void): unknown
+  off(event: 'ready' | 'end', listener: () => void): unknown
   duplicate(options: object): IoredisListener
   /** Of a cluster. */
   nodes?(role: 'master'): readonly IoredisClient[]
@@ -46,8 +50,30 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
       return asBytes ? reply : plainReply(reply)
     },
     subscribe: (channel, onMessage, onGap) => subscriptions.subscribe(channel, onMessage, onGap),
+    async ready(withinMs) {
+      if (client.status === 'ready') return
+      // With `lazyConnect`, the first use connects.
+      if (client.status === 'wait') client.connect().catch(() => {})
+      await connectedWithin(eventOf(client), withinMs)
+    },
+    get isUnreachable() {
+      return client.status !== 'ready'
+    },
     close: () => subscriptions.close(),
   }
+}
+
+/** Resolves when the client is connected, or has given up connecting. */
+function eventOf(client: IoredisClient): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      client.off('ready', done)
+      client.off('end', done)
+      resolve()
+    }
+    client.on('ready', done)
+    client.on('end', done)
+  })
 }
 
 /** Whoever listens can say nothing else, so it is a connection of its own. Any node of a cluster hears what all are told. */
