@@ -44,7 +44,7 @@ export async function openGate(given: FluxGateOptions | string, hooks: GateHooks
     const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisStore })
     if (store !== options.store) opened.push(store)
     await store.ready?.()
-    if (store.isUnreachable) onUnreachable(unreachable)
+    if (store.isConnected === false) onUnreachable(unreachable)
     const bounded = boundedStore(store, { ...resilience, clock })
     return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer })
   } catch (error) {

@@ -1,9 +1,9 @@
 import type { Cluster, Redis } from 'ioredis'
 import { FluxGateError, messageOf } from '../core/errors.js'
+import { Hold } from '../core/hold.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { isMisconfigured, isUnwritten, reasonOf, withoutCommand, wrapRedisError } from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
-import { ReconnectHold } from './open-redis-hold.js'
 import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './open-redis-settings.js'
 import type { RedisTarget } from './open-redis-target.js'
 import { SilenceWatch } from './open-redis-watch.js'
@@ -13,6 +13,8 @@ export type Library = Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>
 
 const longestCloseMs = 250
 const revivalMs = 100
+/** After a loss, attempts follow each other after 0, 25 and 50 ms: a server that fails all of them is down. */
+const maxAttempts = 3
 
 /**
  * One ioredis client, which connects at once and reconnects whenever the connection is lost. Calls wait for the outcome of
@@ -33,11 +35,14 @@ export class OwnClient {
   /** Connected, as far as is known: true from 'ready' to 'close'. */
   #isUp = false
   /** Between the loss of a connection and the outcome of reconnecting. */
-  #hold: ReconnectHold | undefined
+  #hold: Hold | undefined
+  #failedAttempts = 0
   #isClosed = false
   /** The server is there and does not let us in; until the next attempt. */
   #isRefused = false
   #trouble: unknown
+  /** Made once for each trouble: capturing a stack trace would cost more than the rest of a decision. */
+  #unreachable: FluxGateError | undefined
   #revival: NodeJS.Timeout | undefined
   #settle = (): void => {}
   #succeed = (): void => {}
@@ -47,7 +52,7 @@ export class OwnClient {
   constructor(target: RedisTarget, library: Promise<Library>, replyMs: number) {
     this.#target = target
     this.#replyMs = replyMs
-    this.#silence = new SilenceWatch(silenceMs(replyMs))
+    this.#silence = new SilenceWatch(silenceMs(replyMs), (error) => this.#note(error))
     this.#outcome = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -60,9 +65,10 @@ export class OwnClient {
     library.then((found) => this.#open(found)).catch((error: unknown) => this.#fail(error))
   }
 
-  /** True while calls fail at once: there is no connection, and reconnecting has failed. */
-  get isUnreachable(): boolean {
-    return !this.isUsable && this.#hold === undefined
+  /** The error that calls fail with at once while there is no connection; undefined if they would wait or be sent. */
+  get unreachable(): unknown {
+    const isWaiting = !this.#hasOutcome || this.#hold !== undefined || this.#isLost
+    return isWaiting || this.isUsable ? undefined : this.#noConnection()
   }
 
   /** The connection is gone, and its 'close' event has not been handled yet. */
@@ -149,6 +155,7 @@ export class OwnClient {
       return
     }
     this.#trouble = undefined
+    this.#unreachable = undefined
     if (this.#wasConnected) return this.#welcome()
     client.ping().then(
       () => this.#welcome(),
@@ -169,7 +176,9 @@ export class OwnClient {
   }
 
   #note(error: unknown): void {
-    if (!isVague(error) || this.#trouble === undefined) this.#trouble = withoutCommand(error)
+    if (isVague(error) && this.#trouble !== undefined) return
+    this.#trouble = withoutCommand(error)
+    this.#unreachable = undefined
   }
 
   #fail(error: unknown): void {
@@ -186,14 +195,15 @@ export class OwnClient {
   #closed(): void {
     this.#decide()
     if (this.#isUp) this.#lose()
-    else this.#hold?.attemptFailed()
+    else if (++this.#failedAttempts === maxAttempts) this.#hold?.end()
     this.#isUp = false
   }
 
   /** From now on calls wait for the next connection. */
-  #lose(): ReconnectHold {
+  #lose(): Hold {
     if (this.#hold !== undefined) return this.#hold
-    const hold = new ReconnectHold(this.#replyMs)
+    const hold = new Hold(this.#replyMs)
+    this.#failedAttempts = 0
     this.#hold = hold
     void hold.over.then(() => {
       this.#hold = undefined
@@ -227,15 +237,19 @@ export class OwnClient {
   #noConnection(): unknown {
     if (this.#isClosed) return new FluxGateError('FLUXGATE_CLOSED', 'The connection to Redis was closed.')
     if (isMisconfigured(this.#trouble)) return this.#trouble
-    // A server without TLS waits in silence for the end of what it takes for a command.
-    const hint = this.#target.tls && !this.#wasConnected ? '; does it speak TLS?' : ''
-    const reason = this.#trouble === undefined ? '' : ` (${reasonOf(this.#trouble)}${hint})`
-    return unreachable(`there is no connection to Redis at ${this.#target.where}${reason}`, this.#trouble)
+    this.#unreachable ??= unreachable(this.#target, this.#trouble, this.#wasConnected)
+    return this.#unreachable
   }
 }
 
-const unreachable = (message: string, cause: unknown): FluxGateError =>
-  new FluxGateError('FLUXGATE_STORE_UNREACHABLE', message, { cause })
+function unreachable({ where, tls }: RedisTarget, cause: unknown, wasConnected: boolean): FluxGateError {
+  // A server without TLS waits in silence for the end of what it takes for a command.
+  const hint = tls && !wasConnected ? '; does it speak TLS?' : ''
+  const reason = cause === undefined ? '' : ` (${reasonOf(cause)}${hint})`
+  return new FluxGateError('FLUXGATE_STORE_UNREACHABLE', `there is no connection to Redis at ${where}${reason}`, {
+    cause,
+  })
+}
 
 function eventOf(emitter: NodeJS.EventEmitter, name: string, withinMs: number): Promise<void> {
   return new Promise((resolve) => {

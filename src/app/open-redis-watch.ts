@@ -10,10 +10,12 @@ import { type Deadline, Deadlines } from '../core/deadlines.js'
  */
 export class SilenceWatch {
   readonly #deadlines: Deadlines
+  readonly #onDead: (error: Error) => void
   readonly #pinged = new WeakSet<Redis>()
 
-  constructor(silenceMs: number) {
+  constructor(silenceMs: number, onDead: (error: Error) => void) {
     this.#deadlines = new Deadlines(silenceMs)
+    this.#onDead = onDead
   }
 
   /** Passes the reply on. `nodes` are those that may owe it. */
@@ -34,7 +36,7 @@ export class SilenceWatch {
       if (handshake !== undefined) this.#deadlines.end(handshake)
     }
     node.on('connect', () => {
-      handshake = this.#deadlines.begin(() => node.disconnect(true))
+      handshake = this.#deadlines.begin(() => this.#drop(node))
     })
     node.on('ready', end)
     node.on('close', end)
@@ -43,11 +45,16 @@ export class SilenceWatch {
   #ping(node: Redis): void {
     if (node.status !== 'ready' || this.#pinged.has(node)) return
     this.#pinged.add(node)
-    const deadline = this.#deadlines.begin(() => node.disconnect(true))
+    const deadline = this.#deadlines.begin(() => this.#drop(node))
     const end = (): void => {
       this.#deadlines.end(deadline)
       this.#pinged.delete(node)
     }
     node.ping().then(end, end)
+  }
+
+  #drop(node: Redis): void {
+    this.#onDead(new Error('the server does not answer'))
+    node.disconnect(true)
   }
 }

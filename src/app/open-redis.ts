@@ -53,8 +53,12 @@ export function openRedis(
     call: (key, command, asBytes) => next().call(key, command, asBytes),
     subscribe: (channel, onMessage, onGap) => next().subscribe(channel, onMessage, onGap),
     ready: (withinMs) => connectedWithin(Promise.all(clients.map((client) => client.connected)), withinMs),
-    get isUnreachable() {
-      return clients.every((client) => client.isUnreachable)
+    get isConnected() {
+      return clients.some((client) => client.isUsable)
+    },
+    get unreachable() {
+      const errors = clients.map((client) => client.unreachable)
+      return errors.includes(undefined) ? undefined : errors[0]
     },
     async close() {
       await Promise.all(clients.map((client) => client.close()))

@@ -87,12 +87,12 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     get heldPermits() {
       return store.heldPermits
     },
-    get isUnreachable() {
-      return connection.isUnreachable ?? false
+    get isConnected() {
+      return connection.isConnected ?? true
     },
     /** Without a connection nothing is sent, and the client's own attempts to reconnect are the probes. */
     get breaker() {
-      return connection.isUnreachable ? 'OPEN' : (bounded.breaker ?? 'CLOSED')
+      return buckets.unreachable === undefined ? (bounded.breaker ?? 'CLOSED') : 'OPEN'
     },
     isBounded: true,
   }

@@ -1,5 +1,6 @@
 import type { Step } from './algorithm.js'
 import { ticksPerMs } from './clock.js'
+import type { FluxGateError } from './errors.js'
 import type { OverrideBook } from './override-book.js'
 import type { Band, Policy } from './rule.js'
 
@@ -199,8 +200,10 @@ export interface BucketStore {
   readonly failsInParts?: boolean
   /** Answers or fails within a deadline of its own, so that nobody needs to set one. */
   readonly isBounded?: boolean
-  /** True while there is no connection to the store; calls then fail without being sent. */
-  readonly isUnreachable?: boolean
+  /** False while there is no connection to the store. */
+  readonly isConnected?: boolean
+  /** The error that a call would reject with at once, because there is no connection. */
+  readonly unreachable?: FluxGateError | undefined
   /** Of the circuit breaker before it, if there is one. */
   readonly breaker?: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
   /** Permits paid for in advance that this process may still spend, where the store leases. */

@@ -1,11 +1,12 @@
 import { Agent, type ClientRequest, type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import { setTimeout } from 'node:timers/promises'
 import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '../core/clock.js'
-import { Deadlines } from '../core/deadlines.js'
+import { type Deadline, Deadlines } from '../core/deadlines.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
+import { Hold } from '../core/hold.js'
 import { invalid } from './check-http-options.js'
-import { HttpOpening } from './http-opening.js'
 
 export interface HttpCallerOptions {
   /** Where the server is, such as `http://127.0.0.1:8090`; a path in it stands before those of the server. */
@@ -27,6 +28,8 @@ export interface HttpAnswer {
   readonly value: unknown
 }
 
+/** Between two attempts to reach a server that has not accepted a connection yet. */
+const retryMs = 50
 /** More than the answer to the largest batch. */
 const maxAnswerBytes = 16 * 2 ** 20
 
@@ -41,7 +44,9 @@ export class HttpCaller {
   readonly #headers: Readonly<Record<string, string>>
   readonly #timeoutMs: number
   readonly #deadlines: Deadlines
-  readonly #opening: HttpOpening
+  readonly #connectTimeoutMs: number
+  /** From the first call to the first connection. */
+  #opening: Hold | undefined
 
   constructor({ url, token, timeoutMs, connectTimeoutMs, connections, tls, clock }: HttpCallerOptions) {
     const { protocol, hostname, host, port, pathname } = parseUrl(url)
@@ -51,14 +56,7 @@ export class HttpCaller {
       ? new TlsAgent({ ...tls, keepAlive: true, maxSockets: connections })
       : new Agent({ keepAlive: true, maxSockets: connections })
     this.#open = isTls ? tlsRequest : request
-    const name = hostname.replace(/^\[(.*)\]$/, '$1')
-    this.#target = { method: 'POST', hostname: name, port, agent: this.#agent }
-    this.#opening = new HttpOpening({
-      host: name,
-      port: port === '' ? (isTls ? 443 : 80) : Number(port),
-      tls: isTls ? (tls ?? {}) : undefined,
-      connectTimeoutMs,
-    })
+    this.#target = { method: 'POST', hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, agent: this.#agent }
     this.#base = pathname.replace(/\/+$/, '')
     this.#headers = {
       'content-type': 'application/json',
@@ -66,51 +64,83 @@ export class HttpCaller {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     }
     this.#timeoutMs = timeoutMs
+    this.#connectTimeoutMs = connectTimeoutMs
     this.#deadlines = new Deadlines(timeoutMs, clock)
   }
 
-  /** Waits for the server's first connection, then sends. */
-  post(path: string, body: string): Promise<HttpAnswer> {
-    return this.#opening.isOver ? this.#post(path, body) : this.#opening.over().then(() => this.#post(path, body))
+  /** Until the server has accepted a connection, the first call tries again and again, and all others wait for it. */
+  async post(path: string, body: string): Promise<HttpAnswer> {
+    if (this.#opening?.isOver) return this.#post(path, body)
+    if (this.#opening !== undefined) {
+      await this.#opening.over
+      return this.#post(path, body)
+    }
+    const opening = new Hold(this.#connectTimeoutMs)
+    this.#opening = opening
+    for (;;) {
+      try {
+        return await this.#post(path, body, opening)
+      } catch (error) {
+        if (!opening.isOver) await setTimeout(retryMs)
+        if (opening.isOver) throw error
+      }
+    }
   }
 
-  #post(path: string, body: string): Promise<HttpAnswer> {
+  /** The deadline begins when `opening` is over. */
+  #post(path: string, body: string, opening?: Hold): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
       const headers = { ...this.#headers, 'content-length': Buffer.byteLength(body) }
       let call: ClientRequest
       let isSent = false
-      const deadline = this.#deadlines.begin(() => {
-        call.destroy()
-        reject(isSent ? this.#late() : this.#unsent())
-      })
+      let isOver = false
+      let deadline: Deadline | undefined
+      const begin = (): void => {
+        if (isOver) return
+        deadline = this.#deadlines.begin(() => {
+          isOver = true
+          call.destroy()
+          reject(isSent ? this.#late() : this.#unsent())
+        })
+      }
+      /** False if the call had ended before. */
+      const end = (): boolean => {
+        const isFirst = !isOver
+        isOver = true
+        if (deadline !== undefined) this.#deadlines.end(deadline)
+        return isFirst
+      }
       const fail = (cause: unknown): void => {
-        if (!this.#deadlines.end(deadline)) return
+        if (!end()) return
         call.destroy()
         reject(this.#failed(cause))
       }
       const send = (): void => {
         call = this.#open({ ...this.#target, path: this.#base + path, headers })
-        call.once('socket', () => {
+        call.once('socket', (socket) => {
           isSent = true
+          socket.once('connect', () => opening?.end())
         })
         call.on('error', (error: NodeJS.ErrnoException) => {
           // The server closed an idle connection just before it was used again: another connection is used instead.
-          if (call.reusedSocket && isClosedByPeer(error) && deadline.isPending) send()
+          if (call.reusedSocket && isClosedByPeer(error) && !isOver) send()
           else fail(error)
         })
         call.on('response', (response) => {
           readText(response, fail, (text) => {
-            if (this.#deadlines.end(deadline)) resolve({ status: response.statusCode ?? 0, value: parsed(text) })
+            if (end()) resolve({ status: response.statusCode ?? 0, value: parsed(text) })
           })
         })
         call.end(body)
       }
       send()
+      if (opening === undefined) begin()
+      else void opening.over.then(begin)
     })
   }
 
   close(): void {
-    this.#opening.end()
+    this.#opening?.end()
     this.#agent.destroy()
   }
 

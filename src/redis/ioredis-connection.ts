@@ -1,5 +1,6 @@
 import { connectedWithin } from './connected-within.js'
 import type { RedisConnection } from './connection.js'
+import { isMisconfigured } from './connection-errors.js'
 import { type Listen, Subscriptions } from './subscriptions.js'
 
 /** As much of an ioredis `Redis` or `Cluster` as is used here. */
@@ -8,8 +9,8 @@ export interface IoredisClient {
   readonly status: string
   createBuiltinCommand(name: string): { readonly buffer: SendCommand }
   connect(): Promise<unknown>
-  on(event: 'ready' | 'end', listener: () => void): unknown
-  off(event: 'ready' | 'end', listener: () => void): unknown
+  on(event: 'ready' | 'end' | 'error', listener: (error: unknown) => void): unknown
+  off(event: 'ready' | 'end' | 'error', listener: (error: unknown) => void): unknown
   duplicate(options: object): IoredisListener
   /** Of a cluster. */
   nodes?(role: 'master'): readonly IoredisClient[]
@@ -54,25 +55,32 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
       if (client.status === 'ready') return
       // With `lazyConnect`, the first use connects.
       if (client.status === 'wait') client.connect().catch(() => {})
-      await connectedWithin(eventOf(client), withinMs)
+      await connectedWithin(connectionAttempt(client), withinMs)
     },
-    get isUnreachable() {
-      return client.status !== 'ready'
+    get isConnected() {
+      return client.status === 'ready'
     },
     close: () => subscriptions.close(),
   }
 }
 
-/** Resolves when the client is connected, or has given up connecting. */
-function eventOf(client: IoredisClient): Promise<void> {
-  return new Promise((resolve) => {
+/** Resolves when the client is connected, or has given up connecting. Rejects if the server rejects its credentials. */
+function connectionAttempt(client: IoredisClient): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      if (!isMisconfigured(error)) return
+      reject(error)
+      done()
+    }
     const done = (): void => {
       client.off('ready', done)
       client.off('end', done)
+      client.off('error', fail)
       resolve()
     }
     client.on('ready', done)
     client.on('end', done)
+    client.on('error', fail)
   })
 }
 

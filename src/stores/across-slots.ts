@@ -14,6 +14,9 @@ interface Part {
 export function acrossSlots(store: LeasingStore, slotOf: (group: BucketGroup, key: string) => number): LeasingStore {
   return {
     failsInParts: true,
+    get unreachable() {
+      return store.unreachable
+    },
     lease: (request) => store.lease(request),
     settle: (settlements) => store.settle(settlements),
     refund: (refunds) => store.refund(refunds),

@@ -70,6 +70,8 @@ export class RedisBuckets implements LeasingStore {
   readonly #script = new Script(consumeScript, consumeSha)
   readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
   readonly #underWay = new UnderWay()
+  /** The last error of the connection, and what it is for callers. */
+  #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
   readonly overrides: RedisOverrides
   readonly #groups = new OverriddenGroups()
   readonly #seen = new SeenOverrides()
@@ -128,6 +130,13 @@ export class RedisBuckets implements LeasingStore {
     await this.#underWay.idle(longestCloseMs)
     this.overrides.close()
     await this.#connection.close()
+  }
+
+  get unreachable(): FluxGateError | undefined {
+    const { unreachable: cause } = this.#connection
+    if (cause === undefined) return undefined
+    if (this.#unreachable?.cause !== cause) this.#unreachable = { cause, error: wrapRedisError(cause, 'decide') }
+    return this.#unreachable.error
   }
 
   /** One piece of work, whose claims are all of one slot if this is a cluster. */

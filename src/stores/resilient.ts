@@ -39,6 +39,8 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
   const deadlines = new Deadlines(timeoutMs, clock)
 
   const guarded = <T>(what: string, call: () => Promise<T>, onLate?: (reply: T) => void): Promise<T> => {
+    const { unreachable } = store
+    if (unreachable !== undefined) return Promise.reject(unreachable)
     const before = breaker.state
     const passage = breaker.enter()
     if (passage === undefined) return Promise.reject(breakerOpen(what))
