@@ -48,7 +48,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     async call(_key, [name, ...args], asBytes) {
       const send = senders.get(String(name)) ?? senderOf(String(name))
       const reply = await send.call(client, args)
-      return asBytes ? reply : plainReply(reply)
+      return asBytes ? byteReply(reply) : plainReply(reply)
     },
     subscribe: (channel, onMessage, onGap) => subscriptions.subscribe(channel, onMessage, onGap),
     async ready(withinMs) {
@@ -110,6 +110,15 @@ const listenLike =
       close: () => listener.disconnect(),
     }
   }
+
+/** The same as `plainReply`, with text left as buffers. Names in a map must be UTF-8 if the client asked for RESP3 types. */
+function byteReply(reply: unknown): unknown {
+  if (reply instanceof Buffer) return reply
+  if (typeof reply === 'string') return Number(reply)
+  if (Array.isArray(reply)) return reply.map(byteReply)
+  if (typeof reply !== 'object' || reply === null) return reply
+  return Object.entries(reply).flatMap(([name, value]) => [Buffer.from(name), byteReply(value)])
+}
 
 /**
  * Text arrives as buffers, which leaves strings to one use: integers of a client with `stringNumbers`. Maps are objects
