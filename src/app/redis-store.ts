@@ -32,6 +32,7 @@ export interface RedisStore extends BucketStore {
   /** Permits paid for in advance that this process may still spend. */
   readonly heldPermits: number
   ready(withinMs: number): Promise<void>
+  probe(): Promise<void>
 }
 
 /**
@@ -65,6 +66,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
       isClosed = true
     },
     ready: (withinMs) => ready(connection, buckets, resets, withinMs),
+    probe: async () => (isClosed ? closed() : bounded.probe?.()),
     resets,
     overrides: forgetting(buckets.overrides, known, (group, key) => buckets.seenGroup(group, key)),
     get heldPermits() {
@@ -108,7 +110,7 @@ async function ready(
   })
   const asked = Promise.resolve()
     .then(() => connection.ready?.(withinMs))
-    .then(() => Promise.all([buckets.probe(), resets.read()]))
+    .then(() => Promise.all([buckets.checkAccess(), resets.read()]))
     .catch((error: unknown) => {
       if (isMisconfigured(error)) throw wrapRedisError(error, 'be used')
     })

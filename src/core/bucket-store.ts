@@ -208,5 +208,10 @@ export interface BucketStore {
    * without a change of configuration.
    */
   ready?(withinMs: number): Promise<void>
+  /**
+   * Resolves if the store can decide now, and rejects with the reason if it cannot. Changes no bucket of a rule. Optional:
+   * without it, the state of the store is known from decisions alone.
+   */
+  probe?(): Promise<void>
   close(): Promise<void>
 }
