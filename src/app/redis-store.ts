@@ -43,6 +43,7 @@ export interface RedisStore extends BucketStore {
   readonly heldPermits: number
   /** `withinMs` defaults to `connectTimeoutMs`. */
   ready(withinMs?: number): Promise<void>
+  probe(): Promise<void>
 }
 
 /**
@@ -82,6 +83,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
       isClosed = true
     },
     ready: (withinMs = connectTimeoutMs) => ready(connection, buckets, resets, withinMs),
+    probe: async () => (isClosed ? closed() : bounded.probe?.()),
     resets,
     overrides: forgetting(buckets.overrides, known, (group, key) => buckets.seenGroup(group, key)),
     get heldPermits() {
@@ -124,7 +126,7 @@ async function ready(
   withinMs: number,
 ): Promise<void> {
   const usable = Promise.resolve(connection.ready?.(withinMs))
-    .then(() => Promise.all([buckets.probe(), resets.read()]))
+    .then(() => Promise.all([buckets.checkAccess(), resets.read()]))
     .catch((error: unknown) => {
       if (isMisconfigured(error)) throw wrapRedisError(error, 'be used')
     })

@@ -213,5 +213,10 @@ export interface BucketStore {
    * change of configuration can help.
    */
   ready?(withinMs?: number): Promise<void>
+  /**
+   * Resolves if the store can decide now, and rejects with the reason if it cannot. Changes no bucket of a rule. Optional:
+   * without it, the state of the store is known from decisions alone.
+   */
+  probe?(): Promise<void>
   close(): Promise<void>
 }

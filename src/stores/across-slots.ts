@@ -21,6 +21,7 @@ export function acrossSlots(store: LeasingStore, slotOf: (group: BucketGroup, ke
     settle: (settlements) => store.settle(settlements),
     refund: (refunds) => store.refund(refunds),
     reset: (group, key) => store.reset(group, key),
+    ...(store.probe && { probe: store.probe.bind(store) }),
     close: () => store.close(),
     async charge(demands, peek) {
       const parts = partsOf(demands, slotOf)

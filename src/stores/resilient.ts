@@ -13,6 +13,7 @@ import { Deadlines } from '../core/deadlines.js'
 import { FluxGateError, isStoreTrouble, isUnsent, messageOf } from '../core/errors.js'
 import { checkRange, longestWaitMs } from '../core/range.js'
 import { refundsOf } from '../core/rate-limiter.js'
+import { boundedProbe } from './bounded-probe.js'
 import { timedOut } from './timed-out.js'
 
 export interface ResilientOptions extends BreakerOptions {
@@ -110,6 +111,7 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
     refund: (refunds) => guarded('take permits back', () => store.refund(refunds)),
     reset: (group, key) => guarded('reset a bucket', () => store.reset(group, key)),
     retire: (group) => store.retire?.(group),
+    ...(store.probe && { probe: boundedProbe(store.probe.bind(store), deadlines, timeoutMs) }),
     close: () => store.close(),
     get breaker() {
       return breaker.state
