@@ -148,7 +148,7 @@ export class OwnClient {
     if (target.kind !== 'cluster') this.#silence.watchHandshake(client as Redis)
   }
 
-  /** The first time, a word is exchanged: only then is it known that we are let in. */
+  /** The first connection is pinged: only a reply shows that the server accepts our credentials. */
   #greet(client: Redis | Cluster): void {
     if (this.#isRefused) {
       client.disconnect(true)
@@ -156,15 +156,16 @@ export class OwnClient {
     }
     this.#trouble = undefined
     this.#unreachable = undefined
-    if (this.#wasConnected) return this.#welcome()
-    client.ping().then(
-      () => this.#welcome(),
-      (error: Error) => {
-        if (!isMisconfigured(error) || error.message.startsWith('NOPERM')) return this.#welcome()
-        this.#fail(error)
-        client.disconnect(true)
-      },
-    )
+    if (this.#wasConnected) this.#welcome()
+    else
+      client.ping().then(
+        () => this.#welcome(),
+        (error: Error) => {
+          if (!isMisconfigured(error) || error.message.startsWith('NOPERM')) return this.#welcome()
+          this.#fail(error)
+          client.disconnect(true)
+        },
+      )
   }
 
   #welcome(): void {

@@ -1,4 +1,6 @@
+import { setTimeout } from 'node:timers/promises'
 import { FluxGateError } from '../core/errors.js'
+import { Hold } from '../core/hold.js'
 import type { RedisConnection } from './connection.js'
 import { listenLikeNodeRedis } from './node-redis-listener.js'
 import { Subscriptions } from './subscriptions.js'
@@ -9,6 +11,8 @@ type Command = readonly (string | Buffer)[]
 export interface NodeRedisClient {
   /** Whether `connect()` was called, and `close()` was not. */
   readonly isOpen: boolean
+  /** Missing from pools, and from clusters of version 4. */
+  readonly isReady?: boolean
   sendCommand(...args: unknown[]): Promise<unknown>
 }
 
@@ -37,9 +41,21 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
       return send(key, command, asBytes ? byteReplies : textReplies)
     },
     subscribe: (channel, onMessage, onGap) => subscriptions.subscribe(channel, onMessage, onGap),
+    async ready(withinMs) {
+      const opening = new Hold(withinMs)
+      while (!opening.isOver && isConnecting(client)) await setTimeout(pollMs)
+      opening.end()
+    },
+    get isConnected() {
+      return client.isOpen && client.isReady !== false
+    },
     close: () => subscriptions.close(),
   }
 }
+
+/** The event that ends it differs between versions and kinds of clients, so it is polled. */
+const isConnecting = (client: NodeRedisClient): boolean => client.isOpen && client.isReady === false
+const pollMs = 5
 
 type Send = (key: string, command: Command, replyOptions: object) => Promise<unknown>
 
