@@ -167,7 +167,7 @@ interface Service {
 
 /** Of the command line, by the help of each. */
 function isUnderstood(args: readonly string[]): void {
-  const program = join(root, 'dist', 'cli', 'main.js')
+  const program = join(root, 'dist', 'command', 'main.js')
   const words = args.filter((word) => !word.startsWith('-'))
   const command = words[0] === 'rules' ? words.slice(0, 2) : words.slice(0, 1)
   const { status, stdout } = spawnSync(process.execPath, [program, ...command, '--help'], { encoding: 'utf8' })

@@ -8,7 +8,7 @@ import { eventually } from '../servers/eventually.js'
 import { root } from './command-line.js'
 
 /** What starts it, before its arguments. */
-export const program: readonly string[] = [process.execPath, join(root, 'dist', 'cli', 'main.js')]
+export const program: readonly string[] = [process.execPath, join(root, 'dist', 'command', 'main.js')]
 
 export interface Running {
   readonly process: ChildProcess
