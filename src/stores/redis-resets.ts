@@ -2,6 +2,7 @@ import type { SharedResets } from '../core/bucket-store.js'
 import { maxFillTicks } from '../core/rule.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
+import { pairsReply } from '../redis/replies.js'
 import { timedOut } from './timed-out.js'
 
 /** Whoever resets a rule tells Redis; all others see it within this time. */
@@ -77,7 +78,7 @@ export class RedisResets implements SharedResets {
   }
 
   async read(): Promise<void> {
-    const pairs = (await this.#connection.call(this.#key, ['HGETALL', this.#key])) as readonly unknown[]
+    const pairs = pairsReply(await this.#connection.call(this.#key, ['HGETALL', this.#key]))
     const counts = new Map<string, number>()
     for (let i = 0; i < pairs.length; i += 2) counts.set(String(pairs[i]), Number(pairs[i + 1]))
     const isNew = !this.#isKnown || !isSame(counts, this.#counts)
