@@ -275,6 +275,18 @@ describe('the manifest of Kubernetes', () => {
     expect(template.spec.volumes[0].configMap.name).toBe(manifest('ConfigMap').metadata.name)
   })
 
+  it('keeps pods in service without Redis, and waits longer for a probe than a probe waits for Redis', async () => {
+    expect(probePaths()).toEqual(['/health/live', '/health/live', '/health/ready'])
+    const [{ readinessProbe }] = manifest('Deployment').spec.template.spec.containers
+    writeFileSync(join(scratch, 'k8s.yaml'), manifest('ConfigMap').data['fluxgate.yaml'])
+    const { store } = await loadConfig({
+      path: join(scratch, 'k8s.yaml'),
+      env: { FLUXGATE_REDIS_URI: 'redis://redis:6379' },
+      cwd: scratch,
+    })
+    expect(readinessProbe.timeoutSeconds * 1_000).toBeGreaterThan(store.timeoutMs ?? 100)
+  })
+
   it('runs without rights, and stops in time', () => {
     const { spec } = manifest('Deployment').spec.template
     const [{ securityContext, lifecycle, resources }] = spec.containers

@@ -5,8 +5,10 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { answerOf, ask, deferred, echoUpstream, serve, upstream } from '../integration/gateway-bed.js'
+import { startRedis } from '../servers/redis-server.js'
 import { selfSigned } from '../servers/self-signed.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { stopAfterTest } from '../servers/stop-after-test.js'
 import { type Workplace, workplace } from './running-program.js'
 
 const route = (id: string, uri: string, path = '/**', filters: unknown[] = []) => ({
@@ -253,6 +255,30 @@ describe('metrics and health', () => {
     expect((await ask(`${base}/api/rule-sets`)).status).toBe(404)
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
+  })
+
+  it('of two workers stay ready while Redis is down, and notice both changes without traffic', async () => {
+    const redis = await stopAfterTest(startRedis())
+    const place = workplace()
+    const { url: uri } = await echoUpstream()
+    configure(place, [route('one', uri, '/**', [oneAnHour])], { metricsPort: 0 })
+    const env = { FLUXGATE_REDIS_URI: redis.uri, FLUXGATE_STORE_TIMEOUT_MS: '10000' }
+    const running = await place.start([...args, '--workers', '2'], env)
+    const [, base = ''] = /^Its metrics and health: (\S+)\/metrics, /m.exec(running.stdout()) ?? []
+    const ready = new Set<number>()
+    const strictBecomes = (status: number) =>
+      running.until(`strict readiness is ${status}`, async () => {
+        ready.add((await ask(`${base}/health/ready`)).status)
+        return (await ask(`${base}/health/ready?strict`)).status === status
+      })
+    await strictBecomes(200)
+    await redis.kill()
+    await strictBecomes(503)
+    expect((await ask(`${base}/metrics`)).body).toContain('\nfluxgate_store_up 0\n')
+    await redis.restart()
+    await strictBecomes(200)
+    expect((await ask(`${base}/metrics`)).body).toContain('\nfluxgate_store_up 1\n')
+    expect([...ready]).toEqual([200])
   })
 
   it.each([
