@@ -25,7 +25,7 @@ const open = (options: QuorumOptions = {}, members = servers) =>
 const key = () => `${prefix}:lock:{orders}`
 const holders = () => Promise.all(servers.map((server) => server.call('EXISTS', key())))
 /** A lock is held as soon as the majority has granted it; the others are asked as well, and answer later. */
-const everyMemberGranted = (granted: readonly number[]) => expect.poll(holders, { timeout: 10_000 }).toEqual(granted)
+const everyMemberGranted = (granted: readonly number[]) => expect.poll(holders).toEqual(granted)
 
 describe('a quorum of five', () => {
   it('gives a lock to one at a time, on all members, and takes it back from all', async () => {
