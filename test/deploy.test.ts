@@ -134,7 +134,7 @@ describe('the Dockerfile', () => {
       running.stdout.setEncoding('utf8').on('data', (text: string) => {
         output += text
       })
-      await eventually('it has started', () => output.includes('"event":"started"'), 30_000)
+      await eventually('it has started', () => output.includes('"event":"started"'))
       const [, check = ''] = /CMD (\[.*\])/.exec(named('HEALTHCHECK')[0] ?? '') ?? []
       const [node = '', ...rest] = JSON.parse(check) as string[]
       expect(spawnSync(node, rest, { env }).status).toBe(0)

@@ -88,7 +88,7 @@ function watched(child: ChildProcess): Running {
     stderr: () => output.stderr,
     ended: new Promise((resolve) => child.once('close', (status, signal) => resolve(status ?? signal))),
     async until(what, condition) {
-      await eventually(what, condition, 20_000).catch((cause: unknown) => {
+      await eventually(what, condition).catch((cause: unknown) => {
         throw new Error(`${what}: in vain\n${output.stdout}\n${output.stderr}`, { cause })
       })
     },

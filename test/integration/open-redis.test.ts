@@ -60,7 +60,7 @@ describe('a connection of our own', () => {
   it('is ready when it is connected', async () => {
     const connection = open({ uri: server.uri })
     // Longer than the timeout of this test: `ready` resolves because the connection is there.
-    await connection.ready(60_000)
+    await connection.ready(600_000)
     expect(await works(connection)()).toBe(true)
     expect(connection.isCluster).toBe(false)
   })
