@@ -44,8 +44,10 @@ const kinds = {
     return { ask: () => limiter.consume('a'), close: () => store.close() }
   },
   async gate() {
-    const rules = { id: 'api', rules: [{ id: 'all', limitScope: 'GLOBAL', bands: [limit] }] }
-    const opening = createFluxGate({ rules, store: { uri, prefix } })
+    const opening = createFluxGate({
+      rules: { id: 'api', rules: [{ id: 'all', limitScope: 'GLOBAL', bands: [limit] }] },
+      store: { uri, prefix },
+    })
     block()
     const gate = await opening
     return { ask: () => gate.check({}), close: () => gate.close() }
