@@ -102,7 +102,13 @@ async function callUntil(limiter: Limiter, callers: number, isOver: () => boolea
   let degraded = 0
   await Promise.all(
     Array.from({ length: callers }, async () => {
-      while (!isOver()) if ((await limiter.consume('a')).degraded) degraded++
+      while (!isOver()) {
+        const decision = await limiter.consume('a')
+        if (!decision.degraded) continue
+        degraded++
+        // A degraded decision needs no I/O: without this turn the loop would never get to any.
+        await turn()
+      }
     }),
   )
   return degraded
