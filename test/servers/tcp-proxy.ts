@@ -15,6 +15,8 @@ export interface TcpProxy {
   resume(): void
   /** Resets all connections; new ones are accepted. */
   cut(): void
+  /** Drops everything that is sent over the open connections from now on, without closing them; new ones work. */
+  strand(): void
   /** New connections are refused, as by a machine where nothing listens; those that are open stay. */
   refuse(): Promise<void>
   accept(): Promise<void>
@@ -25,6 +27,8 @@ export interface TcpProxy {
 interface Network {
   delayMs: number
   silent: boolean
+  /** Connections that drop everything. */
+  readonly stranded: WeakSet<Socket>
   /** What to do when silence ends. */
   readonly onResume: Set<() => void>
 }
@@ -32,7 +36,7 @@ interface Network {
 const host = '127.0.0.1'
 
 export async function startProxy(targetPort: number, targetHost = host): Promise<TcpProxy> {
-  const network: Network = { delayMs: 0, silent: false, onResume: new Set() }
+  const network: Network = { delayMs: 0, silent: false, stranded: new WeakSet(), onResume: new Set() }
   const sockets = new Set<Socket>()
   let clients = 0
 
@@ -71,6 +75,9 @@ export async function startProxy(targetPort: number, targetHost = host): Promise
     },
     resume,
     cut,
+    strand() {
+      for (const socket of sockets) network.stranded.add(socket)
+    },
     async refuse() {
       server?.close()
       server = undefined
@@ -123,6 +130,7 @@ function forward(from: Socket, to: Socket, network: Network): void {
     }
   }
   function send(deliver: () => void): void {
+    if (network.stranded.has(from)) return
     underWay.push({ dueAt: performance.now() + network.delayMs, deliver })
     deliverDue()
   }
