@@ -84,7 +84,8 @@ async function chargedOf(limiter: Limiter, capacity: number): Promise<number> {
     const decision = await limiter.peek('a')
     return !decision.degraded && decision
   })
-  return capacity - remaining
+  // A peek returns what would remain after the decision.
+  return capacity - remaining - 1
 }
 
 const longest = { timeout: 120_000 }
