@@ -1,0 +1,45 @@
+/** What a run found, for people. */
+import type { Violation } from './checker.js'
+import type { Entry } from './history.js'
+import type { RunResult } from './run.js'
+
+const mostEntries = 12
+
+export function summary({ history, violations }: RunResult): string {
+  const { entries } = history
+  const degraded = entries.filter((entry) => entry.degraded).length
+  const failed = entries.filter(({ error }) => error !== undefined).length
+  const admitted = entries.filter(({ allowed }) => allowed).length
+  return `${entries.length} requests, ${admitted} allowed, ${degraded} degraded, ${failed} failed, ${violations.length} violations`
+}
+
+export function describe({ topology, seed, startAt, history, violations }: RunResult): string {
+  const at = (us: number) => `${((us - startAt) / 1e6).toFixed(6)} s`
+  const faults = history.incidents.map(
+    ({ fault, from, to, explains }) => `  ${at(from)} to ${at(to)}: ${fault} (explains: ${explains})`,
+  )
+  const shown = violations.flatMap((violation) => [
+    `${violation.kind}: ${violation.text}`,
+    ...evidence(violation).map((entry) => `  ${line(entry, at)}`),
+    ...(violation.entries.length > mostEntries ? [`  … and ${violation.entries.length - mostEntries} more`] : []),
+  ])
+  return [
+    `${topology}, seed ${seed}: ${violations.length} violations`,
+    'Faults:',
+    ...faults,
+    'Violations:',
+    ...shown,
+    `Replay: npm run chaos -- --topology ${topology} --seed ${seed}`,
+  ].join('\n')
+}
+
+const evidence = ({ entries }: Violation): readonly Entry[] =>
+  entries.toSorted((a, b) => a.startAt - b.startAt).slice(0, mostEntries)
+
+function line(entry: Entry, at: (us: number) => string): string {
+  const { process, decidedBy, startAt, endAt, path, user, permits, allowed, degraded, reason, delayMs, error } = entry
+  const outcome = error ?? `${allowed ? 'allowed' : 'rejected'} (${reason})${degraded ? ' degraded' : ''}`
+  const charges = entry.charges.map(({ rule, limit, resetAt }) => `${rule} limit ${limit} reset ${resetAt}`).join(', ')
+  const delay = delayMs > 0 ? `, delay ${delayMs} ms` : ''
+  return `${at(startAt)} to ${at(endAt)} ${process} by ${decidedBy}: ${path} ${user} ×${permits} ${outcome}${delay} [${charges}]`
+}

@@ -1,0 +1,10 @@
+import { startStandalone } from './standalone.js'
+import type { Topology } from './topology.js'
+
+const starters = { standalone: startStandalone } as const
+
+export type TopologyName = keyof typeof starters
+
+export const topologyNames = Object.keys(starters) as TopologyName[]
+
+export const startTopology = (name: TopologyName): Promise<Topology> => starters[name]()
