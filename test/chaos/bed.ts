@@ -19,6 +19,8 @@ export interface BedOptions {
   readonly topology: Topology
   /** Negative control: the library processes count in their own memory, and claim that it is shared. */
   readonly breaks?: boolean
+  /** The processes to start; all if left out. */
+  readonly only?: readonly string[]
 }
 
 const gatewayProcess = 'gateway'
@@ -57,7 +59,7 @@ export class Bed {
   }
 
   private constructor(
-    { root, topology, breaks = false }: BedOptions,
+    { root, topology, breaks = false, only }: BedOptions,
     ports: { readonly upstream: number; readonly server: number; readonly gateway: number },
     close: () => void,
   ) {
@@ -103,13 +105,14 @@ export class Bed {
         () => [command, '--config', file],
         port,
       )
-    this.subjects = [
+    const subjects = [
       worker('library-1', 'library', library),
       worker('library-2', 'library', library),
       worker(remoteProcess, 'remote', { server: { url: this.#serverUrl, name: serverProcess, ruleSetId } }),
       cli('serve', serverConfig, ports.server),
       cli('gateway', gatewayConfig, ports.gateway),
     ]
+    this.subjects = subjects.filter(({ name }) => only?.includes(name) ?? true)
     const driver = (name: string, ask: ConstructorParameters<typeof Load>[0]): [string, Load] => [
       name,
       new Load(ask, (asked) => this.#record(name, asked)),

@@ -31,7 +31,7 @@ export function checkDegraded(history: History): Violation[] {
   const groups = groupBy(unexplained, ({ process, startAt }) => `${process} ${Math.floor(startAt / 1e6)}`)
   return [...groups.values()].map((group) => {
     const [first] = group as [Entry]
-    const last = incidents.filter(({ from }) => from <= first.startAt).sort((a, b) => b.to - a.to)[0]
+    const last = history.incidents.filter(({ from }) => from <= first.startAt).sort((a, b) => b.to - a.to)[0]
     const since = last
       ? `${((first.startAt - last.to) / 1_000).toFixed(0)} ms after "${last.fault}"`
       : 'before any fault'

@@ -5,6 +5,7 @@ import { Bed } from './bed.js'
 import { describe, summary } from './report.js'
 import { type RunResult, runSeed } from './run.js'
 import { startTopology, type TopologyName, topologyNames } from './topologies.js'
+import type { Topology } from './topology.js'
 
 const help = `Usage: npm run chaos -- [options]
 
@@ -13,7 +14,7 @@ Runs the library, the server, the gateway and HttpHandler against Redis while fa
   --topology <name>  standalone, sentinel, cluster or all (default all)
   --seed <n>         the first seed (default: random)
   --seeds <n>        number of seeds per topology (default 1)
-  --seconds <n>      how long faults are started for in each seed (default 5)
+  --seconds <n>      how long faults are started for in each seed (default 4)
   --minutes <n>      run further seeds until this much time has passed
   --json <file>      write a report
   --break            negative control: some processes do not share their buckets, which must be reported
@@ -26,7 +27,8 @@ interface Options {
   readonly seed: number
   readonly seeds: number
   readonly faultMs: number
-  readonly untilMs: number | undefined
+  /** Infinite if the number of seeds says when to end. */
+  readonly minutes: number
   readonly json: string | undefined
   readonly breaks: boolean
 }
@@ -56,42 +58,72 @@ function readOptions(args: readonly string[]): Options | 'help' {
   const chosen = topology === 'all' ? names : names.filter((name) => name === topology)
   if (chosen.length === 0)
     throw new UsageError(`--topology must be ${names.join(', ')} or all; received "${String(topology)}".`)
-  const minutes = values.minutes === undefined ? undefined : number('minutes', 1, false)
   return {
     names: chosen,
     seed: number('seed', 1 + Math.floor(Math.random() * 1e6), true),
-    seeds: minutes === undefined ? number('seeds', 1, true) : Number.POSITIVE_INFINITY,
-    faultMs: number('seconds', 5, false) * 1_000,
-    untilMs: minutes === undefined ? undefined : performance.now() + minutes * 60_000,
+    seeds: number('seeds', values.minutes === undefined ? 1 : Number.MAX_SAFE_INTEGER, true),
+    faultMs: number('seconds', 4, false) * 1_000,
+    minutes: number('minutes', Number.POSITIVE_INFINITY, false),
     json: typeof values.json === 'string' ? values.json : undefined,
     breaks: values.break === true,
   }
 }
 
-/** Runs all seeds; topologies take turns if there is a time limit, so that each has its share. */
-async function run(options: Options, root: string): Promise<RunResult[]> {
-  const { names, seed, seeds, faultMs, untilMs, breaks } = options
-  const results: RunResult[] = []
-  const share = untilMs === undefined ? undefined : (untilMs - performance.now()) / names.length
-  for (const name of names) {
-    const endMs = share === undefined ? Number.POSITIVE_INFINITY : performance.now() + share
-    const topology = await startTopology(name)
+/** Servers and processes of one topology, which serve many seeds. */
+class Session {
+  readonly #start: () => Promise<{ topology: Topology; bed: Bed }>
+  #current: { topology: Topology; bed: Bed } | undefined
+
+  constructor(start: () => Promise<{ topology: Topology; bed: Bed }>) {
+    this.#start = start
+  }
+
+  /** A run that could not be completed says nothing about FluxGate; it is repeated once, with everything started again. */
+  async run(seed: number, faultMs: number): Promise<RunResult> {
     try {
-      const bed = await Bed.start({ root, topology, breaks })
-      try {
-        for (let count = 0; count < seeds && performance.now() < endMs; count++) {
-          const started = performance.now()
-          const result = await runSeed({ bed, topology, seed: seed + count, faultMs })
-          results.push(result)
-          const tookS = ((performance.now() - started) / 1_000).toFixed(1)
-          console.log(`${name} seed ${seed + count}: ${summary(result)} (${tookS} s)`)
-          if (result.violations.length > 0) console.log(describe(result))
-        }
-      } finally {
-        await bed.stop()
+      return await this.#attempt(seed, faultMs)
+    } catch (error) {
+      console.error(`Seed ${seed} could not be completed and is repeated: ${String(error)}`)
+      await this.stop()
+      return await this.#attempt(seed, faultMs)
+    }
+  }
+
+  async stop(): Promise<void> {
+    const current = this.#current
+    this.#current = undefined
+    await current?.bed.stop()
+    await current?.topology.stop()
+  }
+
+  async #attempt(seed: number, faultMs: number): Promise<RunResult> {
+    this.#current ??= await this.#start()
+    return await runSeed({ ...this.#current, seed, faultMs })
+  }
+}
+
+/** Runs all seeds; with a time limit, each topology has its share. */
+async function run(options: Options, root: string): Promise<RunResult[]> {
+  const { names, seed, seeds, faultMs, minutes, breaks } = options
+  const results: RunResult[] = []
+  for (const name of names) {
+    const endMs = performance.now() + (minutes * 60_000) / names.length
+    const session = new Session(async () => {
+      const topology = await startTopology(name)
+      return { topology, bed: await Bed.start({ root, topology, breaks }) }
+    })
+    try {
+      for (let count = 0; count < seeds && performance.now() < endMs; count++) {
+        if (process.stderr.isTTY) process.stderr.write(`${name} seed ${seed + count} …\r`)
+        const startedMs = performance.now()
+        const result = await session.run(seed + count, faultMs)
+        results.push(result)
+        const tookS = ((performance.now() - startedMs) / 1_000).toFixed(1)
+        console.log(`${name} seed ${seed + count}: ${summary(result)} (${tookS} s)`)
+        if (result.violations.length > 0) console.log(describe(result))
       }
     } finally {
-      await topology.stop()
+      await session.stop()
     }
   }
   return results

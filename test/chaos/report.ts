@@ -13,7 +13,7 @@ export function summary({ history, violations }: RunResult): string {
   return `${entries.length} requests, ${admitted} allowed, ${degraded} degraded, ${failed} failed, ${violations.length} violations`
 }
 
-export function describe({ topology, seed, startAt, history, violations }: RunResult): string {
+export function describe({ topology, seed, faultMs, startAt, history, violations }: RunResult): string {
   const at = (us: number) => `${((us - startAt) / 1e6).toFixed(6)} s`
   const faults = history.incidents.map(
     ({ fault, from, to, explains }) => `  ${at(from)} to ${at(to)}: ${fault} (explains: ${explains})`,
@@ -29,7 +29,7 @@ export function describe({ topology, seed, startAt, history, violations }: RunRe
     ...faults,
     'Violations:',
     ...shown,
-    `Replay: npm run chaos -- --topology ${topology} --seed ${seed}`,
+    `Replay: npm run chaos -- --topology ${topology} --seed ${seed} --seconds ${faultMs / 1_000}`,
   ].join('\n')
 }
 

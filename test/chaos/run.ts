@@ -7,11 +7,12 @@ import { ClockWatch } from './clock-watch.js'
 import { type History, type Incident, nowUs } from './history.js'
 import { editedRules } from './limits.js'
 import { type ProcessFault, processFaultText, type Schedule, type Scheduled, scheduleOf } from './schedule.js'
-import type { Fault, Scene, Topology } from './topology.js'
+import type { Fault, Observation, Scene, Topology } from './topology.js'
 
 export interface RunResult {
   readonly topology: string
   readonly seed: number
+  readonly faultMs: number
   readonly startAt: number
   readonly history: History
   readonly violations: readonly Violation[]
@@ -45,9 +46,9 @@ export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Pro
   await topology.settle()
   await pause(calmMs)
   const unanswered = await bed.unload()
-  const observed = topology
-    .observations()
-    .map(({ what, ...period }): Incident => ({ fault: what, explains: 'outage', ...period }))
+  const observed = merged(topology.observations()).map(
+    ({ what, ...period }): Incident => ({ fault: what, explains: 'outage', ...period }),
+  )
   const history: History = {
     entries: bed.entries,
     incidents: [...bed.incidents, ...observed].sort((a, b) => a.from - b.from),
@@ -55,7 +56,19 @@ export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Pro
     unanswered,
     clockOffset: clock.stop(),
   }
-  return { topology: topology.name, seed, startAt, history, violations: check(history) }
+  return { topology: topology.name, seed, faultMs, startAt, history, violations: check(history) }
+}
+
+/** Silences of several servers at the same time are one. */
+function merged(observations: readonly Observation[]): Observation[] {
+  const losses = observations.filter(({ losesWrites }) => losesWrites)
+  const silences: Observation[] = []
+  for (const one of observations.filter(({ losesWrites }) => !losesWrites).sort((a, b) => a.from - b.from)) {
+    const last = silences.at(-1)
+    if (last && one.from <= last.to) silences[silences.length - 1] = { ...last, to: Math.max(last.to, one.to) }
+    else silences.push(one)
+  }
+  return [...losses, ...silences]
 }
 
 /** Every fault is followed by the next, so that each ends before another begins. */

@@ -6,7 +6,7 @@ export class Random {
   readonly #next: () => number
 
   constructor(seed: number) {
-    this.#next = randomFrom(Math.imul(seed, 0x9e3779b1))
+    this.#next = randomFrom(Math.imul(2 * seed, 0x9e3779b1))
   }
 
   /** A whole number from `least` to `most`, both included. */
@@ -23,8 +23,7 @@ export class Random {
 
 /** Something that happens to a process under test. */
 export type ProcessFault =
-  | { readonly kind: 'stall' | 'stop'; readonly process: string; readonly ms: number }
-  | { readonly kind: 'restart'; readonly process: string; readonly ms: number }
+  | { readonly kind: 'stall' | 'stop' | 'restart'; readonly process: string; readonly ms: number }
   | { readonly kind: 'edit'; readonly rule: string; readonly more: number }
 
 export interface Scheduled<T> {
@@ -50,23 +49,23 @@ export interface ScheduleOptions {
 
 /** Gaps are long enough for the harness to see exact decisions between two faults in some of them, and not in others. */
 export function scheduleOf({ seed, topology, ms, processes, editedRules }: ScheduleOptions): Schedule {
-  const random = new Random(seed)
+  // Each track has its own numbers, so that a shorter schedule is the beginning of a longer one.
+  const [forRedis, random] = [new Random(seed), new Random(seed + 0.5)]
   const redis: Scheduled<Fault>[] = []
   const own: Scheduled<ProcessFault>[] = []
   for (let at = 0; at < ms; ) {
-    const afterMs = random.whole(150, 1_900)
-    redis.push({ afterMs, fault: topology.fault(random) })
-    at += afterMs + 400
+    const afterMs = forRedis.whole(150, 1_900)
+    const fault = topology.fault(forRedis)
+    redis.push({ afterMs, fault })
+    at += afterMs + (fault.takesMs ?? 300)
   }
   for (let at = 0, edits = 0; at < ms; ) {
     const afterMs = random.whole(150, 1_500)
     const kind = random.pick(['stall', 'stall', 'stop', 'restart', 'edit'] as const)
     // A capacity is used once per run, so that it tells the generations of a rule apart.
     if (kind === 'edit') own.push({ afterMs, fault: { kind, rule: random.pick(editedRules), more: ++edits } })
-    else if (kind === 'restart')
-      own.push({ afterMs, fault: { kind, process: random.pick(processes), ms: random.whole(0, 300) } })
     else own.push({ afterMs, fault: { kind, process: random.pick(processes), ms: random.whole(30, 400) } })
-    at += afterMs + 300
+    at += afterMs + (kind === 'restart' ? 1_000 : 200)
   }
   return { seed, redis, processes: own }
 }

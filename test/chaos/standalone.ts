@@ -5,9 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { startProxy, type TcpProxy } from '../servers/tcp-proxy.js'
 import { ControlClient } from './control-client.js'
-import { nowUs } from './history.js'
 import type { Random } from './schedule.js'
-import type { Fault, FaultEffect, Topology } from './topology.js'
+import { type MakeFault, moment } from './server-faults.js'
+import type { FaultEffect, Topology } from './topology.js'
 
 /** A round trip that is slower by this much still meets the deadline of 100 ms. */
 const harmlessMs = 50
@@ -16,7 +16,7 @@ export async function startStandalone(): Promise<Topology> {
   // Every write is handed to the kernel before its reply: SIGKILL loses none unless the file is removed.
   const server = await startRedis({ config: ['appendonly yes', 'appendfsync no'] })
   const proxy = await startProxy(server.port)
-  const control = new ControlClient({ host: proxy.host, port: proxy.port })
+  const control = new ControlClient({ host: proxy.host, port: proxy.port }, { isProxied: true })
   await control.answered()
   const faults = faultsOf(server, proxy, control)
   return {
@@ -35,15 +35,12 @@ export async function startStandalone(): Promise<Topology> {
   }
 }
 
-type MakeFault = (random: Random) => Fault
-
 function faultsOf(server: RedisServer, proxy: TcpProxy, control: ControlClient): readonly MakeFault[] {
   const outage = async (more: Partial<FaultEffect> = {}): Promise<FaultEffect> => ({
     to: await control.answered(),
     explains: 'outage',
     ...more,
   })
-  const moment = (explains: FaultEffect['explains']): FaultEffect => ({ to: nowUs(), explains })
 
   const kill = (losesWrites: boolean) => (random: Random) => {
     const ms = random.whole(0, 500)

@@ -1,7 +1,9 @@
+import { startClusterTopology } from './cluster-nodes.js'
+import { startSentinelTopology } from './sentinel-group.js'
 import { startStandalone } from './standalone.js'
 import type { Topology } from './topology.js'
 
-const starters = { standalone: startStandalone } as const
+const starters = { standalone: startStandalone, sentinel: startSentinelTopology, cluster: startClusterTopology }
 
 export type TopologyName = keyof typeof starters
 

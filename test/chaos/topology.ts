@@ -12,6 +12,8 @@ export interface FaultEffect {
 /** A fault with its parameters, decided by the seed before it happens. */
 export interface Fault {
   readonly text: string
+  /** About how long it takes, where that is long. */
+  readonly takesMs?: number
   apply(scene: Scene): Promise<FaultEffect>
 }
 
