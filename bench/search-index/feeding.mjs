@@ -84,7 +84,7 @@ const share = (/** @type {import('../redis/server.mjs').RedisServer} */ server) 
  */
 async function asking(name, ips, watch) {
   const watching = watch?.()
-  const gate = await openGate({ rules }, watching?.recorder)
+  const gate = await openGate({ rules }, { observer: watching?.recorder })
   return {
     name,
     async close() {

@@ -49,7 +49,12 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
     maxWaitTime: waitForRefill.maxWaitTime.kind,
     maxConcurrentWaits: waitForRefill.maxConcurrentWaits.kind,
   },
-  resilience: { timeoutMs: milliseconds, failures: wholeNumber(1, 1_000_000), openMs: milliseconds },
+  resilience: {
+    timeoutMs: milliseconds,
+    connectTimeoutMs: milliseconds,
+    failures: wholeNumber(1, 1_000_000),
+    openMs: milliseconds,
+  },
 }
 
 /** Options that are checked by whoever takes them. */

@@ -17,6 +17,7 @@ const kinds: Readonly<Record<Exclude<keyof RedisStoreOptions, 'clock'>, Kind<unk
   knownRefusals: yesOrNo,
   leaseShare: storeSettings.leaseShare.kind,
   timeoutMs: milliseconds,
+  connectTimeoutMs: milliseconds,
   failures: wholeNumber(1, 1_000_000),
   openMs: milliseconds,
 }

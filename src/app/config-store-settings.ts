@@ -17,6 +17,7 @@ export const storeSettings = {
   tls: setting(yesOrNo, false),
   prefix: setting(keyPrefix, 'fluxgate'),
   timeoutMs: setting(wholeNumber(1, 60_000), 100),
+  connectTimeoutMs: setting(wholeNumber(0, 600_000), 2_000),
   connections: setting(wholeNumber(1, maxConnections), 1),
   leaseShare: setting(share, 0.1),
   knownRefusals: setting(yesOrNo, true),

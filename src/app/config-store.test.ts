@@ -33,6 +33,7 @@ const standard = {
   tls: false,
   prefix: 'fluxgate',
   timeoutMs: 100,
+  connectTimeoutMs: 2_000,
   connections: 1,
   leaseShare: 0.1,
   knownRefusals: true,

@@ -49,9 +49,10 @@ export function redisAddress(store: StoreSettings): RedisOptions {
   const {
     prefix: _,
     timeoutMs: __,
-    leaseShare: ___,
-    knownRefusals: ____,
-    connections: _____,
+    connectTimeoutMs: ___,
+    leaseShare: ____,
+    knownRefusals: _____,
+    connections: ______,
     ...address
   } = redisSettings(store) ?? {}
   return address

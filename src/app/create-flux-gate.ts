@@ -16,8 +16,15 @@ import { redisStore } from './redis-store.js'
 /** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
 export const createFluxGate = (given: FluxGateOptions | string): Promise<FluxGate> => openGate(given)
 
-/** The same with somebody who is told of every decision. */
-export async function openGate(given: FluxGateOptions | string, observer?: DecisionObserver): Promise<FluxGate> {
+export interface GateHooks {
+  readonly observer?: DecisionObserver | undefined
+  /** Called if the store could not be reached in time; default a warning of the process. */
+  readonly onUnreachable?: ((message: string) => void) | undefined
+}
+
+/** The same for a program that has telemetry and a log of its own. */
+export async function openGate(given: FluxGateOptions | string, hooks: GateHooks = {}): Promise<FluxGate> {
+  const { observer, onUnreachable = emitWarning } = hooks
   const options = await readGateOptions(checkOptions(typeof given === 'string' ? { config: given } : given))
   const clock = options.clock ?? systemClock
   const rules = openRules(options.rules)
@@ -36,7 +43,8 @@ export async function openGate(given: FluxGateOptions | string, observer?: Decis
     const { maxKeys, resilience } = options
     const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisStore })
     if (store !== options.store) opened.push(store)
-    await store.ready?.(longestStartMs)
+    await store.ready?.()
+    if (store.isConnected === false) onUnreachable(unreachable)
     const bounded = boundedStore(store, { ...resilience, clock })
     return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer })
   } catch (error) {
@@ -45,5 +53,9 @@ export async function openGate(given: FluxGateOptions | string, observer?: Decis
   }
 }
 
-/** A store that is not there by then is used when it comes. */
-const longestStartMs = 1_000
+const unreachable =
+  "The bucket store could not be reached. Until it can be, each rule's onStoreFailure applies. Check that Redis is running and that its address is correct."
+
+function emitWarning(message: string): void {
+  process.emitWarning(message, { type: 'FluxGateWarning', code: 'FLUXGATE_STORE_UNREACHABLE' })
+}

@@ -10,7 +10,7 @@ import { noMistakes } from '../rules/mistakes.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { type Config, gateOptions } from './config.js'
 import { configInvalid } from './config-invalid.js'
-import { openGate } from './create-flux-gate.js'
+import { type GateHooks, openGate } from './create-flux-gate.js'
 import type { FluxGate } from './flux-gate.js'
 import { GatewayRules } from './gateway-rules.js'
 import type { RouteDefinition } from './gateway-schema.js'
@@ -25,6 +25,8 @@ export interface GatewayChoices {
   readonly log?: AccessLog | undefined
   /** Told of every decision. */
   readonly observer?: DecisionObserver | undefined
+  /** Called if the bucket store could not be reached in time. */
+  readonly onUnreachable?: GateHooks['onUnreachable']
 }
 
 export interface RunningGateway {
@@ -45,11 +47,11 @@ export interface RunningGateway {
 /** Configuration → a gateway that is ready to listen. */
 export async function createGateway(config: Config, choices: GatewayChoices = {}): Promise<RunningGateway> {
   const { ratelimit } = config
-  const { routes: first = config.gateway.routes ?? [], log, observer } = choices
+  const { routes: first = config.gateway.routes ?? [], log } = choices
   const tls = certificateOf(config)
   const own = 'rules' in choices ? undefined : configuredRules(config)
   const rules = new GatewayRules(choices.rules ?? own, ratelimit.defaultRuleSetId, first)
-  const gate = await openChecked(config, rules, first, observer).catch(async (error: unknown) => {
+  const gate = await openChecked(config, rules, first, choices).catch(async (error: unknown) => {
     await own?.close()
     throw error
   })
@@ -108,9 +110,9 @@ async function openChecked(
   config: Config,
   rules: GatewayRules,
   routes: readonly RouteDefinition[],
-  observer: DecisionObserver | undefined,
+  hooks: GateHooks,
 ): Promise<FluxGate> {
-  const gate = await openGate({ ...gateOptions(config), rules }, observer)
+  const gate = await openGate({ ...gateOptions(config), rules }, hooks)
   try {
     checkRules(rules, routes, config)
     return gate

@@ -6,6 +6,7 @@ import { ApiServer, type ListenOptions } from '../server/api-server.js'
 import { EventStreams } from '../server/event-streams.js'
 import type { Route } from '../server/route.js'
 import { healthRoutes } from '../server/routes/health-routes.js'
+import type { ServedHealth } from '../server/served-gate.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
@@ -20,6 +21,8 @@ export interface ServerOptions {
   readonly statistics?: Statistics
   /** Prometheus text for /metrics. */
   readonly metrics?: () => string | Promise<string>
+  /** What /health/ready and the console report; default that of the gate. Workers report the health of all of them. */
+  readonly health?: () => Promise<ServedHealth>
   /** What /info shows; nothing secret. */
   readonly info?: () => object | Promise<object>
   /** Changes and failures; default nowhere. */
@@ -64,8 +67,8 @@ function openServer(
   const { adminToken, checkToken, logger: log = silentLog, revealKeys = false } = options
   assertSendable('adminToken', adminToken)
   assertSendable('checkToken', checkToken)
-  const { gate, rules, statistics, metrics, info } = options
-  const parts = { gate, rules, statistics, metrics, info, log, showKey: showKey(revealKeys) }
+  const { gate, rules, statistics, metrics, info, health = () => gate.health() } = options
+  const parts = { gate, health, rules, statistics, metrics, info, log, showKey: showKey(revealKeys) }
   const isDraining = (): boolean => server.isDraining
   const routes = routesOf({ ...parts, version: packageVersion(), isDraining })
   const tls = options.tls && readTlsPair('server.tls', options.tls)

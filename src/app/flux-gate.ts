@@ -27,6 +27,7 @@ export interface FluxGate extends Handler {
   readonly overrides?: OverrideStore | undefined
   /** The result stops listening. */
   on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void
+  /** The state of the gate. Probes the store at most once per second, and waits no longer than the deadline of a call. */
   health(): Promise<GateHealth>
   /** Stops reloading, sends away those who wait, and closes a store that was made here. */
   close(): Promise<void>

@@ -7,9 +7,9 @@ export interface GateEvents {
   decision: { readonly decision: Decision; readonly context: RequestContext; readonly durationMs: number }
   /** After each reload; `error` says why the rules are still the old ones. */
   reload: { readonly changed: boolean; readonly error: FluxGateError | null }
-  /** The first decision that had to be made without the store, or the first reset that it did not take. */
+  /** The store has failed: in a decision, a bucket reset or a health probe. Emitted once per outage. */
   degraded: { readonly error: unknown }
-  /** The store answers again, and nothing has failed for a quarter of a second. */
+  /** The store answers again, and no call has failed for 250 ms. Emitted once per outage. */
   recovered: Record<string, never>
 }
 

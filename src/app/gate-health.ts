@@ -4,9 +4,13 @@ import type { RuleBookStatus } from '../rules/rule-book.js'
 import type { StoreState } from './store-state.js'
 
 export interface GateHealth {
-  /** DEGRADED: decisions are made, but without the store, on older rules than were offered, or with resets still to be made. */
-  readonly status: 'UP' | 'DEGRADED'
+  /**
+   * DEGRADED: the gate decides, but without the store, by older rules than the rule store holds, or with bucket resets still
+   * to be made. DOWN: the gate is closed and rejects every check.
+   */
+  readonly status: 'UP' | 'DEGRADED' | 'DOWN'
   readonly store: {
+    /** From a probe that is at most a second old, where the store has one; otherwise from the latest decisions. */
     readonly status: 'UP' | 'DOWN'
     readonly sinceAt: number
     readonly error: string | null
@@ -26,6 +30,9 @@ export interface GateHealth {
   readonly waiting: number
 }
 
+const breakerOpen =
+  'The bucket store answers, but the circuit breaker is open: decisions are made without it until the next attempt.'
+
 const stillOwed = (rules: number): string =>
   `The buckets of ${rules} removed ${rules === 1 ? 'rule' : 'rules'} could not be reset yet; it is tried again.`
 
@@ -37,17 +44,25 @@ export interface HealthParts {
   readonly rules: RuleBookStatus
   readonly reload: string
   readonly waiting: number
+  readonly isClosed: boolean
 }
 
-export function healthOf({ store, state, owedResets, rules, reload, waiting }: HealthParts): GateHealth {
+export function healthOf({ store, state, owedResets, rules, reload, waiting, isClosed }: HealthParts): GateHealth {
   const { failure, ...book } = rules
   const { isDown, sinceAt, error } = state
+  const problem = isDown
+    ? messageOf(error)
+    : store.breaker === 'OPEN'
+      ? breakerOpen
+      : owedResets > 0
+        ? stillOwed(owedResets)
+        : null
   return {
-    status: isDown || owedResets > 0 || failure !== null ? 'DEGRADED' : 'UP',
+    status: isClosed ? 'DOWN' : problem !== null || failure !== null ? 'DEGRADED' : 'UP',
     store: {
       status: isDown ? 'DOWN' : 'UP',
       sinceAt,
-      error: isDown ? messageOf(error) : owedResets > 0 ? stillOwed(owedResets) : null,
+      error: problem,
       breaker: store.breaker ?? 'CLOSED',
       heldPermits: store.heldPermits ?? 0,
       owedResets,

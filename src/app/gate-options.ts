@@ -9,6 +9,7 @@ import type { ReloadChoice } from '../rules/reload/choose-reload.js'
 import type { ResilientOptions } from '../stores/resilient.js'
 import type { RedisStoreSettings } from './open-redis-target.js'
 import type { RulesSettings } from './open-rules.js'
+import type { RedisStoreOptions } from './redis-store.js'
 
 export interface FluxGateOptions {
   /** A rules file, rule sets as objects, where a rule store is, or a rule store or another provider. */
@@ -45,8 +46,8 @@ export interface FluxGateOptions {
   readonly onStoreFailure?: OnStoreFailure
   /** The part of each limit that this process takes over under LOCAL; default 1. */
   readonly localShare?: number
-  /** Deadline and circuit breaker of the store. */
-  readonly resilience?: Omit<ResilientOptions, 'clock' | 'onStateChange'>
+  /** Deadline and circuit breaker of the store, and how long its first connection is waited for. */
+  readonly resilience?: Omit<ResilientOptions, 'clock' | 'onStateChange'> & Pick<RedisStoreOptions, 'connectTimeoutMs'>
   /** A fluxgate.yaml; what is given here beside it wins. */
   readonly config?: string
   readonly clock?: Clock

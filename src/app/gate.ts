@@ -79,7 +79,13 @@ export class Gate implements FluxGate {
         ipv6Prefix: options.ipv6Prefix,
         clock,
       })
-    this.#storeState = new StoreState(clock)
+    this.#storeState = new StoreState({
+      clock,
+      probe: store.probe && (() => probeStore(store)),
+      wasReached: () => resets === undefined || resets.isKnown,
+      onDown: (error) => this.#emit('degraded', { error }),
+      onUp: () => this.#emit('recovered', {}),
+    })
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#handler = this.#createHandler()
     this.#watched = new WatchedHandler(this.#handler, this.#listeners, observer)
@@ -88,7 +94,7 @@ export class Gate implements FluxGate {
     const owed = new OwedResets(
       resets,
       (error) => this.#storeFailed(error),
-      () => this.#storeAnswered(),
+      () => this.#storeState.answered(),
     )
     this.#owed = owed
     this.#stops.push(
@@ -102,7 +108,7 @@ export class Gate implements FluxGate {
     const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
     const reload = await chooseReload(strategy, provider, {
       clock,
-      onError: (error) => gate.#tellOfReload({ changed: false, error: asReloadError(error) }),
+      onError: (error) => gate.#emit('reload', { changed: false, error: asReloadError(error) }),
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })
     const gate = new Gate(options, parts)
@@ -171,7 +177,9 @@ export class Gate implements FluxGate {
   }
 
   async health(): Promise<GateHealth> {
+    if (!this.#closed) await this.#storeState.refresh()
     return healthOf({
+      isClosed: this.#closed,
       store: this.#parts.store,
       state: this.#storeState,
       owedResets: this.#owed?.count ?? 0,
@@ -201,38 +209,41 @@ export class Gate implements FluxGate {
       onStoreFailure,
       localShare,
       onStoreError: (error) => this.#storeFailed(error),
-      onStoreAnswer: () => this.#storeAnswered(),
+      onStoreAnswer: () => this.#storeState.answered(),
     })
   }
 
   #reloaded(result: ReloadResult): void {
     if ('error' in result) {
-      this.#tellOfReload({ changed: false, error: result.error })
+      this.#emit('reload', { changed: false, error: result.error })
       return
     }
     if (result.changed) this.#rules.replace(result.ruleSets)
-    this.#tellOfReload({ changed: result.changed, error: null })
+    this.#emit('reload', { changed: result.changed, error: null })
   }
 
-  /** What was under way when the gate was closed, and failed for that reason perhaps, is no news. */
-  #tellOfReload(event: GateEvents['reload']): void {
-    if (!this.#closed) this.#listeners.emit('reload', event)
+  /** Calls that were in flight when the gate was closed may fail for that reason, so nothing is emitted after it. */
+  #emit<Name extends keyof GateEvents>(name: Name, event: GateEvents[Name]): void {
+    if (!this.#closed) this.#listeners.emit(name, event)
   }
 
   #storeFailed(error: unknown): void {
     // What fails because it was closed is no news.
     if (this.#closed) return
     this.#parts.observer?.storeFailed(error)
-    if (this.#storeState.failed(error)) this.#listeners.emit('degraded', { error })
-  }
-
-  #storeAnswered(): void {
-    if (this.#storeState.answered()) this.#listeners.emit('recovered', {})
+    this.#storeState.failed(error)
   }
 
   #assertOpen(): void {
     if (this.#closed) throw closedError()
   }
+}
+
+/** Decisions need the reset counters as well as the buckets. */
+async function probeStore(store: BucketStore): Promise<void> {
+  await store.probe?.()
+  if (store.resets?.isKnown !== false) return
+  throw new FluxGateError('FLUXGATE_STORE_FAILED', 'The bucket store answers, but its reset counters are not read yet.')
 }
 
 const closedError = (): FluxGateError =>

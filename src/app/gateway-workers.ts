@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster'
-import { MetricsExchange } from './worker-metrics.js'
+import { WorkerExchange } from './worker-exchange.js'
 
 /** What a worker tells the process that started it. */
 export interface WorkerMessage {
@@ -35,7 +35,7 @@ const pauseMs = 1_000
 export function startWorkers(count: number, events: WorkerEvents): Workers {
   /** And whether it listens: before that it serves nobody, and hears nothing. */
   const workers = new Map<Worker, boolean>()
-  const metrics = new MetricsExchange(() =>
+  const exchange = new WorkerExchange(() =>
     [...workers].flatMap(([worker, isListening]) => (isListening ? [worker] : [])),
   )
   let isStopping = false
@@ -49,7 +49,7 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
     workers.set(worker, false)
     speaker ??= worker
     worker.on('message', (message: WorkerMessage) => {
-      if (!metrics.take(worker, message) && worker === speaker) events.onMessage(message)
+      if (!exchange.take(worker, message) && worker === speaker) events.onMessage(message)
     })
     worker.once('listening', () => {
       workers.set(worker, true)

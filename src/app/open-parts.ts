@@ -52,8 +52,9 @@ function openBySettings(given: object, { resilience, openRedis }: StoreParts): B
   const mistakes = noMistakes()
   const settings = checkRedisSettings(given, 'store', mistakes)
   if (mistakes.count > 0) throw configInvalid('The options of the store', mistakes.kept)
-  const { prefix, timeoutMs, leaseShare, knownRefusals, ...address } = settings
-  return openRedis(address, { ...resilience, ...whatIsGiven({ prefix, timeoutMs, leaseShare, knownRefusals }) })
+  const { prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals, ...address } = settings
+  const own = whatIsGiven({ prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals })
+  return openRedis(address, { ...resilience, ...own })
 }
 
 /** A store whose calls end: one in this process, one with a deadline of its own, or else one that is given a deadline. */

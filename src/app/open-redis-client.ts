@@ -1,35 +1,48 @@
 import type { Cluster, Redis } from 'ioredis'
 import { FluxGateError, messageOf } from '../core/errors.js'
+import { Hold } from '../core/hold.js'
 import type { RedisConnection } from '../redis/connection.js'
-import { isMisconfigured, reasonOf, withoutCommand, wrapRedisError } from '../redis/connection-errors.js'
+import { isMisconfigured, isUnwritten, reasonOf, withoutCommand, wrapRedisError } from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
-import { clusterOptions, retryDelayMs, serverOptions } from './open-redis-settings.js'
+import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './open-redis-settings.js'
 import type { RedisTarget } from './open-redis-target.js'
+import { SilenceWatch } from './open-redis-watch.js'
 
 /** As much of ioredis as is used here. */
 export type Library = Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>
 
 const longestCloseMs = 250
 const revivalMs = 100
+/** After a loss, attempts follow each other after 0, 25 and 50 ms: a server that fails all of them is down. */
+const maxAttempts = 3
 
 /**
- * One client of our own, which connects at once, and again whenever it has to. Calls wait for the outcome of the first
- * attempt; after that they fail at once while there is no connection, so that nothing piles up.
+ * One ioredis client, which connects at once and reconnects whenever the connection is lost. Calls wait for the outcome of
+ * the first attempt. Calls made after a loss wait for the new connection, for no longer than their own deadline. Once
+ * reconnecting has failed, calls fail at once until there is a connection, so that nothing piles up.
  */
 export class OwnClient {
   /** Resolves when connected for the first time; rejects when it is known that waiting will not help. */
   readonly connected: Promise<void>
   readonly #target: RedisTarget
   readonly #replyMs: number
+  readonly #silence: SilenceWatch
   readonly #outcome: Promise<void>
   #client: Redis | Cluster | undefined
   #connection: RedisConnection | undefined
   #hasOutcome = false
   #wasConnected = false
+  /** Connected, as far as is known: true from 'ready' to 'close'. */
+  #isUp = false
+  /** Between the loss of a connection and the outcome of reconnecting. */
+  #hold: Hold | undefined
+  #failedAttempts = 0
   #isClosed = false
   /** The server is there and does not let us in; until the next attempt. */
   #isRefused = false
   #trouble: unknown
+  /** Made once for each trouble: capturing a stack trace would cost more than the rest of a decision. */
+  #unreachable: FluxGateError | undefined
   #revival: NodeJS.Timeout | undefined
   #settle = (): void => {}
   #succeed = (): void => {}
@@ -39,6 +52,7 @@ export class OwnClient {
   constructor(target: RedisTarget, library: Promise<Library>, replyMs: number) {
     this.#target = target
     this.#replyMs = replyMs
+    this.#silence = new SilenceWatch(silenceMs(replyMs), (error) => this.#note(error))
     this.#outcome = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -51,14 +65,33 @@ export class OwnClient {
     library.then((found) => this.#open(found)).catch((error: unknown) => this.#fail(error))
   }
 
+  /** The error that calls fail with at once while there is no connection; undefined if they would wait or be sent. */
+  get unreachable(): unknown {
+    const isWaiting = !this.#hasOutcome || this.#hold !== undefined || this.#isLost
+    return isWaiting || this.isUsable ? undefined : this.#noConnection()
+  }
+
+  /** The connection is gone, and its 'close' event has not been handled yet. */
+  get #isLost(): boolean {
+    return this.#isUp && !this.isUsable && !this.#isClosed
+  }
+
   get isUsable(): boolean {
     return this.#client?.status === 'ready' && !this.#isRefused && !this.#isClosed
   }
 
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
-    if (!this.isUsable || this.#connection === undefined) throw this.#noConnection()
-    return this.#connection.call(key, command, asBytes)
+    if (this.#hold !== undefined || this.#isLost) await this.#lose().over
+    const connection = this.#usable()
+    try {
+      return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
+    } catch (error) {
+      if (!isUnwritten(error)) throw error
+    }
+    // The socket was closed already, and its 'close' event follows: the command waits for the next connection.
+    await this.#lose().over
+    return this.#usable().call(key, command, asBytes)
   }
 
   async subscribe(
@@ -67,8 +100,7 @@ export class OwnClient {
     onGap?: () => void,
   ): Promise<() => Promise<void>> {
     if (!this.#hasOutcome) await this.#outcome
-    if (!this.isUsable || this.#connection === undefined) throw this.#noConnection()
-    return this.#connection.subscribe(channel, onMessage, onGap)
+    return this.#usable().subscribe(channel, onMessage, onGap)
   }
 
   async close(): Promise<void> {
@@ -77,6 +109,7 @@ export class OwnClient {
     await this.#connection?.close()
     clearTimeout(this.#revival)
     this.#decide()
+    this.#hold?.end()
     this.#succeed()
     const client = this.#client
     if (client === undefined) return
@@ -92,8 +125,8 @@ export class OwnClient {
     const retry = (attempt: number): number => retryDelayMs(attempt, this.#isRefused)
     const client =
       target.kind === 'cluster'
-        ? new library.Cluster([...target.nodes], clusterOptions(target, retry, this.#replyMs))
-        : new library.Redis(serverOptions(target, retry, this.#replyMs))
+        ? new library.Cluster([...target.nodes], clusterOptions(target, retry))
+        : new library.Redis(serverOptions(target, retry))
     this.#client = client
     this.#connection = connectionOf(client)
     const events: NodeJS.EventEmitter = client
@@ -102,50 +135,92 @@ export class OwnClient {
     })
     events.on('ready', () => this.#greet(client))
     events.on('error', (error: Error) => this.#fail(rootOf(error, this.#trouble)))
-    events.on('close', () => this.#decide())
+    events.on('close', () => this.#closed())
     events.on('end', () => this.#revive(client))
     // Of one node, or one sentinel, while others may be fine.
     events.on('node error', (error: Error) => this.#note(error))
     events.on('sentinelError', (error: Error) => this.#note(sentinelProblem(error)))
     // Nodes connect when they are needed, and then a request would wait for it.
     events.on('+node', (node: Redis) => {
+      this.#silence.watchHandshake(node)
       if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {})
     })
+    if (target.kind !== 'cluster') this.#silence.watchHandshake(client as Redis)
   }
 
-  /** The first time, a word is exchanged: only then is it known that we are let in. */
+  /** The first connection is pinged: only a reply shows that the server accepts our credentials. */
   #greet(client: Redis | Cluster): void {
     if (this.#isRefused) {
       client.disconnect(true)
       return
     }
     this.#trouble = undefined
-    if (this.#wasConnected) return
-    client.ping().then(
-      () => this.#welcome(),
-      (error: Error) => {
-        if (!isMisconfigured(error) || error.message.startsWith('NOPERM')) return this.#welcome()
-        this.#fail(error)
-        client.disconnect(true)
-      },
-    )
+    this.#unreachable = undefined
+    if (this.#wasConnected) this.#welcome()
+    else
+      client.ping().then(
+        () => this.#welcome(),
+        (error: Error) => {
+          if (!isMisconfigured(error) || error.message.startsWith('NOPERM')) return this.#welcome()
+          this.#fail(error)
+          client.disconnect(true)
+        },
+      )
   }
 
   #welcome(): void {
     this.#wasConnected = true
+    this.#isUp = true
+    this.#hold?.end()
     this.#succeed()
     this.#decide()
   }
 
   #note(error: unknown): void {
-    if (!isVague(error) || this.#trouble === undefined) this.#trouble = withoutCommand(error)
+    if (isVague(error) && this.#trouble !== undefined) return
+    this.#trouble = withoutCommand(error)
+    this.#unreachable = undefined
   }
 
   #fail(error: unknown): void {
     this.#note(error)
     this.#isRefused = isMisconfigured(error)
-    if (this.#isRefused) this.#giveUp(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
+    if (this.#isRefused) {
+      this.#giveUp(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
+      this.#hold?.end()
+    }
     this.#decide()
+  }
+
+  /** A connection was lost, or an attempt to connect has failed. */
+  #closed(): void {
+    this.#decide()
+    if (this.#isUp) this.#lose()
+    else if (++this.#failedAttempts === maxAttempts) this.#hold?.end()
+    this.#isUp = false
+  }
+
+  /** From now on calls wait for the next connection. */
+  #lose(): Hold {
+    if (this.#hold !== undefined) return this.#hold
+    const hold = new Hold(this.#replyMs)
+    this.#failedAttempts = 0
+    this.#hold = hold
+    void hold.over.then(() => {
+      this.#hold = undefined
+    })
+    return hold
+  }
+
+  #nodes(): readonly Redis[] {
+    const client = this.#client
+    if (client === undefined) return []
+    return 'nodes' in client ? client.nodes('master') : [client]
+  }
+
+  #usable(): RedisConnection {
+    if (this.#connection === undefined || !this.isUsable) throw this.#noConnection()
+    return this.#connection
   }
 
   #decide(): void {
@@ -163,11 +238,18 @@ export class OwnClient {
   #noConnection(): unknown {
     if (this.#isClosed) return new FluxGateError('FLUXGATE_CLOSED', 'The connection to Redis was closed.')
     if (isMisconfigured(this.#trouble)) return this.#trouble
-    // A server without TLS waits in silence for the end of what it takes for a command.
-    const hint = this.#target.tls && !this.#wasConnected ? '; does it speak TLS?' : ''
-    const reason = this.#trouble === undefined ? '' : ` (${reasonOf(this.#trouble)}${hint})`
-    return new Error(`there is no connection to Redis at ${this.#target.where}${reason}`, { cause: this.#trouble })
+    this.#unreachable ??= unreachable(this.#target, this.#trouble, this.#wasConnected)
+    return this.#unreachable
   }
+}
+
+function unreachable({ where, tls }: RedisTarget, cause: unknown, wasConnected: boolean): FluxGateError {
+  // A server without TLS waits in silence for the end of what it takes for a command.
+  const hint = tls && !wasConnected ? '; does it speak TLS?' : ''
+  const reason = cause === undefined ? '' : ` (${reasonOf(cause)}${hint})`
+  return new FluxGateError('FLUXGATE_STORE_UNREACHABLE', `there is no connection to Redis at ${where}${reason}`, {
+    cause,
+  })
 }
 
 function eventOf(emitter: NodeJS.EventEmitter, name: string, withinMs: number): Promise<void> {

@@ -2,15 +2,14 @@ import type { ConnectionOptions } from 'node:tls'
 import type { ClusterOptions, RedisOptions as IoredisOptions } from 'ioredis'
 import type { RedisTarget } from './open-redis-target.js'
 
-/** How long connecting, and waiting for a reply, may take before a connection is given up and another one tried. */
-const silenceMs = 1_000
-/** Never before those who wait for a reply have given up themselves. */
-const longestSilenceMs = (replyMs: number): number => Math.max(silenceMs, 2 * replyMs)
+const connectTimeoutMs = 1_000
+/** How long a connection may be silent before it is pinged, and then again before it is given up. Longer than any caller waits. */
+export const silenceMs = (replyMs: number): number => Math.max(connectTimeoutMs / 2, replyMs)
 const slowestRetryMs = 250
 
-/** After the n-th failure in a row. A server that refuses us is not asked often. */
+/** Before the n-th attempt in a row: the first is made at once. A server that rejects our credentials is asked less often. */
 export const retryDelayMs = (attempt: number, isRefused: boolean): number =>
-  isRefused ? 1_000 : Math.min(attempt * 25, slowestRetryMs)
+  isRefused ? 1_000 : Math.min((attempt - 1) * 25, slowestRetryMs)
 
 /**
  * A command is sent once: if its reply is lost, nobody knows whether it has been done, and doing it twice would charge
@@ -19,7 +18,7 @@ export const retryDelayMs = (attempt: number, isRefused: boolean): number =>
 const sentOnce = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
-  connectTimeout: silenceMs,
+  connectTimeout: connectTimeoutMs,
   disconnectTimeout: 50,
   keepAlive: 5_000,
   connectionName: 'fluxgate',
@@ -32,15 +31,10 @@ const sentOnce = {
 
 type RetryDelay = (attempt: number) => number
 
-export function serverOptions(
-  target: RedisTarget & { kind: 'server' | 'sentinels' },
-  retry: RetryDelay,
-  replyMs: number,
-) {
+export function serverOptions(target: RedisTarget & { kind: 'server' | 'sentinels' }, retry: RetryDelay) {
   const common = {
     ...sentOnce,
     ...accessOf(target),
-    socketTimeout: longestSilenceMs(replyMs),
     enableOfflineQueue: false,
     retryStrategy: retry,
   }
@@ -53,7 +47,7 @@ export function serverOptions(
     // The role of the server is in INFO.
     enableReadyCheck: true,
     maxLoadingRetryTime: slowestRetryMs,
-    sentinelCommandTimeout: silenceMs / 2,
+    sentinelCommandTimeout: connectTimeoutMs / 2,
     sentinelRetryStrategy: retry,
     ...(sentinelUsername !== undefined && { sentinelUsername }),
     ...(sentinelPassword !== undefined && { sentinelPassword }),
@@ -61,9 +55,9 @@ export function serverOptions(
   } satisfies IoredisOptions
 }
 
-export function clusterOptions(target: RedisTarget & { kind: 'cluster' }, retry: RetryDelay, replyMs: number) {
+export function clusterOptions(target: RedisTarget & { kind: 'cluster' }, retry: RetryDelay) {
   return {
-    redisOptions: { ...sentOnce, ...accessOf(target), socketTimeout: longestSilenceMs(replyMs) },
+    redisOptions: { ...sentOnce, ...accessOf(target) },
     clusterRetryStrategy: retry,
     // ioredis would repeat commands whose connection was closed, sent or not.
     retryDelayOnFailover: 0,
@@ -71,7 +65,7 @@ export function clusterOptions(target: RedisTarget & { kind: 'cluster' }, retry:
     retryDelayOnClusterDown: 30,
     retryDelayOnTryAgain: 5,
     maxRedirections: 5,
-    slotsRefreshTimeout: silenceMs / 2,
+    slotsRefreshTimeout: connectTimeoutMs / 2,
     scaleReads: 'master',
     // Certificates are for names, so names have to stay.
     ...(target.tls && { dnsLookup: (address, callback) => callback(null, address) }),

@@ -38,6 +38,8 @@ export interface RedisStoreSettings extends RedisOptions {
   readonly prefix?: string
   /** How long one call may take. */
   readonly timeoutMs?: number
+  /** How long decisions wait for the first connection; default 2000. */
+  readonly connectTimeoutMs?: number
   /** The part of a capacity that one lease may hold at most. */
   readonly leaseShare?: number
   /** Whether refusals are remembered in this process until they end. */

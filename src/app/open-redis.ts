@@ -1,4 +1,5 @@
 import { FluxGateError } from '../core/errors.js'
+import { connectedWithin } from '../redis/connected-within.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { wholeNumber } from '../rules/kinds.js'
 import { type Library, OwnClient } from './open-redis-client.js'
@@ -11,7 +12,7 @@ export type { RedisOptions, RedisStoreSettings } from './open-redis-target.js'
 export type OpenedRedis = Required<RedisConnection>
 
 export interface OpenOptions {
-  /** How long those who call wait for a reply: before that, no connection is taken for dead. */
+  /** How long callers wait for a reply: default 100. No connection is considered dead before. */
   readonly replyMs?: number | undefined
   readonly load?: () => Promise<Library>
 }
@@ -22,7 +23,7 @@ export interface OpenOptions {
  */
 export function openRedis(
   options: RedisOptions,
-  { replyMs = 0, load = () => import('ioredis') }: OpenOptions = {},
+  { replyMs = 100, load = () => import('ioredis') }: OpenOptions = {},
 ): OpenedRedis {
   const { connections = 1 } = options
   if (wholeNumber(1, maxConnections).parse(connections) === undefined) {
@@ -51,13 +52,13 @@ export function openRedis(
     isCluster: target.kind === 'cluster',
     call: (key, command, asBytes) => next().call(key, command, asBytes),
     subscribe: (channel, onMessage, onGap) => next().subscribe(channel, onMessage, onGap),
-    async ready(withinMs) {
-      const connected = Promise.all(clients.map((client) => client.connected))
-      let timer: NodeJS.Timeout | undefined
-      const enough = new Promise((resolve) => {
-        timer = setTimeout(resolve, withinMs)
-      })
-      await Promise.race([connected, enough]).finally(() => clearTimeout(timer))
+    ready: (withinMs) => connectedWithin(Promise.all(clients.map((client) => client.connected)), withinMs),
+    get isConnected() {
+      return clients.some((client) => client.isUsable)
+    },
+    get unreachable() {
+      const errors = clients.map((client) => client.unreachable)
+      return errors.includes(undefined) ? undefined : errors[0]
     },
     async close() {
       await Promise.all(clients.map((client) => client.close()))

@@ -19,6 +19,7 @@ export const redisStoreLater: OpenRedisStore = (where, options): BucketStore => 
     refund: async (refunds) => (await loaded()).refund(refunds),
     reset: async (group, key) => (await loaded()).reset(group, key),
     retire: (group) => store?.retire?.(group),
+    probe: async () => (await loaded()).probe(),
     close: async () => (await loaded()).close(),
     get overrides() {
       return store?.overrides

@@ -3,8 +3,10 @@ import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import type { OverrideBook } from '../core/override-book.js'
+import { connectedWithin } from '../redis/connected-within.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { isMisconfigured, wrapRedisError } from '../redis/connection-errors.js'
+import { isRedisClient } from '../redis/connection-of.js'
 import { acrossSlots } from '../stores/across-slots.js'
 import { KnownRefusals, withKnownRefusals } from '../stores/known-refusals.js'
 import { leased } from '../stores/leased.js'
@@ -14,24 +16,34 @@ import { type ResilientOptions, resilient } from '../stores/resilient.js'
 import { checkStoreOptions } from './check-redis-store.js'
 import { connectRedis } from './connect-redis.js'
 import type { RedisOptions } from './open-redis-target.js'
+import { Opening } from './opening.js'
 
 export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onStateChange'> {
   /** What the names of all keys begin with; default `fluxgate`. */
   readonly prefix?: string
   /** Whether what is known to be refused is refused without asking again; default true. */
   readonly knownRefusals?: boolean
+  /**
+   * How long decisions wait for the first connection, in milliseconds in which the event loop could run; default 2000. Only
+   * then does the failure policy apply.
+   */
+  readonly connectTimeoutMs?: number
   /** The part of a capacity that this process holds at most under LEASED; default 0.1. */
   readonly leaseShare?: number
   /** For tests alone: time instead of the server's. */
   readonly clock?: Clock
 }
 
+const defaultConnectTimeoutMs = 2_000
+
 export interface RedisStore extends BucketStore {
   readonly resets: SharedResets
   readonly overrides: OverrideBook
   /** Permits paid for in advance that this process may still spend. */
   readonly heldPermits: number
-  ready(withinMs: number): Promise<void>
+  /** `withinMs` defaults to `connectTimeoutMs`. */
+  ready(withinMs?: number): Promise<void>
+  probe(): Promise<void>
 }
 
 /**
@@ -40,8 +52,12 @@ export interface RedisStore extends BucketStore {
  */
 export function redisStore(where: string | RedisOptions | object, options: RedisStoreOptions = {}): RedisStore {
   checkStoreOptions(options)
-  const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare, ...resilience } = options
+  const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare, ...others } = options
+  const { connectTimeoutMs = defaultConnectTimeoutMs, ...resilience } = others
   const connection = connectRedis(where, resilience.timeoutMs)
+  const opening = new Opening(connection, connectTimeoutMs)
+  // A client of the caller's may be meant to connect with the first call.
+  if (!isRedisClient(where)) void opening.over()
   const known = new KnownRefusals({ clock })
   const buckets = new RedisBuckets(connection, {
     prefix,
@@ -55,23 +71,30 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   let isClosed = false
   const closed = (): Promise<never> =>
     Promise.reject(new FluxGateError('FLUXGATE_CLOSED', 'This store was closed. Create another one.'))
+  const opened = <T>(call: () => Promise<T>): Promise<T> =>
+    opening.isOver ? (isClosed ? closed() : call()) : opening.over().then(() => opened(call))
   return {
-    charge: (demands, peek) => (isClosed ? closed() : store.charge(demands, peek)),
-    refund: (refunds) => (isClosed ? closed() : store.refund(refunds)),
-    reset: (group, key) => (isClosed ? closed() : store.reset(group, key)),
+    charge: (demands, peek) => opened(() => store.charge(demands, peek)),
+    refund: (refunds) => opened(() => store.refund(refunds)),
+    reset: (group, key) => opened(() => store.reset(group, key)),
     retire: (group) => store.retire?.(group),
     async close() {
       await store.close()
       isClosed = true
     },
-    ready: (withinMs) => ready(connection, buckets, resets, withinMs),
+    ready: (withinMs = connectTimeoutMs) => ready(connection, buckets, resets, withinMs),
+    probe: async () => (isClosed ? closed() : bounded.probe?.()),
     resets,
     overrides: forgetting(buckets.overrides, known, (group, key) => buckets.seenGroup(group, key)),
     get heldPermits() {
       return store.heldPermits
     },
+    get isConnected() {
+      return connection.isConnected ?? true
+    },
+    /** Without a connection nothing is sent, and the client's own attempts to reconnect are the probes. */
     get breaker() {
-      return bounded.breaker ?? 'CLOSED'
+      return buckets.unreachable === undefined ? (bounded.breaker ?? 'CLOSED') : 'OPEN'
     },
     isBounded: true,
   }
@@ -95,22 +118,17 @@ function forgetting(book: OverrideBook, known: KnownRefusals, seen: OverrideBook
   }
 }
 
-/** Learns early what only a change of configuration can mend; a server that is just not there may come back. */
+/** Fails early if only a change of configuration can help; a server that is down may come back. */
 async function ready(
   connection: RedisConnection,
   buckets: RedisBuckets,
   resets: RedisResets,
   withinMs: number,
 ): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const enough = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, withinMs)
-  })
-  const asked = Promise.resolve()
-    .then(() => connection.ready?.(withinMs))
-    .then(() => Promise.all([buckets.probe(), resets.read()]))
+  const usable = Promise.resolve(connection.ready?.(withinMs))
+    .then(() => Promise.all([buckets.checkAccess(), resets.read()]))
     .catch((error: unknown) => {
       if (isMisconfigured(error)) throw wrapRedisError(error, 'be used')
     })
-  await Promise.race([asked, enough]).finally(() => clearTimeout(timer))
+  await connectedWithin(usable, withinMs)
 }

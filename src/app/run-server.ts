@@ -1,13 +1,15 @@
 import { given } from '../core/given.js'
 import type { RuleStore } from '../core/rule-store.js'
 import type { Logger } from '../telemetry/logger.js'
+import { mergeMetrics } from '../telemetry/merge-metrics.js'
 import type { Config } from './config.js'
 import { createMetricsServer, createServer, type FluxGateServer, type ServerOptions } from './create-server.js'
 import type { FluxGate } from './flux-gate.js'
 import { isWorker } from './gateway-workers.js'
+import { mergeHealth } from './merge-health.js'
 import { infoOf } from './run-info.js'
 import type { Telemetry } from './run-telemetry.js'
-import { metricsOfAll } from './worker-metrics.js'
+import { valueOfAll } from './worker-exchange.js'
 
 export interface ServedParts {
   readonly gate: FluxGate
@@ -28,7 +30,12 @@ function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts)
   return {
     gate,
     statistics: telemetry.statistics,
-    metrics: isWorker() ? metricsOfAll(telemetry.metrics) : telemetry.metrics,
+    ...(isWorker()
+      ? {
+          metrics: valueOfAll('metrics', telemetry.metrics, mergeMetrics),
+          health: valueOfAll('health', () => gate.health(), mergeHealth),
+        }
+      : { metrics: telemetry.metrics }),
     info: infoOf(config, gate),
     logger: log,
     revealKeys,

@@ -104,7 +104,7 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect(await check()).toMatchObject({ allowed: false, reason: 'STORE_FAILURE', degraded: true, ruleId: 'rule' })
   })
 
-  it('is left alone after five failures, tried again a second later, and trusted when it answers', async () => {
+  it('opens the breaker after five failures, and is probed after 30 ms and then after twice as long', async () => {
     const { gate, clock, line, check } = await gateOver('LOCAL')
     const events: string[] = []
     gate.on('degraded', () => events.push('degraded'))
@@ -119,10 +119,17 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
       status: 'DEGRADED',
       store: { status: 'DOWN', error: expect.any(String) },
     })
-    line.state = 'UP'
-    clock.advance(openedAt + 999 - clock.now())
-    expect((await gate.check({})).degraded).toBe(true)
+    clock.advance(openedAt + 29 - clock.now())
+    await gate.check({})
+    expect(line.calls).toBe(calls)
     clock.advance(1)
+    expect((await check()).degraded).toBe(true)
+    expect(line.calls).toBe(calls + 1)
+    line.state = 'UP'
+    const reopenedAt = clock.now()
+    clock.advance(59)
+    expect((await gate.check({})).degraded).toBe(true)
+    clock.advance(reopenedAt + 60 - clock.now())
     expect(await gate.check({})).toMatchObject({ degraded: false, remaining: 3 })
     expect(events).toEqual(['degraded', 'recovered'])
     expect(await gate.health()).toMatchObject({ status: 'UP', store: { status: 'UP', error: null } })

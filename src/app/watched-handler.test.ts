@@ -22,7 +22,7 @@ function observer(isTiming = false) {
 describe('decisions that are observed', () => {
   it('are told to the observer, at once, however they are asked for', async () => {
     const watching = observer()
-    const gate = await openGate({ rules, clock: manualClock(0) }, watching)
+    const gate = await openGate({ rules, clock: manualClock(0) }, { observer: watching })
     const first = gate.checkNow?.({ clientIp })
     const second = await gate.check({ clientIp })
     const third = await gate.check({ clientIp })
@@ -34,7 +34,7 @@ describe('decisions that are observed', () => {
 
   it('are timed when the observer asks for it, and a peek is not told', async () => {
     const watching = observer(true)
-    const gate = await openGate({ rules, clock: manualClock(0) }, watching)
+    const gate = await openGate({ rules, clock: manualClock(0) }, { observer: watching })
     gate.checkNow?.({ clientIp })
     gate.checkNow?.({ clientIp }, { peek: true })
     expect(watching.seen).toHaveLength(1)
@@ -59,7 +59,7 @@ describe('decisions that are observed', () => {
     const { chargeSync: _, chargeOne: __, ...slow } = memoryStore({ clock: manualClock(0) })
     const store = { ...slow, charge: () => Promise.reject(new Error('broken')) }
     const watching = observer()
-    const gate = await openGate({ rules, store, clock: manualClock(0) }, watching)
+    const gate = await openGate({ rules, store, clock: manualClock(0) }, { observer: watching })
     expect((await gate.check({ clientIp })).degraded).toBe(true)
     expect(watching.failures).toHaveLength(1)
     expect(watching.seen[0]?.durationMs).toBeGreaterThanOrEqual(0)
@@ -67,7 +67,7 @@ describe('decisions that are observed', () => {
   })
 
   it('reject as they would unobserved', async () => {
-    const gate = await openGate({ rules, clock: manualClock(0) }, observer())
+    const gate = await openGate({ rules, clock: manualClock(0) }, { observer: observer() })
     await expect(gate.check({ clientIp }, { permits: 0 })).rejects.toThrow()
     await gate.close()
     await expect(gate.check({ clientIp })).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })

@@ -101,7 +101,13 @@ async function open(plan: GatewayPlan): Promise<Opened> {
     if (place !== undefined)
       accessLog = openAccessLog(place, (error) => report.trouble(`The access log: ${error.message}`))
     const routes = routesOf(plan, config)
-    running = await createGateway(config, { rules, routes, log: accessLog?.log, observer: beside?.observer })
+    running = await createGateway(config, {
+      rules,
+      routes,
+      log: accessLog?.log,
+      observer: beside?.observer,
+      onUnreachable: (message) => report.trouble(message),
+    })
     return { running, rules, close }
   } catch (error) {
     await close()

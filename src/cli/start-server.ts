@@ -30,7 +30,8 @@ export async function startServer({ config, options, report, workers, onStart }:
   const telemetry = openTelemetry(config, log)
   const rules = configuredRules(config, options.rules) ?? fileRuleStore(config.rules.path)
   const shown = shownRules(options, config, rules.source)
-  const gate = await openGate({ ...gateOptions(config), rules }, telemetry.recorder).catch(async (error: unknown) => {
+  const hooks = { observer: telemetry.recorder, onUnreachable: (message: string) => log.warn(message) }
+  const gate = await openGate({ ...gateOptions(config), rules }, hooks).catch(async (error: unknown) => {
     // A connection that is left open would keep the process from ending with its status.
     await telemetry.close()
     await rules.close()

@@ -1,5 +1,6 @@
 import type { Step } from './algorithm.js'
 import { ticksPerMs } from './clock.js'
+import type { FluxGateError } from './errors.js'
 import type { OverrideBook } from './override-book.js'
 import type { Band, Policy } from './rule.js'
 
@@ -199,14 +200,23 @@ export interface BucketStore {
   readonly failsInParts?: boolean
   /** Answers or fails within a deadline of its own, so that nobody needs to set one. */
   readonly isBounded?: boolean
+  /** False while there is no connection to the store. */
+  readonly isConnected?: boolean
+  /** The error that a call would reject with at once, because there is no connection. */
+  readonly unreachable?: FluxGateError | undefined
   /** Of the circuit breaker before it, if there is one. */
   readonly breaker?: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
   /** Permits paid for in advance that this process may still spend, where the store leases. */
   readonly heldPermits?: number
   /**
-   * Resolves once the store can be asked, and after `withinMs` all the same; rejects if that is known to be impossible
-   * without a change of configuration.
+   * Resolves once the store can be asked, or after `withinMs` (default: the store's own) all the same. Rejects if only a
+   * change of configuration can help.
    */
-  ready?(withinMs: number): Promise<void>
+  ready?(withinMs?: number): Promise<void>
+  /**
+   * Resolves if the store can decide now, and rejects with the reason if it cannot. Changes no bucket of a rule. Optional:
+   * without it, the state of the store is known from decisions alone.
+   */
+  probe?(): Promise<void>
   close(): Promise<void>
 }

@@ -1,30 +1,41 @@
 import type { Clock } from './clock.js'
 
 export interface BreakerOptions {
-  /** So many failures in a row open it; default 5. */
+  /** Consecutive failures that open the breaker; default 5. */
   readonly failures?: number
-  /** How long it stays open before one call may try again; default 1000. */
+  /** The longest time between two probes while the breaker is open; default 500. */
   readonly openMs?: number
 }
 
 export type BreakerState = 'CLOSED' | 'OPEN' | 'HALF_OPEN'
 
+/** Identifies one call that the breaker let through: the number of failures it had counted when the call began. */
+export type Passage = number
+
+/** The first probe follows this soon after the breaker opens; each further one waits twice as long, up to `openMs`. */
+const firstProbeMs = 30
+
 /**
- * Keeps calls away from something that keeps failing, and lets a single one through now and then to see whether it is
- * back. Half-open is not stored: it is being open for long enough with nobody trying yet.
+ * Stops calls to a service that keeps failing, and lets a single one through now and then to find out whether the service
+ * has recovered. HALF_OPEN is derived: the breaker has been open for long enough and no probe is pending.
+ *
+ * Failures count by incident, not by call. A call that began before the last counted failure was pending when the service
+ * failed, and its own failure says nothing new: one lost connection is one failure, however many calls were in flight.
  */
 export class CircuitBreaker {
   readonly #failures: number
   readonly #openMs: number
   readonly #clock: Clock
   readonly #quietMs: number
-  #inARow = 0
+  #counted: Passage = 0
+  #consecutive = 0
   #succeededAt = Number.NEGATIVE_INFINITY
   #openedAt: number | undefined
-  #trying = false
+  #probeAfterMs = 0
+  #isProbing = false
 
-  /** `quietMs`: it opens only if nothing has succeeded for so long, because then it is not just a part that fails. */
-  constructor({ failures = 5, openMs = 1_000 }: BreakerOptions, clock: Clock, quietMs = 0) {
+  /** With `quietMs`, it opens only if no call has succeeded for that long: on a cluster, a single node may fail. */
+  constructor({ failures = 5, openMs = 500 }: BreakerOptions, clock: Clock, quietMs = 0) {
     this.#quietMs = quietMs
     this.#failures = failures
     this.#openMs = openMs
@@ -34,30 +45,44 @@ export class CircuitBreaker {
   get state(): BreakerState {
     if (this.#openedAt === undefined) return 'CLOSED'
     const openForMs = this.#clock.now() - this.#openedAt
-    // A clock that has stepped back does not say for how long; then one call may try.
-    return openForMs >= this.#openMs || openForMs < 0 ? 'HALF_OPEN' : 'OPEN'
+    // If the clock has stepped back, the time is unknown and a probe is allowed.
+    return openForMs >= this.#probeAfterMs || openForMs < 0 ? 'HALF_OPEN' : 'OPEN'
   }
 
-  /** Whether a call may go through now. In half-open, only the first one that asks. */
-  enter(): boolean {
-    if (this.#openedAt === undefined) return true
-    if (this.#trying || this.state === 'OPEN') return false
-    this.#trying = true
-    return true
+  /** Undefined if the call must not be made now. While half-open, only one call may be made at a time. */
+  enter(): Passage | undefined {
+    if (this.#openedAt !== undefined) {
+      if (this.#isProbing || this.state === 'OPEN') return undefined
+      this.#isProbing = true
+    }
+    return this.#counted
   }
 
   succeeded(): void {
     if (this.#quietMs > 0) this.#succeededAt = this.#clock.now()
-    this.#inARow = 0
+    this.#consecutive = 0
     this.#openedAt = undefined
-    this.#trying = false
+    this.#isProbing = false
   }
 
-  failed(): void {
-    this.#inARow += 1
-    this.#trying = false
-    if (this.#openedAt === undefined && this.#inARow < this.#failures) return
+  failed(passage: Passage): void {
+    if (passage !== this.#counted) return
+    this.#counted += 1
+    this.#consecutive += 1
+    this.#isProbing = false
     const now = this.#clock.now()
-    if (this.#openedAt !== undefined || now - this.#succeededAt >= this.#quietMs) this.#openedAt = now
+    if (this.#openedAt !== undefined) this.#open(now, this.#probeAfterMs * 2)
+    else if (this.#consecutive >= this.#failures && now - this.#succeededAt >= this.#quietMs)
+      this.#open(now, firstProbeMs)
+  }
+
+  /** The call was never sent, so it says nothing about the service. */
+  abandoned(passage: Passage): void {
+    if (passage === this.#counted) this.#isProbing = false
+  }
+
+  #open(now: number, probeAfterMs: number): void {
+    this.#openedAt = now
+    this.#probeAfterMs = Math.min(probeAfterMs, this.#openMs)
   }
 }

@@ -15,8 +15,9 @@ export const errorCodes = {
   FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that answers without waiting, such as the memory store.',
   FLUXGATE_STORE_FAILED: 'The bucket store answered with an error.',
   FLUXGATE_STORE_MISCONFIGURED: 'The bucket store cannot be used as it is configured, such as with a wrong password.',
+  FLUXGATE_STORE_UNREACHABLE: 'There is no connection to the bucket store, so nothing was sent to it.',
   FLUXGATE_STORE_TIMEOUT: 'The bucket store did not answer before its deadline.',
-  FLUXGATE_STORE_OPEN: 'The bucket store failed repeatedly and is left alone for a moment.',
+  FLUXGATE_STORE_OPEN: 'The bucket store failed repeatedly, and the circuit breaker is open.',
   FLUXGATE_BUCKET_INVALID: 'What is kept under the name of one bucket is not a bucket; the store itself is fine.',
   FLUXGATE_BUCKET_MOVING: 'One bucket is just being moved to another node of a cluster; the store itself is fine.',
   FLUXGATE_BULK_INPUT_INVALID: 'What is to be loaded cannot be read as what it is said to be.',
@@ -54,3 +55,7 @@ export class FluxGateError extends Error {
 /** Whether the store is in trouble, or only one bucket in it. */
 export const isStoreTrouble = (error: unknown): boolean =>
   !(error instanceof FluxGateError && error.code.startsWith('FLUXGATE_BUCKET_'))
+
+/** True if the call was never sent, so that it has certainly not been executed. */
+export const isUnsent = (error: unknown): boolean =>
+  error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_UNREACHABLE'

@@ -18,6 +18,7 @@ const kinds: Readonly<Record<string, readonly [Test, string]>> = {
     'visible ASCII, which a header can carry',
   ],
   timeoutMs: [(value) => typeof value === 'number' && value > 0 && value < 2 ** 31, 'milliseconds above 0'],
+  connectTimeoutMs: [(value) => typeof value === 'number' && value >= 0 && value < 2 ** 31, 'milliseconds from 0'],
   failures: [isWhole(1), 'a whole number from 1'],
   openMs: [(value) => typeof value === 'number' && value >= 0, 'milliseconds from 0'],
   onStoreFailure: [(value) => ['LOCAL', 'ALLOW', 'DENY'].includes(value as string), 'LOCAL, ALLOW or DENY'],

@@ -1,9 +1,11 @@
 import { Agent, type ClientRequest, type IncomingMessage, type RequestOptions, request } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import { setTimeout } from 'node:timers/promises'
 import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '../core/clock.js'
-import { Deadlines } from '../core/deadlines.js'
+import { type Deadline, Deadlines } from '../core/deadlines.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
+import { Hold } from '../core/hold.js'
 import { invalid } from './check-http-options.js'
 
 export interface HttpCallerOptions {
@@ -12,6 +14,7 @@ export interface HttpCallerOptions {
   /** The server's admin or check token. */
   readonly token?: string | undefined
   readonly timeoutMs: number
+  readonly connectTimeoutMs: number
   /** How many sockets are open at most. */
   readonly connections: number
   /** For `https://`: another authority to trust, a certificate to show. */
@@ -25,10 +28,12 @@ export interface HttpAnswer {
   readonly value: unknown
 }
 
+/** Between two attempts to reach a server that has not accepted a connection yet. */
+const retryMs = 50
 /** More than the answer to the largest batch. */
 const maxAnswerBytes = 16 * 2 ** 20
 
-/** Posts JSON over connections that are kept, and always comes to an end: with an answer, or an error by the deadline. */
+/** Posts JSON over keep-alive connections. Every call ends: with a response, or with an error when its deadline passes. */
 export class HttpCaller {
   /** Without anything secret. */
   readonly where: string
@@ -39,8 +44,11 @@ export class HttpCaller {
   readonly #headers: Readonly<Record<string, string>>
   readonly #timeoutMs: number
   readonly #deadlines: Deadlines
+  readonly #connectTimeoutMs: number
+  /** From the first call to the first connection. */
+  #opening: Hold | undefined
 
-  constructor({ url, token, timeoutMs, connections, tls, clock }: HttpCallerOptions) {
+  constructor({ url, token, timeoutMs, connectTimeoutMs, connections, tls, clock }: HttpCallerOptions) {
     const { protocol, hostname, host, port, pathname } = parseUrl(url)
     const isTls = protocol === 'https:'
     this.where = `${protocol}//${host}`
@@ -56,33 +64,83 @@ export class HttpCaller {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     }
     this.#timeoutMs = timeoutMs
+    this.#connectTimeoutMs = connectTimeoutMs
     this.#deadlines = new Deadlines(timeoutMs, clock)
   }
 
-  post(path: string, body: string): Promise<HttpAnswer> {
+  /** Until the server has accepted a connection, the first call tries again and again, and all others wait for it. */
+  async post(path: string, body: string): Promise<HttpAnswer> {
+    if (this.#opening?.isOver) return this.#post(path, body)
+    if (this.#opening !== undefined) {
+      await this.#opening.over
+      return this.#post(path, body)
+    }
+    const opening = new Hold(this.#connectTimeoutMs)
+    this.#opening = opening
+    for (;;) {
+      try {
+        return await this.#post(path, body, opening)
+      } catch (error) {
+        if (!opening.isOver) await setTimeout(retryMs)
+        if (opening.isOver) throw error
+      }
+    }
+  }
+
+  /** The deadline begins when `opening` is over. */
+  #post(path: string, body: string, opening?: Hold): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
       const headers = { ...this.#headers, 'content-length': Buffer.byteLength(body) }
-      const asking = this.#open({ ...this.#target, path: this.#base + path, headers })
-      const deadline = this.#deadlines.begin(() => {
-        asking.destroy()
-        reject(this.#late())
-      })
+      let call: ClientRequest
+      let isSent = false
+      let isOver = false
+      let deadline: Deadline | undefined
+      const begin = (): void => {
+        if (isOver) return
+        deadline = this.#deadlines.begin(() => {
+          isOver = true
+          call.destroy()
+          reject(isSent ? this.#late() : this.#unsent())
+        })
+      }
+      /** False if the call had ended before. */
+      const end = (): boolean => {
+        const isFirst = !isOver
+        isOver = true
+        if (deadline !== undefined) this.#deadlines.end(deadline)
+        return isFirst
+      }
       const fail = (cause: unknown): void => {
-        if (!this.#deadlines.end(deadline)) return
-        asking.destroy()
+        if (!end()) return
+        call.destroy()
         reject(this.#failed(cause))
       }
-      asking.on('error', fail)
-      asking.on('response', (response) => {
-        readText(response, fail, (text) => {
-          if (this.#deadlines.end(deadline)) resolve({ status: response.statusCode ?? 0, value: parsed(text) })
+      const send = (): void => {
+        call = this.#open({ ...this.#target, path: this.#base + path, headers })
+        call.once('socket', (socket) => {
+          isSent = true
+          socket.once('connect', () => opening?.end())
         })
-      })
-      asking.end(body)
+        call.on('error', (error: NodeJS.ErrnoException) => {
+          // The server closed an idle connection just before it was used again: another connection is used instead.
+          if (call.reusedSocket && isClosedByPeer(error) && !isOver) send()
+          else fail(error)
+        })
+        call.on('response', (response) => {
+          readText(response, fail, (text) => {
+            if (end()) resolve({ status: response.statusCode ?? 0, value: parsed(text) })
+          })
+        })
+        call.end(body)
+      }
+      send()
+      if (opening === undefined) begin()
+      else void opening.over.then(begin)
     })
   }
 
   close(): void {
+    this.#opening?.end()
     this.#agent.destroy()
   }
 
@@ -91,11 +149,19 @@ export class HttpCaller {
     return new FluxGateError('FLUXGATE_STORE_TIMEOUT', message)
   }
 
+  /** All connections were busy for the whole time. */
+  #unsent(): FluxGateError {
+    const message = `The server at ${this.where} could not be asked: no connection was free within ${this.#timeoutMs} ms. Raise connections.`
+    return new FluxGateError('FLUXGATE_STORE_UNREACHABLE', message)
+  }
+
   #failed(cause: unknown): FluxGateError {
     const message = `The server at ${this.where} could not be asked: ${messageOf(cause)}`
     return new FluxGateError('FLUXGATE_STORE_FAILED', message, { cause })
   }
 }
+
+const isClosedByPeer = ({ code }: NodeJS.ErrnoException): boolean => code === 'ECONNRESET' || code === 'EPIPE'
 
 function readText(response: IncomingMessage, onError: (error: Error) => void, onEnd: (text: string) => void): void {
   let text = ''

@@ -1,6 +1,6 @@
 import type { BreakerState, CircuitBreaker } from '../core/circuit-breaker.js'
 import type { Decision } from '../core/decision.js'
-import { type ErrorCode, FluxGateError } from '../core/errors.js'
+import { type ErrorCode, FluxGateError, isUnsent } from '../core/errors.js'
 import { TurnBatches } from '../core/turn-batches.js'
 import type { HttpAnswer, HttpCaller } from './http-caller.js'
 import { isDecision } from './is-decision.js'
@@ -45,7 +45,7 @@ export class HttpChecks {
 
   /** Rejects if the server does not decide, for whatever reason. */
   ask(text: string): Promise<Decision> {
-    if (this.#breaker.state === 'OPEN') return Promise.reject(this.#leftAlone())
+    if (this.#breaker.state === 'OPEN') return Promise.reject(this.#breakerOpen())
     return new Promise((answer, fail) => this.#batches.add(0, { text, answer, fail }))
   }
 
@@ -84,7 +84,8 @@ export class HttpChecks {
   /** Through the breaker. An answer that cannot be used counts as none, unless it is about what was asked. */
   async #call<T>(path: string, body: string, read: (value: unknown) => T): Promise<T> {
     const before = this.#breaker.state
-    if (!this.#breaker.enter()) throw this.#leftAlone()
+    const passage = this.#breaker.enter()
+    if (passage === undefined) throw this.#breakerOpen()
     try {
       const answer = await this.#caller.post(path, body)
       if (answer.status !== 200) throw this.#refused(answer)
@@ -93,7 +94,8 @@ export class HttpChecks {
       return result
     } catch (error) {
       if (isInput(error)) this.#breaker.succeeded()
-      else this.#breaker.failed()
+      else if (isUnsent(error)) this.#breaker.abandoned(passage)
+      else this.#breaker.failed(passage)
       throw error
     } finally {
       if (this.#breaker.state !== before) this.#onStateChange?.(this.#breaker.state)
@@ -115,10 +117,10 @@ export class HttpChecks {
     )
   }
 
-  #leftAlone(): FluxGateError {
+  #breakerOpen(): FluxGateError {
     return new FluxGateError(
       'FLUXGATE_STORE_OPEN',
-      `The server at ${this.#caller.where} has failed repeatedly, and was not asked.`,
+      `The server at ${this.#caller.where} has failed repeatedly, so the circuit breaker is open: it was not asked.`,
     )
   }
 }

@@ -22,8 +22,10 @@ export interface HttpHandlerOptions extends BreakerOptions {
   readonly url: string
   /** The server's check token, or its admin token. */
   readonly token?: string
-  /** How long one call may take; default 100. */
+  /** How long one call may take, in milliseconds in which the event loop could run; default 100. */
   readonly timeoutMs?: number
+  /** How long checks wait for the server's first connection, counted in the same way; default 2000. */
+  readonly connectTimeoutMs?: number
   /** What becomes of requests while the server fails; default LOCAL with a `fallback`, else ALLOW. */
   readonly onStoreFailure?: OnStoreFailure
   /** Who decides in this process while the server fails, for LOCAL. */
@@ -65,7 +67,8 @@ export class HttpHandler implements Handler {
 
   constructor(options: HttpHandlerOptions) {
     checkHttpOptions(options)
-    const { url, token, tls, fallback, headers, timeoutMs = 100, connections = 16, clock = systemClock } = options
+    const { url, token, tls, fallback, headers, connections = 16, clock = systemClock } = options
+    const { timeoutMs = 100, connectTimeoutMs = 2_000 } = options
     this.#policy = options.onStoreFailure ?? (fallback === undefined ? 'ALLOW' : 'LOCAL')
     this.#fallback = fallback
     this.#headers = headers && new Set(headers.map((name) => name.toLowerCase()))
@@ -73,7 +76,7 @@ export class HttpHandler implements Handler {
     this.#onError = options.onError
     this.#room = new WaitingRoom(options.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#breaker = new CircuitBreaker(options, clock)
-    this.#caller = new HttpCaller({ url, token, tls, timeoutMs, connections, clock })
+    this.#caller = new HttpCaller({ url, token, tls, timeoutMs, connectTimeoutMs, connections, clock })
     this.#checks = new HttpChecks(this.#caller, this.#breaker, options.onStateChange)
   }
 

@@ -21,6 +21,9 @@ export interface RedisConnection {
    * Rejects as soon as it is known that waiting will not help, such as with a wrong password.
    */
   ready?(withinMs: number): Promise<void>
+  readonly isConnected?: boolean
+  /** The error that a call would reject with at once, because there is no connection. */
+  readonly unreachable?: unknown
   /** Closes what was opened here; a client of the caller's is left alone. */
   close(): Promise<void>
 }

@@ -1,4 +1,6 @@
+import { connectedWithin } from './connected-within.js'
 import type { RedisConnection } from './connection.js'
+import { isMisconfigured } from './connection-errors.js'
 import { type Listen, Subscriptions } from './subscriptions.js'
 
 /** As much of an ioredis `Redis` or `Cluster` as is used here. */
@@ -6,6 +8,9 @@ export interface IoredisClient {
   readonly isCluster: boolean
   readonly status: string
   createBuiltinCommand(name: string): { readonly buffer: SendCommand }
+  connect(): Promise<unknown>
+  on(event: 'ready' | 'end' | 'error', listener: (error: unknown) => void): unknown
+  off(event: 'ready' | 'end' | 'error', listener: (error: unknown) => void): unknown
   duplicate(options: object): IoredisListener
   /** Of a cluster. */
   nodes?(role: 'master'): readonly IoredisClient[]
@@ -43,11 +48,40 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     async call(_key, [name, ...args], asBytes) {
       const send = senders.get(String(name)) ?? senderOf(String(name))
       const reply = await send.call(client, args)
-      return asBytes ? reply : plainReply(reply)
+      return asBytes ? byteReply(reply) : plainReply(reply)
     },
     subscribe: (channel, onMessage, onGap) => subscriptions.subscribe(channel, onMessage, onGap),
+    async ready(withinMs) {
+      if (client.status === 'ready') return
+      // With `lazyConnect`, the first use connects.
+      if (client.status === 'wait') client.connect().catch(() => {})
+      await connectedWithin(connectionAttempt(client), withinMs)
+    },
+    get isConnected() {
+      return client.status === 'ready'
+    },
     close: () => subscriptions.close(),
   }
+}
+
+/** Resolves when the client is connected, or has given up connecting. Rejects if the server rejects its credentials. */
+function connectionAttempt(client: IoredisClient): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      if (!isMisconfigured(error)) return
+      reject(error)
+      done()
+    }
+    const done = (): void => {
+      client.off('ready', done)
+      client.off('end', done)
+      client.off('error', fail)
+      resolve()
+    }
+    client.on('ready', done)
+    client.on('end', done)
+    client.on('error', fail)
+  })
 }
 
 /** Whoever listens can say nothing else, so it is a connection of its own. Any node of a cluster hears what all are told. */
@@ -76,6 +110,15 @@ const listenLike =
       close: () => listener.disconnect(),
     }
   }
+
+/** The same as `plainReply`, with text left as buffers. Names in a map must be UTF-8 if the client asked for RESP3 types. */
+function byteReply(reply: unknown): unknown {
+  if (reply instanceof Buffer) return reply
+  if (typeof reply === 'string') return Number(reply)
+  if (Array.isArray(reply)) return reply.map(byteReply)
+  if (typeof reply !== 'object' || reply === null) return reply
+  return Object.entries(reply).flatMap(([name, value]) => [Buffer.from(name), byteReply(value)])
+}
 
 /**
  * Text arrives as buffers, which leaves strings to one use: integers of a client with `stringNumbers`. Maps are objects

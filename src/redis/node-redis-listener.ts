@@ -13,13 +13,17 @@ interface Listener {
   disconnect?(): unknown
 }
 
+interface Node {
+  duplicate(): Listener
+}
+
 interface Original extends NodeRedisClient {
   duplicate?(): Listener
   /** Of a pool. */
-  execute?(use: (client: { duplicate(): Listener }) => Listener): Promise<Listener>
+  execute?(use: (client: Node) => Listener): Promise<Listener>
   /** Of a cluster. */
   getRandomNode?(): unknown
-  nodeClient?(node: unknown): Promise<{ duplicate(): Listener }>
+  nodeClient?(node: unknown): Node | Promise<Node>
 }
 
 /**
@@ -62,9 +66,8 @@ export async function listenLikeNodeRedis(
   }
 }
 
-function listenerLike(client: Original): Listener | Promise<Listener> {
-  if (client.getRandomNode && client.nodeClient)
-    return client.nodeClient(client.getRandomNode()).then((node) => node.duplicate())
+async function listenerLike(client: Original): Promise<Listener> {
+  if (client.getRandomNode && client.nodeClient) return (await client.nodeClient(client.getRandomNode())).duplicate()
   if (client.execute) return client.execute((one) => one.duplicate())
   if (client.duplicate) return client.duplicate()
   throw new Error('this client cannot be duplicated')

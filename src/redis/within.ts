@@ -1,3 +1,4 @@
+import { type Deadline, Deadlines } from '../core/deadlines.js'
 import { FluxGateError } from '../core/errors.js'
 import { wrapRedisError } from './connection-errors.js'
 
@@ -9,18 +10,22 @@ export interface Asking {
   readonly timeoutMs: number
 }
 
-/** What Redis answers, or why it does not: every error is one of ours, and nobody waits for longer than they wanted to. */
+/**
+ * Passes the reply of Redis on. Every error is a FluxGateError, and the call ends when its time has passed, as far as the
+ * event loop could run.
+ */
 export async function within<T>({ who, what, timeoutMs }: Asking, ask: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
+  const deadlines = new Deadlines(timeoutMs)
+  let deadline: Deadline | undefined
   const tooLate = new Promise<never>((_, reject) => {
     const message = `${who} was asked to ${what} and Redis had not answered after ${timeoutMs} ms; it may still happen.`
-    timer = setTimeout(() => reject(new FluxGateError('FLUXGATE_STORE_TIMEOUT', message)), timeoutMs)
+    deadline = deadlines.begin(() => reject(new FluxGateError('FLUXGATE_STORE_TIMEOUT', message)))
   })
   try {
     return await Promise.race([ask(), tooLate])
   } catch (error) {
     throw wrapRedisError(error, what, who)
   } finally {
-    clearTimeout(timer)
+    if (deadline !== undefined) deadlines.end(deadline)
   }
 }

@@ -1,12 +1,14 @@
 import type { RuleStore } from '../core/rule-store.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
-import type { ServedGate } from './served-gate.js'
+import type { ServedGate, ServedHealth } from './served-gate.js'
 import type { ServerLog } from './server-log.js'
 
 /** What the routes are about. What is left out, the routes that need it say so. */
 export interface ApiParts {
   readonly gate: ServedGate
+  /** The health of all processes that share the port. */
+  readonly health: () => Promise<ServedHealth>
   /** Where rules are kept and edited; the gate loads them from there. */
   readonly rules?: RuleStore | undefined
   readonly statistics?: Statistics | undefined

@@ -86,6 +86,7 @@ function parametersOf({ path, query, headers = {} }: Route, referring: (schema: 
       name,
       in: 'query',
       required: required.includes(name),
+      ...('type' in schema && schema.type === 'boolean' && { allowEmptyValue: true }),
       schema: referring(schema),
     })),
     ...Object.entries(headers).map(([name, description]) => ({

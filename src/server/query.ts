@@ -3,7 +3,7 @@ import { invalidRequest } from './api-problem.js'
 import { assertValid } from './validator.js'
 
 /**
- * The query of a URL by its schema. A name that the route does not know is refused rather than ignored: a misspelt `key`
+ * The query of a URL by its schema. A boolean parameter without a value is true. A name that the route does not know is refused rather than ignored: a misspelt `key`
  * would otherwise reset a whole rule.
  */
 export function parseQuery(text: string, schema: TObject): Record<string, unknown> {
@@ -16,10 +16,9 @@ export function parseQuery(text: string, schema: TObject): Record<string, unknow
     if (known === undefined)
       throw invalidRequest('query', `has no parameter ${JSON.stringify(name.slice(0, 60))}; ${namesOf(schema)}`)
     if (Object.hasOwn(query, name)) throw invalidRequest(name, 'is given twice')
-    query[name] = converted(
-      decoded(equals === -1 ? '' : pair.slice(equals + 1)),
-      'type' in known ? known.type : 'string',
-    )
+    const type = 'type' in known ? known.type : 'string'
+    const isFlag = equals === -1 && type === 'boolean'
+    query[name] = isFlag || converted(decoded(equals === -1 ? '' : pair.slice(equals + 1)), type)
   }
   assertValid(schema, query, 'query')
   return query

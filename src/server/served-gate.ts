@@ -13,7 +13,7 @@ export interface BucketChoice {
 
 /** What this process depends on, and since when it is as it is. */
 export interface ServedHealth {
-  readonly status: 'UP' | 'DEGRADED'
+  readonly status: 'UP' | 'DEGRADED' | 'DOWN'
   readonly store: { readonly status: 'UP' | 'DOWN'; readonly sinceAt: number; readonly error: string | null }
   readonly rules: { readonly status: 'UP' | 'STALE'; readonly sinceAt: number | null; readonly error: string | null }
 }

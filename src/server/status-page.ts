@@ -19,11 +19,11 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 `
 
 /** What runs, at a glance; made anew every few seconds, without a script. */
-export async function statusPage({ gate, statistics }: ApiParts): Promise<string> {
-  const { status, store, rules } = await gate.health()
+export async function statusPage({ gate, health, statistics }: ApiParts): Promise<string> {
+  const { status, store, rules } = await health()
   const summary = await statistics?.summary()
-  const line = (name: string, state: string, error: string | null): string =>
-    `<tr><td>${name}<td class="${state === 'UP' ? 'up' : 'down'}">${state}<td>${escaped(error ?? '')}`
+  const line = (name: string, state: string, sinceAt: number | null, error: string | null): string =>
+    `<tr><td>${name}<td class="${state === 'UP' ? 'up' : 'down'}">${state}<td>${sinceText(sinceAt)}<td>${escaped(error ?? '')}`
   const sets = gate.ruleSets.map(
     ({ id, description = '', rules }) =>
       `<tr><td>${escaped(id)}<td class="number">${rules.length}<td>${escaped(description)}`,
@@ -41,9 +41,9 @@ export async function statusPage({ gate, statistics }: ApiParts): Promise<string
 <body>
 <h1>FluxGate</h1>
 <table>
-${line('all', status, null)}
-${line('store', store.status, store.error)}
-${line('rules', rules.status, rules.error)}
+${line('all', status, null, null)}
+${line('store', store.status, store.sinceAt, store.error)}
+${line('rules', rules.status, rules.sinceAt, rules.error)}
 </table>
 <h2>Rule sets</h2>
 <table>
@@ -56,6 +56,9 @@ ${counts === undefined ? '' : `<h2>Decisions</h2>\n<table>\n<tr><th>rule set<th>
 </html>
 `
 }
+
+const sinceText = (instant: number | null): string =>
+  instant === null ? '' : `since ${new Date(instant).toISOString()}`
 
 const number = (value: number): string => `<td class="number">${Math.round(value)}`
 

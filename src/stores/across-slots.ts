@@ -14,10 +14,14 @@ interface Part {
 export function acrossSlots(store: LeasingStore, slotOf: (group: BucketGroup, key: string) => number): LeasingStore {
   return {
     failsInParts: true,
+    get unreachable() {
+      return store.unreachable
+    },
     lease: (request) => store.lease(request),
     settle: (settlements) => store.settle(settlements),
     refund: (refunds) => store.refund(refunds),
     reset: (group, key) => store.reset(group, key),
+    ...(store.probe && { probe: store.probe.bind(store) }),
     close: () => store.close(),
     async charge(demands, peek) {
       const parts = partsOf(demands, slotOf)

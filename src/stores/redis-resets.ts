@@ -1,8 +1,7 @@
 import type { SharedResets } from '../core/bucket-store.js'
 import { maxFillTicks } from '../core/rule.js'
 import type { RedisConnection } from '../redis/connection.js'
-import { wrapRedisError } from '../redis/connection-errors.js'
-import { timedOut } from './timed-out.js'
+import { within } from '../redis/within.js'
 
 /** Whoever resets a rule tells Redis; all others see it within this time. */
 const readEveryMs = 500
@@ -40,18 +39,9 @@ export class RedisResets implements SharedResets {
   }
 
   async startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
-    const what = 'reset a rule'
-    let timer: NodeJS.Timeout | undefined
-    const tooLate = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(timedOut(what, this.#timeoutMs)), this.#timeoutMs)
-    })
-    try {
-      await Promise.race([this.#countUp(ruleIds.map((ruleId) => nameOf(ruleSetId, ruleId))), tooLate])
-    } catch (error) {
-      throw wrapRedisError(error, what)
-    } finally {
-      clearTimeout(timer)
-    }
+    const fields = ruleIds.map((ruleId) => nameOf(ruleSetId, ruleId))
+    const call = { who: 'The bucket store', what: 'reset a rule', timeoutMs: this.#timeoutMs }
+    await within(call, () => this.#countUp(fields))
   }
 
   async #countUp(fields: readonly string[]): Promise<void> {

@@ -24,6 +24,7 @@ import { OverriddenGroups } from './overridden-group.js'
 import type { OverrideBeliefs } from './override-beliefs.js'
 import { decodeTerms, endOfTerms } from './override-value.js'
 import { RedisOverrides } from './redis-overrides.js'
+import { probeDemand, probeKeys } from './redis-probe.js'
 import type { Lookup, Names, Work } from './redis-work.js'
 import { RouteBeliefs } from './route-beliefs.js'
 import { SeenOverrides } from './seen-overrides.js'
@@ -70,6 +71,8 @@ export class RedisBuckets implements LeasingStore {
   readonly #script = new Script(consumeScript, consumeSha)
   readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
   readonly #underWay = new UnderWay()
+  /** The last error of the connection, and what it is for callers. */
+  #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
   readonly overrides: RedisOverrides
   readonly #groups = new OverriddenGroups()
   readonly #seen = new SeenOverrides()
@@ -115,11 +118,19 @@ export class RedisBuckets implements LeasingStore {
     await this.ask({ what: 'RESET', claims: [{ group, key }] })
   }
 
-  /** Decides nothing, to see whether the server would. */
-  async probe(): Promise<void> {
+  /** Runs the script without a decision, to find out early whether the credentials and the ACL allow it. Writes nothing. */
+  async checkAccess(): Promise<void> {
     const { args } = encode([], this.#names, 0, this.#beliefs.of(0).edit)
     const key = bucketKey(this.#prefix, 'probe', '')
     await this.#script.run(this.#connection, hashSlot(key), [key], args)
+  }
+
+  /** Makes a decision on a bucket of its own; on a cluster, one on each primary. */
+  async probe(): Promise<void> {
+    const keys = await probeKeys(this.#connection).catch((error: unknown) => {
+      throw wrapRedisError(error, 'decide')
+    })
+    await Promise.all(keys.map((key) => this.charge([probeDemand(key)], false)))
   }
 
   /** What was asked for before, and in the same turn, is still sent: who is sent away has its permits given back. */
@@ -128,6 +139,13 @@ export class RedisBuckets implements LeasingStore {
     await this.#underWay.idle(longestCloseMs)
     this.overrides.close()
     await this.#connection.close()
+  }
+
+  get unreachable(): FluxGateError | undefined {
+    const { unreachable: cause } = this.#connection
+    if (cause === undefined) return undefined
+    if (this.#unreachable?.cause !== cause) this.#unreachable = { cause, error: wrapRedisError(cause, 'decide') }
+    return this.#unreachable.error
   }
 
   /** One piece of work, whose claims are all of one slot if this is a cluster. */

@@ -10,27 +10,28 @@ import type {
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../core/circuit-breaker.js'
 import { type Clock, systemClock } from '../core/clock.js'
 import { Deadlines } from '../core/deadlines.js'
-import { FluxGateError, isStoreTrouble, messageOf } from '../core/errors.js'
+import { FluxGateError, isStoreTrouble, isUnsent, messageOf } from '../core/errors.js'
 import { checkRange, longestWaitMs } from '../core/range.js'
 import { refundsOf } from '../core/rate-limiter.js'
+import { boundedProbe } from './bounded-probe.js'
 import { timedOut } from './timed-out.js'
 
 export interface ResilientOptions extends BreakerOptions {
-  /** How long one call may take; default 100. */
+  /** How long one call may take, in milliseconds in which the event loop could run; default 100. */
   readonly timeoutMs?: number
   readonly clock?: Clock
   readonly onStateChange?: (state: BreakerState) => void
 }
 
 /**
- * A store whose calls end: with its answer, or with an error no later than the deadline, and at once while it is known to
- * be down. A deadline and an error count alike. What to do about it is decided by whoever asked; what a charge or a lease
- * took for somebody who has been answered meanwhile is given back.
+ * A store whose calls always end: with its reply, with an error once the deadline has passed, or at once while the circuit
+ * breaker is open. An error and a timeout count alike. The caller applies the failure policy; what a charge or a lease took
+ * for a call that had already timed out is given back when the late reply arrives.
  */
 export function resilient(store: LeasingStore, options?: ResilientOptions): LeasingStore
 export function resilient(store: BucketStore, options?: ResilientOptions): BucketStore
 export function resilient(store: BucketStore | LeasingStore, options: ResilientOptions = {}): BucketStore {
-  const { timeoutMs = 100, failures = 5, openMs = 1_000, clock = systemClock, onStateChange } = options
+  const { timeoutMs = 100, failures = 5, openMs = 500, clock = systemClock, onStateChange } = options
   checkRange('timeoutMs', timeoutMs, 0, longestWaitMs)
   checkRange('failures', failures, 1)
   checkRange('openMs', openMs, 0, longestWaitMs)
@@ -38,29 +39,33 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
 
   const deadlines = new Deadlines(timeoutMs, clock)
 
-  const guarded = <T>(what: string, call: () => Promise<T>, onLate?: (answer: T) => void): Promise<T> => {
+  const guarded = <T>(what: string, call: () => Promise<T>, onLate?: (reply: T) => void): Promise<T> => {
+    const { unreachable } = store
+    if (unreachable !== undefined) return Promise.reject(unreachable)
     const before = breaker.state
-    if (!breaker.enter()) return Promise.reject(leftAlone(what))
+    const passage = breaker.enter()
+    if (passage === undefined) return Promise.reject(breakerOpen(what))
     return new Promise<T>((resolve, reject) => {
-      const tell = (): void => {
+      const notify = (): void => {
         if (breaker.state !== before) onStateChange?.(breaker.state)
       }
       const fail = (cause: unknown): void => {
-        if (isStoreTrouble(cause)) breaker.failed()
+        if (isUnsent(cause)) breaker.abandoned(passage)
+        else if (isStoreTrouble(cause)) breaker.failed(passage)
         else breaker.succeeded()
-        tell()
+        notify()
         reject(asStoreError(cause, what))
       }
       const deadline = deadlines.begin(() => fail(timedOut(what, timeoutMs)))
       started(call).then(
-        (answer) => {
+        (reply) => {
           if (!deadlines.end(deadline)) {
-            onLate?.(answer)
+            onLate?.(reply)
             return
           }
           breaker.succeeded()
-          tell()
-          resolve(answer)
+          notify()
+          resolve(reply)
         },
         (error: unknown) => {
           if (deadlines.end(deadline)) fail(error)
@@ -69,16 +74,16 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
     })
   }
 
-  /** Always the same: where it was made says nothing, and to find that out takes longer than all the rest of a decision. */
-  const refusals = new Map<string, FluxGateError>()
-  const leftAlone = (what: string): FluxGateError => {
-    const known = refusals.get(what)
+  /** One error object per operation: capturing a stack trace would cost more than the rest of the decision. */
+  const openErrors = new Map<string, FluxGateError>()
+  const breakerOpen = (what: string): FluxGateError => {
+    const known = openErrors.get(what)
     if (known !== undefined) return known
     const error = new FluxGateError(
       'FLUXGATE_STORE_OPEN',
-      `The bucket store has failed repeatedly and is left alone for a moment: it was not asked to ${what}.`,
+      `The bucket store has failed repeatedly, so the circuit breaker is open: it was not asked to ${what}.`,
     )
-    refusals.set(what, error)
+    openErrors.set(what, error)
     return error
   }
 
@@ -106,6 +111,7 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
     refund: (refunds) => guarded('take permits back', () => store.refund(refunds)),
     reset: (group, key) => guarded('reset a bucket', () => store.reset(group, key)),
     retire: (group) => store.retire?.(group),
+    ...(store.probe && { probe: boundedProbe(store.probe.bind(store), deadlines, timeoutMs) }),
     close: () => store.close(),
     get breaker() {
       return breaker.state

@@ -16,11 +16,12 @@ import {
 /** Up to so many decisions a second are all told; of more, each stands for several. */
 const samplesPerSecond = 1_000
 
-type StoreErrorKind = 'timeout' | 'error' | 'open' | 'misconfigured'
+type StoreErrorKind = 'timeout' | 'error' | 'open' | 'unreachable' | 'misconfigured'
 
 const kindByCode: Readonly<Record<string, StoreErrorKind>> = {
   FLUXGATE_STORE_TIMEOUT: 'timeout',
   FLUXGATE_STORE_OPEN: 'open',
+  FLUXGATE_STORE_UNREACHABLE: 'unreachable',
   FLUXGATE_STORE_MISCONFIGURED: 'misconfigured',
 }
 
@@ -31,7 +32,13 @@ const kindByCode: Readonly<Record<string, StoreErrorKind>> = {
 export class DecisionRecorder implements DecisionObserver {
   readonly counters = new RuleCounters()
   readonly durations = new DurationHistogram()
-  readonly storeErrors: Record<StoreErrorKind, number> = { timeout: 0, error: 0, open: 0, misconfigured: 0 }
+  readonly storeErrors: Record<StoreErrorKind, number> = {
+    timeout: 0,
+    error: 0,
+    open: 0,
+    unreachable: 0,
+    misconfigured: 0,
+  }
   readonly #clock: Clock
   readonly #sinceAt: number
   readonly #listeners = new Set<(sample: DecisionSample) => void>()

@@ -1,7 +1,15 @@
 import { type MetricName, metricFamilies } from './metrics.js'
 
-/** These say how something stands that all processes share, or of which the worst is what matters; all others add up. */
-const greatest: ReadonlySet<string> = new Set<MetricName>(['fluxgate_breaker_state', 'fluxgate_rules'])
+type Merge = (one: number, other: number) => number
+
+/** States that all processes share, or of which the worst matters. All other metrics are added up. */
+const merges: Readonly<Record<string, Merge>> = {
+  fluxgate_breaker_state: Math.max,
+  fluxgate_rules: Math.max,
+  fluxgate_store_up: Math.min,
+} satisfies Partial<Record<MetricName, Merge>>
+
+const sum: Merge = (one, other) => one + other
 
 /** The metrics of several processes as those of one. Takes what `renderMetrics` gives. */
 export function mergeMetrics(texts: readonly string[]): string {
@@ -14,7 +22,7 @@ export function mergeMetrics(texts: readonly string[]): string {
     const before = series.get(name)
     const [family = ''] = /^\w+/.exec(name) ?? []
     if (before === undefined) series.set(name, value)
-    else series.set(name, greatest.has(family) ? Math.max(before, value) : before + value)
+    else series.set(name, (merges[family] ?? sum)(before, value))
   }
   const lines = Object.entries(metricFamilies).flatMap(([family, { type, help }]) => [
     `# HELP ${family} ${help}`,

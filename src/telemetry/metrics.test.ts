@@ -11,7 +11,7 @@ function sourceOf(changes: Partial<MetricsSource> = {}): MetricsSource & { recor
   const { counters, durations, storeErrors } = recorder
   const reloads = { changed: 2, unchanged: 1, failed: 0 }
   const ruleCounts = [{ ruleSetId: 'api', count: 3 }]
-  const rest = { breaker: 'OPEN', ruleCounts, waiting: 4, leasePermits: 5 } as const
+  const rest = { isStoreUp: true, breaker: 'OPEN', ruleCounts, waiting: 4, leasePermits: 5 } as const
   return { recorder, counters, durations, storeErrors, reloads, ...rest, ...changes }
 }
 
@@ -54,13 +54,13 @@ const decision = (ruleId: string, allowed = true) =>
   unmeteredDecision(allowed, allowed ? 'ALLOWED' : 'LIMITED', 0, { ruleSetId: 'api', ruleId })
 
 describe('the metrics', () => {
-  it('have a type and a help for each of the nine families, and no sample of another', () => {
+  it('have a type and a help for each of the ten families, and no sample of another', () => {
     const { types, helps, samples } = parse(renderMetrics(sourceOf()))
     expect(Object.fromEntries(types)).toEqual(
       Object.fromEntries(Object.entries(metricFamilies).map(([name, { type }]) => [name, type])),
     )
     expect([...helps.keys()]).toEqual([...types.keys()])
-    expect(types.size).toBe(9)
+    expect(types.size).toBe(10)
     const families = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')))
     for (const name of families) expect(types.has(name), name).toBe(true)
   })
@@ -86,6 +86,7 @@ describe('the metrics', () => {
     expect(valuesOf('fluxgate_decision_duration_seconds_bucket', { le: '0.025' })).toEqual([2])
     expect(valuesOf('fluxgate_decision_duration_seconds_bucket', { le: '+Inf' })).toEqual([2])
     expect(valuesOf('fluxgate_breaker_state')).toEqual([2])
+    expect(valuesOf('fluxgate_store_up')).toEqual([1])
     expect(valuesOf('fluxgate_rules', { rule_set: 'api' })).toEqual([3])
     expect(valuesOf('fluxgate_rule_reloads_total', { result: 'changed' })).toEqual([2])
     expect(valuesOf('fluxgate_waiting_requests')).toEqual([4])
@@ -123,8 +124,8 @@ describe('the metrics', () => {
   })
 })
 
-it('adds up the metrics of several processes, and shows the worst breaker and the rules that all have', () => {
-  const one = sourceOf({ breaker: 'OPEN', waiting: 1 })
+it('adds up the metrics of several processes, and shows the worst state of breaker and store and the rules that all have', () => {
+  const one = sourceOf({ breaker: 'OPEN', isStoreUp: false, waiting: 1 })
   const two = sourceOf({ breaker: 'CLOSED', waiting: 2 })
   one.recorder.decided(decision('a'), {}, 0.004)
   two.recorder.decided(decision('a'), {}, 20)
@@ -132,12 +133,13 @@ it('adds up the metrics of several processes, and shows the worst breaker and th
   const { samples, types } = parse(mergeMetrics([renderMetrics(one), renderMetrics(two)]))
   const sumOf = (text: string) =>
     samples.find(({ name, labels }) => `${name}${JSON.stringify(Object.values(labels))}` === text)?.value
-  expect(types.size).toBe(9)
+  expect(types.size).toBe(10)
   expect(sumOf('fluxgate_decisions_total["api","a","allowed"]')).toBe(2)
   expect(sumOf('fluxgate_decisions_total["api","b","denied"]')).toBe(1)
   expect(sumOf('fluxgate_decision_duration_seconds_bucket["0.000005"]')).toBe(1)
   expect(sumOf('fluxgate_decision_duration_seconds_count[]')).toBe(3)
   expect(sumOf('fluxgate_breaker_state[]')).toBe(2)
+  expect(sumOf('fluxgate_store_up[]')).toBe(0)
   expect(sumOf('fluxgate_rules["api"]')).toBe(3)
   expect(sumOf('fluxgate_waiting_requests[]')).toBe(3)
   expect(parse(mergeMetrics([renderMetrics(one)]))).toEqual(parse(renderMetrics(one)))

@@ -38,6 +38,11 @@ export const metricFamilies = {
     help: 'Circuit breaker of the bucket store: 0 closed, 1 half open, 2 open.',
     labels: [],
   },
+  fluxgate_store_up: {
+    type: 'gauge',
+    help: 'Whether the bucket store can decide, by a probe at most once per second: 1 yes, 0 no.',
+    labels: [],
+  },
   fluxgate_rule_reloads_total: {
     type: 'counter',
     help: 'Reloads of the rules by their result: changed, unchanged or failed.',
@@ -59,6 +64,7 @@ export interface MetricsSource {
   readonly durations: DurationHistogram
   readonly storeErrors: Readonly<Record<string, number>>
   readonly reloads: Readonly<Record<string, number>>
+  readonly isStoreUp: boolean
   readonly breaker: 'CLOSED' | 'HALF_OPEN' | 'OPEN'
   readonly ruleCounts: readonly { readonly ruleSetId: string; readonly count: number }[]
   readonly waiting: number
@@ -104,6 +110,7 @@ const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => rea
   fluxgate_store_errors_total: ({ storeErrors }) => byLabel(storeErrors),
   fluxgate_degraded_decisions_total: ({ counters }) => single(counters.degraded),
   fluxgate_breaker_state: ({ breaker }) => single({ CLOSED: 0, HALF_OPEN: 1, OPEN: 2 }[breaker]),
+  fluxgate_store_up: ({ isStoreUp }) => single(isStoreUp ? 1 : 0),
   fluxgate_rule_reloads_total: ({ reloads }) => byLabel(reloads),
   fluxgate_rules({ ruleCounts }) {
     const counts = new Map<string, number>()

@@ -1,6 +1,7 @@
 /** Locks over every kind of client: held, waited for, guarded. */
 import { Cluster as IoredisCluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
+import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { guardedScript } from '../../src/app/lock.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
@@ -18,12 +19,14 @@ afterAll(() => Promise.all([cluster.stop(), group.stop()]))
 interface NodeRedis {
   on(event: 'error', listener: () => void): unknown
   connect(): unknown
-  destroy(): unknown
+  destroy?(): unknown
+  /** Of version 4. */
+  disconnect?(): unknown
 }
 async function connected<T extends NodeRedis>(client: T): Promise<T> {
   client.on('error', () => {})
   await client.connect()
-  onTestFinished(() => void client.destroy())
+  onTestFinished(async () => void (await (client.destroy ? client.destroy() : client.disconnect?.())))
   return client
 }
 function ended<T extends Redis | IoredisCluster>(client: T): T {
@@ -44,6 +47,9 @@ const places: Readonly<Record<string, () => string | object | Promise<object>>> 
   'node-redis client': () => connected(createClient({ url: sharedRedis().uri })),
   'node-redis pool': () => connected(createClientPool({ url: sharedRedis().uri })),
   'node-redis cluster': () => connected(createCluster({ rootNodes: cluster.nodes.map(({ uri }) => ({ url: uri })) })),
+  'node-redis 4 client': () => connected(createClient4({ url: sharedRedis().uri })),
+  'node-redis 4 cluster': () =>
+    connected(createCluster4({ rootNodes: cluster.nodes.map(({ uri }) => ({ url: uri })) })),
   'node-redis sentinel': () => connected(createSentinel({ name: group.name, sentinelRootNodes: sentinels() })),
 }
 

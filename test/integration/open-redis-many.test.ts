@@ -1,11 +1,13 @@
-/** Connections that FluxGate opens by itself, to a cluster and to servers behind sentinels. */
+/** Connections that FluxGate opens itself, to a cluster and to servers behind sentinels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type OpenedRedis, openRedis } from '../../src/app/open-redis.js'
 import { wrapRedisError } from '../../src/redis/connection-errors.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { eventually } from '../servers/eventually.js'
 import { freePort } from '../servers/free-port.js'
+import type { RedisServer } from '../servers/redis-server.js'
 import { type SentinelGroup, startSentinel } from '../servers/sentinel.js'
+import { settlesWithin } from '../servers/settles-within.js'
 
 const addressOf = ({ host, port }: { host: string; port: number }): string => `${host}:${port}`
 
@@ -20,13 +22,10 @@ async function roleOf(connection: OpenedRedis): Promise<unknown> {
   return Array.isArray(role) ? role[0] : role
 }
 
-async function msOf(action: () => Promise<unknown>): Promise<number> {
-  const begin = performance.now()
-  await action()
-  return performance.now() - begin
-}
+/** `close` waits at most 250 ms for the sockets to end. */
+const closeMs = 1_000
 
-/** Counts as fast as it can until told to stop; resolves with how many were sent and answered. */
+/** Increments the key until it is stopped, which resolves with how many commands were sent and answered. */
 function counting(connection: OpenedRedis, key: string) {
   const result = { sent: 0, answered: 0 }
   let isOver = false
@@ -40,9 +39,12 @@ function counting(connection: OpenedRedis, key: string) {
     }
     return result
   })()
-  return () => {
-    isOver = true
-    return ended
+  return {
+    result,
+    stop() {
+      isOver = true
+      return ended
+    },
   }
 }
 
@@ -64,26 +66,26 @@ describe('a cluster', () => {
     expect(new Set(await Promise.all(early))).toEqual(new Set(['OK']))
     expect(await Promise.all(keys.map((key) => connection.call(key, ['GET', key])))).toEqual(keys)
     expect(connection.isCluster).toBe(true)
-    await connection.ready(1_000)
+    await connection.ready(60_000)
   })
 
   it('may move keys meanwhile', async () => {
     const slot = Number(await cluster.nodes[0]?.call('CLUSTER', 'KEYSLOT', '{moving}'))
     const from = await cluster.primaryOf(slot)
     const to = cluster.nodes.slice(0, 3).find((node) => node !== from) as (typeof cluster.nodes)[number]
-    const stop = counting(connection, '{moving}')
+    const load = counting(connection, '{moving}')
     await cluster.moveSlot(slot, to)
-    const { sent, answered } = await stop()
+    const { sent, answered } = await load.stop()
     expect(Number(await to.call('GET', '{moving}'))).toBe(answered)
     expect(answered).toBe(sent)
   })
 
-  it('never does a command twice, whenever connections are lost', async () => {
+  it('never runs a command twice, whenever connections are lost', async () => {
     const slot = Number(await cluster.nodes[0]?.call('CLUSTER', 'KEYSLOT', '{once}'))
     const primary = await cluster.primaryOf(slot)
     const keys: string[] = []
     let lost = 0
-    // Which calls a lost connection catches on their way is a matter of chance: on until it has caught some.
+    // Chance decides which calls are in flight when the connection is cut: repeat until some were.
     for (let round = 0; round < 30 || lost === 0; round++) {
       const calls = Array.from({ length: 50 }, (_, n) => {
         const key = `{once}:${round}:${n}`
@@ -99,22 +101,23 @@ describe('a cluster', () => {
     expect((counts as unknown[]).filter((count) => count !== '1' && count !== null)).toEqual([])
   })
 
-  it('is followed to the replica that takes over, and nothing is done twice', async () => {
+  it('is followed to the replica that takes over, and no command runs twice', async () => {
     const slot = Number(await cluster.nodes[0]?.call('CLUSTER', 'KEYSLOT', 'count'))
-    const stop = counting(connection, 'count')
+    const load = counting(connection, 'count')
+    await eventually('commands are answered', () => load.result.answered > 0)
     const { killed, promoted } = await cluster.failover(slot)
-    const back = await msOf(() => eventually('it works', () => connection.call('count', ['EXISTS', 'count'])))
-    const { sent, answered } = await stop()
-    expect(back).toBeLessThan(2_000)
+    const before = load.result.answered
+    await eventually('the replica answers', () => load.result.answered > before)
+    const { sent } = await load.stop()
     const done = Number(await promoted.call('GET', 'count'))
+    expect(done).toBeGreaterThan(0)
     expect(done).toBeLessThanOrEqual(sent)
-    expect(answered).toBeGreaterThan(0)
     await killed.restart()
   })
 
-  it('is back within a second after all of it was gone', async () => {
+  it('works again after all nodes were down', async () => {
     await Promise.all(cluster.nodes.map((node) => node.kill()))
-    const error = await eventually('it fails', () => failureOf(connection.call('a', ['GET', 'a'])))
+    const error = await eventually('calls fail', () => failureOf(connection.call('a', ['GET', 'a'])))
     expect(error.code).toBe('FLUXGATE_STORE_FAILED')
     await Promise.all(cluster.nodes.map((node) => node.restart()))
     await eventually('the cluster is up', async () =>
@@ -123,7 +126,7 @@ describe('a cluster', () => {
       ),
     )
     const works = async () => (await connection.call('zz', ['EXISTS', 'zz'])) === 0
-    expect(await msOf(() => eventually('it works', works))).toBeLessThan(2_000)
+    await eventually('the connection works', works)
   })
 
   it('is not mistaken for a single server', async () => {
@@ -138,20 +141,20 @@ describe('a cluster', () => {
     await single.close()
   })
 
-  it('is closed quickly when it hangs', async () => {
+  it('does not delay close when it hangs', async () => {
     for (const node of cluster.nodes) node.pause()
     const other = openRedis({ clusterNodes: cluster.nodes.map(addressOf) })
     await other.ready(100)
-    expect(await msOf(() => other.close())).toBeLessThan(1_000)
-    expect(await msOf(() => connection.close())).toBeLessThan(1_000)
+    expect(await settlesWithin(closeMs, other.close())).toBe(true)
+    expect(await settlesWithin(closeMs, connection.close())).toBe(true)
     for (const node of cluster.nodes) node.resume()
   })
 
-  it('that is not there keeps nobody waiting', async () => {
+  it('that is unreachable fails calls, and delays neither ready nor close', async () => {
     const nowhere = openRedis({ clusterNodes: [`127.0.0.1:${await freePort()}`] })
     expect((await failureOf(nowhere.call('a', ['GET', 'a']))).message).toContain('the cluster of 127.0.0.1:')
-    expect(await msOf(() => nowhere.ready(100))).toBeGreaterThan(90)
-    expect(await msOf(() => nowhere.close())).toBeLessThan(1_000)
+    await nowhere.ready(100)
+    expect(await settlesWithin(closeMs, nowhere.close())).toBe(true)
   })
 })
 
@@ -168,64 +171,62 @@ describe('sentinels', () => {
     await group.stop()
   })
 
+  const answeredBy = (primary: RedisServer) => async (): Promise<boolean> =>
+    String(await connection.call('', ['INFO', 'server'])).includes(`tcp_port:${primary.port}\r`)
+
   it('lead to the primary', async () => {
     expect(await roleOf(connection)).toBe('master')
   })
 
-  it('lead to the next primary, and nothing is done twice', async () => {
-    const stop = counting(connection, 'count')
+  it('lead to the next primary, and no command runs twice', async () => {
+    const load = counting(connection, 'count')
+    await eventually('commands are answered', () => load.result.answered > 0)
     const old = await group.killPrimary()
     const primary = await group.waitForNewPrimary(old)
-    const back = await msOf(() => eventually('it works', () => connection.call('count', ['INCR', 'other'])))
-    const { sent, answered } = await stop()
-    expect(back).toBeLessThan(2_000)
+    await eventually('the new primary answers', answeredBy(primary))
+    const { sent } = await load.stop()
     expect(Number(await primary.call('GET', 'count'))).toBeLessThanOrEqual(sent)
-    expect(answered).toBeGreaterThan(0)
     await old.restart()
   })
 
   it('lead to the next primary when the old one hangs', async () => {
     const old = await group.primary()
-    const stop = counting(connection, 'count')
+    const load = counting(connection, 'count')
     old.pause()
     const primary = await group.waitForNewPrimary(old)
-    const port = async () => {
-      const info = String(await connection.call('', ['INFO', 'server']))
-      return info.includes(`tcp_port:${primary.port}\r`)
-    }
-    expect(await msOf(() => eventually('the new primary answers', port))).toBeLessThan(3_000)
-    await stop()
+    await eventually('the new primary answers', answeredBy(primary))
+    await load.stop()
     old.resume()
   })
 
   it('that know no such primary say so', async () => {
     const other = openRedis({ sentinels: group.sentinels.map(addressOf), sentinelName: 'nobody', password })
-    const error = await failureOf(other.ready(5_000))
+    const error = await failureOf(other.ready(20_000))
     expect(error.code).toBe('FLUXGATE_STORE_MISCONFIGURED')
     expect(error.message).toMatch(/ of nobody: ERR No such master with that name. Give the name/)
-    expect(await msOf(() => other.close())).toBeLessThan(1_000)
+    expect(await settlesWithin(closeMs, other.close())).toBe(true)
   })
 
   it('of whom one is not there are enough', async () => {
     const sentinels = [`127.0.0.1:${await freePort()}`, ...group.sentinels.map(addressOf)]
     const other = openRedis({ sentinels, sentinelName: group.name, password })
-    await other.ready(5_000)
+    await other.ready(20_000)
     expect(await roleOf(other)).toBe('master')
     await other.close()
   })
 
   it('say that the password of the server is wrong', async () => {
     const other = openRedis({ sentinels: group.sentinels.map(addressOf), sentinelName: group.name, password: 'wrong' })
-    await expect(other.ready(5_000)).rejects.toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
+    await expect(other.ready(20_000)).rejects.toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
     await other.close()
   })
 
-  it('that are not there keep nobody waiting', async () => {
+  it('that are unreachable fail calls, and delay neither ready nor close', async () => {
     const nowhere = openRedis({ sentinels: [`127.0.0.1:${await freePort()}`] })
     expect((await failureOf(nowhere.call('a', ['GET', 'a']))).message).toMatch(
       /the sentinels 127.0.0.1:\d+ of mymaster/,
     )
-    expect(await msOf(() => nowhere.ready(100))).toBeGreaterThan(90)
-    expect(await msOf(() => nowhere.close())).toBeLessThan(1_000)
+    await nowhere.ready(100)
+    expect(await settlesWithin(closeMs, nowhere.close())).toBe(true)
   })
 })

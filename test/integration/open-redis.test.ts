@@ -1,4 +1,4 @@
-/** Connections that FluxGate opens by itself, to one server. */
+/** Connections that FluxGate opens itself, to a single server. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type OpenedRedis, openRedis, type RedisOptions } from '../../src/app/open-redis.js'
 import { FluxGateError } from '../../src/core/errors.js'
@@ -7,6 +7,12 @@ import { eventually } from '../servers/eventually.js'
 import { freePort } from '../servers/free-port.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { selfSigned } from '../servers/self-signed.js'
+import { settlesWithin } from '../servers/settles-within.js'
+
+/** Shorter than the timeout of a test, so that a connection that never becomes ready is reported as such. */
+const readyMs = 20_000
+/** `close` waits at most 250 ms for the sockets to end. */
+const closeMs = 1_000
 
 const opened: OpenedRedis[] = []
 const started: RedisServer[] = []
@@ -37,12 +43,6 @@ const failureOf = async (promise: Promise<unknown>): Promise<FluxGateError> =>
 const works = (connection: OpenedRedis) => async (): Promise<boolean> =>
   (await connection.call('k', ['GET', 'k'])) === null
 
-async function msOf(action: () => Promise<unknown>): Promise<number> {
-  const begin = performance.now()
-  await action()
-  return performance.now() - begin
-}
-
 describe('a connection of our own', () => {
   let server: RedisServer
   beforeAll(async () => {
@@ -59,7 +59,9 @@ describe('a connection of our own', () => {
 
   it('is ready when it is connected', async () => {
     const connection = open({ uri: server.uri })
-    expect(await msOf(() => connection.ready(10_000))).toBeLessThan(5_000)
+    // Longer than the timeout of this test: `ready` resolves because the connection is there.
+    await connection.ready(60_000)
+    expect(await works(connection)()).toBe(true)
     expect(connection.isCluster).toBe(false)
   })
 
@@ -71,14 +73,14 @@ describe('a connection of our own', () => {
 
   it('shares the calls between as many sockets as it is told', async () => {
     const connection = open({ uri: server.uri, connections: 3 })
-    await connection.ready(10_000)
+    await connection.ready(readyMs)
     const ids = await Promise.all(Array.from({ length: 9 }, () => connection.call('', ['CLIENT', 'ID'])))
     expect(ids.map((id) => ids.filter((other) => other === id).length)).toEqual(Array(9).fill(3))
   })
 
   it('is gone after close, and says so', async () => {
     const connection = open({ uri: server.uri, connections: 2 })
-    await connection.ready(10_000)
+    await connection.ready(readyMs)
     expect(await server.call('CLIENT', 'LIST')).toContain('name=fluxgate')
     await connection.close()
     await eventually('no client', async () => !String(await server.call('CLIENT', 'LIST')).includes('name=fluxgate'))
@@ -91,12 +93,12 @@ describe('a connection of our own', () => {
     const call = failureOf(connection.call('k', ['GET', 'k']))
     await connection.close()
     expect(await call).toMatchObject({ code: 'FLUXGATE_CLOSED' })
-    await connection.ready(10_000)
+    await connection.ready(readyMs)
   })
 
   it('says how to get the package that it needs', async () => {
     const connection = openRedis({ uri: server.uri }, { load: () => Promise.reject(new Error('Cannot find package')) })
-    const error = await failureOf(connection.ready(10_000))
+    const error = await failureOf(connection.ready(readyMs))
     expect(error).toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
     expect(error.message).toContain('npm install ioredis')
     expect(await failureOf(connection.call('k', ['GET', 'k']))).toBe(error)
@@ -108,7 +110,7 @@ describe('a server that refuses', () => {
   /** What `ready` says, and that a call says the same. */
   async function refusal(options: RedisOptions): Promise<string> {
     const connection = open(options)
-    const error = await failureOf(connection.ready(5_000))
+    const error = await failureOf(connection.ready(readyMs))
     expect(error).toBeInstanceOf(FluxGateError)
     expect(error.code).toBe('FLUXGATE_STORE_MISCONFIGURED')
     expect((await failureOf(connection.call('k', ['GET', 'k']))).code).toBe('FLUXGATE_STORE_MISCONFIGURED')
@@ -135,7 +137,7 @@ describe('a server that refuses', () => {
       { uri: `redis://:wrong@${host}:${port}`, username: 'default', password: 'p@ss:w/rd%#?' },
     ]) {
       const connection = open(options)
-      await connection.ready(5_000)
+      await connection.ready(readyMs)
       expect(await works(connection)()).toBe(true)
     }
   })
@@ -143,7 +145,7 @@ describe('a server that refuses', () => {
   it('recovers by itself when the password is put right on the server', async () => {
     const server = await start({ password: 'old' })
     const connection = open({ uri: `redis://:new@${server.host}:${server.port}` })
-    await expect(connection.ready(5_000)).rejects.toThrow('WRONGPASS')
+    await expect(connection.ready(readyMs)).rejects.toThrow('WRONGPASS')
     await server.call('CONFIG', 'SET', 'requirepass', 'new')
     await eventually('it works', works(connection))
   })
@@ -151,7 +153,7 @@ describe('a server that refuses', () => {
   it('because of an ACL is named with what is not allowed', async () => {
     const server = await start({ config: ['user app on >pw ~fluxgate:* +evalsha'] })
     const connection = open({ uri: `redis://app:pw@${server.host}:${server.port}` })
-    await connection.ready(5_000)
+    await connection.ready(readyMs)
     const error = await failureOf(connection.call('k', ['GET', 'k']))
     expect(error.code).toBe('FLUXGATE_STORE_MISCONFIGURED')
     expect(error.message).toMatch(/failed to decide: NOPERM .* Allow the ACL user/)
@@ -168,7 +170,7 @@ describe('a server that refuses', () => {
     const server = await start({ tls })
     expect(await refusal({ uri: server.uri })).toMatch(/no TLS connection \(.*NODE_EXTRA_CA_CERTS/)
     const connection = open({ uri: server.uri, tls: { ca: tls.cert, checkServerIdentity: () => undefined } })
-    await connection.ready(5_000)
+    await connection.ready(readyMs)
     expect(await works(connection)()).toBe(true)
   })
 
@@ -181,11 +183,11 @@ describe('a server that refuses', () => {
 })
 
 describe('a server that is not there', () => {
-  it('does not keep anybody waiting, and is used as soon as it comes', async () => {
+  it('fails calls while it is unreachable, and is used once it is up', async () => {
     const port = await freePort()
     const connection = open({ uri: `redis://127.0.0.1:${port}` })
     const early = failureOf(connection.call('k', ['GET', 'k']))
-    expect(await msOf(() => connection.ready(200))).toBeGreaterThan(190)
+    await connection.ready(200)
     expect((await early).message).toContain(`ECONNREFUSED 127.0.0.1:${port}`)
     const error = await failureOf(connection.call('k', ['GET', 'k']))
     expect(error.code).toBe('FLUXGATE_STORE_FAILED')
@@ -193,7 +195,7 @@ describe('a server that is not there', () => {
       /^The bucket store failed to decide: there is no connection to Redis at 127.0.0.1:\d+ \(/,
     )
     await start({ port })
-    expect(await msOf(() => eventually('it works', works(connection)))).toBeLessThan(2_000)
+    await eventually('the connection works', works(connection))
   })
 
   it('may have a name with several addresses', async () => {
@@ -201,10 +203,10 @@ describe('a server that is not there', () => {
     expect((await failureOf(connection.call('k', ['GET', 'k']))).message).toMatch(/ \(connect ECONNREFUSED .*\)$/)
   })
 
-  it('is closed quickly', async () => {
+  it('does not delay close', async () => {
     const connection = open({ uri: `redis://127.0.0.1:${await freePort()}` })
     await connection.ready(100)
-    expect(await msOf(() => connection.close())).toBeLessThan(1_000)
+    expect(await settlesWithin(closeMs, connection.close())).toBe(true)
   })
 
   it('may be one that speaks no TLS, or nothing else', async () => {
@@ -225,73 +227,92 @@ describe('a server that is not there', () => {
 })
 
 describe('a server that goes and comes', () => {
-  it('works again within a second after a crash', async () => {
+  it('fails calls after a crash, and works again after a restart', async () => {
     const server = await start()
     const connection = open({ uri: server.uri, connections: 2 })
-    await connection.ready(5_000)
+    await connection.ready(readyMs)
     await server.kill()
-    await eventually('it fails', async () => (await failureOf(connection.call('k', ['GET', 'k']))).code)
-    expect(await msOf(() => failureOf(connection.call('k', ['GET', 'k'])))).toBeLessThan(500)
+    await eventually('calls fail', async () => (await failureOf(connection.call('k', ['GET', 'k']))).code)
+    // The server stays down, so this call can only end by failing.
+    expect((await failureOf(connection.call('k', ['GET', 'k']))).code).toBe('FLUXGATE_STORE_FAILED')
     await server.restart()
-    expect(await msOf(() => eventually('it works', works(connection)))).toBeLessThan(2_000)
+    await eventually('the connection works', works(connection))
   })
 
-  it('is given up for a new connection when it hangs, and works again within a second after it', async () => {
+  it('is given up for a new connection when it hangs, and works again after it', async () => {
     const server = await start()
     const connection = open({ uri: server.uri })
-    await connection.ready(5_000)
+    await connection.ready(readyMs)
     server.pause()
     const error = await failureOf(connection.call('k', ['GET', 'k']))
     expect(error.code).toBe('FLUXGATE_STORE_FAILED')
     server.resume()
-    expect(await msOf(() => eventually('it works', works(connection)))).toBeLessThan(2_000)
+    await eventually('the connection works', works(connection))
   })
 
-  it('is closed quickly when it hangs, and whoever waits is told', async () => {
+  it('does not delay close when it hangs, and pending calls fail', async () => {
     const server = await start()
     const connection = open({ uri: server.uri })
-    await connection.ready(5_000)
+    await connection.ready(readyMs)
     server.pause()
     const pending = failureOf(connection.call('k', ['GET', 'k']))
-    expect(await msOf(() => connection.close())).toBeLessThan(1_000)
+    expect(await settlesWithin(closeMs, connection.close())).toBe(true)
     expect((await pending).code).toBe('FLUXGATE_STORE_FAILED')
     server.resume()
   })
 
-  it('is closed quickly when it hangs from the beginning', async () => {
+  it('does not delay close when it hangs from the beginning', async () => {
     const server = await start()
     server.pause()
     const connection = open({ uri: server.uri })
     await connection.ready(100)
-    expect(await msOf(() => connection.close())).toBeLessThan(1_000)
+    expect(await settlesWithin(closeMs, connection.close())).toBe(true)
     server.resume()
   })
 
-  it('never does a command twice, whenever the connection is lost', async () => {
+  it('never runs a command twice, whenever the connection is lost', async () => {
     const server = await start()
     const connection = open({ uri: server.uri })
-    await connection.ready(5_000)
-    let sent = 0
-    let answered = 0
+    await connection.ready(readyMs)
+    const keys: string[] = []
+    const answered: string[] = []
     for (let round = 0; round < 30; round++) {
-      const calls = Array.from({ length: 50 }, () => connection.call('n', ['INCR', 'n']))
-      sent += calls.length
+      const sent = Array.from({ length: 50 }, (_, n) => `${round}:${n}`)
+      keys.push(...sent)
+      const calls = sent.map((key) => connection.call(key, ['INCR', key]))
       const kill = server.call('CLIENT', 'KILL', 'TYPE', 'normal')
       const outcomes = await Promise.allSettled(calls)
-      answered += outcomes.filter(({ status }) => status === 'fulfilled').length
+      answered.push(...sent.filter((_, n) => outcomes[n]?.status === 'fulfilled'))
       await kill
-      await eventually('it works', async () => (await connection.call('m', ['GET', 'm'])) === null)
+      await eventually('the connection works', works(connection))
     }
-    const done = Number(await server.call('GET', 'n'))
-    expect(done).toBeLessThanOrEqual(sent)
-    expect(done).toBeGreaterThanOrEqual(answered)
-    expect(answered).toBeLessThan(sent)
+    const counts = (await server.call('MGET', ...keys)) as unknown[]
+    expect(counts.filter((count) => count !== '1' && count !== null)).toEqual([])
+    expect(new Set((await server.call('MGET', ...answered)) as unknown[])).toEqual(new Set(['1']))
+  })
+
+  it('never repeats a command that was executed and whose reply was lost', async () => {
+    const server = await start()
+    const connection = open({ uri: server.uri })
+    await connection.ready(readyMs)
+    const keys = Array.from({ length: 50 }, (_, n) => `once:${n}`)
+    // Redis executes what follows on this connection, and sends no replies.
+    const calls = [
+      connection.call('', ['CLIENT', 'REPLY', 'OFF']),
+      ...keys.map((key) => connection.call(key, ['INCR', key])),
+    ]
+    const outcomes = Promise.allSettled(calls)
+    await eventually('all are executed', async () => (await server.call('EXISTS', ...keys)) === keys.length)
+    await server.call('CLIENT', 'KILL', 'TYPE', 'normal')
+    expect(new Set((await outcomes).map(({ status }) => status))).toEqual(new Set(['rejected']))
+    await eventually('the connection works', works(connection))
+    expect(await server.call('MGET', ...keys)).toEqual(keys.map(() => '1'))
   })
 
   it('is left for another one when it turns into a replica', async () => {
     const server = await start()
     const connection = open({ uri: server.uri })
-    await connection.ready(5_000)
+    await connection.ready(readyMs)
     const before = await connection.call('', ['CLIENT', 'ID'])
     await server.call('REPLICAOF', '127.0.0.1', String(await freePort()))
     expect((await failureOf(connection.call('k', ['SET', 'k', '1']))).message).toContain('READONLY')

@@ -1,6 +1,7 @@
 /** Clients of the caller's: every kind of every library answers alike. */
 import { Cluster as IoredisCluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster, createSentinel, RESP_TYPES } from 'redis'
+import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isNoScript, wrapRedisError } from '../../src/redis/connection-errors.js'
 import { connectionOf } from '../../src/redis/connection-of.js'
@@ -29,6 +30,15 @@ const nodeRedis = async <
   await client.connect()
   return [client, () => client.destroy()]
 }
+const nodeRedis4 = async <
+  T extends { on(event: 'error', listener: () => void): unknown; connect(): unknown; disconnect(): Promise<unknown> },
+>(
+  client: T,
+): Promise<Opened> => {
+  client.on('error', () => {})
+  await client.connect()
+  return [client, () => client.disconnect()]
+}
 const ioredis = (client: Redis | IoredisCluster): Opened => [client, () => client.disconnect()]
 
 const strange = { [RESP_TYPES.BLOB_STRING]: Buffer, [RESP_TYPES.NUMBER]: String, [RESP_TYPES.MAP]: Map }
@@ -49,6 +59,7 @@ const servers: Readonly<Record<string, () => Opened | Promise<Opened>>> = {
   'node-redis client with types of its own': () =>
     nodeRedis(createClient({ url: server.uri, commandOptions: { typeMapping: strange } })),
   'node-redis pool': () => nodeRedis(createClientPool({ url: server.uri })),
+  'node-redis 4 client': () => nodeRedis4(createClient4({ url: server.uri })),
   'node-redis sentinel': () => nodeRedis(createSentinel({ name: group.name, sentinelRootNodes: sentinelNodes() })),
 }
 const clusters: typeof servers = {
@@ -56,6 +67,7 @@ const clusters: typeof servers = {
   'ioredis Cluster that reads from replicas, with a prefix and pipelines': () =>
     ioredis(new IoredisCluster(startNodes(), { scaleReads: 'slave', keyPrefix: 'p:', enableAutoPipelining: true })),
   'node-redis cluster': () => nodeRedis(createCluster({ rootNodes: rootNodes() })),
+  'node-redis 4 cluster': () => nodeRedis4(createCluster4({ rootNodes: rootNodes() })),
   'node-redis cluster in RESP2 that reads from replicas': () =>
     nodeRedis(createCluster({ rootNodes: rootNodes(), RESP: 2, useReplicas: true })),
 }
@@ -91,6 +103,16 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
 
   it('passes binary arguments on', async () => {
     expect(await call('s', 'EVAL', `return ${isBinary} and #ARGV[2]`, '1', 's', binary, Buffer.alloc(0))).toBe(0)
+  })
+
+  it('returns bytes as they are if asked to', async () => {
+    const script = 'return { ARGV[1], { ARGV[1] }, 7, false }'
+    const command = ['EVAL', script, '1', 's', binary]
+    expect(await connectionOf(opened[0]).call('s', command, true)).toEqual([binary, [binary], 7, null])
+    expect(await connectionOf(opened[0]).call('s', ['EVAL', 'return ARGV[1]', '1', 's', binary], true)).toEqual(binary)
+    await call('map', 'HSET', 'map', 'name', binary)
+    const pairs = await connectionOf(opened[0]).call('map', ['HGETALL', 'map'], true)
+    expect(pairs).toEqual([Buffer.from('name'), binary])
   })
 
   it('takes many arguments', async () => {
@@ -169,8 +191,15 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
   })
 })
 
+it('rejects a node-redis 4 client in legacy mode', () => {
+  expect(() => connectionOf(createClient4({ legacyMode: true }))).toThrow(
+    expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID', message: expect.stringContaining('legacyMode') }),
+  )
+})
+
 it('says that a node-redis client was not connected', async () => {
-  for (const client of [createClient(), createClientPool(), createCluster({ rootNodes: [] })]) {
+  const clients = [createClient(), createClientPool(), createCluster({ rootNodes: [] })]
+  for (const client of [...clients, createClient4(), createCluster4({ rootNodes: [] })]) {
     await expect(connectionOf(client).call('k', ['GET', 'k'])).rejects.toMatchObject({
       code: 'FLUXGATE_STORE_MISCONFIGURED',
       message: expect.stringContaining('await client.connect()'),

@@ -23,7 +23,8 @@ describe('a process that closes under load ends by itself, and every decision is
   })
 
   it('when Redis is gone', async () => {
-    expectClosed(await runClosing({ uri: `redis://127.0.0.1:${await freePort()}` }))
+    const stderr = /FLUXGATE_STORE_UNREACHABLE.*The bucket store could not be reached/
+    expectClosed(await runClosing({ uri: `redis://127.0.0.1:${await freePort()}` }, { stderr }))
   })
 
   it('behind sentinels, also when everything hangs', async () => {

@@ -125,9 +125,9 @@ describe('while Redis is gone', () => {
     const isOpen = () =>
       gate.refund({ userId: 'ada' }).then(
         () => false,
-        ({ code }) => code === 'FLUXGATE_STORE_OPEN',
+        ({ code }) => code === 'FLUXGATE_STORE_UNREACHABLE',
       )
-    await eventually('it is left alone', async () => {
+    await eventually('Redis is known to be unreachable', async () => {
       await gate.check({ userId: 'ada' })
       return isOpen()
     })

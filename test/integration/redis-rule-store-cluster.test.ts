@@ -1,5 +1,6 @@
 /** Rules in a cluster, where all keys that a script touches must share a slot. */
 import { createCluster } from 'redis'
+import { createCluster as createCluster4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { redisRuleStore } from '../../src/app/redis-rule-store.js'
 import { ruleStoreContract } from '../../src/testing/index.js'
@@ -8,21 +9,30 @@ import { freshPrefix } from '../servers/shared-redis.js'
 
 let cluster: Cluster
 let nodeRedis: ReturnType<typeof createCluster>
+let nodeRedis4: ReturnType<typeof createCluster4>
 beforeAll(async () => {
   cluster = await startCluster()
-  nodeRedis = createCluster({ rootNodes: cluster.nodes.map(({ uri }) => ({ url: uri })) })
-  nodeRedis.on('error', () => {})
-  await nodeRedis.connect()
+  const rootNodes = cluster.nodes.map(({ uri }) => ({ url: uri }))
+  nodeRedis = createCluster({ rootNodes })
+  nodeRedis4 = createCluster4({ rootNodes })
+  for (const client of [nodeRedis, nodeRedis4]) {
+    client.on('error', () => {})
+    await client.connect()
+  }
 })
 afterAll(async () => {
   nodeRedis.destroy()
+  await nodeRedis4.disconnect()
   await cluster.stop()
 })
 
-describe.each(['addresses', 'a client of node-redis'])('a rule store on a cluster, by %s', (way) => {
-  const where = () =>
-    way === 'addresses' ? { clusterNodes: cluster.nodes.map(({ host, port }) => ({ host, port })) } : nodeRedis
+const ways: Readonly<Record<string, () => object>> = {
+  addresses: () => ({ clusterNodes: cluster.nodes.map(({ host, port }) => ({ host, port })) }),
+  'a client of node-redis': () => nodeRedis,
+  'a client of node-redis 4': () => nodeRedis4,
+}
 
+describe.each(Object.entries(ways))('a rule store on a cluster, by %s', (_, where) => {
   ruleStoreContract(
     it,
     (clock) => {

@@ -1,5 +1,6 @@
 /** The promises of a store, over every way to one server: clients of both libraries, an address, sentinels, and Valkey. */
 import { createClient, createSentinel } from 'redis'
+import { createClient as createClient4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RedisOptions } from '../../src/app/open-redis-target.js'
 import { redisStore } from '../../src/app/redis-store.js'
@@ -26,6 +27,16 @@ describe('redisStore over node-redis', () => {
   contractAndHistories(it, (clock) => redisStore(client, { ...settings, prefix: freshPrefix(), clock }), {
     histories: 140,
     seed: seed + 2_000,
+  })
+})
+
+describe('redisStore over node-redis 4', () => {
+  const client = createClient4({ url: sharedRedis().uri })
+  beforeAll(async () => void (await client.connect()))
+  afterAll(() => client.disconnect())
+  contractAndHistories(it, (clock) => redisStore(client, { ...settings, prefix: freshPrefix(), clock }), {
+    histories: 60,
+    seed: seed + 8_000,
   })
 })
 

@@ -1,6 +1,7 @@
 /** On a cluster: the same promises for decisions of one slot, and all or nothing for decisions of several. */
 import { Cluster as IoredisCluster } from 'ioredis'
 import { createCluster } from 'redis'
+import { createCluster as createCluster4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisStoreOptions, redisStore } from '../../src/app/redis-store.js'
 import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket-store.js'
@@ -19,16 +20,22 @@ import { randomSeed } from './random-seed.js'
 let cluster: Cluster
 let ioredis: IoredisCluster
 let nodeRedis: ReturnType<typeof createCluster>
+let nodeRedis4: ReturnType<typeof createCluster4>
 beforeAll(async () => {
   cluster = await startCluster()
   ioredis = new IoredisCluster(cluster.nodes.map(({ host, port }) => ({ host, port })))
-  nodeRedis = createCluster({ rootNodes: cluster.nodes.map(({ uri }) => ({ url: uri })) })
-  nodeRedis.on('error', () => {})
-  await nodeRedis.connect()
+  const rootNodes = cluster.nodes.map(({ uri }) => ({ url: uri }))
+  nodeRedis = createCluster({ rootNodes })
+  nodeRedis4 = createCluster4({ rootNodes })
+  for (const client of [nodeRedis, nodeRedis4]) {
+    client.on('error', () => {})
+    await client.connect()
+  }
 })
 afterAll(async () => {
   ioredis.disconnect()
   nodeRedis.destroy()
+  await nodeRedis4.disconnect()
   await cluster.stop()
 })
 
@@ -65,6 +72,13 @@ describe('decisions of one slot', () => {
       it,
       (clock) => inOneSlot(redisStore(nodeRedis, { ...settings, prefix: freshPrefix(), clock, knownRefusals: false })),
       { histories: 80, seed: seed + 9_000 },
+    ))
+
+  describe('over node-redis 4', () =>
+    contractAndHistories(
+      it,
+      (clock) => inOneSlot(redisStore(nodeRedis4, { ...settings, prefix: freshPrefix(), clock })),
+      { histories: 40, seed: seed + 11_000 },
     ))
 
   describe('over a connection of our own', () =>

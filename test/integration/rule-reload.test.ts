@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
+import { createClient as createClient4 } from 'redis4'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import type { FluxGate } from '../../src/app/flux-gate.js'
@@ -130,9 +131,23 @@ describe('an announcement', () => {
     })
   })
 
-  it.each(['ioredis', 'node-redis'])('is heard through a client of %s that the caller gave', async (library) => {
-    const own = library === 'ioredis' ? new Redis(uri) : await createClient({ url: uri }).connect()
-    closing({ close: async () => void (own instanceof Redis ? own.disconnect() : own.destroy()) })
+  const clients: Readonly<Record<string, () => Promise<readonly [client: object, end: () => unknown]>>> = {
+    async ioredis() {
+      const client = new Redis(uri)
+      return [client, () => client.disconnect()]
+    },
+    async 'node-redis'() {
+      const client = await createClient({ url: uri }).connect()
+      return [client, () => client.destroy()]
+    },
+    async 'node-redis 4'() {
+      const client = await createClient4({ url: uri }).connect()
+      return [client, () => client.disconnect()]
+    },
+  }
+  it.each(Object.entries(clients))('is heard through a client of %s that the caller gave', async (_, connect) => {
+    const [own, end] = await connect()
+    closing({ close: async () => void (await end()) })
     const { open, store } = await place(own)
     const gate = await gateWith({ rules: open(), reload: { pollingInterval: '1h' } })
     expect((await gate.health()).rules.reload).toBe('PUBSUB')

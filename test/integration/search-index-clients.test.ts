@@ -1,6 +1,7 @@
 /** The same promises over every way to Redis: clients of both libraries, addresses, a cluster, and Valkey. */
 import { Cluster as IoredisCluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
+import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { searchIndex } from '../../src/app/search-index.js'
 import { hashSlot } from '../../src/redis/hash-slot.js'
@@ -61,6 +62,13 @@ describe('a search index over one server', () => {
     await useEverything(client)
     await client.close()
   })
+
+  it('with a client of node-redis 4', async () => {
+    const client = createClient4({ url: sharedRedis().uri })
+    await client.connect()
+    await useEverything(client)
+    await client.disconnect()
+  })
 })
 
 describe('a search index as a user with no more rights than it needs', () => {
@@ -105,6 +113,14 @@ describe('a search index on a cluster', () => {
     await client.connect()
     await useEverything(client)
     client.destroy()
+  })
+
+  it('with a client of node-redis 4', async () => {
+    const client = createCluster4({ rootNodes: cluster.nodes.map(({ uri }) => ({ url: uri })) })
+    client.on('error', () => {})
+    await client.connect()
+    await useEverything(client)
+    await client.disconnect()
   })
 
   it('moves to another node with its slot, and is sound there', { timeout: 60_000 }, async () => {

@@ -88,7 +88,7 @@ export async function wholeServer(options: Partial<ServerOptions> = {}): Promise
   writeFileSync(path, rulesFile)
   const rules = fileRuleStore(path)
   const recorder = new DecisionRecorder(systemClock)
-  const gate = await openGate({ rules }, recorder)
+  const gate = await openGate({ rules }, { observer: recorder })
   const keys = showKey(options.revealKeys ?? false)
   const statistics = new LocalStatistics({ recorder, clock: systemClock, showKey: keys })
   const metrics = () => `# HELP fluxgate_up Whether it is.\n# TYPE fluxgate_up gauge\nfluxgate_up 1\n`

@@ -183,7 +183,7 @@ describe('connections', () => {
 })
 
 describe('health', () => {
-  it('is live whatever happens, and ready as long as the store is there', async () => {
+  it('is live and ready without the store, not ready with strict, and not ready while draining', async () => {
     const { ask, gate, server } = await serverWith()
     expect(await ask('GET', '/health/live')).toMatchObject({ status: 200, body: { status: 'UP' } })
     const health = await gate.health()
@@ -194,13 +194,27 @@ describe('health', () => {
       status: 'DEGRADED',
       store: { ...health.store, status: 'DOWN', sinceAt: 1_700_000_000_000, error: 'Redis does not answer.' },
     })
-    expect(await ask('GET', '/health/ready')).toMatchObject({
-      status: 503,
-      body: { status: 'DOWN', store: { status: 'DOWN', sinceAt: 1_700_000_000_000, error: 'Redis does not answer.' } },
-    })
+    const store = { status: 'DOWN', sinceAt: 1_700_000_000_000, error: 'Redis does not answer.' }
+    const degraded = { status: 'DEGRADED', store }
+    for (const path of ['/health/ready', '/health/ready?strict=false'])
+      expect(await ask('GET', path)).toMatchObject({ status: 200, body: degraded })
+    for (const path of ['/health/ready?strict', '/health/ready?strict=true'])
+      expect(await ask('GET', path)).toMatchObject({ status: 503, body: degraded })
+    expect((await ask('HEAD', '/health/ready?strict')).status).toBe(503)
+    for (const path of ['/health/ready?strict=', '/health/ready?strict=1', '/health/ready?strct'])
+      expect((await ask('GET', path)).status).toBe(400)
     expect((await ask('GET', '/health/live')).status).toBe(200)
     server.drain()
     expect(await ask('GET', '/health/ready')).toMatchObject({ status: 503, body: { status: 'STOPPING' } })
+  })
+
+  it('is not ready once the gate is closed and every check is rejected', async () => {
+    const { ask, gate } = await serverWith()
+    expect((await ask('GET', '/health/ready?strict')).status).toBe(200)
+    await gate.close()
+    expect((await ask('POST', '/api/ratelimit/check', { clientIp: '203.0.113.7' })).status).toBe(503)
+    expect(await ask('GET', '/health/ready')).toMatchObject({ status: 503, body: { status: 'DOWN' } })
+    expect((await ask('GET', '/health/live')).status).toBe(200)
   })
 
   it('with rules older than the ones that were offered is ready, and says so', async () => {

@@ -2,44 +2,49 @@ import { metricsContentType } from '../../telemetry/metrics.js'
 import type { ApiParts } from '../api-parts.js'
 import { ApiProblem } from '../api-problem.js'
 import { json, type Route, route } from '../route.js'
-import { infoSchema, liveSchema, readySchema } from '../schemas/health-schema.js'
+import { infoSchema, liveSchema, readyQuerySchema, readySchema } from '../schemas/health-schema.js'
 
 const group = 'Operations'
 
 /** For those who run it: probes, Prometheus, and people who want to know what runs. */
-export function healthRoutes({ gate, metrics, info, isDraining }: ApiParts): Route[] {
+export function healthRoutes({ health, metrics, info, isDraining }: ApiParts): Route[] {
   return [
     route({
       method: 'GET',
       path: '/health/live',
       name: 'live',
-      summary: 'Whether this process answers, whatever it depends on.',
+      summary: 'Liveness: 200 while the process answers. Does not depend on other systems.',
       group,
       access: 'PUBLIC',
-      responses: { 200: { description: 'It does.', schema: liveSchema } },
+      responses: { 200: { description: 'The process answers.', schema: liveSchema } },
       handle: () => json({ status: 'UP' }),
     }),
     route({
       method: 'GET',
       path: '/health/ready',
       name: 'ready',
-      summary: 'Whether this process should be asked; if not, what it lacks, and since when.',
+      summary: 'Readiness: 200 while checks can be answered, also without the shared store.',
       group,
       access: 'PUBLIC',
+      query: readyQuerySchema,
       responses: {
-        200: { description: 'It should.', schema: readySchema },
-        503: { description: 'The store is down, or the server is stopping.', schema: readySchema },
+        200: { description: 'Checks are answered. The status may be DEGRADED, unless `strict`.', schema: readySchema },
+        503: {
+          description: 'The server is stopping or its gate is closed; with `strict`, also DEGRADED.',
+          schema: readySchema,
+        },
       },
-      async handle() {
-        const { status, store, rules } = await gate.health()
-        const state = isDraining() ? 'STOPPING' : store.status === 'DOWN' ? 'DOWN' : status
+      async handle({ query: { strict = false } }) {
+        const { status, store, rules } = await health()
+        const state = isDraining() ? 'STOPPING' : status
+        const isReady = state === 'UP' || (state === 'DEGRADED' && !strict)
         return json(
           {
             status: state,
             store: { status: store.status, sinceAt: rounded(store.sinceAt), error: store.error },
             rules: { status: rules.status, sinceAt: rounded(rules.sinceAt), error: rules.error },
           },
-          state === 'STOPPING' || state === 'DOWN' ? 503 : 200,
+          isReady ? 200 : 503,
         )
       },
     }),

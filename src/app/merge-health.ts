@@ -1,0 +1,24 @@
+import type { ServedHealth } from '../server/served-gate.js'
+
+/** The health of several processes as that of one: the worst status of each part counts, since it first occurred. */
+export function mergeHealth(all: readonly ServedHealth[]): ServedHealth {
+  const [first] = all as [ServedHealth]
+  return {
+    status: (['DOWN', 'DEGRADED'] as const).find((status) => all.some((one) => one.status === status)) ?? 'UP',
+    store: worst(all.map(({ store }) => store)) ?? first.store,
+    rules: worst(all.map(({ rules }) => rules)) ?? first.rules,
+  }
+}
+
+interface Part {
+  readonly status: string
+  readonly sinceAt: number | null
+  readonly error: string | null
+}
+
+/** The part that failed first; without a failure, one that has something to report. */
+function worst<P extends Part>(parts: readonly P[]): P | undefined {
+  const failed = parts.filter(({ status }) => status !== 'UP')
+  if (failed.length === 0) return parts.find(({ error }) => error !== null)
+  return failed.reduce((one, other) => ((other.sinceAt ?? 0) < (one.sinceAt ?? 0) ? other : one))
+}

@@ -1,0 +1,30 @@
+import type { RedisConnection } from '../redis/connection.js'
+
+/**
+ * The time until a store has its first connection. Decisions wait for its end, so that connecting never costs them their
+ * deadline. It ends with the connection, when only a change of configuration can help, or after `withinMs`.
+ */
+export class Opening {
+  readonly #connection: Pick<RedisConnection, 'ready'>
+  readonly #withinMs: number
+  #over: Promise<void> | undefined
+  isOver: boolean
+
+  constructor(connection: Pick<RedisConnection, 'ready'>, withinMs: number) {
+    this.#connection = connection
+    this.#withinMs = withinMs
+    this.isOver = connection.ready === undefined
+  }
+
+  /** Its time begins with the first call. */
+  over(): Promise<void> {
+    this.#over ??= this.#wait()
+    return this.#over
+  }
+
+  async #wait(): Promise<void> {
+    // The call itself reports what is wrong.
+    await this.#connection.ready?.(this.#withinMs).catch(() => {})
+    this.isOver = true
+  }
+}
