@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../servers/free-port.js'
 import { remoteProcess, serverProcess } from './check-degraded.js'
+import { ControlClient } from './control-client.js'
 import { type Entry, type Incident, LoopTimes, nowUs } from './history.js'
-import { askGateway, askServer, editRule } from './http-driver.js'
+import { askControl, askGateway, askServer, editRule } from './http-driver.js'
 import { bandOf, gatewayPaths, limiterLimit, limitOf, limits, ruleDocument, ruleSetId } from './limits.js'
 import { type Asked, Load, type LoadPlan } from './load.mjs'
 import { Subject } from './subject.js'
@@ -24,6 +25,8 @@ export interface BedOptions {
 }
 
 const gatewayProcess = 'gateway'
+/** Without a limit. */
+const controlPath = '/control'
 const perSecond = { library: 110, remote: 70, server: 60, gateway: 60 }
 const longestWaitMs = 4_000
 
@@ -37,6 +40,7 @@ export class Bed {
   readonly #serverUrl: string
   readonly #close: () => void
   readonly #ticking: NodeJS.Timeout
+  readonly #controls: ReadonlyMap<string, ControlClient<true>>
 
   static async start(options: BedOptions): Promise<Bed> {
     const upstream = createServer((_, response) => response.end('ok'))
@@ -80,7 +84,7 @@ export class Bed {
     const gatewayConfig = config(gatewayProcess, {
       gateway: { port: ports.gateway, routes: [{ ...route, filters: [`RateLimiter=${ruleSetId}`] }] },
       // A degraded decision is then a 503: nothing else in a response of the gateway shows it.
-      ratelimit: { onStoreFailure: 'DENY' },
+      ratelimit: { onStoreFailure: 'DENY', excludePatterns: [controlPath] },
     })
     const serverConfig = config(serverProcess, { server: { port: ports.server } })
     const subject = (name: string, program: string, args: SubjectArgs, port?: number) =>
@@ -121,6 +125,14 @@ export class Bed {
       driver(serverProcess, askServer(this.#serverUrl, ruleSetId)),
       driver(gatewayProcess, askGateway(gatewayUrl)),
     ])
+    const control = (name: string, url: string): [string, ControlClient<true>] => [
+      name,
+      new ControlClient({ name, ask: askControl(url) }),
+    ]
+    this.#controls = new Map([
+      control(serverProcess, `${this.#serverUrl}/health/live`),
+      control(gatewayProcess, gatewayUrl + controlPath),
+    ])
     this.#ticking = setInterval(() => this.loops.add('harness', [nowUs()]), LoopTimes.sliceMs).unref()
   }
 
@@ -135,6 +147,7 @@ export class Bed {
     this.entries = []
     this.incidents = []
     this.loops = new LoopTimes()
+    this.observations()
     const paths = [...new Set(limits.map(({ path }) => path))]
     for (const [index, { name }] of this.subjects.entries()) {
       const rate = perSecond[name.replace(/-\d$/, '') as keyof typeof perSecond]
@@ -157,6 +170,17 @@ export class Bed {
     }
   }
 
+  /** When the server and the gateway were slow; a slow server explains decisions of those who ask it. */
+  observations(): Incident[] {
+    return [...this.#controls].flatMap(([slow, control]) =>
+      control.observations().map(({ what, from, to }): Incident => {
+        const observed = { fault: what, isObserved: true, from, to, slow }
+        if (slow !== serverProcess) return { ...observed, explains: 'none' }
+        return { ...observed, explains: 'outage', processes: [remoteProcess] }
+      }),
+    )
+  }
+
   edit(rule: string, more: number): Promise<void> {
     const limit = limitOf(rule)
     return editRule(this.#serverUrl, ruleSetId, rule, bandOf(limit, limit.capacity + more))
@@ -164,8 +188,10 @@ export class Bed {
 
   async stop(): Promise<void> {
     clearInterval(this.#ticking)
+    const stopped = [...this.#controls.values()].map((control) => control.stop())
     for (const driver of this.#drivers.values()) driver.stop()
     await Promise.all(this.subjects.map((subject) => subject.kill()))
+    await Promise.all(stopped)
     this.#close()
     rmSync(this.#directory, { recursive: true, force: true })
   }

@@ -6,6 +6,8 @@ const timeoutMs = 100
 const connectTimeoutMs = 2_000
 /** A deadline passes in whole slices of the loop, gives pending replies one more turn, and is measured in slices of 5 ms. */
 const marginMs = 60
+/** The client, the process that is asked, and the upstream each take turns of their own. */
+const httpMarginMs = 3 * marginMs
 
 export function checkDeadlines(history: History): Violation[] {
   const firstExact = new Map<string, number>()
@@ -16,7 +18,8 @@ export function checkDeadlines(history: History): Violation[] {
     const tookMs = loopTime(entry, history)
     // Until its first connection a process waits for that.
     const isConnecting = entry.startAt < (firstExact.get(entry.life) ?? Number.POSITIVE_INFINITY)
-    const allowedMs = timeoutMs + marginMs + (isConnecting ? connectTimeoutMs : 0) + held(entry)
+    const margin = isOverHttp(entry) ? httpMarginMs + controlTime(entry, history) : marginMs
+    const allowedMs = timeoutMs + margin + (isConnecting ? connectTimeoutMs : 0)
     if (tookMs <= allowedMs) return []
     const text = `${entry.process} answered after ${tookMs} ms of loop time; at most ${allowedMs} ms are allowed`
     return [{ kind: 'late answer' as const, text, entries: [entry] }]
@@ -29,11 +32,19 @@ export function checkDeadlines(history: History): Violation[] {
   return [...late, ...never]
 }
 
-/** A gateway holds a delayed request; the others return the delay. */
-const held = (entry: Entry): number => (entry.process === 'gateway' ? entry.delayMs : 0)
+/** The harness asks these, and has to run too to see their answer. */
+const isOverHttp = ({ process }: Pick<Entry, 'process'>): boolean => process === 'gateway' || process === 'server'
 
-function loopTime({ process, startAt, endAt }: Entry, { loops }: History): number {
+/** The loop time of the slowest request without a decision to the same process at the same time. */
+function controlTime(entry: Entry, history: History): number {
+  const times = history.incidents
+    .filter(({ slow, from, to }) => slow === entry.process && from <= entry.endAt && to >= entry.startAt)
+    .map(({ from, to }) => loopTime({ process: entry.process, startAt: from, endAt: to }, history))
+  return Math.max(0, ...times)
+}
+
+function loopTime(entry: Pick<Entry, 'process' | 'startAt' | 'endAt'>, { loops }: History): number {
+  const { process, startAt, endAt } = entry
   const own = loops.between(process, startAt, endAt)
-  // The harness asks these, and has to run too to see their answer.
-  return process === 'gateway' || process === 'server' ? Math.min(own, loops.between('harness', startAt, endAt)) : own
+  return isOverHttp(entry) ? Math.min(own, loops.between('harness', startAt, endAt)) : own
 }

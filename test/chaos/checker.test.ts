@@ -188,6 +188,16 @@ describe('answers', () => {
     )
   })
 
+  it('over HTTP may take as much longer as requests without a decision take', () => {
+    const asked = (tookMs: number) => entry('token', second, { process: 'gateway', endAt: second + tookMs * ms })
+    const slow = incident({ slow: 'gateway', from: second, to: second + 100 * ms })
+    const connected = entry('token', 0, { process: 'gateway' })
+    expect(kinds(history([connected, asked(280)]))).toEqual([])
+    expect(kinds(history([connected, asked(290)]))).toEqual(['late answer'])
+    expect(kinds(history([connected, asked(380)], [slow]))).toEqual([])
+    expect(kinds(history([connected, asked(390)], [slow]))).toEqual(['late answer'])
+  })
+
   it('must come', () => {
     const unanswered = [{ process: 'gateway', startAt: 0, path: '/token' }]
     expect(kinds(history([], [], { unanswered }))).toEqual(['no answer'])

@@ -1,6 +1,6 @@
 /**
  * A client that is not under test. It asks one server all the time, the way the processes under test reach it, so that
- * their decisions are judged by how Redis really answered.
+ * their decisions are judged by how the server really answered.
  */
 import { type Address, type Connection, openConnection, type Reply } from '../servers/resp.js'
 import { LoopTimes, nowUs } from './history.js'
@@ -10,30 +10,30 @@ import type { Observation } from './topology.js'
 const slowUs = 80_000
 const pauseMs = 10
 const idlePauseMs = 50
-const timeoutMs = 2_000
 /** A client that has had this many turns without a reply was not merely kept from reading it. */
 const turnsWithoutReply = 3
 
-export interface ControlOptions {
-  /** Called with each reply to `ROLE`, and the time of the reply before it. */
-  readonly onRole?: (role: Reply, before: number, at: number) => void
+export interface ControlOptions<T> {
+  /** What is asked, for reports. */
+  readonly name: string
+  /** Rejects or resolves with undefined if there is no reply. */
+  readonly ask: () => Promise<T | undefined>
+  /** Called with each reply, and the time of the reply before it. */
+  readonly onReply?: (reply: T, before: number, at: number) => void
   /** Whether the processes under test depend on this server. */
   readonly isNeeded?: () => boolean
   /** The traffic of the processes under test passes through this process, so that its pauses are theirs too. */
   readonly isProxied?: boolean
 }
 
-export class ControlClient {
-  readonly #address: Address
-  readonly #options: ControlOptions
-  #connection: Connection | undefined
+export class ControlClient<T> {
+  readonly #options: ControlOptions<T>
   #isStopped = false
   #slow: Observation[] = []
   #waiting: { readonly since: number; readonly resolve: (at: number) => void }[] = []
   readonly #ended: Promise<void>
 
-  constructor(address: Address, options: ControlOptions = {}) {
-    this.#address = address
+  constructor(options: ControlOptions<T>) {
     this.#options = options
     this.#ended = this.#run()
   }
@@ -50,48 +50,51 @@ export class ControlClient {
 
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#connection?.close()
     await this.#ended
   }
 
   async #run(): Promise<void> {
-    const { onRole, isNeeded = () => true, isProxied = false } = this.#options
+    const { name, ask, onReply, isNeeded = () => true, isProxied = false } = this.#options
     let turns = 0
     const counting = setInterval(() => turns++, LoopTimes.sliceMs)
     let askedAt = nowUs()
     let repliedAt = askedAt
     while (!this.#isStopped) {
       const sentAt = nowUs()
-      const role = await this.#askRole()
+      const reply = await ask().catch(() => undefined)
       const at = nowUs()
-      if (role !== undefined) {
-        // Before the role is passed on: a server that has just been replaced was needed until then.
-        if (at - askedAt > slowUs && isNeeded() && (isProxied || turns >= turnsWithoutReply)) {
-          const what = `no reply to the control client on port ${this.#address.port}`
-          this.#slow.push({ what, from: askedAt, to: at })
-        }
-        onRole?.(role, repliedAt, at)
+      if (reply !== undefined) {
+        // Before the reply is passed on: a server that has just been replaced was needed until then.
+        if (at - askedAt > slowUs && isNeeded() && (isProxied || turns >= turnsWithoutReply))
+          this.#slow.push({ what: `no reply to the control client from ${name}`, from: askedAt, to: at })
+        onReply?.(reply, repliedAt, at)
         repliedAt = at
         for (const waiter of this.#waiting) if (waiter.since <= sentAt) waiter.resolve(at)
         this.#waiting = this.#waiting.filter((waiter) => waiter.since > sentAt)
       }
       await new Promise((resolve) => setTimeout(resolve, isNeeded() ? pauseMs : idlePauseMs))
       // A failed question is part of the same silence.
-      if (role === undefined) continue
+      if (reply === undefined) continue
       askedAt = nowUs()
       turns = 0
     }
     clearInterval(counting)
   }
+}
 
-  async #askRole(): Promise<Reply | undefined> {
+const timeoutMs = 2_000
+
+/** Asks for the role of a Redis server, over one connection as long as it lasts. */
+export function roleOf(address: Address): () => Promise<Reply> {
+  let connection: Connection | undefined
+  return async () => {
     try {
-      this.#connection ??= await openConnection(this.#address, timeoutMs)
-      return await this.#connection.call('ROLE')
-    } catch {
-      this.#connection?.close()
-      this.#connection = undefined
-      return undefined
+      connection ??= await openConnection(address, timeoutMs)
+      return await connection.call('ROLE')
+    } catch (error) {
+      connection?.close()
+      connection = undefined
+      throw error
     }
   }
 }

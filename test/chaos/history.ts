@@ -38,6 +38,8 @@ export interface Entry {
 /** A fault as it happened. */
 export interface Incident {
   readonly fault: string
+  /** Not part of the schedule: the control client noticed it. */
+  readonly isObserved?: boolean
   readonly from: number
   /** When the fault was over and, if it concerned Redis or the server, the control client was answered again. */
   readonly to: number
@@ -54,6 +56,8 @@ export interface Incident {
   readonly losesWrites?: boolean
   /** The process that could not answer meanwhile: requests to it may fail. */
   readonly down?: string
+  /** The process that answered even requests without a decision this slowly. */
+  readonly slow?: string
 }
 
 export interface History {

@@ -4,21 +4,19 @@
  */
 import type { RedisServer } from '../servers/redis-server.js'
 import type { Reply } from '../servers/resp.js'
-import { ControlClient } from './control-client.js'
+import { ControlClient, roleOf } from './control-client.js'
 import type { Observation } from './topology.js'
 
 interface Promotion {
   readonly from: number
-  /** The port of the primary that was replaced, and its process. */
+  /** The port of the primary that was replaced. */
   readonly replaced: number
-  readonly pid: number | undefined
   to: number
   isOver: boolean
 }
 
 export class PrimaryWatch {
-  readonly #servers: readonly RedisServer[]
-  readonly #clients: readonly ControlClient[]
+  readonly #clients: readonly ControlClient<Reply>[]
   readonly #known = new Set<number>()
   readonly #primaries = new Set<number>()
   /** By the port of a replica, the port of its primary. */
@@ -27,11 +25,12 @@ export class PrimaryWatch {
   #agreed = 0
 
   constructor(servers: readonly RedisServer[]) {
-    this.#servers = servers
     this.#clients = servers.map(
       ({ address, port }) =>
-        new ControlClient(address, {
-          onRole: (role, before, at) => this.#onRole(port, role, before, at),
+        new ControlClient({
+          name: `port ${port}`,
+          ask: roleOf(address),
+          onReply: (role, before, at) => this.#onRole(port, role, before, at),
           isNeeded: () => this.#primaries.has(port),
         }),
     )
@@ -83,25 +82,22 @@ export class PrimaryWatch {
     if (followed !== undefined) {
       this.#followed.delete(port)
       this.#primaries.delete(followed)
-      const pid = this.#pidOf(followed)
-      if (this.#agreed === 0) this.#promotions.push({ from: before, to: at, replaced: followed, pid, isOver: false })
+      if (this.#agreed === 0) this.#promotions.push({ from: before, to: at, replaced: followed, isOver: false })
     }
-    // A primary that was replaced and started again answers as one until it is told, but has no clients.
+    // A primary that was replaced and started again answers as one until it is told, but is not needed.
     if (followed !== undefined || !this.#known.has(port)) this.#primaries.add(port)
     this.#known.add(port)
   }
 
-  /** The old primary takes writes until it is demoted or ends; if it is started again, no client is sent to it. */
+  /**
+   * The old primary takes writes until it is demoted. That includes one that was killed and started again: a client that
+   * was sent to it before reaches it, and what it acknowledges is lost.
+   */
   #extend(port: number, at: number, isOver: boolean): void {
     for (const promotion of this.#promotions) {
-      if (promotion.replaced !== port || promotion.isOver || promotion.pid !== this.#pidOf(port)) continue
+      if (promotion.replaced !== port || promotion.isOver) continue
       promotion.to = at
       promotion.isOver = isOver
     }
-  }
-
-  #pidOf(port: number): number | undefined {
-    const server = this.#servers.find((one) => one.port === port)
-    return server?.isRunning() ? server.pid : undefined
   }
 }

@@ -1,6 +1,6 @@
 /** What a run found, for people. */
 import type { Violation } from './checker.js'
-import type { Entry } from './history.js'
+import type { Entry, History } from './history.js'
 import type { RunResult } from './run.js'
 
 const mostEntries = 12
@@ -10,7 +10,17 @@ export function summary({ history, violations }: RunResult): string {
   const degraded = entries.filter((entry) => entry.degraded).length
   const failed = entries.filter(({ error }) => error !== undefined).length
   const admitted = entries.filter(({ allowed }) => allowed).length
-  return `${entries.length} requests, ${admitted} allowed, ${degraded} degraded, ${failed} failed, ${violations.length} violations`
+  const counts = `${entries.length} requests, ${admitted} allowed, ${degraded} degraded, ${failed} failed`
+  return `${counts}, ${unplannedMs(history)} ms of unplanned silence, ${violations.length} violations`
+}
+
+/** How long Redis did not answer the control client without a fault of the schedule: on an idle machine, hardly ever. */
+function unplannedMs({ incidents }: History): number {
+  const planned = incidents.filter(({ isObserved, explains }) => !isObserved && explains !== 'none')
+  const unplanned = incidents.filter(
+    ({ isObserved, slow, from, to }) => isObserved && !slow && !planned.some((one) => one.from <= to && one.to >= from),
+  )
+  return Math.round(unplanned.reduce((sum, { from, to }) => sum + to - from, 0) / 1_000)
 }
 
 export function describe({ topology, seed, faultMs, startAt, history, violations }: RunResult): string {

@@ -47,11 +47,11 @@ export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Pro
   await pause(calmMs)
   const unanswered = await bed.unload()
   const observed = merged(topology.observations()).map(
-    ({ what, ...period }): Incident => ({ fault: what, explains: 'outage', ...period }),
+    ({ what, ...period }): Incident => ({ fault: what, isObserved: true, explains: 'outage', ...period }),
   )
   const history: History = {
     entries: bed.entries,
-    incidents: [...bed.incidents, ...observed].sort((a, b) => a.from - b.from),
+    incidents: [...bed.incidents, ...bed.observations(), ...observed].sort((a, b) => a.from - b.from),
     loops: bed.loops,
     unanswered,
     clockOffset: clock.stop(),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { startProxy, type TcpProxy } from '../servers/tcp-proxy.js'
-import { ControlClient } from './control-client.js'
+import { ControlClient, roleOf } from './control-client.js'
 import type { Random } from './schedule.js'
 import { type MakeFault, moment } from './server-faults.js'
 import type { FaultEffect, Topology } from './topology.js'
@@ -16,7 +16,11 @@ export async function startStandalone(): Promise<Topology> {
   // Every write is handed to the kernel before its reply: SIGKILL loses none unless the file is removed.
   const server = await startRedis({ config: ['appendonly yes', 'appendfsync no'] })
   const proxy = await startProxy(server.port)
-  const control = new ControlClient({ host: proxy.host, port: proxy.port }, { isProxied: true })
+  const control = new ControlClient({
+    name: 'Redis',
+    ask: roleOf({ host: proxy.host, port: proxy.port }),
+    isProxied: true,
+  })
   await control.answered()
   const faults = faultsOf(server, proxy, control)
   return {
@@ -35,7 +39,11 @@ export async function startStandalone(): Promise<Topology> {
   }
 }
 
-function faultsOf(server: RedisServer, proxy: TcpProxy, control: ControlClient): readonly MakeFault[] {
+function faultsOf(
+  server: RedisServer,
+  proxy: TcpProxy,
+  control: Pick<ControlClient<unknown>, 'answered'>,
+): readonly MakeFault[] {
   const outage = async (more: Partial<FaultEffect> = {}): Promise<FaultEffect> => ({
     to: await control.answered(),
     explains: 'outage',

@@ -44,6 +44,7 @@ export class Subject {
   #plan: LoadPlan | undefined
   #output = ''
   #onPending: ((pending: Pending) => void) | undefined
+  #onEnd: (() => void) | undefined
 
   constructor(options: SubjectOptions) {
     this.name = options.name
@@ -72,7 +73,10 @@ export class Subject {
     })
     this.#child = child
     running.add(child)
-    child.once('exit', () => running.delete(child))
+    child.once('exit', () => {
+      running.delete(child)
+      if (this.#child === child) this.#onEnd?.()
+    })
     child.on('error', () => {})
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -118,9 +122,9 @@ export class Subject {
   pending(): Promise<Pending> {
     return new Promise((resolve, reject) => {
       this.#onPending = resolve
-      this.#child?.once('exit', () => reject(new Error(`${this.name} has ended by itself: ${this.#output}`)))
-      if (!this.#child?.connected) reject(new Error(`${this.name} has ended by itself: ${this.#output}`))
-      this.#send({ report: true })
+      this.#onEnd = () => reject(new Error(`${this.name} has ended by itself: ${this.#output}`))
+      if (this.#child?.connected) this.#send({ report: true })
+      else this.#onEnd()
     })
   }
 
