@@ -25,8 +25,6 @@ export interface BedOptions {
 }
 
 const gatewayProcess = 'gateway'
-/** Without a limit. */
-const controlPath = '/control'
 const perSecond = { library: 110, remote: 70, server: 60, gateway: 60 }
 const longestWaitMs = 4_000
 
@@ -40,7 +38,7 @@ export class Bed {
   readonly #serverUrl: string
   readonly #close: () => void
   readonly #ticking: NodeJS.Timeout
-  readonly #controls: ReadonlyMap<string, ControlClient<true>>
+  readonly #serverControl: ControlClient<true>
 
   static async start(options: BedOptions): Promise<Bed> {
     const upstream = createServer((_, response) => response.end('ok'))
@@ -84,7 +82,7 @@ export class Bed {
     const gatewayConfig = config(gatewayProcess, {
       gateway: { port: ports.gateway, routes: [{ ...route, filters: [`RateLimiter=${ruleSetId}`] }] },
       // A degraded decision is then a 503: nothing else in a response of the gateway shows it.
-      ratelimit: { onStoreFailure: 'DENY', excludePatterns: [controlPath] },
+      ratelimit: { onStoreFailure: 'DENY' },
     })
     const serverConfig = config(serverProcess, { server: { port: ports.server } })
     const subject = (name: string, program: string, args: SubjectArgs, port?: number) =>
@@ -125,14 +123,10 @@ export class Bed {
       driver(serverProcess, askServer(this.#serverUrl, ruleSetId)),
       driver(gatewayProcess, askGateway(gatewayUrl)),
     ])
-    const control = (name: string, url: string): [string, ControlClient<true>] => [
-      name,
-      new ControlClient({ name, ask: askControl(url) }),
-    ]
-    this.#controls = new Map([
-      control(serverProcess, `${this.#serverUrl}/health/live`),
-      control(gatewayProcess, gatewayUrl + controlPath),
-    ])
+    this.#serverControl = new ControlClient({
+      name: serverProcess,
+      ask: askControl(`${this.#serverUrl}/health/live`),
+    })
     this.#ticking = setInterval(() => this.loops.add('harness', [nowUs()]), LoopTimes.sliceMs).unref()
   }
 
@@ -170,15 +164,12 @@ export class Bed {
     }
   }
 
-  /** When the server and the gateway were slow; a slow server explains decisions of those who ask it. */
+  /** When the server was slow, which explains decisions of the process that asks it. */
   observations(): Incident[] {
-    return [...this.#controls].flatMap(([slow, control]) =>
-      control.observations().map(({ what, from, to }): Incident => {
-        const observed = { fault: what, isObserved: true, from, to, slow }
-        if (slow !== serverProcess) return { ...observed, explains: 'none' }
-        return { ...observed, explains: 'outage', processes: [remoteProcess] }
-      }),
-    )
+    const processes = [remoteProcess]
+    return this.#serverControl
+      .observations()
+      .map(({ what, from, to }) => ({ fault: what, isObserved: true, from, to, explains: 'outage', processes }))
   }
 
   edit(rule: string, more: number): Promise<void> {
@@ -188,10 +179,10 @@ export class Bed {
 
   async stop(): Promise<void> {
     clearInterval(this.#ticking)
-    const stopped = [...this.#controls.values()].map((control) => control.stop())
+    const stopped = this.#serverControl.stop()
     for (const driver of this.#drivers.values()) driver.stop()
     await Promise.all(this.subjects.map((subject) => subject.kill()))
-    await Promise.all(stopped)
+    await stopped
     this.#close()
     rmSync(this.#directory, { recursive: true, force: true })
   }

@@ -188,14 +188,21 @@ describe('answers', () => {
     )
   })
 
-  it('over HTTP may take as much longer as requests without a decision take', () => {
+  it('over HTTP may take the turns of three processes, unless one of them was starved', () => {
     const asked = (tookMs: number) => entry('token', second, { process: 'gateway', endAt: second + tookMs * ms })
-    const slow = incident({ slow: 'gateway', from: second, to: second + 100 * ms })
     const connected = entry('token', 0, { process: 'gateway' })
     expect(kinds(history([connected, asked(280)]))).toEqual([])
     expect(kinds(history([connected, asked(290)]))).toEqual(['late answer'])
-    expect(kinds(history([connected, asked(380)], [slow]))).toEqual([])
-    expect(kinds(history([connected, asked(390)], [slow]))).toEqual(['late answer'])
+    const loops = new LoopTimes()
+    for (const process of ['gateway', 'harness']) loops.add(process, times10ms(500))
+    expect(kinds(history([connected, asked(600)], [], { loops }))).toEqual(['late answer'])
+    const starved = new LoopTimes()
+    starved.add('harness', times10ms(500))
+    starved.add(
+      'gateway',
+      times10ms(500).map((at) => at * 1.5),
+    )
+    expect(kinds(history([connected, asked(900)], [], { loops: starved }))).toEqual([])
   })
 
   it('must come', () => {

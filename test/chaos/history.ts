@@ -56,8 +56,6 @@ export interface Incident {
   readonly losesWrites?: boolean
   /** The process that could not answer meanwhile: requests to it may fail. */
   readonly down?: string
-  /** The process that answered even requests without a decision this slowly. */
-  readonly slow?: string
 }
 
 export interface History {

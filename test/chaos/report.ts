@@ -18,7 +18,8 @@ export function summary({ history, violations }: RunResult): string {
 function unplannedMs({ incidents }: History): number {
   const planned = incidents.filter(({ isObserved, explains }) => !isObserved && explains !== 'none')
   const unplanned = incidents.filter(
-    ({ isObserved, slow, from, to }) => isObserved && !slow && !planned.some((one) => one.from <= to && one.to >= from),
+    ({ isObserved, processes, from, to }) =>
+      isObserved && !processes && !planned.some((one) => one.from <= to && one.to >= from),
   )
   return Math.round(unplanned.reduce((sum, { from, to }) => sum + to - from, 0) / 1_000)
 }
