@@ -27,6 +27,8 @@ local function waterOf(whole, fraction, band, now)
 end
 
 return {
+  stamp = 3,
+
   endsAtReset = true,
 
   step = function(band, permits, now, patience, water, part, at, window)

@@ -10,6 +10,8 @@ import { type CellAlgorithm, put } from './cells.js'
 import { carriedFraction, exactTicksUntil, refill, ticksUntil } from './level.js'
 
 export const leakyBucket: CellAlgorithm = {
+  stamp: 2,
+
   /** A patience shorter than the queue refuses too: the caller would not wait for its turn. */
   step(cells, start, band, permits, now, patience, out) {
     const { next } = out
