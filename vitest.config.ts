@@ -8,7 +8,9 @@ export default defineConfig({
     // One worker per core: many tests wait for child processes, so the default of one core less would idle on small machines.
     maxWorkers: '100%',
     reporters: ['default', countReporter],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Only for tests that hang: what a test awaits depends on how fast the machine is, and how busy.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 })

@@ -34,7 +34,15 @@
  * @property {number} indexQueries of each kind
  * @property {number} bulkRounds
  * @property {{ seconds: number, warmUps: number, rounds: number }} http a turn lasts for so many seconds; some rounds do not count
+ * @property {FaultsEffort} faults
  * @property {(text: string) => void} progress
+ *
+ * @typedef {object} FaultsEffort
+ * @property {number} runs of each kind of cold start
+ * @property {number} processes that start at once in a run
+ * @property {number} busyLoops that run beside everything
+ * @property {number} cuts how often a single lost connection is measured
+ * @property {number} cutSeconds how long connections are lost again and again
  *
  * @typedef {object} RedisEffort
  * @property {number} keys

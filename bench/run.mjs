@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * npm run bench [-- --quick] [<section> ...]
+ * npm run bench [-- --quick] [--runs <n>] [--busy <n>] [<section> ...]
  *
  * Exits with 0 whatever the figures say, and with 1 if a contender does not do its work.
  */
@@ -10,6 +10,7 @@ import { sectionText, verdicts, verdictText } from './report.mjs'
 import { writeResults } from './results-file.mjs'
 import { allAlgorithms } from './sections/algorithms.mjs'
 import { bulk } from './sections/bulk.mjs'
+import { faults } from './sections/faults.mjs'
 import { overFrameworks } from './sections/frameworks.mjs'
 import { overGateways } from './sections/gateway.mjs'
 import { lock } from './sections/lock.mjs'
@@ -35,10 +36,13 @@ const sections = {
   frameworks: overFrameworks,
   gateway: overGateways,
   server: overServers,
+  faults,
 }
 
-const usage = `Usage: npm run bench -- [--quick] [<section> ...]
+const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--busy <n>] [<section> ...]
   --quick    a look of a few seconds; the figures are rough, and bench/RESULTS.md is left as it is
+  --runs     of the section faults: how often processes are started
+  --busy     of the section faults: how many busy loops run beside it
   <section>  ${Object.keys(sections).join(', ')}; all unless named
 `
 
@@ -55,6 +59,7 @@ const full = {
   bulkRounds: 3,
   indexRecords: 1_000_000,
   indexQueries: 500,
+  faults: { runs: 10, processes: 8, busyLoops: 0, cuts: 10, cutSeconds: 3 },
 }
 /** @type {typeof full} */
 const quick = {
@@ -69,6 +74,7 @@ const quick = {
   bulkRounds: 1,
   indexRecords: 3_000,
   indexQueries: 20,
+  faults: { runs: 1, processes: 2, busyLoops: 0, cuts: 1, cutSeconds: 0.4 },
 }
 
 const options = readOptions()
@@ -81,7 +87,8 @@ const progress = (/** @type {string} */ text) => {
 const findings = []
 for (const [name, section] of Object.entries(sections)) {
   if (!options.names.includes(name)) continue
-  const found = await section({ ...(options.quick ? quick : full), progress }).catch(giveUp)
+  const effort = options.quick ? quick : full
+  const found = await section({ ...effort, faults: { ...effort.faults, ...options.faults }, progress }).catch(giveUp)
   progress('')
   findings.push(found)
   process.stdout.write(`${sectionText(found)}\n`)
@@ -96,7 +103,12 @@ function readOptions() {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { quick: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+      options: {
+        quick: { type: 'boolean', default: false },
+        runs: { type: 'string' },
+        busy: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
     })
     const unknown = positionals.find((name) => !Object.hasOwn(sections, name))
     if (unknown !== undefined) throw new Error(`There is no section "${unknown}".`)
@@ -104,11 +116,21 @@ function readOptions() {
       process.stdout.write(usage)
       process.exit(0)
     }
-    return { quick: values.quick, names: positionals.length === 0 ? Object.keys(sections) : positionals }
+    const faults = {
+      ...(values.runs !== undefined && { runs: wholeNumber('--runs', values.runs, 1) }),
+      ...(values.busy !== undefined && { busyLoops: wholeNumber('--busy', values.busy, 0) }),
+    }
+    return { quick: values.quick, faults, names: positionals.length === 0 ? Object.keys(sections) : positionals }
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : error}\n${usage}`)
     process.exit(2)
   }
+}
+
+function wholeNumber(/** @type {string} */ name, /** @type {string} */ text, /** @type {number} */ least) {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= least) return value
+  throw new Error(`${name} must be a whole number from ${least}; received "${text}".`)
 }
 
 /** @returns {never} */

@@ -44,10 +44,11 @@ describe('npm run bench', () => {
       'Frameworks',
       'Gateway',
       'Server',
+      'Faults',
       'Demands',
     ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(44)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(51)
     expect(readResults()).toBe(before)
   }, 300_000)
 

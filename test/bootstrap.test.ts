@@ -109,7 +109,7 @@ describe('a fresh clone', () => {
     expect(first.status).toBe(0)
     expect(read('dist/index.js')).toContain('one')
     expect(exists('dist/index.d.ts')).toBe(true)
-    expect(statSync(join(project, 'dist/cli/main.js')).mode & 0o111).toBe(0o111)
+    expect(statSync(join(project, 'dist/command/main.js')).mode & 0o111).toBe(0o111)
 
     const second = await bootstrap()
     expect(second).toMatchObject({ status: 0, said: '' })
@@ -121,7 +121,7 @@ describe('a fresh clone', () => {
     expect(results.map((result) => result.status)).toEqual([0, 0, 0])
     expect(results.filter((result) => result.said.includes('building')).length).toBe(1)
     expect(read('npm-calls').trim().split('\n').length).toBe(1)
-    expect(exists('dist/cli/main.js')).toBe(true)
+    expect(exists('dist/command/main.js')).toBe(true)
   })
 
   it('says plainly that Node is too old', async () => {

@@ -134,7 +134,7 @@ describe('the Dockerfile', () => {
       running.stdout.setEncoding('utf8').on('data', (text: string) => {
         output += text
       })
-      await eventually('it has started', () => output.includes('"event":"started"'), 30_000)
+      await eventually('it has started', () => output.includes('"event":"started"'))
       const [, check = ''] = /CMD (\[.*\])/.exec(named('HEALTHCHECK')[0] ?? '') ?? []
       const [node = '', ...rest] = JSON.parse(check) as string[]
       expect(spawnSync(node, rest, { env }).status).toBe(0)
@@ -167,7 +167,7 @@ interface Service {
 
 /** Of the command line, by the help of each. */
 function isUnderstood(args: readonly string[]): void {
-  const program = join(root, 'dist', 'cli', 'main.js')
+  const program = join(root, 'dist', 'command', 'main.js')
   const words = args.filter((word) => !word.startsWith('-'))
   const command = words[0] === 'rules' ? words.slice(0, 2) : words.slice(0, 1)
   const { status, stdout } = spawnSync(process.execPath, [program, ...command, '--help'], { encoding: 'utf8' })
@@ -273,6 +273,18 @@ describe('the manifest of Kubernetes', () => {
       volumeMounts.map(({ name }: { name: string }) => name),
     )
     expect(template.spec.volumes[0].configMap.name).toBe(manifest('ConfigMap').metadata.name)
+  })
+
+  it('keeps pods in service without Redis, and waits longer for a probe than a probe waits for Redis', async () => {
+    expect(probePaths()).toEqual(['/health/live', '/health/live', '/health/ready'])
+    const [{ readinessProbe }] = manifest('Deployment').spec.template.spec.containers
+    writeFileSync(join(scratch, 'k8s.yaml'), manifest('ConfigMap').data['fluxgate.yaml'])
+    const { store } = await loadConfig({
+      path: join(scratch, 'k8s.yaml'),
+      env: { FLUXGATE_REDIS_URI: 'redis://redis:6379' },
+      cwd: scratch,
+    })
+    expect(readinessProbe.timeoutSeconds * 1_000).toBeGreaterThan(store.timeoutMs ?? 100)
   })
 
   it('runs without rights, and stops in time', () => {

@@ -83,7 +83,7 @@ function run(args: readonly string[], cwd: string): Promise<{ status: number; st
     REDIS_URI: sharedRedis().uri,
   }
   return new Promise((resolve) => {
-    execFile(process.execPath, args, { cwd, env, timeout: 20_000 }, (error, stdout, stderr) =>
+    execFile(process.execPath, args, { cwd, env, timeout: 60_000 }, (error, stdout, stderr) =>
       resolve({ status: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
     )
   })

@@ -79,7 +79,7 @@ describe('the tarball', () => {
     expect(
       files.filter(
         (file) =>
-          !/^(LICENSE|README\.md|package\.json|docs\/reference\/fluxgate\.schema\.json|dist\/.+\.(js|d\.ts))$/.test(
+          !/^(LICENSE|README\.md|package\.json|docs\/reference\/fluxgate\.schema\.json|dist\/.+\.(js|d\.ts)|dist\/command\/LICENSES\.txt)$/.test(
             file,
           ),
       ),

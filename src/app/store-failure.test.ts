@@ -131,6 +131,8 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect((await gate.check({})).degraded).toBe(true)
     clock.advance(reopenedAt + 60 - clock.now())
     expect(await gate.check({})).toMatchObject({ degraded: false, remaining: 3 })
+    clock.advance(250)
+    expect((await gate.check({})).degraded).toBe(false)
     expect(events).toEqual(['degraded', 'recovered'])
     expect(await gate.health()).toMatchObject({ status: 'UP', store: { status: 'UP', error: null } })
   })

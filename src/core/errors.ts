@@ -39,16 +39,25 @@ export interface Mistake {
 /** What an error of any origin says. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+interface FluxGateErrorOptions {
+  readonly cause?: unknown
+  readonly errors?: readonly Mistake[]
+  readonly isUnexecuted?: boolean
+}
+
 export class FluxGateError extends Error {
   override readonly name = 'FluxGateError'
   readonly code: ErrorCode
   /** Every mistake found, when the error is about a document. */
   readonly errors: readonly Mistake[]
+  /** True if the store replied that it did not execute the call. */
+  readonly isUnexecuted: boolean
 
-  constructor(code: ErrorCode, message: string, options: { cause?: unknown; errors?: readonly Mistake[] } = {}) {
+  constructor(code: ErrorCode, message: string, options: FluxGateErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.errors = options.errors ?? []
+    this.isUnexecuted = options.isUnexecuted ?? false
   }
 }
 

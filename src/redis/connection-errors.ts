@@ -15,6 +15,9 @@ export const isSplit = (error: unknown): boolean =>
 export const isUnwritten = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith("Stream isn't writeable")
 
+/** Replies with which a server rejects a command before it executes any of it. */
+const rejections = /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|READONLY)\b/
+
 /** `what` completes "failed to …", said of `who`. What waiting cannot mend has a code of its own. */
 export function wrapRedisError(error: unknown, what: string, who = 'The bucket store'): FluxGateError {
   if (isUnsent(error) || isUnwritten(error)) return unreachable(error, `${who} failed to ${what}`)
@@ -26,7 +29,10 @@ export function wrapRedisError(error: unknown, what: string, who = 'The bucket s
   const { reason, advice } = explain(error)
   const message = `${who} failed to ${what}: ${reason}`
   return advice === undefined
-    ? new FluxGateError('FLUXGATE_STORE_FAILED', message, { cause: withoutCommand(error) })
+    ? new FluxGateError('FLUXGATE_STORE_FAILED', message, {
+        cause: withoutCommand(error),
+        isUnexecuted: rejections.test(messageOf(error)),
+      })
     : new FluxGateError('FLUXGATE_STORE_MISCONFIGURED', `${message}. ${advice}`, { cause: withoutCommand(error) })
 }
 

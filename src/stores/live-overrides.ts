@@ -1,5 +1,6 @@
 import { OverrideRanges } from '../core/override-ranges.js'
 import type { RedisConnection } from '../redis/connection.js'
+import { bytePairsReply, pairsReply } from '../redis/replies.js'
 
 /** Whoever changes what is in force tells Redis; all others see it within this time. */
 const readEveryMs = 500
@@ -83,7 +84,7 @@ export class LiveOverrides {
   }
 
   async #readAll(): Promise<void> {
-    const pairs = (await this.#connection.call(this.liveKey, ['HGETALL', this.liveKey])) as readonly unknown[]
+    const pairs = pairsReply(await this.#connection.call(this.liveKey, ['HGETALL', this.liveKey]))
     const live = new Map<string, number>()
     let version = ''
     for (let i = 0; i < pairs.length; i += 2)
@@ -99,7 +100,7 @@ export class LiveOverrides {
   }
 
   async #readRanges(live: ReadonlyMap<string, number>): Promise<Map<string, OverrideRanges<Buffer>>> {
-    const pairs = (await this.#connection.call(this.rangesKey, ['HGETALL', this.rangesKey], true)) as Buffer[]
+    const pairs = bytePairsReply(await this.#connection.call(this.rangesKey, ['HGETALL', this.rangesKey], true))
     const byRule = new Map<string, [string, Buffer][]>()
     for (let i = 0; i < pairs.length; i += 2) {
       const [ruleSetId, ruleId, generation, range] = JSON.parse(String(pairs[i])) as [string, string, number, string]

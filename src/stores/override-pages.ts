@@ -2,6 +2,7 @@ import { FluxGateError } from '../core/errors.js'
 import { byKey, type EntryPage, type EntryQuery, type OverrideEntry } from '../core/override-book.js'
 import { inUtf8Order } from '../core/utf8-order.js'
 import type { RedisConnection } from '../redis/connection.js'
+import { bytesReply, integerReply, unexpectedReply } from '../redis/replies.js'
 import { slots } from './override-hashes.js'
 import { decodeTerms } from './override-value.js'
 
@@ -113,12 +114,14 @@ export class OverridePages {
     const pattern = prefix === '' ? '' : `${prefix.replaceAll(/[*?[\]\\]/g, '\\$&')}*`
     const command = ['EVAL', pageScript, String(hashes.length), ...hashes, pattern, String(most), String(nowMs)]
     const reply = await this.#connection.call(hashes[0] as string, command, true)
-    const [looked, items] = reply as [number, (number | Buffer)[]]
+    if (!Array.isArray(reply) || !Array.isArray(reply[1]) || reply[1].length % 3 !== 0)
+      throw unexpectedReply('a page of overrides', reply)
+    const [looked, items] = [integerReply(reply[0]), reply[1] as readonly unknown[]]
     const bySlotAndKey = new Map<string, Found>()
     for (let i = 0; i < items.length; i += 3) {
-      const [slot, key] = [from + Number(items[i]) - 1, String(items[i + 1])]
+      const [slot, key] = [from + integerReply(items[i]) - 1, bytesReply(items[i + 1]).toString()]
       // A large hash may tell the same twice.
-      bySlotAndKey.set(`${slot}:${key}`, { slot, key, terms: decodeTerms(items[i + 2] as Buffer) })
+      bySlotAndKey.set(`${slot}:${key}`, { slot, key, terms: decodeTerms(bytesReply(items[i + 2])) })
     }
     const entries = [...bySlotAndKey.values()].sort((one, other) => one.slot - other.slot || byKey(one, other))
     return { entries, until: from + looked }

@@ -17,6 +17,7 @@ import { bandKind, kindOf } from '../algorithms/index.js'
 import { bandLabel } from '../core/band-label.js'
 import type { OverrideTerms, StartingBalance } from '../core/override-book.js'
 import type { Band } from '../core/rule.js'
+import { malformedReply } from '../redis/replies.js'
 
 const actions = ['LIMIT', 'ALLOW', 'DENY'] as const
 const actionBits = 3
@@ -97,8 +98,10 @@ export function decodeTerms(value: Buffer): OverrideTerms {
     bands.push(decodeBand(bits, reader))
     more = (bits & isFollowed) !== 0
   }
+  const action = actions[(flags & actionBits) - 1]
+  if (action === undefined) throw malformedReply('override')
   return {
-    action: actions[(flags & actionBits) - 1] as OverrideTerms['action'],
+    action,
     bands,
     expiresAtMs,
     note: flags & hasNote ? reader.rest() : undefined,

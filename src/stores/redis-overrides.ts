@@ -12,6 +12,7 @@ import {
 } from '../core/override-book.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { wrapRedisError } from '../redis/connection-errors.js'
+import { bytePairsReply, bytesReply } from '../redis/replies.js'
 import { LiveOverrides, rangeName } from './live-overrides.js'
 import { editScript } from './override-edits.js'
 import { editKey, hashName, identitySlot, overrideHash } from './override-hashes.js'
@@ -78,8 +79,8 @@ export class RedisOverrides implements OverrideBook {
     return this.#wrapped('read an override', async () => {
       const live = await this.#live.ask(name.ruleSetId, name.ruleId)
       const [hash, field] = this.#placeIn(live, name)
-      const value = (await this.#connection.call(hash, ['HGET', hash, field], true)) as Buffer | null
-      const terms = value === null ? undefined : decodeTerms(value)
+      const value = await this.#connection.call(hash, ['HGET', hash, field], true)
+      const terms = value === null ? undefined : decodeTerms(bytesReply(value))
       return terms === undefined || isOver(terms, this.#nowMs()) ? undefined : terms
     })
   }
@@ -153,7 +154,7 @@ export class RedisOverrides implements OverrideBook {
 
   async #ranges(ruleSetId: string, ruleId: string, generation: number): Promise<OverrideEntry[]> {
     const { rangesKey } = this.#live
-    const pairs = (await this.#connection.call(rangesKey, ['HGETALL', rangesKey], true)) as Buffer[]
+    const pairs = bytePairsReply(await this.#connection.call(rangesKey, ['HGETALL', rangesKey], true))
     const entries: OverrideEntry[] = []
     for (let i = 0; i < pairs.length; i += 2) {
       const [ofSet, ofRule, ofGeneration, key] = JSON.parse(String(pairs[i])) as [string, string, number, string]

@@ -1,6 +1,7 @@
 import type { SharedResets } from '../core/bucket-store.js'
 import { maxFillTicks } from '../core/rule.js'
 import type { RedisConnection } from '../redis/connection.js'
+import { pairsReply } from '../redis/replies.js'
 import { within } from '../redis/within.js'
 
 /** Whoever resets a rule tells Redis; all others see it within this time. */
@@ -67,7 +68,7 @@ export class RedisResets implements SharedResets {
   }
 
   async read(): Promise<void> {
-    const pairs = (await this.#connection.call(this.#key, ['HGETALL', this.#key])) as readonly unknown[]
+    const pairs = pairsReply(await this.#connection.call(this.#key, ['HGETALL', this.#key]))
     const counts = new Map<string, number>()
     for (let i = 0; i < pairs.length; i += 2) counts.set(String(pairs[i]), Number(pairs[i + 1]))
     const isNew = !this.#isKnown || !isSame(counts, this.#counts)

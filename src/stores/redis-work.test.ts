@@ -3,7 +3,7 @@ import type { BucketGroup, Demand } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
 import { band, demand, group } from '../testing/demands.js'
-import { decode } from './decode-work.js'
+import { decode, newEdit } from './decode-work.js'
 import { encode } from './encode-work.js'
 import type { Names, Work } from './redis-work.js'
 
@@ -180,5 +180,78 @@ describe('what the script answers', () => {
       bytes(50, 0, ...[9, 0, 0, 60], ...[-1, 0, 0, 0, 0]),
     )
     expect(answer).toMatchObject({ states: [null] })
+  })
+
+  describe('rejects a reply that the script does not return', () => {
+    const one = ruleOf('r', bandOf('a'))
+    const batch = [charge(asked(one, 'a'))]
+    const granted = [50, 3, 9, 100]
+    const refused = [50, 0, ...[40, 0, 0, 200], ...[4, 1, 2, 3, 4]]
+    const replies: Readonly<Record<string, unknown>> = {
+      'a string': bytes(...granted).toString('latin1'),
+      'a list that begins with a string': [bytes(...granted).toString('latin1')],
+      nothing: null,
+      'an integer': 1,
+      'an object': {},
+      'an empty list': [],
+      'no bytes': Buffer.alloc(0),
+      'part of a number': bytes(...granted).subarray(0, 31),
+      'a number too few': bytes(...granted.slice(0, 3)),
+      'a number too many': bytes(...granted, 0),
+      'results of another decision': bytes(...granted, ...granted.slice(1)),
+      'a time that is not a number': bytes(Number.NaN, 3, 9, 100),
+      'a time with a fraction': bytes(50.5, 3, 9, 100),
+      'an unknown outcome': bytes(50, 4, 9, 100),
+      'permits below zero': bytes(50, 3, -9, 100),
+      'permits with a fraction': bytes(50, 3, 9.5, 100),
+      'permits beyond 2⁵³': bytes(50, 3, 2 ** 53, 100),
+      'a reset time that is not a number': bytes(50, 3, 9, Number.NaN),
+      'a wait that is not a number': bytes(50, 0, ...[Number.NaN, 0, 0, 200], ...[4, 1, 2, 3, 4]),
+      'an infinite delay': bytes(50, 1, ...[0, Number.POSITIVE_INFINITY, 0, 200]),
+      'a state of another size': bytes(50, 0, ...[40, 0, 0, 200], ...[3, 1, 2, 3, 4]),
+      'a state that is not a number': bytes(50, 0, ...[40, 0, 0, 200], ...[4, 1, Number.NaN, 3, 4]),
+      'a reason without a decision that failed': [bytes(...granted), Buffer.from('wrong')],
+      'a decision that failed without a reason': bytes(50, 2),
+      'a reason that is a string': [bytes(50, 2), 'wrong'],
+      'overrides that were not looked up': [bytes(...granted), [0, Buffer.of(2)]],
+    }
+    it.each(Object.entries(replies))('%s', (_, reply) => {
+      expect(() => decode(batch, reply)).toThrow(expect.objectContaining({ code: 'FLUXGATE_STORE_FAILED' }))
+    })
+
+    it('in which one bit is different, unless it is in a number that says how much or when', () => {
+      for (const numbers of [granted, refused]) {
+        const reply = Buffer.from(bytes(...numbers))
+        const [truth] = decode(batch, reply)
+        for (let bit = 0; bit < reply.length * 8; bit++) {
+          const changed = Buffer.from(reply)
+          changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
+          let answer: unknown
+          try {
+            ;[answer] = decode(batch, changed)
+          } catch {
+            continue
+          }
+          expect(answer, `bit ${bit}`).toMatchObject({ granted: (truth as { granted: boolean }).granted })
+        }
+      }
+    })
+
+    it('about overrides that are not those of its lookups', () => {
+      const work = charge(asked({ ...one, hasOverrides: true }, 'a'))
+      const lookups = [{ work, claim: 0, otherwise: Buffer.of() }]
+      const read = (...found: unknown[]) =>
+        decode([work], [bytes(...granted), found], { lookups, namesOverrides: false }, () => one)
+      expect(read(0, Buffer.of(2))).toHaveLength(1)
+      for (const found of [[0], [0, 'x'], ['0', Buffer.of(2)], [1, Buffer.of(2)], [0, Buffer.of(2), 1, Buffer.of(2)]])
+        expect(() => read(...found)).toThrow(expect.objectContaining({ code: 'FLUXGATE_STORE_FAILED' }))
+    })
+  })
+
+  it('is a new edit of an override, and nothing else that begins alike', () => {
+    expect(newEdit([Buffer.from('STALE'), Buffer.from('edit')])).toBe('edit')
+    expect(newEdit([Buffer.from('OTHER'), Buffer.from('edit')])).toBeUndefined()
+    expect(newEdit(['STALE', 'edit'])).toBeUndefined()
+    expect(() => newEdit([Buffer.from('STALE'), 7])).toThrow(FluxGateError)
   })
 })

@@ -104,7 +104,8 @@ describe('DecisionRecorder', () => {
     expect(told).toBe(10)
   })
 
-  it('sees two callers who take turns as often as each of them comes', () => {
+  it('gives two alternating callers the same weight', () => {
+    // The clock stands still and the seed is fixed, so the sample is always the same.
     const recorder = new DecisionRecorder(manualClock(0), seededRandom(7))
     const weights: Record<string, number> = { a: 0, b: 0 }
     recorder.onSample(({ decision, weight }) => {

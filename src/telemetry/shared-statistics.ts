@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import type { RedisConnection } from '../redis/connection.js'
 import { hashSlot } from '../redis/hash-slot.js'
+import { isByteReply, unexpectedReply } from '../redis/replies.js'
 import { Script } from '../redis/script.js'
 import { behindPrefix, textBytes } from '../redis/search-index/ordered-bytes.js'
 import { within } from '../redis/within.js'
@@ -157,7 +158,9 @@ export class SharedStatistics implements Statistics {
   }
 
   async #read(what: string, limit: number, ...rest: (string | Buffer)[]): Promise<readonly Buffer[]> {
-    return (await this.#run(this.#look, 'read statistics', [what, String(limit), ...rest])) as readonly Buffer[]
+    const reply = await this.#run(this.#look, 'read statistics', [what, String(limit), ...rest])
+    if (!Array.isArray(reply) || !isByteReply(reply)) throw unexpectedReply('a list of integers and bytes', reply)
+    return reply
   }
 
   #run(script: Script, what: string, args: readonly (string | Buffer)[]): Promise<unknown> {

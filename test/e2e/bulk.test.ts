@@ -131,7 +131,7 @@ describe('fluxgate bulk overrides', () => {
 
 describe('fluxgate bulk that is stopped', () => {
   async function endless(uri: string): Promise<{ child: ChildProcess; ended: Promise<[number, string]> }> {
-    const program = join(root, 'dist', 'cli', 'main.js')
+    const program = join(root, 'dist', 'command', 'main.js')
     const child = spawn(process.execPath, [program, 'bulk', '--redis', uri, '--rate', '20000'], {
       stdio: ['pipe', 'ignore', 'pipe'],
     })

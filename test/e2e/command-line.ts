@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
-const program = join(root, 'dist', 'cli', 'main.js')
+const program = join(root, 'dist', 'command', 'main.js')
 
 /** What the surroundings of the tests say about colours and stacks is not what these tests are about. */
 const { NO_COLOR: _, DEBUG: __, ...environment } = process.env

@@ -33,7 +33,7 @@ interface Result {
 
 /** Not synchronous: the server that is asked is a child of the same process. */
 function run(place: Workplace, args: readonly string[], { env = {}, input = '' } = {}): Promise<Result> {
-  const child = spawn(process.execPath, [join(root, 'dist', 'cli', 'main.js'), ...args], {
+  const child = spawn(process.execPath, [join(root, 'dist', 'command', 'main.js'), ...args], {
     cwd: place.file('.'),
     env: { ...process.env, NO_COLOR: '1', ...env },
   })

@@ -8,7 +8,7 @@ import { eventually } from '../servers/eventually.js'
 import { root } from './command-line.js'
 
 /** What starts it, before its arguments. */
-export const program: readonly string[] = [process.execPath, join(root, 'dist', 'cli', 'main.js')]
+export const program: readonly string[] = [process.execPath, join(root, 'dist', 'command', 'main.js')]
 
 export interface Running {
   readonly process: ChildProcess
@@ -88,7 +88,7 @@ function watched(child: ChildProcess): Running {
     stderr: () => output.stderr,
     ended: new Promise((resolve) => child.once('close', (status, signal) => resolve(status ?? signal))),
     async until(what, condition) {
-      await eventually(what, condition, 20_000).catch((cause: unknown) => {
+      await eventually(what, condition).catch((cause: unknown) => {
         throw new Error(`${what}: in vain\n${output.stdout}\n${output.stderr}`, { cause })
       })
     },

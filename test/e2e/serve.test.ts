@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { request } from 'node:https'
 import { describe, expect, it } from 'vitest'
+import { freePort } from '../servers/free-port.js'
 import { mongoKind, openMongo } from '../servers/mongo-server.js'
 import { startRedis } from '../servers/redis-server.js'
 import { selfSigned } from '../servers/self-signed.js'
@@ -74,6 +75,24 @@ describe('the server as a process', () => {
     const running = workplace().launch(args, env)
     expect(await running.ended).toBe(2)
     expect(running.stderr()).toMatch(message)
+  })
+
+  it('whose rules were never loaded does not listen, so that no probe finds it ready, and exits 2', async () => {
+    const port = await freePort()
+    const running = workplace().launch(['serve', '--port', String(port)], { FLUXGATE_RULES_URI: 'redis://127.0.0.1:1' })
+    let hasEnded = false
+    void running.ended.then(() => {
+      hasEnded = true
+    })
+    const statuses: number[] = []
+    await running.until('it has ended', async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined)
+      if (answer !== undefined) statuses.push(answer.status)
+      return hasEnded
+    })
+    expect(statuses).toEqual([])
+    expect(await running.ended).toBe(2)
+    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: there is no connection/)
   })
 
   it('on another address without a token does not start, with or without workers, and says what to do', async () => {

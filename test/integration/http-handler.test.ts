@@ -46,7 +46,7 @@ async function bed(more: object, options: Partial<HttpHandlerOptions> = {}, serv
   const server = createServer({ gate, ...serving })
   const { url } = await server.listen({ port: 0 })
   const errors: unknown[] = []
-  const handler = new HttpHandler({ url, timeoutMs: 5_000, onError: (error) => errors.push(error), ...options })
+  const handler = new HttpHandler({ url, timeoutMs: 20_000, onError: (error) => errors.push(error), ...options })
   onTestFinished(async () => {
     await handler.close()
     await server.close()
@@ -81,7 +81,7 @@ async function recorder() {
   await once(server, 'listening')
   const handlerOf = (options: Partial<HttpHandlerOptions> = {}, path = ''): HttpHandler => {
     const { port } = server.address() as AddressInfo
-    const handler = new HttpHandler({ url: `http://127.0.0.1:${port}${path}`, timeoutMs: 5_000, ...options })
+    const handler = new HttpHandler({ url: `http://127.0.0.1:${port}${path}`, timeoutMs: 20_000, ...options })
     onTestFinished(async () => {
       await handler.close()
       server.close()

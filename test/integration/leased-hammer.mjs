@@ -1,6 +1,6 @@
-// A process that asks a leased bucket as fast as it can, from `go` to `stop`, and then tells what it was admitted.
-// With `hold` it asks until it holds some permits, tells how many, and does nothing ever after, so that it can be killed at
-// that. With `holdAndStop` it closes instead.
+// Charges a leased bucket as fast as it can from `go` to `stop`, and on until it has spent 100 permits from memory; then it
+// closes and reports what was admitted. With `hold` it charges until it holds some permits, reports how many, and blocks, so
+// that it can be killed in that state. With `holdAndStop` it closes instead.
 import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { connectionOf } from '../../dist/redis/connection-of.js'
@@ -20,11 +20,11 @@ let most = 0
 const admissions = new Map()
 
 async function callForever() {
-  while (!isStopped) {
+  while (!isStopped || fromMemory < 100) {
     const { granted, now, isUnasked } = await store.charge(demands, false)
     if (!granted) continue
     admitted += 1
-    // What is decided in memory lets nobody else have a turn.
+    // A decision from memory does not yield to the event loop.
     if (admitted % 100 === 0) await setImmediate()
     if (isTimed) admissions.set(now, (admissions.get(now) ?? 0) + 1)
     if (isUnasked) fromMemory += 1

@@ -1,4 +1,4 @@
-/** Processes of their own that lease from one bucket, on the server's clock: never over the limit, and nothing is lost. */
+/** Several processes lease from one bucket, on the server's clock: the limit is never exceeded and no permit is lost. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -55,7 +55,7 @@ async function told<T>(child: ChildProcess, order: string): Promise<T> {
   return (await answer)[0] as T
 }
 
-/** Lets them ask for a while, and stop in order. */
+/** Lets them ask for a while, stops them, and resolves when each has also spent 100 permits from memory. */
 async function hammer(children: readonly ChildProcess[], ms: number): Promise<Report[]> {
   for (const child of children) child.send('go')
   await sleep(ms)
@@ -70,40 +70,39 @@ const admissionsOf = (reports: readonly Report[]): Admission[] =>
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 
-it('what four processes did not spend is all there after they have closed', async () => {
+it('four processes return every permit they did not spend when they close', async () => {
   const { children, remaining } = await start(4, countable)
-  const reports = await hammer(children, 2_000)
+  const reports = await hammer(children, 500)
   expect(await remaining()).toBe(10_000_000 - sum(reports.map(({ admitted }) => admitted)))
-  for (const { admitted, fromMemory, most, held } of reports) {
-    expect(fromMemory).toBeGreaterThan(admitted / 2)
+  for (const { fromMemory, most, held } of reports) {
+    expect(fromMemory).toBeGreaterThanOrEqual(100)
+    // A tenth of the capacity.
     expect(most).toBeLessThanOrEqual(1_000_000)
     expect(held).toBe(0)
   }
 })
 
-it('what a process held of a token bucket comes back with its close', async () => {
+it('a process returns the permits it holds of a token bucket when it closes', async () => {
   const slow = groupOf([bandOf({ capacity: 100_000, refillTokens: 1, windowTicks: 3_600 * second })])
   const { children, remaining } = await start(1, slow)
   const { admitted } = await told<Report>(children[0] as ChildProcess, 'holdAndStop')
   expect(await remaining()).toBe(100_000 - admitted)
 })
 
-it('four processes share a token bucket, and no interval sees more than it allows', async () => {
+it('four processes share a token bucket, and no interval admits more than the limit', async () => {
   const band = bandOf({ capacity: 400, refillTokens: 1_000, windowTicks: second })
   const { children, remaining } = await start(4, groupOf([band]))
-  const reports = await hammer(children, 3_000)
-  const admissions = admissionsOf(reports)
-  expect(admissions.length).toBeGreaterThan(0)
+  const admissions = admissionsOf(await hammer(children, 1_500))
+  expect(admissions.length).toBeGreaterThanOrEqual(4)
   expect(excess(band, admissions)).toBeUndefined()
-  expect(sum(reports.map(({ fromMemory }) => fromMemory))).toBeGreaterThan(0)
   await eventually('the bucket is full', async () => (await remaining()) === 400)
 })
 
-it('four processes share a fixed window, and no window sees more than it allows', async () => {
+it('four processes share a fixed window, and no window admits more than the limit', async () => {
   const band = bandOf({ algorithm: 'FIXED_WINDOW', capacity: 2_000, windowTicks: second / 2 })
   const { children } = await start(4, groupOf([band]))
-  const admissions = admissionsOf(await hammer(children, 3_000))
-  expect(admissions.length).toBeGreaterThan(0)
+  const admissions = admissionsOf(await hammer(children, 2_000))
+  expect(admissions.length).toBeGreaterThanOrEqual(4)
   expect(excess(band, admissions)).toBeUndefined()
 })
 
@@ -113,11 +112,11 @@ it('a process that is killed loses what it held and no more', async () => {
   const { admitted, held } = await told<Report>(victim, 'hold')
   expect(held).toBeGreaterThanOrEqual(10)
   victim.kill('SIGKILL')
-  const reports = await hammer(others, 1_000)
+  const reports = await hammer(others, 500)
   expect(await remaining()).toBe(10_000_000 - admitted - held - sum(reports.map((report) => report.admitted)))
 })
 
-it('what a process that was killed held is there again after it has expired', async () => {
+it('permits held by a killed process are available again after the lease has expired', async () => {
   const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: second / 10 })])
   const { children, remaining } = await start(1, rule)
   const { held } = await told<Report>(children[0] as ChildProcess, 'hold')

@@ -76,7 +76,8 @@ export async function exclusionRun({ visits, seed, withoutExclusion = false }: E
 
   const random = seededRandom(seed)
   const faults = { stopped: 0, killed: 0, serverStopped: 0 }
-  while (seen.length < visits && !(withoutExclusion && overlaps(seen) > 0)) {
+  const isEnough = (): boolean => (withoutExclusion ? overlaps(seen) > 0 : seen.length >= visits && faults.stopped > 0)
+  while (!isEnough()) {
     await pause(100 + random() * 400)
     if (failure !== undefined) throw new Error(failure)
     const worker = [...workers][Math.floor(random() * workers.size)]

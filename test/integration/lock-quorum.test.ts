@@ -25,7 +25,7 @@ const open = (options: QuorumOptions = {}, members = servers) =>
 const key = () => `${prefix}:lock:{orders}`
 const holders = () => Promise.all(servers.map((server) => server.call('EXISTS', key())))
 /** A lock is held as soon as the majority has granted it; the others are asked as well, and answer later. */
-const everyMemberGranted = (granted: readonly number[]) => expect.poll(holders, { timeout: 10_000 }).toEqual(granted)
+const everyMemberGranted = (granted: readonly number[]) => expect.poll(holders).toEqual(granted)
 
 describe('a quorum of five', () => {
   it('gives a lock to one at a time, on all members, and takes it back from all', async () => {
@@ -39,12 +39,13 @@ describe('a quorum of five', () => {
     expect(await there.tryAcquire('orders')).toBeDefined()
   })
 
-  it('relies on a lease for no longer than it lasts, less what it took and what clocks may differ', async () => {
+  it('counts a lease from before the call, and subtracts what clocks may differ', async () => {
     const askedAt = performance.now()
     const hold = await open({ ttlMs: 10_000 }).acquire('orders')
+    const { remainingMs } = hold
     const elapsedMs = performance.now() - askedAt
-    expect(hold.remainingMs).toBeLessThanOrEqual(10_000 - 102)
-    expect(hold.remainingMs).toBeGreaterThan(10_000 - 102 - elapsedMs - 1_000)
+    expect(remainingMs).toBeLessThanOrEqual(10_000 - 102)
+    expect(remainingMs).toBeGreaterThanOrEqual(10_000 - 102 - elapsedMs)
   })
 
   it('works with two of its members down, and refuses with three', async () => {
@@ -59,7 +60,7 @@ describe('a quorum of five', () => {
         expect(await open({ waitMs: 300 }, down).tryAcquire('orders')).toBeUndefined()
       })
       await down[2]?.kill()
-      await expect(lock.acquire('orders', { waitMs: 300 })).rejects.toMatchObject({
+      await expect(lock.acquire('orders', { waitMs: 2_000 })).rejects.toMatchObject({
         code: 'FLUXGATE_STORE_FAILED',
         message: 'Only 2 of 5 Redis servers answer, and a lock needs 3 of them.',
       })

@@ -66,7 +66,7 @@ describe('a cluster', () => {
     expect(new Set(await Promise.all(early))).toEqual(new Set(['OK']))
     expect(await Promise.all(keys.map((key) => connection.call(key, ['GET', key])))).toEqual(keys)
     expect(connection.isCluster).toBe(true)
-    await connection.ready(60_000)
+    await connection.ready(600_000)
   })
 
   it('may move keys meanwhile', async () => {

@@ -122,12 +122,12 @@ describe.each(stores)('overrides in %s', (_, create) => {
     })
   })
 
-  it('end when they say so, and tell how long that is', async () => {
+  it('end when they expire, and report how long that takes', async () => {
     const gate = await open(create())
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
     await gate.overrides?.put('api', 'keys', { key: 'bad', action: 'DENY', expiresAt })
     const { retryAfterMs, resetAt } = await gate.check(key('bad'))
-    expect(retryAfterMs).toBeGreaterThan(3_590_000)
+    expect(retryAfterMs).toBeGreaterThanOrEqual(Date.parse(expiresAt) - Date.now() - 1)
     expect(retryAfterMs).toBeLessThanOrEqual(3_600_000)
     expect(resetAt).toBe(Date.parse(expiresAt))
     await gate.overrides?.put('api', 'keys', { key: 'bad', action: 'DENY', expiresAt: '2020-01-01T00:00:00Z' })
@@ -333,7 +333,7 @@ describe('overrides in Redis', () => {
     const ip = { clientIp: '10.0.0.1', path: '/ips/x' }
     await two?.check(ip)
     await one?.overrides?.put('api', 'ips', { key: '10.0.0.0/8', action: 'DENY' })
-    await expect.poll(async () => (await two?.check(ip))?.reason, { timeout: 5_000 }).toBe('DENY_LISTED')
+    await expect.poll(async () => (await two?.check(ip))?.reason).toBe('DENY_LISTED')
   })
 
   const seed = randomSeed()
@@ -372,12 +372,12 @@ describe('overrides in Redis', () => {
     const asked = { apiKey: 'a', path: '/keys/one' }
     for (let i = 0; i < 3; i++) await gate.check(asked)
     await other.overrides?.put('api', 'keys', { key: 'a', action: 'ALLOW' })
-    await expect.poll(async () => (await gate.check(asked)).reason, { timeout: 5_000 }).toBe('ALLOW_LISTED')
+    await expect.poll(async () => (await gate.check(asked)).reason).toBe('ALLOW_LISTED')
   })
 
   it('that a process has come across hold while Redis is away', async () => {
     const own = await startRedis()
-    const gate = await createFluxGate({ rules: ruleSets, store: { uri: own.uri, timeoutMs: 1_000 } })
+    const gate = await createFluxGate({ rules: ruleSets, store: { uri: own.uri, timeoutMs: 20_000 } })
     try {
       const overrides = gate.overrides ?? expect.unreachable()
       const bands = [{ capacity: 50, window: '1h' }]

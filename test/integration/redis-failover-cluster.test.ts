@@ -2,13 +2,21 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashSlot } from '../../src/redis/hash-slot.js'
-import { capacity, expectAccounted, isExact, loadAll, openShared, ruleSetIds, stopAll } from '../load/shared-limits.js'
+import {
+  capacity,
+  expectAccounted,
+  expectWithinDeadline,
+  isExact,
+  loadAll,
+  openShared,
+  ruleSetIds,
+  stopAll,
+} from '../load/shared-limits.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { eventually } from '../servers/eventually.js'
 import type { RedisServer } from '../servers/redis-server.js'
 import { openConnection } from '../servers/resp.js'
 
-const backWithinMs = 2_000
 const callers = 6
 /** Of what all loads count against, "foo"; one of them counts against "bar" too, in 5061. */
 const slot = 12_182
@@ -21,7 +29,7 @@ describe('a cluster', () => {
   afterAll(() => cluster.stop())
   const clusterNodes = () => cluster.nodes.map(({ host, port }) => `${host}:${port}`)
 
-  it('moves a slot under load: only decisions about keys on both sides are made without it, and no permit is lost', async () => {
+  it('moves a slot under load: only decisions with keys on both sides are degraded, and no permit is lost', async () => {
     const shared = await openShared({ clusterNodes: clusterNodes() })
     const troubles: unknown[] = []
     shared.patient.on('degraded', (trouble) => troubles.push(trouble))
@@ -34,7 +42,7 @@ describe('a cluster', () => {
     do await pause(100)
     while ((await move.moveKeys(1)) > 0)
     await move.finish()
-    await eventually('it decides all of them again', () => isExact(loads), backWithinMs)
+    await eventually('it decides all of them again', () => isExact(loads))
     const tallies = await stopAll(loads)
     expect(tallies.get('one-band')).toMatchObject({ degraded: 0 })
     expect(tallies.get('several-identities')).toMatchObject({ degraded: 0 })
@@ -42,7 +50,7 @@ describe('a cluster', () => {
     await expectAccounted(shared, tallies, 0)
   })
 
-  it('forgets the script on all nodes: it is told again, and nobody notices', async () => {
+  it('loses its scripts on all nodes and gets them again, and no decision is degraded', async () => {
     const shared = await openShared({ clusterNodes: clusterNodes() })
     const loads = loadAll(shared.patient, { callers })
     for (let i = 0; i < 20; i++) {
@@ -54,9 +62,9 @@ describe('a cluster', () => {
     await expectAccounted(shared, tallies, 0)
   })
 
-  it('loses a primary: decisions go on, and within two seconds after it the replica makes them', async () => {
+  it('loses a primary: decisions go on, and its replica makes them', async () => {
     const shared = await openShared({ clusterNodes: clusterNodes() })
-    // Its replica follows a moment later, so that only of what had been copied can it be said that it is not forgotten.
+    // Replication is asynchronous: only what had been copied before the failover is sure to survive it.
     const userId = Array.from({ length: 100 }, (_, n) => `quiet${n}`).find((name) => hashSlot(name) > 10_922)
     const quiet = { userId, apiKey: 'still' }
     for (const ruleSetId of ruleSetIds) await shared.patient.check(quiet, { ruleSetId, permits: 200 })
@@ -68,8 +76,8 @@ describe('a cluster', () => {
     const loads = loadAll(shared.gate, { callers })
     await eventually('decisions are made', () => isExact(loads))
     const { killed, promoted } = await cluster.failover(slot)
-    await eventually('the replica decides', () => isExact(loads), backWithinMs)
-    await stopAll(loads)
+    await eventually('the replica decides', () => isExact(loads))
+    expectWithinDeadline(await stopAll(loads))
     expect(killed).toBe(primary)
     expect(await cluster.primaryOf(slot)).toBe(promoted)
     for (const ruleSetId of ruleSetIds) {

@@ -1,23 +1,31 @@
-/** A server that is killed, restarted, emptied of scripts or replaced by another one while decisions are made. */
+/** A server that is killed, restarted, loses its scripts or is replaced by another one while decisions are made. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { capacity, expectAccounted, isExact, loadAll, openShared, ruleSetIds, stopAll } from '../load/shared-limits.js'
+import {
+  capacity,
+  expectAccounted,
+  expectWithinDeadline,
+  isExact,
+  loadAll,
+  openShared,
+  ruleSetIds,
+  stopAll,
+} from '../load/shared-limits.js'
 import { eventually } from '../servers/eventually.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { openConnection } from '../servers/resp.js'
 import { startSentinel } from '../servers/sentinel.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
 
-/** A promise: so soon after Redis is back, it decides again. */
-const backWithinMs = 2_000
 const callers = 6
 
 describe('one server', () => {
-  it('that is killed and comes back is used again within two seconds, and admits nothing twice', async () => {
-    // What it has answered it has written before; a process that is killed does not take that with it.
+  it('that is killed and restarted decides again, and admits no permit twice', async () => {
+    // Redis writes to the log before it replies, so a killed process loses nothing that was answered.
     const server = await stopAfterTest(startRedis({ config: ['appendonly yes', 'appendfsync no'] }))
     const shared = await openShared({ uri: server.uri })
-    const loads = loadAll(shared.gate, { callers })
+    // No call times out, so only those in flight at the time of a kill can be charged without an answer.
+    const loads = loadAll(shared.patient, { callers })
     await eventually('decisions are made', () => isExact(loads))
     for (let round = 0; round < 2; round++) {
       await server.kill()
@@ -25,14 +33,13 @@ describe('one server', () => {
         [...loads.values()].every(({ tally }) => tally.exactInARow === 0),
       )
       await server.restart()
-      await eventually('it decides again', () => isExact(loads), backWithinMs)
+      await eventually('it decides again', () => isExact(loads))
     }
     const tallies = await stopAll(loads)
-    // In each round those under way may have been charged without an answer.
     await expectAccounted(shared, tallies, 2 * callers)
   })
 
-  it('that forgets the script is told it again, and nobody notices', async () => {
+  it('that loses its scripts gets them again, and no decision is degraded', async () => {
     const server = await stopAfterTest(startRedis())
     const shared = await openShared({ uri: server.uri })
     const loads = loadAll(shared.patient, { callers })
@@ -57,11 +64,11 @@ async function replicated(primary: RedisServer): Promise<void> {
 }
 
 describe('servers behind sentinels', () => {
-  it('replace each other: decisions go on, and within two seconds after it the new primary makes them', async () => {
+  it('fail over: decisions go on, and the new primary makes them', async () => {
     const group = await stopAfterTest(startSentinel())
     const sentinels = group.sentinels.map(({ host, port }) => `${host}:${port}`)
     const shared = await openShared({ sentinels, sentinelName: group.name })
-    // Replicas follow a moment later, so that only of what had been copied can it be said that it is not forgotten.
+    // Replication is asynchronous: only what had been copied before the failover is sure to survive it.
     const quiet = { userId: 'quiet', apiKey: 'still' }
     for (const ruleSetId of ruleSetIds) await shared.patient.check(quiet, { ruleSetId, permits: 400 })
     const loads = loadAll(shared.gate, { callers })
@@ -69,8 +76,8 @@ describe('servers behind sentinels', () => {
     await replicated(await group.primary())
     const old = await group.killPrimary()
     await group.waitForNewPrimary(old)
-    await eventually('the new primary decides', () => isExact(loads), backWithinMs)
-    await stopAll(loads)
+    await eventually('the new primary decides', () => isExact(loads))
+    expectWithinDeadline(await stopAll(loads))
     for (const ruleSetId of ruleSetIds) {
       const { degraded, bands } = await shared.patient.check(quiet, { ruleSetId, peek: true })
       expect(degraded).toBe(false)

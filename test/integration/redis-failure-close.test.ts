@@ -48,7 +48,7 @@ describe('a process whose limit was mistaken ends by itself: nothing was opened 
     const text = `import { ${/\w+(?=\()/.exec(call)?.[0]} } from '${from}'
       const options = ${JSON.stringify(options)}
       try { ${call} } catch (error) { console.log(error.code) }`
-    const ended = promisify(execFile)(process.execPath, ['--input-type=module', '-e', text], { timeout: 25_000 })
+    const ended = promisify(execFile)(process.execPath, ['--input-type=module', '-e', text], { timeout: 60_000 })
     expect((await ended).stdout).toMatch(/^FLUXGATE_(RULES|CONFIG)_INVALID\n$/)
   })
 })

@@ -5,7 +5,12 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { createFluxGate } from '../../src/app/create-flux-gate.js'
 import type { FluxGate } from '../../src/app/flux-gate.js'
 import type { FluxGateOptions } from '../../src/app/gate-options.js'
+import { openRedis } from '../../src/app/open-redis.js'
+import { redisStore } from '../../src/app/redis-store.js'
+import type { Decision } from '../../src/core/decision.js'
 import type { RuleInput } from '../../src/rules/input.js'
+import { RedisBuckets } from '../../src/stores/redis.js'
+import { manualClock } from '../../src/testing/manual-clock.js'
 import { startLoad } from '../load/load.js'
 import { eventually } from '../servers/eventually.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
@@ -147,13 +152,14 @@ describe('while Redis is gone', () => {
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(500)
   })
 
-  it('what was known to be refused is still refused, and is no sign that Redis is back', async () => {
+  it('cached rejections still apply, and are no sign that Redis has recovered', async () => {
     const server = await stopAfterTest(startRedis())
     const proxy = await stopAfterTest(startProxy(server.port))
-    const gate = await open({
-      store: `redis://127.0.0.1:${proxy.port}`,
-      resilience: { timeoutMs: 10_000, openMs: 100 },
-    })
+    // Time stands still, so the cached rejection does not expire.
+    const clock = manualClock(Date.now())
+    const store = redisStore(`redis://127.0.0.1:${proxy.port}`, { clock, timeoutMs: 10_000, openMs: 100 })
+    onTestFinished(() => store.close())
+    const gate = await open({ store })
     const events = eventsOf(gate)
     await gate.check({ userId: 'ada' }, { permits: 10 })
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ allowed: false, degraded: false })
@@ -163,34 +169,44 @@ describe('while Redis is gone', () => {
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ allowed: false, degraded: false })
     expect(events).toEqual(['degraded'])
     await proxy.accept()
-    await eventually('it is told', async () => {
+    await eventually('recovery is reported', async () => {
       await gate.check({ userId: 'cy' })
       return events.length > 1
     })
     expect(events).toEqual(['degraded', 'recovered'])
   })
 
-  it('little is waiting for it, however long it hangs and however many ask', async () => {
+  it('few calls are sent to it while it hangs, however long that lasts and however many callers ask', async () => {
     const server = await stopAfterTest(startRedis())
-    const callers = 50
-    const openMs = 100
-    const gate = await open({ store: server.uri, resilience: { openMs } })
-    await gate.check({ userId: 'ada' })
+    const [callers, rounds, timeoutMs] = [20, 50, 100]
+    const clock = manualClock(Date.now())
+    const connection = openRedis({ uri: server.uri })
+    onTestFinished(() => connection.close())
+    // The gate adds deadlines and a breaker with its own clock to such a store.
+    const store = new RedisBuckets(connection)
+    const gate = await open({ store, clock, resilience: { timeoutMs, openMs: 1_000 } })
+    expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: false })
     const callsOf = async () =>
       Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(await server.call('INFO', 'commandstats')))?.[1] ?? 0)
     const before = await callsOf()
-    const load = startLoad((caller) => gate.check({ userId: `user${caller}` }), { callers, pauseMs: 1 })
     server.pause()
-    const begunAt = performance.now()
-    await new Promise((resolve) => setTimeout(resolve, 3_000))
-    const { asked, errors } = await load.stop()
-    const tries = (performance.now() - begunAt) / openMs
+    for (let round = 0; round < rounds; round++) {
+      const decisions: Promise<Decision>[] = []
+      for (let caller = 0; caller < callers; caller++) {
+        decisions.push(gate.check({ userId: `user${caller}` }))
+        // Calls of one turn of the event loop travel together; these are to travel alone.
+        await new Promise(setImmediate)
+      }
+      clock.advance(timeoutMs)
+      expect((await Promise.all(decisions)).every(({ degraded }) => degraded)).toBe(true)
+    }
     server.resume()
-    await eventually('it is back', async () => !(await gate.check({ userId: 'ada' })).degraded)
-    expect(errors).toEqual([])
-    expect(asked).toBeGreaterThan(20 * callers)
-    // What was under way before it was known; then one now and then.
-    expect((await callsOf()) - before).toBeLessThan(callers + 5 + tries + 10)
+    await eventually('it is back', async () => {
+      clock.advance(1_000)
+      return !(await gate.check({ userId: 'ada' })).degraded
+    })
+    // The breaker opens after five rounds of failures at the latest. From then on at most one call is pending, as a probe.
+    expect((await callsOf()) - before).toBeLessThan(5 * callers + rounds)
   })
 })
 

@@ -37,7 +37,7 @@ const rule = (capacity: number, given: Partial<RuleInput> = {}): RuleInput => ({
 })
 const gateOn = async (store: FluxGateOptions['store'], rules: readonly RuleInput[] = [rule(5)]): Promise<FluxGate> =>
   closing(
-    await createFluxGate({ rules: { id: 'api', rules }, resilience: { timeoutMs: 5_000 }, ...(store && { store }) }),
+    await createFluxGate({ rules: { id: 'api', rules }, resilience: { timeoutMs: 20_000 }, ...(store && { store }) }),
   )
 const ask = (gate: FluxGate, times: number, clientIp = '203.0.113.7') =>
   Promise.all(Array.from({ length: times }, () => gate.check({ clientIp })))
@@ -87,8 +87,8 @@ describe('two gates that name the same Redis share its limits', () => {
     await own.connect()
     const prefix = freshPrefix()
     const gates = [
-      await gateOn(redisStore(client, { prefix, timeoutMs: 5_000 })),
-      await gateOn(redisStore(own, { prefix, timeoutMs: 5_000 })),
+      await gateOn(redisStore(client, { prefix, timeoutMs: 20_000 })),
+      await gateOn(redisStore(own, { prefix, timeoutMs: 20_000 })),
     ]
     expect(allowed((await Promise.all(gates.map((gate) => ask(gate, 20)))).flat())).toBe(5)
     for (const gate of gates) await gate.close()
@@ -103,7 +103,7 @@ describe('two gates that name the same Redis share its limits', () => {
       writeFileSync(file('rules.yaml'), 'id: api\nrules:\n  - { id: rule, bands: [{ capacity: 5, window: 1h }] }\n')
       writeFileSync(
         file('fluxgate.yaml'),
-        `store:\n  uri: ${uri}\n  prefix: "${prefix}"\n  timeoutMs: 5000\nrules:\n  path: ${file('rules.yaml')}\n`,
+        `store:\n  uri: ${uri}\n  prefix: "${prefix}"\n  timeoutMs: 20000\nrules:\n  path: ${file('rules.yaml')}\n`,
       )
       const gates = [closing(await createFluxGate(file('fluxgate.yaml'))), await gateOn({ uri, prefix })]
       expect(allowed((await Promise.all(gates.map((gate) => ask(gate, 20)))).flat())).toBe(5)
@@ -117,7 +117,7 @@ describe('two gates that name the same Redis share its limits', () => {
     const prefix = freshPrefix()
     try {
       writeFileSync(file('rules.yaml'), 'id: api\nrules:\n  - { id: rule, bands: [{ capacity: 3, window: 1h }] }\n')
-      writeFileSync(file('fluxgate.yaml'), `store:\n  uri: ${uri}\n  prefix: "${prefix}"\n  timeoutMs: 5000\n`)
+      writeFileSync(file('fluxgate.yaml'), `store:\n  uri: ${uri}\n  prefix: "${prefix}"\n  timeoutMs: 20000\n`)
       const check = (...more: string[]) => fluxgate(['check', '--config', 'fluxgate.yaml', '--ip', '10.0.0.1', ...more])
       const first = check('--repeat', '2')
       expect([first.status, JSON.parse(first.stdout)]).toMatchObject([
@@ -139,8 +139,7 @@ describe('two gates that name the same Redis share its limits', () => {
 
 describe('limiters', () => {
   /** The first call may find no connection yet, and is then decided without the store. */
-  const connected = (limiter: Limiter) =>
-    expect.poll(async () => (await limiter.peek('warm')).degraded, { timeout: 10_000 }).toBe(false)
+  const connected = (limiter: Limiter) => expect.poll(async () => (await limiter.peek('warm')).degraded).toBe(false)
 
   it('that name the same Redis share their limits', async () => {
     const server = await stopAfterTest(startRedis())
@@ -158,7 +157,7 @@ describe('limiters', () => {
   })
 
   it('leave a store that was given to them open', async () => {
-    const store = closing(redisStore(uri, { prefix: freshPrefix(), timeoutMs: 5_000 }))
+    const store = closing(redisStore(uri, { prefix: freshPrefix(), timeoutMs: 20_000 }))
     const limiter = createLimiter({ capacity: 5, window: '1h', store })
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, degraded: false })
     await limiter.close()
@@ -211,10 +210,10 @@ describe('a reset', () => {
     const commands = async () => String(await server.call('INFO', 'commandstats'))
     await here.reset({ ruleSetId: 'api', ruleId: 'rule' })
     expect(await remaining(here)).toEqual({ rule: 1, other: 0 })
-    await expect.poll(() => remaining(there), { timeout: 5_000 }).toEqual({ rule: 1, other: 0 })
+    await expect.poll(() => remaining(there)).toEqual({ rule: 1, other: 0 })
     await there.reset({ ruleSetId: 'api' })
     expect(await remaining(there)).toEqual({ rule: 1, other: 2 })
-    await expect.poll(() => remaining(here), { timeout: 5_000 }).toEqual({ rule: 1, other: 2 })
+    await expect.poll(() => remaining(here)).toEqual({ rule: 1, other: 2 })
     expect(await commands()).not.toMatch(/cmdstat_(keys|scan|del|unlink|flush)/)
     const keys = (await server.call('KEYS', '*')) as string[]
     expect(keys).toContain('fluxgate:resets')
@@ -244,7 +243,7 @@ describe('an edited rule', () => {
         rules: provider,
         store: { uri, prefix: freshPrefix() },
         reload: { strategy: 'NONE', resetBucketsOnReload },
-        resilience: { timeoutMs: 5_000 },
+        resilience: { timeoutMs: 20_000 },
       }),
     )
     const look = async () => {
@@ -364,7 +363,7 @@ describe('after close()', () => {
       await expect(ask('a')).rejects.toMatchObject(closed)
 
     for (const where of [uri, client]) {
-      const store = redisStore(where, { clock: manualClock(startMs), prefix: freshPrefix(), timeoutMs: 5_000 })
+      const store = redisStore(where, { clock: manualClock(startMs), prefix: freshPrefix(), timeoutMs: 20_000 })
       const one = group('rule', [band()])
       expect((await store.charge([demand(one, 'a')], false)).granted).toBe(true)
       const last = store.charge([demand(one, 'a')], false)

@@ -130,14 +130,17 @@ describe('a key in Redis', () => {
     },
   )
 
-  it.each(kinds)('%s %s: vanishes by itself', async (algorithm, refill) => {
+  it.each(kinds)('%s %s: expires', async (algorithm, refill) => {
     const prefix = freshPrefix()
     const store = open(prefix)
     const rule = group('rule', [band({ algorithm, refill, capacity: 3, windowTicks: 300_000 })])
-    for (let i = 0; i < 30; i++)
+    let most = 0
+    for (let i = 0; i < 30; i++) {
       await store.charge([demand(rule, `id${i % 7}`, { patience: (i % 2) * 400_000 })], false)
-    expect((await keysOf(prefix)).length).toBeGreaterThan(0)
-    await eventually('nothing is left', async () => (await keysOf(prefix)).length === 0)
+      most = Math.max(most, (await keysOf(prefix)).length)
+    }
+    expect(most).toBeGreaterThan(0)
+    await eventually('no key is left', async () => (await keysOf(prefix)).length === 0)
   })
 
   it.each(kinds)(

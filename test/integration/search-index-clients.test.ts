@@ -123,7 +123,7 @@ describe('a search index on a cluster', () => {
     await client.disconnect()
   })
 
-  it('moves to another node with its slot, and is sound there', { timeout: 60_000 }, async () => {
+  it('moves to another node with its slot, and is sound there', async () => {
     const prefix = freshPrefix()
     const client = new IoredisCluster(cluster.nodes.map(({ host, port }) => ({ host, port })))
     const index = searchIndex<Product>(client, { prefix, name: 'products', fields })

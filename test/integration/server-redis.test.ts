@@ -33,7 +33,7 @@ describe('buckets in Redis', () => {
 
   it('that cannot be reached: decisions are made without, refunds are 503, and ready says since when', async () => {
     const redis = await stopAfterTest(startRedis())
-    const store = redisStore(redis.uri, { timeoutMs: 5_000 })
+    const store = redisStore(redis.uri, { timeoutMs: 20_000 })
     const { ask, gate } = await serverWith({ gateOptions: { store } })
     expect((await ask('POST', check, login)).body).toMatchObject({ allowed: true, degraded: false })
     await redis.stop()

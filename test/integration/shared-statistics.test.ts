@@ -242,7 +242,7 @@ describe('permissions', () => {
 })
 
 describe('when Redis is away', () => {
-  it('each process answers by itself, and what was counted is told when it is back', { timeout: 60_000 }, async () => {
+  it('each process answers by itself, and what was counted is told when it is back', async () => {
     const server = await stopAfterTest(startRedis())
     const troubles: unknown[] = []
     const onTrouble = (error: unknown) => troubles.push(error)

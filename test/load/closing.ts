@@ -14,10 +14,11 @@ export interface Report {
   readonly degradedEvents: number
   /** How many by code. */
   readonly errors: Readonly<Record<string, number>>
-  readonly closeMs: number
+  /** Closing ended by its own timers, or Redis was there to answer. */
+  readonly isCloseBounded: boolean
 }
 
-/** What the program tells, if it comes to its end by itself and has nothing to complain about. */
+/** Runs the program; resolves with its report if it exits by itself with status 0 and writes nothing to stderr. */
 export async function runClosing(
   store: RedisOptions,
   { hangs = [] as readonly number[], timeoutMs = 100, stderr: expected = /^$/ } = {},
@@ -40,12 +41,12 @@ export async function runClosing(
   return JSON.parse(stdout)
 }
 
-/** Every decision was answered, or says that it came too late; and nobody had to wait long for the end. */
-export function expectClosed({ asked, answered, errors, closeMs }: Report): void {
+/** Every decision was answered or rejected because the gate was closed, and close did not wait for a hung Redis. */
+export function expectClosed({ asked, answered, errors, isCloseBounded }: Report): void {
   const { FLUXGATE_CLOSED: closed = 0, ...others } = errors
   expect(others).toEqual({})
   expect(asked).toBe(answered + closed)
-  // Each of 50 callers was told once, and five had waited.
+  // One rejection for each of the 50 callers and the five waiting calls.
   expect(closed).toBe(55)
-  expect(closeMs).toBeLessThan(5_000)
+  expect(isCloseBounded).toBe(true)
 }

@@ -12,6 +12,7 @@ export interface Tally {
   degraded: number
   /** How many in a row, up to now, the shared store has decided. */
   exactInARow: number
+  /** The longest that a decision took, in time in which the event loop could run: see `loopTimer`. */
   slowestMs: number
 }
 
@@ -42,16 +43,17 @@ export function startLoad(
     exactInARow: 0,
     slowestMs: 0,
   }
+  const timer = loopTimer()
   let isOver = false
   async function askOnce(caller: number): Promise<void> {
     tally.asked++
-    const askedAt = performance.now()
+    const askedAt = timer.nowMs()
     try {
       note(tally, await ask(caller))
     } catch (error) {
       tally.errors.push(error)
     }
-    tally.slowestMs = Math.max(tally.slowestMs, performance.now() - askedAt)
+    tally.slowestMs = Math.max(tally.slowestMs, timer.nowMs() - askedAt)
   }
   const ended = Promise.all(
     Array.from({ length: callers }, async (_, caller) => {
@@ -66,9 +68,22 @@ export function startLoad(
     async stop() {
       isOver = true
       await ended
+      timer.stop()
       return tally
     },
   }
+}
+
+const turnMs = 10
+
+/**
+ * Time in which the event loop could run, counted in turns of a short timer. While the process is stalled or starved it
+ * stands still, as the deadlines of calls do.
+ */
+function loopTimer() {
+  let turns = 0
+  const interval = setInterval(() => turns++, turnMs)
+  return { nowMs: () => turns * turnMs, stop: () => clearInterval(interval) }
 }
 
 function note(tally: Tally, { allowed, degraded }: Decision): void {
@@ -78,11 +93,14 @@ function note(tally: Tally, { allowed, degraded }: Decision): void {
   tally.exactInARow = degraded ? 0 : tally.exactInARow + 1
 }
 
-/** Takes what is left; resolves with how much that was. */
-export async function drain(ask: () => Promise<Decision>): Promise<number> {
-  for (let taken = 0; ; taken++) {
-    const { allowed, degraded } = await ask()
+/** Takes every permit that is left, in large steps and then in smaller ones; resolves with how many that were. */
+export async function drain(ask: (permits: number) => Promise<Decision>): Promise<number> {
+  let taken = 0
+  for (let permits = 64; permits >= 1; ) {
+    const { allowed, degraded } = await ask(permits)
     if (degraded) throw new Error('the shared store is not there')
-    if (!allowed) return taken
+    if (allowed) taken += permits
+    else permits /= 8
   }
+  return taken
 }

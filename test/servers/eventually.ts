@@ -1,8 +1,11 @@
-/** What `probe` gives as soon as it is neither undefined nor false; an error counts as "not yet". */
+/**
+ * Resolves with what `probe` returns once that is neither undefined nor false; an error counts as "not yet". The deadline is
+ * shorter than the timeout of a test, so that the message says what was missing.
+ */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined | false> | T | undefined | false,
-  timeoutMs = 15_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs
   for (;;) {

@@ -29,7 +29,7 @@ interface Waiter {
 const crlf = '\r\n'
 
 /** Commands are sent at once and answered in their order; an answer that takes longer than `timeoutMs` ends the connection. */
-export async function openConnection(address: Address, timeoutMs = 10_000): Promise<Connection> {
+export async function openConnection(address: Address, timeoutMs = 30_000): Promise<Connection> {
   const { host, port, password, trustedCertificate } = address
   const socket = trustedCertificate ? connectTls({ host, port, ca: trustedCertificate }) : connectTcp({ host, port })
   const waiting: Waiter[] = []

@@ -17,6 +17,8 @@ export interface TcpProxy {
   cut(): void
   /** Ends the direction from the target to the clients, as a FIN does; what clients send still arrives. */
   halfClose(): void
+  /** Drops everything that is sent over the open connections from now on, without closing them; new ones work. */
+  strand(): void
   /** New connections are refused, as by a machine where nothing listens; those that are open stay. */
   refuse(): Promise<void>
   accept(): Promise<void>
@@ -27,6 +29,8 @@ export interface TcpProxy {
 interface Network {
   delayMs: number
   silent: boolean
+  /** Connections that drop everything. */
+  readonly stranded: WeakSet<Socket>
   /** What to do when silence ends. */
   readonly onResume: Set<() => void>
 }
@@ -34,7 +38,7 @@ interface Network {
 const host = '127.0.0.1'
 
 export async function startProxy(targetPort: number, targetHost = host): Promise<TcpProxy> {
-  const network: Network = { delayMs: 0, silent: false, onResume: new Set() }
+  const network: Network = { delayMs: 0, silent: false, stranded: new WeakSet(), onResume: new Set() }
   const sockets = new Set<Socket>()
   const clientSockets = new Set<Socket>()
 
@@ -75,6 +79,9 @@ export async function startProxy(targetPort: number, targetHost = host): Promise
     cut,
     halfClose() {
       for (const client of clientSockets) client.end()
+    },
+    strand() {
+      for (const socket of sockets) network.stranded.add(socket)
     },
     async refuse() {
       server?.close()
@@ -128,6 +135,7 @@ function forward(from: Socket, to: Socket, network: Network): void {
     }
   }
   function send(deliver: () => void): void {
+    if (network.stranded.has(from)) return
     underWay.push({ dueAt: performance.now() + network.delayMs, deliver })
     deliverDue()
   }

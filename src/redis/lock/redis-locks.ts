@@ -1,4 +1,5 @@
 import type { RedisConnection } from '../connection.js'
+import { integerReply, integersReply } from '../replies.js'
 import { Script } from '../script.js'
 import { type Busy, type Claim, fenceMs, type Granted, type Keeper, placeMs } from './keeper.js'
 import { type LockKeys, lockKeys } from './lock-keys.js'
@@ -52,20 +53,20 @@ export class RedisLocks implements Keeper {
     const locks = this.#locksOf(claim)
     const keys = locks.flatMap(({ held, fence, holds }) => [held, fence, holds])
     const args = [claim.owner, claim.id, claim.ttlMs, fenceMs, floor]
-    return (await this.#run(this.#extend, locks, keys, args)) === 1
+    return integerReply(await this.#run(this.#extend, locks, keys, args)) === 1
   }
 
   async release(claim: Claim): Promise<boolean> {
     const locks = this.#locksOf(claim)
     const keys = locks.flatMap(({ held, holds, queue, places }) => [held, holds, queue, places])
     const args = [claim.owner, claim.id, ...locks.map(({ channel }) => channel)]
-    return (await this.#run(this.#release, locks, keys, args)) === locks.length
+    return integerReply(await this.#run(this.#release, locks, keys, args)) === locks.length
   }
 
   async unlock(name: string): Promise<boolean> {
     const keys = this.keysOf(name)
     const { held, holds, queue, places, channel } = keys
-    return (await this.#run(this.#unlock, [keys], [held, holds, queue, places], [channel])) === 1
+    return integerReply(await this.#run(this.#unlock, [keys], [held, holds, queue, places], [channel])) === 1
   }
 
   async inspect(name: string): Promise<LockState | undefined> {
@@ -102,7 +103,7 @@ export class RedisLocks implements Keeper {
 
 /** What a script that grants has answered. */
 export function outcomeOf(reply: unknown, locks: readonly LockKeys[]): Granted | Busy {
-  const [isGranted, ...numbers] = (reply as unknown[]).map(Number)
+  const [isGranted, ...numbers] = integersReply(reply)
   if (isGranted === 1) return { granted: true, fences: numbers }
   const [number = 1, retryInMs = -1] = numbers
   // A lock without an end is not ours; whoever put it there may take it away.

@@ -1,4 +1,5 @@
 import type { RedisConnection } from '../connection.js'
+import { integerReply } from '../replies.js'
 import { Script } from '../script.js'
 import { type Busy, type Claim, fenceMs, type Granted, type Keeper, placeMs } from './keeper.js'
 import { type LockKeys, lockKeys } from './lock-keys.js'
@@ -36,13 +37,13 @@ export class SemaphorePermits implements Keeper {
 
   async extend(claim: Claim): Promise<boolean> {
     const keys = this.#keysOf(claim)
-    return (await this.#run(this.#extend, keys, [keys.held], [claim.id, claim.ttlMs])) === 1
+    return integerReply(await this.#run(this.#extend, keys, [keys.held], [claim.id, claim.ttlMs])) === 1
   }
 
   async release(claim: Claim): Promise<boolean> {
     const keys = this.#keysOf(claim)
     const { held, queue, places, channel } = keys
-    return (await this.#run(this.#release, keys, [held, queue, places], [claim.id, channel])) === 1
+    return integerReply(await this.#run(this.#release, keys, [held, queue, places], [claim.id, channel])) === 1
   }
 
   #keysOf({ names }: Claim): LockKeys {

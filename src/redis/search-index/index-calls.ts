@@ -1,6 +1,7 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { RedisConnection } from '../connection.js'
 import { hashSlot } from '../hash-slot.js'
+import { isByteReply, unexpectedReply } from '../replies.js'
 import { Script } from '../script.js'
 import { within } from '../within.js'
 import type { ReadDefinition } from './definition.js'
@@ -63,7 +64,11 @@ export class IndexCalls {
   }
 
   #ask(what: string, ask: () => Promise<unknown>): Promise<unknown> {
-    return within({ who: 'The search index', what, timeoutMs: this.#timeoutMs }, ask)
+    return within({ who: 'The search index', what, timeoutMs: this.#timeoutMs }, async () => {
+      const reply = await ask()
+      if (!isByteReply(reply)) throw unexpectedReply('integers and bytes', reply)
+      return reply
+    })
   }
 
   close(): Promise<void> {

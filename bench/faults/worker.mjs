@@ -1,0 +1,74 @@
+// @ts-check
+/**
+ * A process that uses its limiter as soon as it has been created, and then once more during a stall of its event loop.
+ * Reports how many of the first calls were allowed, and how many decisions were degraded.
+ */
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { createFluxGate, createLimiter } from 'fluxgate'
+import { redisStore } from 'fluxgate/redis'
+
+/** @type {{ kind: string, uri: string, prefix: string, capacity: number, calls: number, stallMs: number, inFlight: number }} */
+const { kind, uri, prefix, capacity, calls, stallMs, inFlight } = JSON.parse(process.argv[2] ?? '')
+const limit = /** @type {const} */ ({ capacity, window: '30d' })
+const plenty = /** @type {const} */ ({ algorithm: 'FIXED_WINDOW', capacity: 1_000_000_000, window: '30d' })
+
+/**
+ * @typedef {import('fluxgate').Decision} Decision
+ *
+ * @typedef {object} Asker
+ * @property {() => Promise<Decision>} ask under the limit that is shared by all processes
+ * @property {() => Promise<Decision>} askPlenty under one that nothing reaches
+ * @property {() => Promise<unknown>} close
+ */
+
+/** @type {Record<string, () => Promise<Asker>>} */
+const kinds = {
+  async createLimiter() {
+    const limiter = createLimiter({ ...limit, store: uri })
+    const other = createLimiter({ ...plenty, store: uri })
+    return {
+      ask: () => limiter.consume(prefix),
+      askPlenty: () => other.consume(`${prefix}-plenty`),
+      close: () => Promise.all([limiter.close(), other.close()]),
+    }
+  },
+  async redisStore() {
+    const store = redisStore(uri, { prefix })
+    await store.ready(2_000)
+    const limiter = createLimiter({ ...limit, store })
+    const other = createLimiter({ ...plenty, store })
+    return { ask: () => limiter.consume('a'), askPlenty: () => other.consume('b'), close: () => store.close() }
+  },
+  async createFluxGate() {
+    const gate = await createFluxGate({
+      rules: [
+        { id: 'api', rules: [{ id: 'all', limitScope: 'GLOBAL', bands: [limit] }] },
+        { id: 'plenty', rules: [{ id: 'all', limitScope: 'GLOBAL', bands: [plenty] }] },
+      ],
+      store: { uri, prefix },
+    })
+    return {
+      ask: () => gate.check({}, { ruleSetId: 'api' }),
+      askPlenty: () => gate.check({}, { ruleSetId: 'plenty' }),
+      close: () => gate.close(),
+    }
+  },
+}
+
+const { ask, askPlenty, close } = await /** @type {() => Promise<Asker>} */ (kinds[kind])()
+const first = await Promise.all(Array.from({ length: calls }, ask))
+// What a cold start has broken is not what the stall is about.
+while ((await askPlenty()).degraded) await sleep(20)
+const asked = Array.from({ length: inFlight }, askPlenty)
+await turn()
+const endsAt = performance.now() + stallMs
+while (performance.now() < endsAt);
+const stalled = await Promise.all(asked)
+const degradedOf = (/** @type {readonly Decision[]} */ decisions) => decisions.filter(({ degraded }) => degraded).length
+process.send?.({
+  allowed: first.filter(({ allowed }) => allowed).length,
+  degraded: degradedOf(first),
+  stalled: degradedOf(stalled),
+})
+await close()
+process.disconnect()

@@ -1,0 +1,95 @@
+// @ts-check
+/** What a slow start, a stall and a lost connection cost while Redis is healthy: decisions made without it. */
+import { startBusyLoops } from '../faults/busy-loops.mjs'
+import { capacity, coldStarts, inFlight, stallMs } from '../faults/cold-start.mjs'
+import { held, permitsLost } from '../faults/held-requests.mjs'
+import { callers, oneCut, repeatedCuts } from '../faults/lost-connection.mjs'
+import { median } from '../measure.mjs'
+import { startServer } from '../redis/server.mjs'
+
+const title = 'Faults'
+
+/** @type {import('../report.mjs').Section} */
+export async function faults({ faults: { runs, processes, busyLoops, cuts, cutSeconds }, progress }) {
+  const server = await startServer()
+  const stopBusyLoops = startBusyLoops(busyLoops)
+  try {
+    const starts = await coldStarts(server.uri, { runs, processes, progress })
+    const once = []
+    for (let i = 0; i < cuts; i++) {
+      progress(`${title}: lost connection ${i + 1} of ${cuts}`)
+      once.push(await oneCut(server))
+    }
+    progress(`${title}: a lost connection every 200 ms`)
+    const percent = await repeatedCuts(server, cutSeconds)
+    progress(`${title}: held requests`)
+    const leavers = await permitsLost(server)
+    const sum = (/** @type {'over' | 'degraded'} */ field) => starts.reduce((total, start) => total + start[field], 0)
+    const stalls = starts.filter(({ stalled }) => !Number.isNaN(stalled))
+    const stalled = stalls.reduce((total, start) => total + start.stalled, 0)
+    const mostDegraded = Math.max(...once.map(({ degraded }) => degraded))
+    const exactAfterMs = median(once.map(({ exactAfterMs }) => exactAfterMs))
+    return {
+      title,
+      note: `Redis is healthy all the time, and every option has its default. ${runs} runs of ${processes} processes for each kind of start, beside ${busyLoops} busy loops. A run starts all processes at once, on one limit of ${capacity} that each of them could use up alone. Processes of the library then make ${inFlight} decisions and block their event loop for ${stallMs} ms.`,
+      tables: [],
+      figures: [
+        {
+          title: 'Cold start, and a stall',
+          head: [
+            'started by',
+            'runs over the limit',
+            'admitted over the limit, worst run',
+            'degraded decisions',
+            `degraded by a stall of ${stallMs} ms`,
+          ],
+          lines: starts.map(({ name, runsOver, over, degraded, stalled }) => [
+            name,
+            `${runsOver}`,
+            `${over}`,
+            name === 'fluxgate gateway' ? '' : `${degraded}`,
+            Number.isNaN(stalled) ? '' : `${stalled}`,
+          ]),
+        },
+        {
+          title: `Lost connections, ${callers} callers`,
+          head: ['', 'degraded', 'ms until the last degraded decision'],
+          lines: [
+            [
+              `one, median of ${cuts}`,
+              median(once.map(({ degraded }) => degraded)).toFixed(0),
+              exactAfterMs.toFixed(1),
+            ],
+            [`one, worst of ${cuts}`, `${mostDegraded}`, Math.max(...once.map((cut) => cut.exactAfterMs)).toFixed(1)],
+            [`every 200 ms for ${cutSeconds} s`, `${percent.toFixed(2)} %`, ''],
+          ],
+        },
+        {
+          title: `Permits lost when ${held} held requests leave, the oldest first`,
+          head: ['', 'permits lost'],
+          lines: leavers.map(({ name, lost }) => [name, `${lost}`]),
+        },
+      ],
+      ratios: [
+        { what: 'admitted over the limit after a cold start', measured: sum('over'), atMost: 0 },
+        { what: 'degraded decisions after a cold start', measured: sum('degraded'), atMost: 0 },
+        { what: `degraded decisions by a stall of ${stallMs} ms`, measured: stalled, atMost: 0 },
+        {
+          what: `degraded decisions by one lost connection, ${callers} callers`,
+          measured: mostDegraded,
+          atMost: callers,
+        },
+        { what: 'ms until decisions are exact after one lost connection', measured: exactAfterMs, atMost: 50 },
+        { what: 'percent degraded, a lost connection every 200 ms', measured: percent, atMost: 5 },
+        {
+          what: `permits lost of ${held} held requests that leave`,
+          measured: Math.max(...leavers.map(({ lost }) => lost)),
+          atMost: 0,
+        },
+      ],
+    }
+  } finally {
+    stopBusyLoops()
+    await server.stop()
+  }
+}

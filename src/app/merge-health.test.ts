@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest'
+import type { ServedHealth } from '../server/served-gate.js'
+import { mergeHealth } from './merge-health.js'
+
+const up: ServedHealth = {
+  status: 'UP',
+  store: { status: 'UP', sinceAt: 100, error: null },
+  rules: { status: 'UP', sinceAt: null, error: null },
+}
+const down = (sinceAt: number): ServedHealth => ({
+  ...up,
+  status: 'DEGRADED',
+  store: { status: 'DOWN', sinceAt, error: `down since ${sinceAt}` },
+})
+
+it('is up if all processes are', () => {
+  expect(mergeHealth([up, up])).toEqual(up)
+})
+
+it('reports each part that failed in one process, since the first failure', () => {
+  const stale = { status: 'STALE', sinceAt: 300, error: 'rules.yaml: 1 mistake' } as const
+  expect(mergeHealth([up, down(250), { ...up, status: 'DEGRADED', rules: stale }, down(200)])).toEqual({
+    status: 'DEGRADED',
+    store: { status: 'DOWN', sinceAt: 200, error: 'down since 200' },
+    rules: stale,
+  })
+})
+
+it('reports what a store that is up has to say, and a gate that is closed', () => {
+  const owing = { status: 'UP', sinceAt: 150, error: 'The buckets of 1 removed rule could not be reset yet.' } as const
+  expect(mergeHealth([up, { ...up, status: 'DEGRADED', store: owing }])).toMatchObject({
+    status: 'DEGRADED',
+    store: owing,
+  })
+  expect(mergeHealth([down(200), { ...up, status: 'DOWN' }]).status).toBe('DOWN')
+})

@@ -1,0 +1,31 @@
+/** Processes of the tests: workers that end with a report, and busy loops that take CPU time from everything else. */
+import { execFile, spawn } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+const here = dirname(fileURLToPath(import.meta.url))
+
+/** Runs a program of this folder to its end. Its argument is `settings` as JSON, and its output a report as JSON. */
+export function runWorker<Report>(program: string, settings: object): Promise<Report> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      process.execPath,
+      [join(here, program), JSON.stringify(settings)],
+      (error, stdout, stderr) =>
+        error ? reject(new Error(`${program} failed: ${stderr}`, { cause: error })) : resolve(JSON.parse(stdout)),
+    )
+    onTestFinished(() => void child.kill('SIGKILL'))
+  })
+}
+
+/** A busy loop ends by itself, so that it cannot outlive a test run that is killed. */
+const busyLoop = 'const endsAt = Date.now() + 120_000; while (Date.now() < endsAt);'
+
+/** Keeps `count` cores busy until the test ends. */
+export function burnCpu(count: number): void {
+  for (let i = 0; i < count; i++) {
+    const child = spawn(process.execPath, ['-e', busyLoop], { stdio: 'ignore' })
+    onTestFinished(() => void child.kill('SIGKILL'))
+  }
+}
