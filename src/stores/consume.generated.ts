@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'db181f8b3865f76081a3d025baae754499b615fd'
+export const consumeSha = '1a6fc91d57aa9a7cf165d8b83f33d57c71c260af'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -328,10 +328,15 @@ return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, 
 end,
 refund = function(band, permits, now, grantedAt, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
+local slotAt = ceil(grantedAt)
+local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
+local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
 local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+local applies = slotAt == now or lastInLine <= slotAt + 1
+if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
+return applies, waterOf(whole, fraction, band, now)
 end,
 expiresAt = function(band, water, part, at, window)
 local whole, fraction = roomOf(band, water, part, window)
@@ -1266,10 +1271,15 @@ return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, 
 end,
 refund = function(band, permits, now, grantedAt, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
+local slotAt = ceil(grantedAt)
+local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
+local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
 local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+local applies = slotAt == now or lastInLine <= slotAt + 1
+if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
+return applies, waterOf(whole, fraction, band, now)
 end,
 expiresAt = function(band, water, part, at, window)
 local whole, fraction = roomOf(band, water, part, window)
