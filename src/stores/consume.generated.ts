@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'cb57bfd52cbc8ddc14686f032f4c4f6f6841cd3d'
+export const consumeSha = '981a68ebb9356b14b8a2bf7cf1c67e7e6bdb50d7'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -331,10 +331,15 @@ return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, 
 end,
 refund = function(band, permits, now, grantedAt, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
+local slotAt = ceil(grantedAt)
+local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
+local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
 local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+local applies = slotAt == now or lastInLine <= slotAt + 1
+if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
+return applies, waterOf(whole, fraction, band, now)
 end,
 expiresAt = function(band, water, part, at, window)
 local whole, fraction = roomOf(band, water, part, window)
@@ -1274,10 +1279,15 @@ return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, 
 end,
 refund = function(band, permits, now, grantedAt, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
+local slotAt = ceil(grantedAt)
+local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
+local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
 local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+local applies = slotAt == now or lastInLine <= slotAt + 1
+if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
+return applies, waterOf(whole, fraction, band, now)
 end,
 expiresAt = function(band, water, part, at, window)
 local whole, fraction = roomOf(band, water, part, window)

@@ -38,17 +38,27 @@ const startBeside = (/** @type {Load | undefined} */ beside, /** @type {any} */ 
   beside?.start({ ...given, seed: given.seed + 1, perSecond: given.perSecond / 6, paths: ['/limiter'] })
 
 async function remote() {
+  let lastError = ''
   const fallbackGate = await createFluxGate({ rules })
   const fallback = {
-    check: async (/** @type {any} */ context, /** @type {any} */ options) =>
-      Object.assign({ isFallback: true }, await fallbackGate.check(context, options)),
+    check: async (/** @type {any} */ context, /** @type {any} */ options) => {
+      // The handler reports the error just before it asks here.
+      const cause = lastError
+      const decision = await fallbackGate.check(context, options)
+      return { ...decision, fallbackAfter: cause }
+    },
     refund: (/** @type {any} */ context, /** @type {any} */ options) => fallbackGate.refund(context, options),
   }
-  const handler = new HttpHandler({ url: server.url, fallback })
+  const onError = (/** @type {unknown} */ error) => {
+    lastError = String(error)
+  }
+  const handler = new HttpHandler({ url: server.url, fallback, onError })
   const ask = async (/** @type {Request} */ { path, user, api, permits }) => {
     const context = { userId: user, apiKey: api, path, method: 'GET' }
     const decision = await handler.check(context, { ruleSetId: server.ruleSetId, permits })
-    return answerOf(decision, 'isFallback' in decision ? self : server.name)
+    if (!('fallbackAfter' in decision)) return answerOf(decision, server.name)
+    const answer = answerOf(decision, self)
+    return { ...answer, reason: `${answer.reason} after ${decision.fallbackAfter}` }
   }
   return { ask, beside: undefined }
 }
