@@ -180,24 +180,36 @@ describe('a server that is a process', () => {
     return { child, url }
   }
 
-  it('may stand still, die and come back: everybody is answered, and it decides again as soon as it can', async () => {
-    const port = await freePort()
-    const { child, url } = await startServer(port)
-    const { handler } = handlerOf({ url, timeoutMs: 200, openMs: 50 })
-    const isDegraded = async () => (await handler.check({})).degraded
-    await eventually('it decides', async () => !(await isDegraded()))
-    child.kill('SIGSTOP')
-    const answers = await Promise.all(Array.from({ length: 50 }, () => handler.check({})))
-    expect(answers.every(({ allowed, degraded }) => allowed && degraded)).toBe(true)
-    child.kill('SIGCONT')
-    await eventually('it decides again', async () => !(await isDegraded()))
-    child.kill('SIGKILL')
-    await once(child, 'close')
-    expect(await isDegraded()).toBe(true)
-    await startServer(port)
-    await eventually('another one decides', async () => !(await isDegraded()))
-    expect(handler.breaker).toBe('CLOSED')
-  })
+  const openWith = (options: HttpHandlerOptions): HttpHandler => {
+    const handler = new HttpHandler(options)
+    onTestFinished(() => handler.close())
+    return handler
+  }
+
+  it.each([
+    ['a longer deadline', { timeoutMs: 200, openMs: 50 }],
+    ['the default options', {}],
+  ])(
+    'may stand still, die and come back, with %s: every call is answered, and it decides again',
+    async (_, options) => {
+      const port = await freePort()
+      const { child, url } = await startServer(port)
+      const handler = openWith({ url, ...options })
+      const isDegraded = async () => (await handler.check({})).degraded
+      await eventually('it decides', async () => !(await isDegraded()))
+      child.kill('SIGSTOP')
+      const answers = await Promise.all(Array.from({ length: 50 }, () => handler.check({})))
+      expect(answers.every(({ allowed, degraded }) => allowed && degraded)).toBe(true)
+      child.kill('SIGCONT')
+      await eventually('it decides again', async () => !(await isDegraded()))
+      child.kill('SIGKILL')
+      await once(child, 'close')
+      expect(await isDegraded()).toBe(true)
+      await startServer(port)
+      await eventually('another one decides', async () => !(await isDegraded()))
+      expect(handler.breaker).toBe('CLOSED')
+    },
+  )
 })
 
 describe('options', () => {
