@@ -166,9 +166,12 @@ export class OwnClient {
     // A server without TLS waits in silence for the end of what it takes for a command.
     const hint = this.#target.tls && !this.#wasConnected ? '; does it speak TLS?' : ''
     const reason = this.#trouble === undefined ? '' : ` (${reasonOf(this.#trouble)}${hint})`
-    return new Error(`there is no connection to Redis at ${this.#target.where}${reason}`, { cause: this.#trouble })
+    return unreachable(`there is no connection to Redis at ${this.#target.where}${reason}`, this.#trouble)
   }
 }
+
+const unreachable = (message: string, cause: unknown): FluxGateError =>
+  new FluxGateError('FLUXGATE_STORE_UNREACHABLE', message, { cause })
 
 function eventOf(emitter: NodeJS.EventEmitter, name: string, withinMs: number): Promise<void> {
   return new Promise((resolve) => {

@@ -6,12 +6,14 @@ export interface AlgorithmTraits {
   readonly isRefilled: boolean
   /** Who fits still waits until nobody is ahead, which is when the bucket, without it, would be full. */
   readonly isQueue: boolean
+  /** A slot that was granted for later can be given back only while no later slot is taken. */
+  readonly shrinksFromEnd: boolean
 }
 
 export const algorithmTraits: Readonly<Record<AlgorithmName, AlgorithmTraits>> = {
-  TOKEN_BUCKET: { isRefilled: true, isQueue: false },
-  LEAKY_BUCKET: { isRefilled: true, isQueue: true },
-  FIXED_WINDOW: { isRefilled: false, isQueue: false },
-  SLIDING_WINDOW_LOG: { isRefilled: false, isQueue: false },
-  SLIDING_WINDOW_COUNTER: { isRefilled: false, isQueue: false },
+  TOKEN_BUCKET: { isRefilled: true, isQueue: false, shrinksFromEnd: true },
+  LEAKY_BUCKET: { isRefilled: true, isQueue: true, shrinksFromEnd: true },
+  FIXED_WINDOW: { isRefilled: false, isQueue: false, shrinksFromEnd: true },
+  SLIDING_WINDOW_LOG: { isRefilled: false, isQueue: false, shrinksFromEnd: false },
+  SLIDING_WINDOW_COUNTER: { isRefilled: false, isQueue: false, shrinksFromEnd: false },
 }

@@ -100,6 +100,8 @@ export interface ChargeResult {
   readonly granted: boolean
   /** The store's time, in ticks. */
   readonly now: number
+  /** Per demand, the time of the node that decided, where nodes with clocks of their own took part. */
+  readonly decidedAt?: readonly number[]
   /** One per band of the first demand, then of the second, and so on; there may be unused ones behind them. */
   readonly bands: readonly BandResult[]
   /** What was decided about instead of the demands, if an identity has an override: as many, in their order. */

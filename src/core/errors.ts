@@ -15,6 +15,7 @@ export const errorCodes = {
   FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that answers without waiting, such as the memory store.',
   FLUXGATE_STORE_FAILED: 'The bucket store answered with an error.',
   FLUXGATE_STORE_MISCONFIGURED: 'The bucket store cannot be used as it is configured, such as with a wrong password.',
+  FLUXGATE_STORE_UNREACHABLE: 'There is no connection to the bucket store, so nothing was sent to it.',
   FLUXGATE_STORE_TIMEOUT: 'The bucket store did not answer before its deadline.',
   FLUXGATE_STORE_OPEN: 'The bucket store failed repeatedly and is left alone for a moment.',
   FLUXGATE_BUCKET_INVALID: 'What is kept under the name of one bucket is not a bucket; the store itself is fine.',
@@ -38,19 +39,32 @@ export interface Mistake {
 /** What an error of any origin says. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+interface FluxGateErrorOptions {
+  readonly cause?: unknown
+  readonly errors?: readonly Mistake[]
+  readonly isUnexecuted?: boolean
+}
+
 export class FluxGateError extends Error {
   override readonly name = 'FluxGateError'
   readonly code: ErrorCode
   /** Every mistake found, when the error is about a document. */
   readonly errors: readonly Mistake[]
+  /** True if the store replied that it did not execute the call. */
+  readonly isUnexecuted: boolean
 
-  constructor(code: ErrorCode, message: string, options: { cause?: unknown; errors?: readonly Mistake[] } = {}) {
+  constructor(code: ErrorCode, message: string, options: FluxGateErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.errors = options.errors ?? []
+    this.isUnexecuted = options.isUnexecuted ?? false
   }
 }
 
 /** Whether the store is in trouble, or only one bucket in it. */
 export const isStoreTrouble = (error: unknown): boolean =>
   !(error instanceof FluxGateError && error.code.startsWith('FLUXGATE_BUCKET_'))
+
+/** True if the call was never sent, so that it has certainly not been executed. */
+export const isUnsent = (error: unknown): boolean =>
+  error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_UNREACHABLE'

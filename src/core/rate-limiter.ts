@@ -1,3 +1,4 @@
+import { algorithmTraits } from './algorithm-traits.js'
 import {
   type BandResult,
   type BucketStore,
@@ -12,8 +13,9 @@ import {
 import { ticksPerMs, ticksUp } from './clock.js'
 import { composeDecision, composeOne } from './compose-decision.js'
 import type { Decision } from './decision.js'
-import { FluxGateError } from './errors.js'
+import { FluxGateError, isUnsent } from './errors.js'
 import { noPlace } from './no-place.js'
+import type { Slot } from './slot-queue.js'
 import type { Departure, WaitingRoom } from './waiting-room.js'
 
 export interface DecideOptions {
@@ -37,6 +39,9 @@ export interface RateLimiterOptions {
 
 const noOptions: DecideOptions = Object.freeze({})
 
+/** Numbers the limiters of this process: several may share a waiting room, each with buckets of its own. */
+let limiterCount = 0
+
 /**
  * Demands in, Decision out: one call to the store, and a place in the waiting room for those who are delayed. Delayed
  * requests hold their permits already; who does not stay until its time gives them back.
@@ -46,6 +51,7 @@ export class RateLimiter {
   readonly #room: WaitingRoom
   readonly #degraded: boolean
   readonly #onStoreAnswer: (() => void) | undefined
+  readonly #number = limiterCount++
 
   constructor(store: BucketStore, room: WaitingRoom, { degraded = false, onStoreAnswer }: RateLimiterOptions = {}) {
     this.#store = store
@@ -72,8 +78,12 @@ export class RateLimiter {
     if (isCrowded && !result.granted) return this.#noPlace(ruleSetId, demands, result, result, options)
     // Asked again: others may have taken the last place while the store was asked.
     const lacksPlace = isDelayed(claims, result) && this.#isCrowded(demands, options)
-    if (!lacksPlace) return this.#settle(ruleSetId, claims, result, options)
-    if (!options.peek) this.#giveBack(refundsOf(claims, result))
+    if (!lacksPlace) {
+      const decision = this.#settle(ruleSetId, claims, result, options)
+      if (!result.isUnasked) this.#room.storeReplied()
+      return decision
+    }
+    if (!options.peek) await this.#room.turnAway(this.#slotsOf(claims, result))
     return this.#noPlace(ruleSetId, demands, result, await this.#store.charge(claims.map(asIs), true), options)
   }
 
@@ -155,32 +165,42 @@ export class RateLimiter {
   #seatIfHeld(decision: Decision, demands: readonly Demand[], result: ChargeResult, options: DecideOptions): void {
     if (decision.delayMs === 0 && (options.onLeave === undefined || this.#room.size === 0)) return
     if (options.peek || !decision.allowed || !isHeld(demands, options)) return
-    const line = lineOf(result.applied ?? demands, result)
-    // Who has no delay passes, unless others wait in the same line already.
-    if (decision.delayMs > 0 || this.#room.hasLine(line)) this.#seat(decision, line, demands, result, options)
+    // Taken from the result now: a store may reuse it for the next decision.
+    const slots = this.#slotsOf(demands, result)
+    // A request without a delay passes, unless others already wait for one of its buckets.
+    if (decision.delayMs > 0 || this.#room.hasQueue(slots)) this.#seat(slots, options)
   }
 
-  #seat(
-    { delayMs }: Decision,
-    line: string,
-    demands: readonly Demand[],
-    result: ChargeResult,
-    options: DecideOptions,
-  ): void {
-    // Taken from the result now: a store may reuse it for the next decision.
-    const undo = refundsOf(demands, result)
+  #seat(slots: readonly Slot[], options: DecideOptions): void {
     options.onEnter?.()
     this.#room.enter({
-      delayMs,
-      line,
-      permits: (demands[0] as Demand).permits,
+      slots,
       isHeld: options.onLeave !== undefined,
       signal: typeof options.signal === 'function' ? options.signal() : options.signal,
-      leave: (how, movedBy) => {
-        if (how !== 'RELEASED') this.#giveBack(undo, movedBy)
-        options.onLeave?.(how)
-      },
+      leave: (how) => options.onLeave?.(how),
     })
+  }
+
+  /** What a granted decision was charged, per bucket, with what gives it back. */
+  #slotsOf(demands: readonly Demand[], result: ChargeResult): Slot[] {
+    return chargesOf(demands, result).map(({ demand: { group, shadow }, bands, refund }) => ({
+      bucket: JSON.stringify([this.#number, group.ruleSetId, group.ruleId, group.generation, refund.key]),
+      permits: refund.permits,
+      grantedAt: refund.grantedAt,
+      delay: shadow ? 0 : Math.max(...bands.map(({ delay }) => delay)),
+      isOrdered: group.bands.some(({ algorithm }) => algorithmTraits[algorithm].shrinksFromEnd),
+      giveBack: () => this.#giveBack(refund),
+    }))
+  }
+
+  /** Resolves to false if the store has certainly not executed the refund. One per call: parts of a call can fail alone. */
+  async #giveBack(refund: Refund): Promise<boolean> {
+    try {
+      await this.#store.refund([refund])
+      return true
+    } catch (error) {
+      return !isUnexecuted(error)
+    }
   }
 
   /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */
@@ -195,19 +215,6 @@ export class RateLimiter {
     const decision = composeDecision(ruleSetId, demands, refusal, this.#degraded)
     options.onDecided?.(refusal.now / ticksPerMs)
     return decision
-  }
-
-  /** Best effort: what a store that has failed meanwhile does not take back comes back with the next refill. */
-  #giveBack(refunds: readonly Refund[], movedBy = 0): void {
-    const places = refunds.map(({ group, key, permits, grantedAt }) => ({
-      group,
-      key,
-      permits,
-      grantedAt: grantedAt?.map((at) => at + movedBy),
-    }))
-    Promise.resolve()
-      .then(() => this.#store.refund(places))
-      .catch(() => {})
   }
 }
 
@@ -239,26 +246,39 @@ function isDelayed(demands: readonly Demand[], { granted, bands, applied = deman
   )
 }
 
-/** The identity whose band delays the most: those who wait for it are let go in the order of asking. */
-function lineOf(demands: readonly Demand[], { bands }: ChargeResult): string {
-  const owners = demands.flatMap((demand) => demand.group.bands.map(() => demand))
-  const delayOf = (index: number): number => (owners[index]?.shadow ? 0 : (bands[index]?.delay ?? 0))
-  let slowest = 0
-  for (let i = 1; i < owners.length; i++) if (delayOf(i) > delayOf(slowest)) slowest = i
-  const { group, key } = owners[slowest] as Demand
-  return JSON.stringify([group.ruleSetId, group.ruleId, key])
+/** True if the store has certainly not executed the call that failed with this error. */
+const isUnexecuted = (error: unknown): boolean =>
+  isUnsent(error) || (error instanceof FluxGateError && (error.code === 'FLUXGATE_STORE_OPEN' || error.isUnexecuted))
+
+/** One bucket that a granted decision was charged to: what its bands said, and what undoes the charge. */
+interface Charge {
+  readonly demand: Demand
+  readonly bands: readonly BandResult[]
+  readonly refund: Refund & { readonly grantedAt: readonly number[] }
+}
+
+function chargesOf(
+  demands: readonly Demand[],
+  { now, decidedAt, bands, applied = demands }: ChargeResult,
+): readonly Charge[] {
+  const charges: Charge[] = []
+  let first = 0
+  for (const [index, demand] of applied.entries()) {
+    const { group, key, permits } = demand
+    const said = bands.slice(first, first + group.bands.length)
+    first += group.bands.length
+    // A shadow that was refused was not charged.
+    if (group.listed !== undefined || said.some(({ allowed }) => !allowed)) continue
+    const at = decidedAt?.[index] ?? now
+    charges.push({
+      demand,
+      bands: said,
+      refund: { group, key, permits, grantedAt: said.map(({ delay }) => at + delay) },
+    })
+  }
+  return charges
 }
 
 /** What undoes a granted decision. */
-export function refundsOf(demands: readonly Demand[], { now, bands, applied = demands }: ChargeResult): Refund[] {
-  const refunds: Refund[] = []
-  let first = 0
-  for (const { group, key, permits } of applied) {
-    const said = bands.slice(first, first + group.bands.length) as BandResult[]
-    first += group.bands.length
-    // A shadow that was refused was not charged.
-    if (group.listed === undefined && said.every(({ allowed }) => allowed))
-      refunds.push({ group, key, permits, grantedAt: said.map(({ delay }) => now + delay) })
-  }
-  return refunds
-}
+export const refundsOf = (demands: readonly Demand[], result: ChargeResult): Refund[] =>
+  chargesOf(demands, result).map(({ refund }) => refund)

@@ -1,42 +1,41 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from './clock.js'
+import { OwedRefunds } from './owed-refunds.js'
+import { type Slot, SlotQueue, type Ticket, type TimedSlot } from './slot-queue.js'
 
-/** Let go on, given up by its caller, or sent away because the limiter closes. */
+/** Released in its turn, aborted by its caller, or rejected because the limiter closes. */
 export type Departure = 'RELEASED' | 'ABORTED' | 'CLOSED'
 
-/** For who does not say: how many may be held at once, and for how long at most. */
+/** Defaults: how many requests are held at once, and the longest wait. */
 export const defaultMaxConcurrentWaits = 100
 export const defaultMaxWaitMs = 5_000
 
 export interface Arrival {
-  readonly delayMs: number
-  /** What is waited for: in one line nobody leaves before somebody who entered earlier. */
-  readonly line: string
-  readonly permits: number
-  /** Whether it leaves when it is told to, and not by a time that it was told before. */
+  /** One per bucket that the request was charged to. It is released when the time of all of them has come. */
+  readonly slots: readonly Slot[]
+  /** True if the request waits for `leave`; false if it was told its delay and waits by itself. */
   readonly isHeld: boolean
   readonly signal?: AbortSignal | undefined
-  /** `movedBy`: how many ticks later than the place it was given first the one is that its leaving has made free. */
-  readonly leave: (how: Departure, movedBy: number) => void
+  readonly leave: (how: Departure) => void
 }
 
-interface Guest extends Arrival {
-  /** In ticks, so that a release is due exactly when the clock says so. */
-  releaseAt: number
-  /** Where its place was when it came; it may have moved up since. */
-  placedAt: number
+interface Waiter extends Pick<Arrival, 'leave'> {
+  readonly tickets: readonly Ticket[]
   readonly forget: () => void
 }
 
 /**
- * Requests that have their permits but must wait for their time. One timer serves all of them, so they leave in the order
- * of their release, and of asking among equals; nothing polls. Places in a line are handed out in the order of asking: when
- * one becomes free, those behind it move up.
+ * Delayed requests that have been charged and wait for their time. They leave in the order of their release times, and in
+ * order of arrival where these are equal. One timer serves all of them.
+ *
+ * When a request leaves early, the held requests behind it move up, and the slot at the end of the queue is given back.
  */
 export class WaitingRoom {
   readonly #most: number
   readonly #clock: Clock
-  /** In the order of asking. */
-  readonly #guests: Guest[] = []
+  /** In order of arrival. */
+  readonly #waiters: Waiter[] = []
+  readonly #queues = new Map<string, SlotQueue>()
+  readonly #owed: OwedRefunds
   #cancelTimer: (() => void) | undefined
   #timerAt = Number.POSITIVE_INFINITY
   #armedAt = 0
@@ -45,105 +44,164 @@ export class WaitingRoom {
   constructor(most: number, clock: Clock) {
     this.#most = most
     this.#clock = clock
+    this.#owed = new OwedRefunds(clock, (slots) => {
+      this.#addVacancies(slots)
+      this.#giveBackVacancies(slots)
+      this.#arm()
+    })
   }
 
   get size(): number {
-    return this.#guests.length
+    return this.#waiters.length
   }
 
   get isFull(): boolean {
-    return this.#guests.length >= this.#most
+    return this.#waiters.length >= this.#most
   }
 
-  /** Milliseconds until a place becomes free; Infinity if there are none at all. */
+  /** Milliseconds until one more request can be held; Infinity if none is ever held. */
   get nextFreeMs(): number {
     if (!this.isFull) return 0
     return this.#most === 0 ? Number.POSITIVE_INFINITY : Math.max(1, this.#next() - ticks(this.#clock)) / ticksPerMs
   }
 
-  hasLine(line: string): boolean {
-    return this.#guests.some((guest) => guest.line === line)
+  /** True if requests wait for one of these buckets. */
+  hasQueue(slots: readonly Slot[]): boolean {
+    return slots.some(({ bucket }) => this.#queues.get(bucket)?.hasTickets)
   }
 
-  enter(arrival: Arrival): void {
-    const { signal, leave } = arrival
+  enter({ slots, isHeld, signal, leave }: Arrival): void {
+    const now = ticks(this.#clock)
+    const tickets: Ticket[] = slots.map((slot) => ({ slot, dueAt: dueAt(slot, now), isMovable: isHeld }))
     if (signal?.aborted || this.#closed) {
-      leave(this.#closed ? 'CLOSED' : 'ABORTED', 0)
+      this.#vacate(tickets)
+      leave(this.#closed ? 'CLOSED' : 'ABORTED')
       return
     }
-    const abort = (): void => this.#remove(guest, 'ABORTED')
-    const placedAt = ticks(this.#clock) + ticksUp(arrival.delayMs)
-    const guest: Guest = {
-      ...arrival,
-      releaseAt: placedAt,
-      placedAt,
-      forget: () => signal?.removeEventListener('abort', abort),
-    }
+    const abort = (): void => this.#remove(waiter, 'ABORTED')
+    const waiter: Waiter = { tickets, leave, forget: () => signal?.removeEventListener('abort', abort) }
     signal?.addEventListener('abort', abort, { once: true })
-    this.#guests.push(guest)
-    this.#handOut(this.#peersOf(guest))
-    // A place that is free at once goes to whoever has waited longest.
+    this.#waiters.push(waiter)
+    for (const ticket of tickets) this.#join(ticket, now)
+    this.#giveBackVacancies(tickets)
+    // The newcomer may have brought a slot that is due at once; the request that has waited longest takes it.
     if (this.#next() <= ticks(this.#clock)) this.#release()
     else this.#arm()
   }
 
-  close(): void {
-    this.#closed = true
-    for (const guest of [...this.#guests]) this.#remove(guest, 'CLOSED')
-  }
-
-  #remove(guest: Guest, how: Departure): void {
-    const peers = this.#peersOf(guest)
-    const own = guest.releaseAt
-    const last = Math.max(own, ...peers.map(({ releaseAt }) => releaseAt))
-    // Those behind move up, so that what becomes free is the last place.
-    guest.releaseAt = Number.POSITIVE_INFINITY
-    this.#handOut(
-      peers.filter((peer) => peer !== guest),
-      own,
-    )
-    this.#guests.splice(this.#guests.indexOf(guest), 1)
-    guest.forget()
-    guest.leave(how, last - guest.placedAt)
+  /**
+   * Gives back the slots of a request that finds no room. Resolves once the refunds are sent: after the replies of the same
+   * turn have been handled, so that the last slot is given back first.
+   */
+  async turnAway(slots: readonly Slot[]): Promise<void> {
+    const now = ticks(this.#clock)
+    const timed = slots.map((slot) => ({ slot, dueAt: dueAt(slot, now) }))
+    this.#addVacancies(timed)
+    await new Promise((resolve) => setImmediate(resolve))
+    this.#giveBackVacancies(timed)
     this.#arm()
   }
 
-  /** Those who can change places with a guest: of the same line, for as many permits, and held until they are told. */
-  #peersOf({ line, permits, isHeld }: Guest): Guest[] {
-    if (!isHeld) return []
-    return this.#guests.filter((guest) => guest.isHeld && guest.line === line && guest.permits === permits)
+  /** To be called when a store over the network has replied: refunds that could not be sent are sent now. */
+  storeReplied(): void {
+    this.#owed.retry()
   }
 
-  /** Gives the earliest of their places, and of one that has become free, to those who asked first. */
-  #handOut(peers: readonly Guest[], freed: number = Number.POSITIVE_INFINITY): void {
-    const places = [...peers.map(({ releaseAt }) => releaseAt), freed].sort((a, b) => a - b)
-    for (const [index, peer] of peers.entries()) peer.releaseAt = places[index] as number
+  close(): void {
+    this.#closed = true
+    for (const waiter of [...this.#waiters]) this.#remove(waiter, 'CLOSED')
+    this.#owed.close()
+  }
+
+  #join(ticket: Ticket, now: number): void {
+    const { bucket } = ticket.slot
+    // A slot that is due at once is of use only to requests that wait already.
+    if (ticket.dueAt > now || this.#queues.has(bucket)) this.#queueOf(bucket).add(ticket, now)
+  }
+
+  #queueOf(bucket: string): SlotQueue {
+    let queue = this.#queues.get(bucket)
+    if (queue === undefined) {
+      queue = new SlotQueue()
+      this.#queues.set(bucket, queue)
+    }
+    return queue
+  }
+
+  #remove(waiter: Waiter, how: Departure): void {
+    if (!this.#takeOut(waiter)) return
+    this.#vacate(waiter.tickets)
+    waiter.leave(how)
+    this.#arm()
+  }
+
+  /** Returns false if the request has left before. */
+  #takeOut(waiter: Waiter): boolean {
+    const index = this.#waiters.indexOf(waiter)
+    if (index < 0) return false
+    this.#waiters.splice(index, 1)
+    waiter.forget()
+    for (const ticket of waiter.tickets) this.#queues.get(ticket.slot.bucket)?.remove(ticket)
+    return true
+  }
+
+  /** Gives the slots of a request back, or later ones to which other requests do not move up. */
+  #vacate(tickets: readonly Ticket[]): void {
+    const now = ticks(this.#clock)
+    for (const ticket of tickets) {
+      const { slot } = ticket
+      // Permits that could be used at once have no place in a queue.
+      const vacancies = slot.delay === 0 ? [ticket] : this.#queueOf(slot.bucket).vacate(ticket, now)
+      for (const vacancy of vacancies) this.#owed.giveBack(vacancy)
+      this.#dropEmpty(slot.bucket)
+    }
+  }
+
+  #addVacancies(slots: readonly TimedSlot[]): void {
+    for (const timed of slots) {
+      const { bucket, delay } = timed.slot
+      if (delay === 0) this.#owed.giveBack(timed)
+      else this.#queueOf(bucket).addVacancy(timed)
+    }
+  }
+
+  #giveBackVacancies(slots: readonly TimedSlot[]): void {
+    const now = ticks(this.#clock)
+    for (const bucket of new Set(slots.map(({ slot }) => slot.bucket))) {
+      for (const vacancy of this.#queues.get(bucket)?.takeVacancies(now) ?? []) this.#owed.giveBack(vacancy)
+      this.#dropEmpty(bucket)
+    }
+  }
+
+  #dropEmpty(bucket: string): void {
+    if (this.#queues.get(bucket)?.isEmpty) this.#queues.delete(bucket)
   }
 
   #release(): void {
     const now = ticks(this.#clock)
-    // If the clock has stepped back, the timer knows better how long it was: everybody moves to the new time.
-    if (now < this.#armedAt)
-      for (const guest of this.#guests) {
-        guest.releaseAt += now - this.#timerAt
-        guest.placedAt += now - this.#timerAt
-      }
+    if (now < this.#armedAt) this.#shift(now - this.#timerAt)
     this.#timerAt = Number.POSITIVE_INFINITY
-    const due = this.#guests.filter(({ releaseAt }) => releaseAt <= now).sort((a, b) => a.releaseAt - b.releaseAt)
-    for (const guest of due) {
-      this.#guests.splice(this.#guests.indexOf(guest), 1)
-      guest.forget()
-      guest.leave('RELEASED', 0)
+    const due = this.#waiters.filter((waiter) => releaseAt(waiter) <= now)
+    for (const waiter of due.sort((one, other) => releaseAt(one) - releaseAt(other))) {
+      // The callback of another one may have caused its release already.
+      if (!this.#takeOut(waiter)) continue
+      for (const { slot } of waiter.tickets) this.#dropEmpty(slot.bucket)
+      waiter.leave('RELEASED')
     }
     this.#arm()
   }
 
-  /** When the first of them leaves. */
-  #next(): number {
-    return this.#guests.reduce((first, { releaseAt }) => Math.min(first, releaseAt), Number.POSITIVE_INFINITY)
+  /** The clock was set back: how much time has passed is known from the timer, so all release times move to the new time. */
+  #shift(by: number): void {
+    for (const { tickets } of this.#waiters) for (const ticket of tickets) ticket.dueAt += by
+    for (const queue of this.#queues.values()) queue.shiftVacancies(by)
   }
 
-  /** Sets the timer for whoever leaves first, unless it is set already. */
+  #next(): number {
+    return this.#waiters.reduce((first, waiter) => Math.min(first, releaseAt(waiter)), Number.POSITIVE_INFINITY)
+  }
+
+  /** Sets the timer for the next release, unless it is set already. */
   #arm(): void {
     const next = this.#next()
     if (next === this.#timerAt) return
@@ -156,3 +214,8 @@ export class WaitingRoom {
     this.#cancelTimer = schedule(this.#clock, left, () => this.#release())
   }
 }
+
+const dueAt = ({ delay }: Slot, now: number): number => now + ticksUp(delay / ticksPerMs)
+
+const releaseAt = ({ tickets }: Waiter): number =>
+  tickets.reduce((latest, ticket) => Math.max(latest, ticket.dueAt), Number.NEGATIVE_INFINITY)

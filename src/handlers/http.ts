@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from 'node:tls'
 import { checkContext } from '../core/check-context.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../core/circuit-breaker.js'
-import { type Clock, systemClock } from '../core/clock.js'
+import { type Clock, systemClock, ticks, ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
@@ -9,6 +9,7 @@ import { checkPermits } from '../core/permits.js'
 import { throwIfAborted } from '../core/rate-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { OnStoreFailure } from '../core/rule.js'
+import type { Slot } from '../core/slot-queue.js'
 import { unmeteredDecision } from '../core/unmetered-decision.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting-room.js'
 import { checkHttpOptions } from './check-http-options.js'
@@ -132,9 +133,16 @@ export class HttpHandler implements Handler {
     const { signal, onLeave } = options
     const { allowed, delayMs, ruleSetId, ruleId, key } = decision
     if (!allowed || options.peek || (signal === undefined && onLeave === undefined)) return decision
-    const line = JSON.stringify([ruleSetId, ruleId, key])
-    // Who has no delay passes, unless others wait in the same line already.
-    if (delayMs === 0 && (onLeave === undefined || !this.#room.hasLine(line))) return decision
+    const delay = delayMs * ticksPerMs
+    const slot: Slot = {
+      bucket: JSON.stringify([ruleSetId, ruleId, key]),
+      permits: options.permits ?? 1,
+      grantedAt: [ticks(this.#clock) + delay],
+      delay,
+      isOrdered: false,
+    }
+    // A request without a delay passes, unless others already wait for the same bucket.
+    if (delayMs === 0 && (onLeave === undefined || !this.#room.hasQueue([slot]))) return decision
     const giveBack = (): void => {
       // Best effort: what the server does not take back comes back with the next refill.
       this.#checks.refund(this.#textOf(context, { ...options, peek: false })).catch(() => {})
@@ -145,9 +153,7 @@ export class HttpHandler implements Handler {
     }
     options.onEnter?.()
     this.#room.enter({
-      delayMs,
-      line,
-      permits: options.permits ?? 1,
+      slots: [slot],
       isHeld: onLeave !== undefined,
       signal: typeof signal === 'function' ? signal() : signal,
       leave: (how) => {

@@ -67,10 +67,11 @@ function partsOf(demands: readonly Demand[], slotOf: (group: BucketGroup, key: s
   return [...parts.values()]
 }
 
-/** One result in the order of the demands; the time is that of the node whose clock is ahead. */
+/** One result in the order of the demands; its time is that of the node whose clock is ahead. */
 function joined(demands: readonly Demand[], parts: readonly Part[], results: readonly ChargeResult[]): ChargeResult {
   const byDemand: ChargeResult['bands'][] = new Array(demands.length)
   const applied = [...demands]
+  const decidedAt: number[] = new Array(demands.length)
   for (const [i, part] of parts.entries()) {
     const result = results[i] as ChargeResult
     let first = 0
@@ -79,12 +80,14 @@ function joined(demands: readonly Demand[], parts: readonly Part[], results: rea
       const count = demand.group.bands.length
       byDemand[place] = result.bands.slice(first, first + count)
       applied[place] = demand
+      decidedAt[place] = result.now
       first += count
     }
   }
   return {
     granted: results.every(({ granted }) => granted),
     now: Math.max(...results.map(({ now }) => now)),
+    decidedAt,
     bands: byDemand.flat(),
     ...(results.some((result) => result.applied !== undefined) && { applied }),
   }

@@ -65,6 +65,8 @@ async function hammer(children: readonly ChildProcess[], ms: number): Promise<Re
   return reports
 }
 
+const serverSeconds = async (): Promise<number> => Number((await client.time())[0])
+
 const admissionsOf = (reports: readonly Report[]): Admission[] =>
   reports.flatMap(({ admissions }) => admissions.map(([at, permits]) => ({ at, permits })))
 
@@ -117,7 +119,19 @@ it('a process that is killed loses what it held and no more', async () => {
   expect(await remaining()).toBe(10_000_000 - admitted - held - sum(reports.map((report) => report.admitted)))
 })
 
-it('what a process that was killed held is there again after it has expired', async () => {
+it('what a killed process held does not come back when its lease ends, only by ordinary refill', async () => {
+  const slow = groupOf([bandOf({ capacity: 100_000, refillTokens: 1, windowTicks: 3_600 * second })])
+  const { children, remaining } = await start(1, slow)
+  const { admitted, held } = await told<Report>(children[0] as ChildProcess, 'hold')
+  expect(held).toBeGreaterThanOrEqual(10)
+  children[0]?.kill('SIGKILL')
+  const killedAt = await serverSeconds()
+  // A lease lasts for two seconds at most.
+  await eventually('the lease has ended', async () => (await serverSeconds()) > killedAt + 2)
+  expect(await remaining()).toBe(100_000 - admitted - held)
+})
+
+it('what a killed process held is refilled once its lease has ended', async () => {
   const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: second / 10 })])
   const { children, remaining } = await start(1, rule)
   const { held } = await told<Report>(children[0] as ChildProcess, 'hold')
