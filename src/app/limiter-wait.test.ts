@@ -131,6 +131,33 @@ describe('wait', () => {
     },
   )
 
+  it('lets no request move up ahead of an earlier one that waits for more permits', async () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 3, refillTokens: 1, window: '1s', clock })
+    limiter.consumeSync('queue', 3)
+    const controller = new AbortController()
+    const released: [string, number][] = []
+    const ask = (name: string, permits: number, signal?: AbortSignal): void =>
+      void limiter.wait('queue', { permits, maxWaitMs: 60_000, signal }).then(
+        () => released.push([name, clock.now() - start]),
+        () => {},
+      )
+    ask('leaves', 1, controller.signal)
+    ask('large', 3)
+    ask('small', 1)
+    await settled()
+    controller.abort()
+    for (let i = 0; i < 5; i++) {
+      await settled()
+      clock.advance(1000)
+    }
+    await settled()
+    expect(released).toEqual([
+      ['large', 4000],
+      ['small', 5000],
+    ])
+  })
+
   it('lets nobody overtake when permits are given back: those who wait go first', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', clock })

@@ -95,7 +95,7 @@ export class Lender {
     if (wanted > 0) this.ask(pool, 1, wanted, now)
   }
 
-  /** Best effort: what the store does not hear of ends by itself. */
+  /** Best effort: permits whose settlement is lost come back when the bucket refills. */
   tell(settlements: readonly Settlement[]): void {
     for (let from = 0; from < settlements.length; from += settledAtOnce)
       this.#track(this.#store.settle(settlements.slice(from, from + settledAtOnce)))

@@ -65,6 +65,8 @@ async function hammer(children: readonly ChildProcess[], ms: number): Promise<Re
   return reports
 }
 
+const serverSeconds = async (): Promise<number> => Number((await client.time())[0])
+
 const admissionsOf = (reports: readonly Report[]): Admission[] =>
   reports.flatMap(({ admissions }) => admissions.map(([at, permits]) => ({ at, permits })))
 
@@ -116,7 +118,19 @@ it('a process that is killed loses what it held and no more', async () => {
   expect(await remaining()).toBe(10_000_000 - admitted - held - sum(reports.map((report) => report.admitted)))
 })
 
-it('permits held by a killed process are available again after the lease has expired', async () => {
+it('permits held by a killed process do not come back when the lease expires, only by ordinary refill', async () => {
+  const slow = groupOf([bandOf({ capacity: 100_000, refillTokens: 1, windowTicks: 3_600 * second })])
+  const { children, remaining } = await start(1, slow)
+  const { admitted, held } = await told<Report>(children[0] as ChildProcess, 'hold')
+  expect(held).toBeGreaterThanOrEqual(10)
+  children[0]?.kill('SIGKILL')
+  const killedAt = await serverSeconds()
+  // A lease lasts for two seconds at most.
+  await eventually('the lease has ended', async () => (await serverSeconds()) > killedAt + 2)
+  expect(await remaining()).toBe(100_000 - admitted - held)
+})
+
+it('permits held by a killed process are refilled after the lease has expired', async () => {
   const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: second / 10 })])
   const { children, remaining } = await start(1, rule)
   const { held } = await told<Report>(children[0] as ChildProcess, 'hold')
