@@ -9,6 +9,7 @@ import {
   limitOf,
   placeOfRoute,
 } from '../middleware/fastify.js'
+import { FastifyScopes } from '../middleware/fastify-scopes.js'
 import type { HandledLimit, LoneLimit, RateLimitOptions } from './guard-of.js'
 import { type RouteLimit, RouteLimits } from './route-limits.js'
 
@@ -33,6 +34,8 @@ interface FastifyApp {
   decorate(name: symbol, value: unknown): unknown
   hasDecorator(name: symbol): boolean
   printRoutes(): string
+  hasRoute(route: { method: 'GET'; url: string }): boolean
+  readonly initialConfig: object
 }
 
 /** Says that an application has a limit already. */
@@ -74,12 +77,15 @@ function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void
  * the first request that no route says anything: all of them have been seen coming.
  */
 function routesOf(app: FastifyApp, limits: RouteLimits<FastifyRequest>): FastifyRoutes {
-  const routes = { maySpeak: true }
+  const hasGet = (url: string): boolean => app.hasRoute({ method: 'GET', url })
+  const scopes = new FastifyScopes(exposesHead(app), hasGet)
+  const routes = { maySpeak: true, scopes }
   const haveAllBeenSeen = app.printRoutes() === '(empty tree)'
   const seen: FastifyRoute[] = []
   app.addHook('onRoute', (route) => {
     // Mistakes in what a route says are found before it is asked for.
-    placeOfRoute(limits.of, route)
+    scopes.register(route)
+    placeOfRoute(limits.of, route, scopes)
     seen.push(route)
   })
   // Not before: hooks of others may still change what a route says.
@@ -95,3 +101,7 @@ function withoutRegisterOptions<Options extends object>(options: Options): Optio
   const { prefix, logLevel, logSerializers, ...own } = options as Options & Record<string, unknown>
   return own as Options
 }
+
+/** Fastify adds HEAD routes to GET routes unless it is told otherwise. */
+const exposesHead = ({ initialConfig }: FastifyApp): boolean =>
+  !('exposeHeadRoutes' in initialConfig) || initialConfig.exposeHeadRoutes !== false

@@ -38,16 +38,15 @@ export interface OwnedGuard<Native> {
   close(): Promise<void>
 }
 
-const ruleSetId = 'limit'
-
-export function guardOf<Native>(options: RateLimitOptions<Native>): OwnedGuard<Native> {
+/** Limits of one rule set share their buckets if they have the same rule id and bands. */
+export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = 'limit'): OwnedGuard<Native> {
   checkEdgeOptions(options)
   if (options.handler !== undefined) {
     const guard = new Guard<Native>(options.handler, options)
     return { guard, close: async () => guard.close() }
   }
   const { edge, limit } = divided(options)
-  const { handler, close } = handlerOf(limit, options.clock ?? systemClock)
+  const { handler, close } = handlerOf(limit, ruleSetId, options.clock ?? systemClock)
   const guard = orClose(close, () => new Guard<Native>(handler, edge))
   return {
     guard,
@@ -59,7 +58,7 @@ export function guardOf<Native>(options: RateLimitOptions<Native>): OwnedGuard<N
 }
 
 /** What answers for one rule alone. */
-function handlerOf(limit: LoneLimit, clock: NonNullable<GuardOptions['clock']>) {
+function handlerOf(limit: LoneLimit, ruleSetId: string, clock: NonNullable<GuardOptions['clock']>) {
   const { store: given, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
   const rule = parseRule({ id: 'limit', ...document })
   const snapshot = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {

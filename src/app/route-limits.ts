@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import { systemClock } from '../core/clock.js'
 import type { GuardOptions, GuardOverrides } from '../http/guard.js'
-import type { Place } from '../http/place.js'
+import type { LimitScope, Place } from '../http/place.js'
 import { isObject, openFields } from '../rules/fields.js'
 import { identifier } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
@@ -17,12 +18,12 @@ export type RouteLimit<Native = unknown> =
   | GuardOverrides
   | (LoneLimit & Pick<GuardOptions<Native>, 'permits' | 'skip' | 'customize'>)
 
-/** One guard for all routes, and one for each that brings a rule of its own. */
+/** One guard for all routes, and one for each scope with a rule of its own. */
 export class RouteLimits<Native> {
   readonly #options: RateLimitOptions<Native>
   readonly #main: OwnedGuard<Native>
   readonly #elsewhere: Place<Native>
-  readonly #places = new Map<object, Place<Native>>()
+  readonly #places = new WeakMap<LimitScope, { readonly limit: unknown; readonly place: Place<Native> }>()
   readonly #owned: OwnedGuard<Native>[]
   readonly #closeStore: () => Promise<void>
   #closing: Promise<void> | undefined
@@ -38,14 +39,14 @@ export class RouteLimits<Native> {
   }
 
   /** An arrow, since adapters are given it alone. */
-  readonly of = (limit: unknown, name: () => string): Place<Native> | undefined => {
+  readonly of = (limit: unknown, scopeOf: () => LimitScope): Place<Native> | undefined => {
     if (limit === undefined || limit === true) return this.#elsewhere
     if (limit === false) return undefined
-    let place = this.#places.get(limit as object)
-    if (place === undefined) {
-      place = this.#open(limit as Exclude<RouteLimit<Native>, false>, name())
-      this.#places.set(limit as object, place)
-    }
+    const scope = scopeOf()
+    const known = this.#places.get(scope)
+    if (known?.limit === limit) return known.place
+    const place = this.#open(limit as Exclude<RouteLimit<Native>, false>, scope)
+    this.#places.set(scope, { limit, place })
     return place
   }
 
@@ -54,14 +55,15 @@ export class RouteLimits<Native> {
     return this.#closing
   }
 
-  #open(limit: Exclude<RouteLimit<Native>, false>, name: string): Place<Native> {
+  #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): Place<Native> {
     if (!isRule(limit)) {
       checkOverrides(limit, this.#options.handler !== undefined)
       return { guard: this.#main.guard, overrides: limit }
     }
     const { edge, limit: main } = divided(this.#options)
     const store = this.#options.handler === undefined ? main.store : undefined
-    const own = guardOf<Native>({ ...edge, store, id: idOf(name), ...limit } as RateLimitOptions<Native>)
+    const options = { ...edge, store, id: idOf(scope.name), ...limit } as RateLimitOptions<Native>
+    const own = guardOf<Native>(options, limit.id === undefined ? ruleSetOf(scope) : undefined)
     this.#owned.push(own)
     return { guard: own.guard }
   }
@@ -86,5 +88,9 @@ function checkOverrides(overrides: unknown, canChoose: boolean): void {
   if (mistakes.count > 0) throw configInvalid('The limit of a route', mistakes.kept)
 }
 
-/** The name of a route as the id of its rule. */
+/** A set for each scope, because different names may become the same id. Limits with an id are in one set, to be shared. */
+const ruleSetOf = ({ identity }: LimitScope): string =>
+  `limit:${createHash('sha256').update(identity).digest('hex').slice(0, 32)}`
+
+/** The name of a scope as the id of its rule. */
 const idOf = (name: string): string => name.replaceAll(/[^A-Za-z0-9._:-]/g, '.').slice(0, 128)

@@ -1,7 +1,8 @@
 import type { EdgeHeaders } from '../http/edge-request.js'
 import { type Outcome, whenAdmitted } from '../http/guard.js'
-import type { Place, PlaceOf } from '../http/place.js'
+import type { LimitScope, Place, PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
+import type { FastifyScopes } from './fastify-scopes.js'
 import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 export interface FastifyRequest {
@@ -14,6 +15,9 @@ export interface FastifyRequest {
 
 export interface FastifyRoute {
   readonly config?: object | undefined
+  readonly handler?: unknown
+  readonly constraints?: object | undefined
+  readonly exposeHeadRoute?: boolean | undefined
   readonly method?: string | string[] | undefined
   readonly url?: string | undefined
 }
@@ -33,6 +37,7 @@ export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done:
 export interface FastifyRoutes {
   /** Whether any of them may say something about limits. */
   readonly maySpeak: boolean
+  readonly scopes: FastifyScopes
 }
 
 /**
@@ -46,7 +51,9 @@ export function fastifyHook<Request extends FastifyRequest>(
 ): FastifyHook<Request> {
   return (request, reply, done) => {
     // What is thrown here is the hook's, which Fastify handles.
-    const place = routes.maySpeak ? placeOfRoute(placeOf, request.routeOptions) : placeOf(undefined, String)
+    const place = routes.maySpeak
+      ? placeOfRoute(placeOf, request.routeOptions, routes.scopes)
+      : placeOf(undefined, noScope)
     if (place === undefined) {
       done()
       return
@@ -59,9 +66,16 @@ export function fastifyHook<Request extends FastifyRequest>(
 }
 
 /** Of what a route says about itself. */
-export function placeOfRoute<Request>(placeOf: PlaceOf<Request>, route: FastifyRoute): Place<Request> | undefined {
-  return placeOf(limitOf(route), () => `${route.method}:${route.url}`)
+export function placeOfRoute<Request>(
+  placeOf: PlaceOf<Request>,
+  route: FastifyRoute,
+  scopes: FastifyScopes,
+): Place<Request> | undefined {
+  return placeOf(limitOf(route), () => scopes.of(route))
 }
+
+/** Not called: where no route has a limit of its own there is no scope. */
+const noScope = (): LimitScope => ({ name: '', identity: '' })
 
 /** What a route says about its limit; undefined if it says nothing. */
 export const limitOf = ({ config }: FastifyRoute): unknown => (config as { rateLimit?: unknown } | undefined)?.rateLimit

@@ -2,6 +2,7 @@ import type { Refusal } from '../http/guard.js'
 import type { PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import { limitFor } from './nest-decorators.js'
+import { scopeOf } from './nest-scopes.js'
 import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 /** As much of Nest's ExecutionContext as is needed. */
@@ -27,7 +28,8 @@ export async function canActivate<Request extends NestRequest>(
 ): Promise<boolean> {
   if (context.getType() !== 'http') return true
   const [method, owner] = [context.getHandler(), context.getClass()]
-  const place = placeOf(limitFor(method, owner), () => `${owner.name}.${method.name}`)
+  const { limit, isOfMethod } = limitFor(method, owner)
+  const place = placeOf(limit, () => scopeOf(owner, isOfMethod ? method : undefined))
   if (place === undefined) return true
   const request = context.switchToHttp().getRequest() as Request
   const response = context.switchToHttp().getResponse() as NestResponse
