@@ -141,7 +141,6 @@ export class Bed {
     this.entries = []
     this.incidents = []
     this.loops = new LoopTimes()
-    this.observations()
     const paths = [...new Set(limits.map(({ path }) => path))]
     for (const [index, { name }] of this.subjects.entries()) {
       const rate = perSecond[name.replace(/-\d$/, '') as keyof typeof perSecond]

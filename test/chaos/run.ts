@@ -29,12 +29,15 @@ export interface RunOptions {
 /** More than the second after which decisions must be exact again, so that some are seen. */
 const calmMs = 1_500
 
+const recentUs = 3_000_000
+
 /** The users of one run differ from those of every other, so that all their buckets are new. */
 let runs = 0
 
 export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Promise<RunResult> {
   await topology.settle()
-  topology.observations()
+  // What happened just before may still explain the first decisions.
+  const recent = bed.incidents.filter(({ to }) => to > nowUs() - recentUs)
   const processes = bed.subjects.map(({ name }) => name)
   const schedule = scheduleOf({ seed, topology, ms: faultMs, processes, editedRules })
   const tag = `s${seed}r${++runs}`
@@ -49,9 +52,10 @@ export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Pro
   const observed = merged(topology.observations()).map(
     ({ what, ...period }): Incident => ({ fault: what, isObserved: true, explains: 'outage', ...period }),
   )
+  bed.incidents.push(...recent, ...bed.observations(), ...observed)
   const history: History = {
     entries: bed.entries,
-    incidents: [...bed.incidents, ...bed.observations(), ...observed].sort((a, b) => a.from - b.from),
+    incidents: bed.incidents.toSorted((a, b) => a.from - b.from),
     loops: bed.loops,
     unanswered,
     clockOffset: clock.stop(),
