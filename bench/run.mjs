@@ -63,10 +63,10 @@ const full = {
 }
 /** @type {typeof full} */
 const quick = {
-  keys: 10_000,
-  operations: 20_000,
+  keys: 5_000,
+  operations: 5_000,
   warmUps: 1,
-  rounds: 3,
+  rounds: 2,
   memoryKeys: 20_000,
   redis: { keys: 500, seconds: 0.05, warmUps: 0, rounds: 2, watchSeconds: 0.2, memoryKeys: 2_000 },
   http: { seconds: 0.05, warmUps: 0, rounds: 2 },

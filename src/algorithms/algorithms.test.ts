@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Refund } from '../core/bucket-store.js'
 import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
 import { memoryStore } from '../stores/memory.js'
-import { demand, group } from '../testing/demands.js'
+import { band as bandWith, demand, group } from '../testing/demands.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { referenceStore } from '../testing/models/reference-store.js'
 
@@ -98,5 +98,37 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
       ),
       { numRuns: 300 },
     )
+  })
+})
+
+describe('a refund to a leaky bucket after the release time of its slot', () => {
+  const leaky = group('rule', [bandWith({ algorithm: 'LEAKY_BUCKET', capacity: 10 })])
+
+  async function chargedAt(...pausesMs: readonly number[]) {
+    const clock = manualClock(1_800_000_000_000)
+    const store = memoryStore({ clock })
+    const charge = () => store.chargeSync([demand(leaky, 'a')], false)
+    const { now } = charge()
+    const late: Refund = { group: leaky, key: 'a', permits: 1, grantedAt: [now] }
+    for (const pauseMs of pausesMs) {
+      clock.advance(pauseMs)
+      charge()
+    }
+    return { clock, store, late, charge }
+  }
+
+  it('does not bring later releases together', async () => {
+    // Released at 0 and at 100 ms; the second drains until 200 ms.
+    const { clock, store, late, charge } = await chargedAt(10)
+    clock.advance(140)
+    await store.refund([late])
+    expect(charge().bands[0]?.delay).toBe(50 * ms)
+  })
+
+  it('gives back the rest of the last slot', async () => {
+    const { clock, store, late, charge } = await chargedAt()
+    clock.advance(40)
+    await store.refund([late])
+    expect(charge().bands[0]?.delay).toBe(0)
   })
 })

@@ -7,6 +7,8 @@ import type { Rows } from './rows.js'
  * `start` in `cells`; a negative start means that there is none.
  */
 export interface CellAlgorithm {
+  /** The place of the instant that moves back when time does; the state counts from there. */
+  readonly stamp: number
   step(cells: Float64Array, start: number, band: Band, permits: number, now: number, patience: number, out: Step): void
   /** Optional: charges in place if the case is an ordinary one, which a single look can tell; else false. */
   take?(cells: Float64Array, start: number, band: Band, permits: number, out: Step): boolean

@@ -10,6 +10,8 @@ local function countsAt(band, now, window, count, at, before)
 end
 
 return {
+  stamp = 3,
+
   -- What was counted ends with its window, so what is held of it needs no lot of its own.
   isWindow = true,
 

@@ -11,6 +11,8 @@ import { type CellAlgorithm, put } from './cells.js'
 import { windowAt, windowOf } from './window.js'
 
 export const fixedWindow: CellAlgorithm = {
+  stamp: 2,
+
   step(cells, start, band, permits, now, patience, out) {
     const open = start < 0 ? windowOf(now, band) : windowAt(cells, start, 2, now, band)
     const count = countIn(cells, start, open, now, band)

@@ -28,6 +28,8 @@ local function joined(lastAt, lastPermits, at, permits, before)
 end
 
 return {
+  stamp = 2,
+
   endsAtReset = true,
 
   step = function(band, permits, now, patience, written, writtenSince, lastAt, lastPermits)

@@ -11,6 +11,8 @@ import { answer } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 
 export const intervalBucket: CellAlgorithm = {
+  stamp: 1,
+
   step(cells, start, band, permits, now, patience, out) {
     const { whole, since } = levelAt(cells, start, band, now)
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, since, permits, band, now)

@@ -27,6 +27,8 @@ local function waterOf(whole, fraction, band, now)
 end
 
 return {
+  stamp = 3,
+
   endsAtReset = true,
 
   step = function(band, permits, now, patience, water, part, at, window)
@@ -40,14 +42,20 @@ return {
     return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
   end,
 
-  -- A place in the middle of the queue stays empty: filling it would bring two releases together. An instant has no room
-  -- for the fraction of a delay, so that it may be a tick too early.
+  -- A slot in the middle of the queue stays empty, also after its release time: filling it would bring two releases
+  -- together. An instant has no room for the fraction of a delay, so that it may be a tick too early. A refund as of now
+  -- names no slot.
   refund = function(band, permits, now, grantedAt, water, part, at, window)
     local whole, fraction = roomAt(band, now, water, part, at, window)
+    local slotAt = ceil(grantedAt)
+    local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
+    local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
     whole = whole + permits
     if whole >= band.capacity then whole, fraction = band.capacity, 0 end
     local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-    return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+    local applies = slotAt == now or lastInLine <= slotAt + 1
+    if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
+    return applies, waterOf(whole, fraction, band, now)
   end,
 
   expiresAt = function(band, water, part, at, window)

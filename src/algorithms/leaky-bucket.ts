@@ -10,6 +10,8 @@ import { type CellAlgorithm, put } from './cells.js'
 import { carriedFraction, exactTicksUntil, refill, ticksUntil } from './level.js'
 
 export const leakyBucket: CellAlgorithm = {
+  stamp: 2,
+
   /** A patience shorter than the queue refuses too: the caller would not wait for its turn. */
   step(cells, start, band, permits, now, patience, out) {
     const { next } = out
@@ -30,17 +32,22 @@ export const leakyBucket: CellAlgorithm = {
   },
 
   /**
-   * A place in the middle of the queue stays empty: filling it would bring two releases together. An instant has no room
-   * for the fraction of a delay, so that it may be a tick too early.
+   * A slot in the middle of the queue stays empty, also after its release time: filling it would bring two releases
+   * together. An instant has no room for the fraction of a delay, so that it may be a tick too early. A refund as of now
+   * names no slot.
    */
   refund(cells, start, band, permits, now, grantedAt, next) {
     putRoom(next, cells, start, band, now)
+    const slotAt = Math.ceil(grantedAt)
+    const slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
+    const endsAt = now + ticksUntil(next[0] as number, next[1] as number, band.capacity, band)
     const isFull = (next[0] as number) + permits >= band.capacity
     const whole = isFull ? band.capacity : (next[0] as number) + permits
     const fraction = isFull ? 0 : (next[1] as number)
     const lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
     putWater(next, whole, fraction, band, now)
-    return grantedAt <= now || lastInLine <= Math.ceil(grantedAt) + 1
+    if (slotAt < now) return endsAt <= slotEndsAt + 1
+    return slotAt === now || lastInLine <= slotAt + 1
   },
 
   expiresAt(cells, start, band) {

@@ -49,6 +49,8 @@ local function charge(window, previous, current, band, permits, at)
 end
 
 return {
+  stamp = 4,
+
   step = function(band, permits, now, patience, written, before, counted, writtenAt)
     local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
     local possible = permits > 0 and permits <= band.capacity

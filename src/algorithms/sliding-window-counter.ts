@@ -18,6 +18,8 @@ interface Counts {
 }
 
 export const slidingWindowCounter: CellAlgorithm = {
+  stamp: 3,
+
   step(cells, start, band, permits, now, patience, out) {
     const counts = countsAt(cells, start, band, now)
     const possible = permits > 0 && permits <= band.capacity

@@ -7,6 +7,8 @@ local function levelAt(band, now, whole, fraction, at, window)
 end
 
 return {
+  stamp = 3,
+
   -- What is written means the same as nothing from the instant on that `step` has told.
   endsAtReset = true,
 

@@ -13,6 +13,8 @@ import { exactLimit } from './exact.js'
 import { carriedFraction, refill, ticksUntil } from './level.js'
 
 export const tokenBucket: CellAlgorithm = {
+  stamp: 2,
+
   step(cells, start, band, permits, now, patience, out) {
     out.now = now
     if (start >= 0 && permits > 0 && charge(cells, start, band, permits, out, out.next, 0)) {

@@ -1,4 +1,6 @@
+import type { BucketStore } from '../core/bucket-store.js'
 import { systemClock } from '../core/clock.js'
+import { messageOf } from '../core/errors.js'
 import { unknownResolvers } from '../core/scope-key-resolver.js'
 import type { Requirement } from '../rules/requirement.js'
 import { RuleBook } from '../rules/rule-book.js'
@@ -44,7 +46,7 @@ export async function openGate(given: FluxGateOptions | string, hooks: GateHooks
     const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisStore })
     if (store !== options.store) opened.push(store)
     await store.ready?.()
-    if (store.isConnected === false) onUnreachable(unreachable)
+    if (store.isConnected === false) onUnreachable(unreachableMessage(store))
     const bounded = boundedStore(store, { ...resilience, clock })
     return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer })
   } catch (error) {
@@ -53,8 +55,10 @@ export async function openGate(given: FluxGateOptions | string, hooks: GateHooks
   }
 }
 
-const unreachable =
-  "The bucket store could not be reached. Until it can be, each rule's onStoreFailure applies. Check that Redis is running and that its address is correct."
+const unreachableMessage = ({ unreachable }: BucketStore): string => {
+  const reason = unreachable === undefined ? '' : `: ${messageOf(unreachable.cause ?? unreachable)}`
+  return `The bucket store could not be reached${reason}. Until it can be, each rule's onStoreFailure applies. Check that Redis is running and that its address is correct.`
+}
 
 function emitWarning(message: string): void {
   process.emitWarning(message, { type: 'FluxGateWarning', code: 'FLUXGATE_STORE_UNREACHABLE' })

@@ -89,6 +89,9 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     get heldPermits() {
       return store.heldPermits
     },
+    get unreachable() {
+      return buckets.unreachable
+    },
     get isConnected() {
       return connection.isConnected ?? true
     },

@@ -47,6 +47,7 @@ export class SlotQueue {
   }
 
   add(ticket: Ticket, now: number): void {
+    this.#dropLost(now)
     this.#tickets.push(ticket)
     this.#moveUp(ticket.slot.permits, now, ticket)
   }
@@ -55,28 +56,38 @@ export class SlotQueue {
     this.#tickets = this.#tickets.filter((other) => other !== ticket)
   }
 
-  /** Adds a slot that no request holds any more, and whose time has not come yet. */
+  /** Adds a slot that no request holds any more. It is lost if its time comes before it can be taken back. */
   addVacancy({ slot, dueAt }: TimedSlot): void {
     this.#vacancies.push({ slot, dueAt })
   }
 
   /** Moves requests up to vacant slots. Removes the vacancies that the store can then take back; the last one comes first. */
   takeVacancies(now: number): TimedSlot[] {
+    this.#dropLost(now)
+    return this.#takeBack(now)
+  }
+
+  /** The same for a request that leaves. Its slot can be used even if its time has come: the request was not released. */
+  vacate(ticket: Ticket, now: number): TimedSlot[] {
+    this.#dropLost(now)
+    this.addVacancy(ticket)
+    return this.#takeBack(now)
+  }
+
+  #dropLost(now: number): void {
+    this.#vacancies = this.#vacancies.filter(({ dueAt }) => dueAt > now)
+  }
+
+  #takeBack(now: number): TimedSlot[] {
     if (this.#vacancies.length === 0) return []
     for (const permits of new Set(this.#vacancies.map(({ slot }) => slot.permits))) this.#moveUp(permits, now)
     let last: Slot | undefined
     for (const { slot, dueAt } of this.#tickets)
       if (dueAt > now && (last === undefined || bySlot(slot, last) > 0)) last = slot
-    const taken: TimedSlot[] = []
-    const kept: TimedSlot[] = []
-    for (const vacancy of this.#vacancies) {
-      const { slot, dueAt } = vacancy
-      // Its permits cannot be used later: the requests behind it were granted their own time.
-      if (dueAt <= now) continue
-      if (!slot.isOrdered || last === undefined || bySlot(slot, last) >= 0) taken.push(vacancy)
-      else kept.push(vacancy)
-    }
-    this.#vacancies = kept
+    const isKept = ({ slot, dueAt }: TimedSlot): boolean =>
+      slot.isOrdered && dueAt > now && last !== undefined && bySlot(slot, last) < 0
+    const taken = this.#vacancies.filter((vacancy) => !isKept(vacancy))
+    this.#vacancies = this.#vacancies.filter(isKept)
     return taken.sort((one, other) => bySlot(other.slot, one.slot))
   }
 
@@ -88,8 +99,8 @@ export class SlotQueue {
   #moveUp(permits: number, now: number, newcomer?: Ticket): void {
     const isMoving = (ticket: Ticket): boolean =>
       ticket.isMovable && ticket.slot.permits === permits && (ticket.dueAt > now || ticket === newcomer)
-    const isUsable = ({ slot, dueAt }: TimedSlot): boolean => slot.permits === permits && dueAt > now
-    const free = sorted([...this.#tickets.filter(isMoving), ...this.#vacancies.filter(isUsable)])
+    const isOfSize = ({ slot }: TimedSlot): boolean => slot.permits === permits
+    const free = sorted([...this.#tickets.filter(isMoving), ...this.#vacancies.filter(isOfSize)])
     /** The last slot of earlier requests that cannot move: no request moves ahead of them. */
     let floor: Slot | undefined
     for (const ticket of this.#tickets) {
@@ -100,7 +111,7 @@ export class SlotQueue {
         Object.assign(ticket, place)
       } else if (ticket.dueAt > now && (floor === undefined || bySlot(ticket.slot, floor) > 0)) floor = ticket.slot
     }
-    this.#vacancies = [...this.#vacancies.filter((vacancy) => !isUsable(vacancy)), ...free]
+    this.#vacancies = [...this.#vacancies.filter((vacancy) => !isOfSize(vacancy)), ...free]
   }
 }
 

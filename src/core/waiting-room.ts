@@ -45,7 +45,8 @@ export class WaitingRoom {
     this.#most = most
     this.#clock = clock
     this.#owed = new OwedRefunds(clock, (slots) => {
-      this.#vacate(slots)
+      this.#addVacancies(slots)
+      this.#giveBackVacancies(slots)
       this.#arm()
     })
   }
@@ -82,7 +83,7 @@ export class WaitingRoom {
     signal?.addEventListener('abort', abort, { once: true })
     this.#waiters.push(waiter)
     for (const ticket of tickets) this.#join(ticket, now)
-    for (const { bucket } of slots) this.#giveBackVacancies(bucket, now)
+    this.#giveBackVacancies(tickets)
     // The newcomer may have brought a slot that is due at once; the request that has waited longest takes it.
     if (this.#next() <= ticks(this.#clock)) this.#release()
     else this.#arm()
@@ -95,10 +96,9 @@ export class WaitingRoom {
   async turnAway(slots: readonly Slot[]): Promise<void> {
     const now = ticks(this.#clock)
     const timed = slots.map((slot) => ({ slot, dueAt: dueAt(slot, now) }))
-    for (const one of timed) if (one.dueAt > now) this.#queueOf(one.slot.bucket).addVacancy(one)
+    this.#addVacancies(timed)
     await new Promise((resolve) => setImmediate(resolve))
-    for (const one of timed) if (one.dueAt <= now) this.#owed.giveBack(one)
-    for (const { bucket } of slots) this.#giveBackVacancies(bucket, ticks(this.#clock))
+    this.#giveBackVacancies(timed)
     this.#arm()
   }
 
@@ -145,20 +145,36 @@ export class WaitingRoom {
     return true
   }
 
-  /** Gives slots back that no request holds any more, or later ones if requests can move up to them. */
-  #vacate(slots: readonly TimedSlot[]): void {
+  /** Gives the slots of a request back, or later ones to which other requests do not move up. */
+  #vacate(tickets: readonly Ticket[]): void {
     const now = ticks(this.#clock)
-    for (const timed of slots) {
-      if (timed.dueAt <= now) this.#owed.giveBack(timed)
-      else this.#queueOf(timed.slot.bucket).addVacancy(timed)
+    for (const ticket of tickets) {
+      const { slot } = ticket
+      // Permits that could be used at once have no place in a queue.
+      const vacancies = slot.delay === 0 ? [ticket] : this.#queueOf(slot.bucket).vacate(ticket, now)
+      for (const vacancy of vacancies) this.#owed.giveBack(vacancy)
+      this.#dropEmpty(slot.bucket)
     }
-    for (const { slot } of slots) this.#giveBackVacancies(slot.bucket, now)
   }
 
-  #giveBackVacancies(bucket: string, now: number): void {
-    const queue = this.#queues.get(bucket)
-    for (const vacancy of queue?.takeVacancies(now) ?? []) this.#owed.giveBack(vacancy)
-    if (queue?.isEmpty) this.#queues.delete(bucket)
+  #addVacancies(slots: readonly TimedSlot[]): void {
+    for (const timed of slots) {
+      const { bucket, delay } = timed.slot
+      if (delay === 0) this.#owed.giveBack(timed)
+      else this.#queueOf(bucket).addVacancy(timed)
+    }
+  }
+
+  #giveBackVacancies(slots: readonly TimedSlot[]): void {
+    const now = ticks(this.#clock)
+    for (const bucket of new Set(slots.map(({ slot }) => slot.bucket))) {
+      for (const vacancy of this.#queues.get(bucket)?.takeVacancies(now) ?? []) this.#owed.giveBack(vacancy)
+      this.#dropEmpty(bucket)
+    }
+  }
+
+  #dropEmpty(bucket: string): void {
+    if (this.#queues.get(bucket)?.isEmpty) this.#queues.delete(bucket)
   }
 
   #release(): void {
@@ -169,7 +185,7 @@ export class WaitingRoom {
     for (const waiter of due.sort((one, other) => releaseAt(one) - releaseAt(other))) {
       // The callback of another one may have caused its release already.
       if (!this.#takeOut(waiter)) continue
-      for (const { slot } of waiter.tickets) this.#giveBackVacancies(slot.bucket, now)
+      for (const { slot } of waiter.tickets) this.#dropEmpty(slot.bucket)
       waiter.leave('RELEASED')
     }
     this.#arm()

@@ -1,5 +1,7 @@
 -- Decisions about buckets that others of the same call are about too, or of which permits are held; peeks, refunds and leases.
 
+local BACKDATE = 8
+
 -- Permits that processes hold in advance; made once a bucket has some.
 local held
 local function openHeld()
@@ -61,7 +63,7 @@ end
 
 -- What the decision under way is about, per band and per demand, and what its bands say; reused by the next.
 local keys, claimed, permitsOf, patienceOf, instants = {}, {}, {}, {}, {}
-local oldFirsts, oldSeconds, oldThirds, oldFourths = {}, {}, {}, {}
+local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
 local isAlone
 local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
@@ -93,9 +95,17 @@ local function write(i, first, second, third, fourth, fifth)
   commit(keys[i], claimed[i], first, second, third, fourth, fifth)
 end
 
+-- The instant that a bucket counts from.
+local function stampOf(i)
+  local algorithm = claimed[i].algorithm
+  if algorithm.open then return oldFirsts[i].seenAt end
+  return (select(algorithm.stamp, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
+end
+
 -- Moves the bucket along if time has stepped back.
 local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
   if not moves then return end
+  movedFrom[i] = stampOf(i)
   write(i, first, second, third, fourth, fifth)
   if not claimed[i].algorithm.open then
     oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth
@@ -115,9 +125,12 @@ end
 
 local function sayState(i)
   local algorithm, first = claimed[i].algorithm, oldFirsts[i]
-  local size = lotsOf[keys[i]] and -1 or first and 4 or 0
-  if first and algorithm.unchangedUntil then first = algorithm.unchangedUntil(claimed[i], now, first) end
-  results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, oldSeconds[i] or 0
+  local size = lotsOf[keys[i]] and -1 or first and (movedFrom[i] or 4) or 0
+  local second = oldSeconds[i]
+  if first and algorithm.unchangedUntil then
+    first, second = algorithm.unchangedUntil(claimed[i], now, first), first.seenAt
+  end
+  results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, second or 0
   results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
   length = length + 5
 end
@@ -151,7 +164,7 @@ local function chargeAll(demands, peek)
       else leave(i, charged) end
     end
   end
-  sayBands(count, not granted and not peek)
+  sayBands(count, not granted)
 end
 
 local function refund(count)
@@ -168,6 +181,18 @@ local function refund(count)
           oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
       end
       if applies then write(i, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
+    end
+  end
+  say(GRANTED)
+end
+
+-- Buckets move along when time steps back, as if none had passed since they were written. A process that has measured how
+-- much did pass says from when they count. A bucket that counts from another instant than expected was written by others.
+local function backdate(count)
+  for i = 1, count do
+    local band, instant = claimed[i], instants[i]
+    if oldFirsts[i] and instant >= 0 and not lotsOf[keys[i]] and stampOf(i) == permitsOf[i] then
+      moveAlong(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
     end
   end
   say(GRANTED)
@@ -205,7 +230,7 @@ end
 -- Reads what is asked of a band; the result says what is wrong with its bucket, if anything is.
 local function claim(i, permits, patience, key, number)
   local band = bandAt(number)
-  keys[i], claimed[i], permitsOf[i], patienceOf[i] = key, band, permits, patience
+  keys[i], claimed[i], permitsOf[i], patienceOf[i], movedFrom[i] = key, band, permits, patience, nil
   local wrong = find(i, key, band)
   return wrong and KEYS[key] .. ' ' .. wrong
 end
@@ -277,6 +302,7 @@ return {
     elseif what == PEEK then chargeAll(demands, true)
     elseif what == REFUND then refund(count)
     elseif what == LEASE then lease(count, shadows[1])
+    elseif what == BACKDATE then backdate(count)
     else settle(count) end
   end,
 

@@ -42,7 +42,9 @@ local function charge(term, key, left, allowed, delayed)
       band.step(band, 0, now, 0, first, second, third, fourth)
   end
   -- A refusal writes only if time has stepped back: then the bucket moves along.
+  local size = first and 4 or 0
   if writes then
+    if not granted then size = select(band.algorithm.stamp, first, second, third, fourth) end
     first, second, third, fourth = one, two, three, four
     writeCells(KEYS[key], band, resetAt, first, second, third, fourth)
   end
@@ -56,7 +58,7 @@ local function charge(term, key, left, allowed, delayed)
   length = length + 4
   if not granted then
     -- What it looks like, so that the caller need not ask again to know that it still refuses.
-    results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
+    results[length + 1], results[length + 2], results[length + 3] = size, first or 0, second or 0
     results[length + 4], results[length + 5] = third or 0, fourth or 0
     length = length + 5
   end

@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = 'db181f8b3865f76081a3d025baae754499b615fd'
+export const consumeSha = '981a68ebb9356b14b8a2bf7cf1c67e7e6bdb50d7'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -129,6 +129,7 @@ if window ~= band.window then fraction = carriedFraction(fraction, window, band)
 return refill(whole, fraction, band, now > at and now - at or 0)
 end
 return {
+stamp = 3,
 endsAtReset = true,
 step = function(band, permits, now, patience, written, part, at, window)
 local capacity = band.capacity
@@ -189,6 +190,7 @@ if before < lastAt then return lastAt, lastPermits end
 return at, at == before and never or permits
 end
 return {
+stamp = 2,
 endsAtReset = true,
 step = function(band, permits, now, patience, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
@@ -315,6 +317,7 @@ if fraction == 0 then return band.capacity - whole, 0, now, band.window end
 return band.capacity - whole - 1, band.window - fraction, now, band.window
 end
 return {
+stamp = 3,
 endsAtReset = true,
 step = function(band, permits, now, patience, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
@@ -328,10 +331,15 @@ return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, 
 end,
 refund = function(band, permits, now, grantedAt, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
+local slotAt = ceil(grantedAt)
+local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
+local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
 local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+local applies = slotAt == now or lastInLine <= slotAt + 1
+if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
+return applies, waterOf(whole, fraction, band, now)
 end,
 expiresAt = function(band, water, part, at, window)
 local whole, fraction = roomOf(band, water, part, window)
@@ -363,6 +371,7 @@ if now < at or windowOf(window, band) >= open then return open, count, before en
 return open, 0, unknown
 end
 return {
+stamp = 3,
 isWindow = true,
 step = function(band, permits, now, patience, written, counted, at, previous)
 local open, count, before = countsAt(band, now, written, counted, at, previous)
@@ -667,6 +676,7 @@ if at < following + band.window then return following, current, permits end
 return following + band.window, 0, permits
 end
 return {
+stamp = 4,
 step = function(band, permits, now, patience, written, before, counted, writtenAt)
 local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
 local possible = permits > 0 and permits <= band.capacity
@@ -1067,6 +1077,7 @@ if window ~= band.window then fraction = carriedFraction(fraction, window, band)
 return refill(whole, fraction, band, now > at and now - at or 0)
 end
 return {
+stamp = 3,
 endsAtReset = true,
 step = function(band, permits, now, patience, written, part, at, window)
 local capacity = band.capacity
@@ -1127,6 +1138,7 @@ if before < lastAt then return lastAt, lastPermits end
 return at, at == before and never or permits
 end
 return {
+stamp = 2,
 endsAtReset = true,
 step = function(band, permits, now, patience, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
@@ -1253,6 +1265,7 @@ if fraction == 0 then return band.capacity - whole, 0, now, band.window end
 return band.capacity - whole - 1, band.window - fraction, now, band.window
 end
 return {
+stamp = 3,
 endsAtReset = true,
 step = function(band, permits, now, patience, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
@@ -1266,10 +1279,15 @@ return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, 
 end,
 refund = function(band, permits, now, grantedAt, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
+local slotAt = ceil(grantedAt)
+local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
+local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
 local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-return grantedAt <= now or lastInLine <= ceil(grantedAt) + 1, waterOf(whole, fraction, band, now)
+local applies = slotAt == now or lastInLine <= slotAt + 1
+if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
+return applies, waterOf(whole, fraction, band, now)
 end,
 expiresAt = function(band, water, part, at, window)
 local whole, fraction = roomOf(band, water, part, window)
@@ -1301,6 +1319,7 @@ if now < at or windowOf(window, band) >= open then return open, count, before en
 return open, 0, unknown
 end
 return {
+stamp = 3,
 isWindow = true,
 step = function(band, permits, now, patience, written, counted, at, previous)
 local open, count, before = countsAt(band, now, written, counted, at, previous)
@@ -1605,6 +1624,7 @@ if at < following + band.window then return following, current, permits end
 return following + band.window, 0, permits
 end
 return {
+stamp = 4,
 step = function(band, permits, now, patience, written, before, counted, writtenAt)
 local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
 local possible = permits > 0 and permits <= band.capacity
@@ -1674,6 +1694,7 @@ local problems = {}
 local function openOthers()
 if not others then
 others = (function()
+local BACKDATE = 8
 local held
 local function openHeld()
 if not held then
@@ -1806,7 +1827,7 @@ firsts[key], seconds[key], thirds[key], fourths[key] = first, second, third, fou
 end
 end
 local keys, claimed, permitsOf, patienceOf, instants = {}, {}, {}, {}, {}
-local oldFirsts, oldSeconds, oldThirds, oldFourths = {}, {}, {}, {}
+local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
 local isAlone
 local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
@@ -1831,8 +1852,14 @@ local function write(i, first, second, third, fourth, fifth)
 if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed[i], nil, first, second, third, fourth) end
 commit(keys[i], claimed[i], first, second, third, fourth, fifth)
 end
+local function stampOf(i)
+local algorithm = claimed[i].algorithm
+if algorithm.open then return oldFirsts[i].seenAt end
+return (select(algorithm.stamp, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
+end
 local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
 if not moves then return end
+movedFrom[i] = stampOf(i)
 write(i, first, second, third, fourth, fifth)
 if not claimed[i].algorithm.open then
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth
@@ -1849,9 +1876,12 @@ moveAlong(i, step(i, 0, 0))
 end
 local function sayState(i)
 local algorithm, first = claimed[i].algorithm, oldFirsts[i]
-local size = lotsOf[keys[i]] and -1 or first and 4 or 0
-if first and algorithm.unchangedUntil then first = algorithm.unchangedUntil(claimed[i], now, first) end
-results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, oldSeconds[i] or 0
+local size = lotsOf[keys[i]] and -1 or first and (movedFrom[i] or 4) or 0
+local second = oldSeconds[i]
+if first and algorithm.unchangedUntil then
+first, second = algorithm.unchangedUntil(claimed[i], now, first), first.seenAt
+end
+results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, second or 0
 results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
 length = length + 5
 end
@@ -1883,7 +1913,7 @@ write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifth
 else leave(i, charged) end
 end
 end
-sayBands(count, not granted and not peek)
+sayBands(count, not granted)
 end
 local function refund(count)
 for i = 1, count do
@@ -1899,6 +1929,15 @@ applies, first, second, third, fourth, fifth = band.algorithm.refund(band, permi
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
 if applies then write(i, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
+end
+end
+say(GRANTED)
+end
+local function backdate(count)
+for i = 1, count do
+local band, instant = claimed[i], instants[i]
+if oldFirsts[i] and instant >= 0 and not lotsOf[keys[i]] and stampOf(i) == permitsOf[i] then
+moveAlong(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
 end
 say(GRANTED)
@@ -1971,7 +2010,7 @@ return wrong
 end
 local function claim(i, permits, patience, key, number)
 local band = bandAt(number)
-keys[i], claimed[i], permitsOf[i], patienceOf[i] = key, band, permits, patience
+keys[i], claimed[i], permitsOf[i], patienceOf[i], movedFrom[i] = key, band, permits, patience, nil
 local wrong = find(i, key, band)
 return wrong and KEYS[key] .. ' ' .. wrong
 end
@@ -2033,6 +2072,7 @@ elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
 elseif what == PEEK then chargeAll(demands, true)
 elseif what == REFUND then refund(count)
 elseif what == LEASE then lease(count, shadows[1])
+elseif what == BACKDATE then backdate(count)
 else settle(count) end
 end,
 chargeOfRun = function(terms, count, key)
@@ -2075,7 +2115,9 @@ local _
 _, delay, remaining, resetAt, writes, one, two, three, four =
 band.step(band, 0, now, 0, first, second, third, fourth)
 end
+local size = first and 4 or 0
 if writes then
+if not granted then size = select(band.algorithm.stamp, first, second, third, fourth) end
 first, second, third, fourth = one, two, three, four
 writeCells(KEYS[key], band, resetAt, first, second, third, fourth)
 end
@@ -2088,7 +2130,7 @@ results[length + 1], results[length + 2] = retryAfter == never and -1 or retryAf
 results[length + 3], results[length + 4] = remaining, resetAt
 length = length + 4
 if not granted then
-results[length + 1], results[length + 2], results[length + 3] = first and 4 or 0, first or 0, second or 0
+results[length + 1], results[length + 2], results[length + 3] = size, first or 0, second or 0
 results[length + 4], results[length + 5] = third or 0, fourth or 0
 length = length + 5
 end

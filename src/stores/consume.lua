@@ -12,17 +12,21 @@
 --                per band: permits, patience, band
 --              PLAIN, a charge without shadows: bands
 --                per band: permits, patience, key, band
---              else (RESET forgets the buckets): whether no other decision names any of its keys, and none is a log; demands
---                per demand: permits, patience, whether it is a shadow (LEASE: permits wanted at most), bands
---                  per band: key, band, an instant (REFUND: when granted, below 0: now; SETTLE: when the lease ends)
+--              else (RESET forgets the buckets, BACKDATE corrects when they were written): whether no other decision names any of its keys, and none is a log; demands
+--                per demand: permits, patience, whether it is a shadow (LEASE: permits wanted at most), bands;
+--                  BACKDATE: the instant that the bucket counts from, in place of permits
+--                  per band: key, band, an instant (REFUND: when granted, below 0: now; SETTLE: when the lease ends; BACKDATE: the
+--                    one that it counts from then, below 0: as before)
 -- ARGV[2…] of rules with overrides alone: the last edit that the caller knows of; and what to look up, described in overrides.lua
 -- Result   doubles as above; or if some decisions could not be made, a list of these and, in order, why not:
 --            now; then per decision, where bands are told from the last to the first:
 --            ALLOWED   every band allows at once; per band: remaining, resetAt
 --            GRANTED   or done; RUN, PLAIN, CHARGE, PEEK, LEASE: per band retryAfter (0 allowed, -1 never), delay, remaining, resetAt;
 --                      LEASE: how many permits, and until when they may be spent
---            REFUSED   per band the same; RUN, PLAIN, CHARGE: how many numbers its state is (-1: not told), and four
---                      numbers; of a log, the tick until which it stays as it is, and three more
+--            REFUSED   per band the same; RUN, PLAIN, CHARGE, PEEK: how many numbers its state is (-1: not told), and four
+--                      numbers; of a log, the tick until which it stays as it is, the instant that it counts from, and two
+--                      more. If time has stepped back the bucket was moved along: then instead of how many, the instant
+--                      that it counted from
 --            UNABLE    nothing follows
 --          if overrides were found, a list of all that, whose last item is a list of these; or if there
 --          was another edit: STALE and that edit, and nothing was done

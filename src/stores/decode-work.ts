@@ -18,13 +18,14 @@ import type { Lookup, Work } from './redis-work.js'
 const [refused, granted, unable, allowed] = [0, 1, 2, 3]
 
 /**
- * The numbers of a bucket, as it was when it refused; of a log, the tick until which it stays the same. Undefined if nobody
- * has used it, null if it is not told.
+ * The numbers of a bucket, as it was when it refused; of a log, the tick until which it stays the same and the instant that
+ * it counts from. A fifth if the store's clock had stepped back: the instant that it counted from before. Undefined if
+ * nobody has used it, null if it is not told.
  */
 export type BucketState = readonly number[] | undefined | null
 
 export interface Answer extends LeaseResult {
-  /** Per band, if the work was a charge that was refused. */
+  /** Per band, if the work was a charge or a peek that was refused. */
   readonly states?: readonly BucketState[]
 }
 
@@ -71,6 +72,9 @@ export function decode(
 const problemOf = (problem: unknown): FluxGateError =>
   new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${bytesReply(problem)}.`)
 
+const hasNoBands = (what: Work['what']): boolean =>
+  what === 'REFUND' || what === 'SETTLE' || what === 'RESET' || what === 'BACKDATE'
+
 class Answers {
   readonly #numbers: Float64Array
   readonly #now: number
@@ -94,10 +98,9 @@ class Answers {
     if (said === unable) return undefined
     const isGranted = said === granted || said === allowed
     if (!isGranted && said !== refused) throw malformedReply('outcome')
-    if (work.what === 'REFUND' || work.what === 'SETTLE' || work.what === 'RESET')
-      return { granted: isGranted, now, bands: [] }
+    if (hasNoBands(work.what)) return { granted: isGranted, now, bands: [] }
     const count = bandCount(applied ?? work.claims)
-    const states = work.what === 'CHARGE' && !isGranted ? new Array<BucketState>(count) : undefined
+    const states = work.what !== 'LEASE' && !isGranted ? new Array<BucketState>(count) : undefined
     const bands = new Array<BandResult>(count)
     for (let band = count - 1; band >= 0; band--) {
       bands[band] = said === allowed ? this.#allowed() : this.#band()
@@ -144,7 +147,9 @@ class Answers {
     if (size === untold) return null
     if (size === 0) return undefined
     const state = [...this.#numbers.subarray(place + 1, place + 5)]
-    if (size !== state.length || state.some(Number.isNaN)) throw malformedReply('state')
+    if (size > state.length) state.push(size)
+    else if (size !== state.length) throw malformedReply('state')
+    if (!isInstant(size) || state.some(Number.isNaN)) throw malformedReply('state')
     return state
   }
 

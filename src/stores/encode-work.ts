@@ -5,11 +5,19 @@ import { endianness } from 'node:os'
 import { kindOf } from '../algorithms/index.js'
 import type { Demand, Refund, Settlement } from '../core/bucket-store.js'
 import { NamedBuckets } from './named-buckets.js'
-import type { LastEdit, Lookup, Names, Work } from './redis-work.js'
+import type { Backdate, LastEdit, Lookup, Names, Work } from './redis-work.js'
 
 const plain = 0
 const run = 7
-const codes: Readonly<Record<Work['what'], number>> = { CHARGE: 1, PEEK: 2, REFUND: 3, LEASE: 4, SETTLE: 5, RESET: 6 }
+const codes: Readonly<Record<Work['what'], number>> = {
+  CHARGE: 1,
+  PEEK: 2,
+  REFUND: 3,
+  LEASE: 4,
+  SETTLE: 5,
+  RESET: 6,
+  BACKDATE: 8,
+}
 
 export interface Message {
   readonly keys: readonly string[]
@@ -142,6 +150,8 @@ function termsOf(work: Work, index: number): Terms {
       return [work.claims[0].permits, 0, work.claims[0].wanted]
     case 'RESET':
       return [0, 0, 0]
+    case 'BACKDATE':
+      return [(work.claims[index] as Backdate).from, 0, 0]
     default:
       return [(work.claims[index] as Refund | Settlement).permits, 0, 0]
   }
@@ -150,6 +160,7 @@ function termsOf(work: Work, index: number): Terms {
 const unset = -1
 
 function instantOf(work: Work, index: number, band: number): number {
+  if (work.what === 'BACKDATE') return work.claims[index]?.instants[band] ?? unset
   if (work.what === 'REFUND') return work.claims[index]?.grantedAt?.[band] ?? unset
   return work.what === 'SETTLE' ? (work.claims[index] as Settlement).ending : unset
 }

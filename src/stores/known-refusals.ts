@@ -10,8 +10,10 @@ import {
 } from '../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
+import { backdatesOf, dueTick, hasMoved, hasSteppedBack, isUntouched, type Sighting } from './clock-steps.js'
 import type { BucketState } from './decode-work.js'
 import type { ChargeObserver } from './redis.js'
+import type { Backdate } from './redis-work.js'
 
 export interface KnownRefusalsOptions {
   readonly clock?: Clock | undefined
@@ -24,21 +26,19 @@ const believedForTicks = 1_000_000
 /** Who asks again asks for all: meanwhile it is still believed, but not for ever, should there be no answer. */
 const answeredWithinTicks = 100_000
 
-interface Memory {
+interface Memory extends Sighting {
   /** Which counted: another than that of the rule, if the identity has an override. */
   readonly group: BucketGroup
-  /** Per band of the group. */
-  readonly states: readonly BucketState[]
   /** What was asked, and what each band said. */
   readonly permits: number
   readonly patience: number
   readonly said: readonly BandResult[]
-  /** The store's tick when it refused. */
-  readonly now: number
   /** The tick of the clock here at which it was asked: since then at least as much time has passed for the store. */
   readonly askedAt: number
   /** Likewise, when the store was last asked again. */
   askedAgainAt: number
+  /** The same bucket before the store's clock stepped back. It has gone on refilling from there. */
+  readonly origin: Memory | undefined
 }
 
 /**
@@ -54,7 +54,7 @@ export class KnownRefusals implements ChargeObserver {
   /** All of them, the oldest first. */
   readonly #ages = new Map<Memory, { readonly group: BucketGroup; readonly key: string }>()
   readonly #step: Step = newStep()
-  readonly #cells = new Float64Array(4)
+  readonly #cells = new Float64Array(5)
 
   constructor({ clock = systemClock, maxBuckets = 10_000 }: KnownRefusalsOptions = {}) {
     this.#clock = clock
@@ -71,19 +71,38 @@ export class KnownRefusals implements ChargeObserver {
   }
 
   /** `states`: one per band of the first demand, then of the second, and so on. */
-  refused(demands: readonly Demand[], result: ChargeResult, states: readonly BucketState[], askedAt: number): void {
+  refused(
+    demands: readonly Demand[],
+    result: ChargeResult,
+    states: readonly BucketState[],
+    askedAt: number,
+    isPeek = false,
+  ): readonly Backdate[] {
+    const answeredAt = ticks(this.#clock)
+    const { now } = result
+    const backdates: Backdate[] = []
     let first = 0
-    for (const { group, key, permits, patience } of result.applied ?? demands) {
+    for (const demand of result.applied ?? demands) {
+      const { group, key, permits, patience } = demand
       const last = first + group.bands.length
-      const own = states.slice(first, last)
-      const said = result.bands.slice(first, last)
+      const [own, said] = [states.slice(first, last), result.bands.slice(first, last)]
       first = last
+      const before = this.#memoryOf(group, key)
+      const origin = before && originOf(before, { group, states: own, now, askedAt })
+      // A peek matters only if it has moved along what is remembered.
+      if (isPeek && origin === undefined) continue
       this.forget(group, key)
+      const due = origin && dueTick(origin, askedAt)
+      if (origin !== undefined && due !== undefined && !this.#isRefusing(demand, origin, due)) {
+        backdates.push(...backdatesOf(key, origin, own, due - now))
+        continue
+      }
       if (own.includes(null)) continue
-      const { now } = result
       const askedAgainAt = Number.NEGATIVE_INFINITY
-      this.#remember(group, key, { group, states: own, permits, patience, said, now, askedAt, askedAgainAt })
+      const memory = { group, states: own, permits, patience, said, now, askedAt, answeredAt, askedAgainAt, origin }
+      this.#remember(group, key, memory)
     }
+    return backdates
   }
 
   /** What may refuse has changed. */
@@ -105,9 +124,11 @@ export class KnownRefusals implements ChargeObserver {
     if (this.#ages.size === 0) return undefined
     const here = ticks(this.#clock)
     const memories: Memory[] = []
-    for (const { group, key } of demands) {
-      const memory = this.#recall(group, key, here)
+    for (const demand of demands) {
+      const memory = this.#recall(demand.group, demand.key, here)
       if (memory === undefined || !isBelieved(memory, here)) return undefined
+      const { origin } = memory
+      if (origin !== undefined && !this.#isRefusing(demand, origin, dueTick(origin, here))) return undefined
       memories.push(memory)
     }
     const now = Math.max(...memories.map((memory) => memory.now + here - memory.askedAt))
@@ -170,6 +191,14 @@ export class KnownRefusals implements ChargeObserver {
     return { allowed, delay, retryAfter, remaining, resetAt }
   }
 
+  #memoryOf(group: BucketGroup, key: string): Memory | undefined {
+    return this.#byGroup.get(group.insteadOf ?? group)?.get(key)
+  }
+
+  #isRefusing(demand: Demand, memory: Memory, now: number): boolean {
+    return memory.group.bands.some((_, place) => this.#band(demand, memory, place, now)?.allowed === false)
+  }
+
   #remember(group: BucketGroup, key: string, memory: Memory): void {
     const asked = group.insteadOf ?? group
     let memories = this.#byGroup.get(asked)
@@ -183,6 +212,15 @@ export class KnownRefusals implements ChargeObserver {
     const [oldest] = this.#ages.values()
     if (oldest !== undefined) this.forget(oldest.group, oldest.key)
   }
+}
+
+/** The bucket before the store's clock stepped back, if it did and nothing has happened to the bucket since. */
+function originOf(
+  before: Memory,
+  { group, states, now, askedAt }: Pick<Memory, 'group' | 'states' | 'now' | 'askedAt'>,
+): Memory | undefined {
+  if (before.group !== group || group.listed !== undefined || !isUntouched(before, states)) return undefined
+  return before.origin ?? (hasMoved({ states }) || hasSteppedBack(before, now, askedAt) ? before : undefined)
 }
 
 /** If not, the caller asks again. */

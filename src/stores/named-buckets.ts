@@ -101,9 +101,9 @@ export class NamedBuckets {
   }
 }
 
-/** What a refund gives back to a certain instant was taken from known buckets. */
+/** A refund to a certain instant, and a correction of when a bucket was written, name known buckets. */
 const isLookedUp = ({ what, claims }: Work, claim: number): boolean =>
-  what !== 'REFUND' || claims[claim]?.grantedAt === undefined
+  what === 'REFUND' ? claims[claim]?.grantedAt === undefined : what !== 'BACKDATE'
 
 /** The place of an item among those seen so far, from 1. */
 function placeIn<T>(places: Map<T, number>, item: T): number {

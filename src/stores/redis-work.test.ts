@@ -101,13 +101,14 @@ describe('what the script is asked', () => {
     ])
   })
 
-  it('tells shadows, refunds with their instants, and resets', () => {
+  it('tells shadows, refunds with their instants, resets, and corrections of instants', () => {
     const { numbers } = numbersOf([
       charge(asked(one, 'a', { shadow: true })),
       { what: 'REFUND', claims: [{ group: one, key: 'b', permits: 4, grantedAt: [99] }] },
       { what: 'REFUND', claims: [{ group: one, key: 'c', permits: 4 }] },
       { what: 'RESET', claims: [{ group: one, key: 'd' }] },
       { what: 'PEEK', claims: [asked(one, 'e', { permits: 0 })] },
+      { what: 'BACKDATE', claims: [{ group: one, key: 'f', from: 88, instants: [77] }] },
     ])
     expect(numbers.slice(8)).toEqual([
       ...[1, 1, 1, 2, 3, 1, 1, 1, 1, -1],
@@ -115,6 +116,7 @@ describe('what the script is asked', () => {
       ...[3, 1, 1, 4, 0, 0, 1, 3, 1, -1],
       ...[6, 1, 1, 0, 0, 0, 1, 4, 1, -1],
       ...[2, 1, 1, 0, 3, 0, 1, 5, 1, -1],
+      ...[8, 1, 1, 88, 0, 0, 1, 6, 1, 77],
     ])
   })
 })
@@ -133,16 +135,17 @@ describe('what the script answers', () => {
     const granted = [1, ...[0, 0.5, 8, 200], ...[0, 0, 9, 100]]
     const refused = [0, ...[40, 0, 0, 200, 4, 1, 2, 3, 4], ...[-1, 0, 9, 100, 0, 0, 0, 0, 0]]
     const reply = [
-      bytes(50, ...granted, 2, ...refused, 1, 0, ...[0, 0, 1, 2], ...[5, 0, 1, 2]),
+      bytes(50, ...granted, 2, ...refused, 1, ...refused, 1, ...[0, 0, 1, 2], ...[0, 0, 1, 2]),
       Buffer.from('key holds something that is not a bucket'),
     ]
-    const [first, second, third, fourth, fifth] = decode(
+    const [first, second, third, fourth, fifth, sixth] = decode(
       [
         charge(asked(rule, 'a')),
         charge(asked(rule, 'b')),
         charge(asked(rule, 'c')),
         { what: 'RESET', claims: [{ group: rule, key: 'd' }] },
         { what: 'PEEK', claims: [asked(rule, 'e')] },
+        { what: 'PEEK', claims: [asked(rule, 'f')] },
       ],
       reply,
     )
@@ -165,13 +168,22 @@ describe('what the script answers', () => {
       bands: [{ allowed: false, retryAfter: Number.POSITIVE_INFINITY }, { retryAfter: 40 }],
     })
     expect(fourth).toEqual({ granted: true, now: 50, bands: [] })
-    expect(fifth).not.toHaveProperty('states')
+    expect(fifth).toEqual(third)
+    expect(sixth).not.toHaveProperty('states')
   })
 
   it('is bytes alone if all could be decided, and short where every band allows at once', () => {
     expect(decode([charge(asked(ruleOf('r', bandOf('a')), 'a'))], bytes(50, 3, 9, 100))).toEqual([
       { granted: true, now: 50, bands: [{ allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 }] },
     ])
+  })
+
+  it('tells with the state of a bucket that was moved along the instant that it counted from before', () => {
+    const [answer] = decode(
+      [charge(asked(ruleOf('r', bandOf('a')), 'a'))],
+      bytes(50, 0, ...[9, 0, 0, 60], ...[77, 1, 2, 50, 4]),
+    )
+    expect(answer).toMatchObject({ states: [[1, 2, 50, 4, 77]] })
   })
 
   it('does not tell the state of a bucket of which permits are held', () => {
@@ -209,6 +221,7 @@ describe('what the script answers', () => {
       'a wait that is not a number': bytes(50, 0, ...[Number.NaN, 0, 0, 200], ...[4, 1, 2, 3, 4]),
       'an infinite delay': bytes(50, 1, ...[0, Number.POSITIVE_INFINITY, 0, 200]),
       'a state of another size': bytes(50, 0, ...[40, 0, 0, 200], ...[3, 1, 2, 3, 4]),
+      'a state that counted from part of a tick': bytes(50, 0, ...[40, 0, 0, 200], ...[7.5, 1, 2, 3, 4]),
       'a state that is not a number': bytes(50, 0, ...[40, 0, 0, 200], ...[4, 1, Number.NaN, 3, 4]),
       'a reason without a decision that failed': [bytes(...granted), Buffer.from('wrong')],
       'a decision that failed without a reason': bytes(50, 2),

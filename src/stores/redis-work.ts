@@ -7,6 +7,20 @@ export type Work =
   | { readonly what: 'LEASE'; readonly claims: readonly [LeaseRequest] }
   | { readonly what: 'SETTLE'; readonly claims: readonly Settlement[] }
   | { readonly what: 'RESET'; readonly claims: readonly Pick<Refund, 'group' | 'key'>[] }
+  | { readonly what: 'BACKDATE'; readonly claims: readonly Backdate[] }
+
+/**
+ * A bucket that the store has moved along after its clock stepped back, as if no time had passed since it was written. This
+ * process has measured that some had, so the bucket is dated to when it was written, as the store's clock now counts.
+ */
+export interface Backdate {
+  readonly group: BucketGroup
+  readonly key: string
+  /** The instant that bands count from. One that counts from another was written since, and stays as it is. */
+  readonly from: number
+  /** Per band, the instant that it counts from then; below 0 to leave it. */
+  readonly instants: readonly number[]
+}
 
 /** Where buckets and overrides are. */
 export interface Names {

@@ -25,7 +25,7 @@ import type { OverrideBeliefs } from './override-beliefs.js'
 import { decodeTerms, endOfTerms } from './override-value.js'
 import { RedisOverrides } from './redis-overrides.js'
 import { probeDemand, probeKeys } from './redis-probe.js'
-import type { Lookup, Names, Work } from './redis-work.js'
+import type { Backdate, Lookup, Names, Work } from './redis-work.js'
 import { RouteBeliefs } from './route-beliefs.js'
 import { SeenOverrides } from './seen-overrides.js'
 import { UnderWay } from './under-way.js'
@@ -35,6 +35,8 @@ export interface RedisBucketsOptions {
   readonly prefix?: string
   /** For tests alone: time instead of the server's. */
   readonly clock?: Clock | undefined
+  /** For tests alone: time in this process; default `clock`, or the system's. */
+  readonly localClock?: Clock | undefined
   readonly observer?: ChargeObserver
 }
 
@@ -42,8 +44,17 @@ export interface RedisBucketsOptions {
 export interface ChargeObserver {
   /** Also after a refund, a reset, a lease or a settlement: either way the buckets are no longer what they were. */
   granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void
-  /** What the buckets look like, per band, and the tick of the clock here at which the store was asked. */
-  refused(demands: readonly Demand[], result: ChargeResult, states: readonly BucketState[], askedAt: number): void
+  /**
+   * `states` are the buckets, per band. `askedAt` is the tick of the local clock at which the store was asked. Returns
+   * buckets that must be backdated before the store is asked once more, or an empty list.
+   */
+  refused(
+    demands: readonly Demand[],
+    result: ChargeResult,
+    states: readonly BucketState[],
+    askedAt: number,
+    isPeek: boolean,
+  ): readonly Backdate[]
 }
 
 interface Job {
@@ -87,11 +98,12 @@ export class RedisBuckets implements LeasingStore {
     send: (route, jobs) => void this.#send(route, jobs),
   })
 
-  constructor(connection: RedisConnection, { prefix = 'fluxgate', clock, observer }: RedisBucketsOptions = {}) {
+  constructor(connection: RedisConnection, options: RedisBucketsOptions = {}) {
+    const { prefix = 'fluxgate', clock, localClock, observer } = options
     this.#connection = connection
     this.#prefix = prefix
     this.#clock = clock
-    this.#localClock = clock ?? systemClock
+    this.#localClock = localClock ?? clock ?? systemClock
     this.#observer = observer
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
     const generations = (): object => this.overrides.generations
@@ -259,7 +271,8 @@ export class RedisBuckets implements LeasingStore {
     return this.#groups.of(rule, override.toString('latin1'), () => decodeTerms(override))
   }
 
-  #answer({ work, resolve, reject }: Job, answer: Answer | FluxGateError, askedAt: number): void {
+  #answer(job: Job, answer: Answer | FluxGateError, askedAt: number): void {
+    const { work, resolve, reject } = job
     if (answer instanceof FluxGateError) {
       reject(answer)
       return
@@ -270,8 +283,16 @@ export class RedisBuckets implements LeasingStore {
       return
     }
     const { states, ...result } = answer
-    this.#observer?.refused(work.claims as readonly Demand[], result, states, askedAt)
-    resolve(result)
+    const isPeek = work.what === 'PEEK'
+    const backdates = this.#observer?.refused(work.claims as readonly Demand[], result, states, askedAt, isPeek) ?? []
+    if (backdates.length === 0) resolve(result)
+    else this.#askBackdated(job, backdates)
+  }
+
+  /** Both in the same turn, so that one call does both, in this order. */
+  #askBackdated({ work, resolve, reject }: Job, claims: readonly Backdate[]): void {
+    this.ask({ what: 'BACKDATE', claims }).catch(() => {})
+    this.ask(work).then(resolve, reject)
   }
 
   #keyOf(group: BucketGroup, key: string, band: number): string {
@@ -286,7 +307,7 @@ export class RedisBuckets implements LeasingStore {
 
 const mayHaveOverrides = ({ claims }: Work): boolean => claims.some(({ group }) => group.hasOverrides)
 
-const changesBuckets: ReadonlySet<Work['what']> = new Set(['CHARGE', 'REFUND', 'RESET', 'LEASE', 'SETTLE'])
+const changesBuckets: ReadonlySet<Work['what']> = new Set(['CHARGE', 'REFUND', 'RESET', 'LEASE', 'SETTLE', 'BACKDATE'])
 
 function weightOf({ claims }: Work): number {
   let weight = 0

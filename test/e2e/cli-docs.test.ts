@@ -13,9 +13,17 @@ describe('the documentation of the command line', () => {
     ...new Set([...text.matchAll(/--[a-z][a-z-]*/g)].map(([name]) => name)),
   ]
 
+  const helpTexts = new Map<string, string>()
+  function helpOf(command: readonly string[]): string {
+    const name = command.join(' ')
+    const text = helpTexts.get(name) ?? fluxgate([...command, '--help']).stdout
+    helpTexts.set(name, text)
+    return text
+  }
+
   /** The commands, as the help of each lists them. */
   function commands(path: readonly string[] = []): string[][] {
-    const listed = fluxgate([...path, '--help']).stdout.split('\nCommands:\n')[1] ?? ''
+    const listed = helpOf(path).split('\nCommands:\n')[1] ?? ''
     const names = [...listed.matchAll(/^ {2}([a-z]+)/gm)]
       .map(([, name]) => name as string)
       .filter((name) => name !== 'help')
@@ -32,13 +40,12 @@ describe('the documentation of the command line', () => {
       expect(section, `a section "${name}"`).not.toBe('')
       const rows = section.split('\n').filter((line) => line.startsWith('| `-'))
       const documented = rows.flatMap((row) => optionsIn(row.split(' | ')[0] as string))
-      const help = fluxgate([...command, '--help']).stdout
-      const offered = [...help.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option)
+      const offered = [...helpOf(command).matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option)
       expect(documented.sort(), name).toEqual(offered.filter((option) => option !== '--help').sort())
     }
     const titles = [...reference.matchAll(/^##+ fluxgate (.+)$/gm)].map(([, title]) => title)
     expect(titles.sort()).toEqual(found.map((command) => command.join(' ')).sort())
-  }, 120_000)
+  })
 
   it.each(['guide/simulate.md', 'guide/bulk.md', 'reference/cli.md'])(
     'shows in %s what its commands really print',

@@ -16,7 +16,7 @@ const settings = { timeoutMs: 20_000 }
 
 let group: SentinelGroup
 beforeAll(async () => {
-  group = await startSentinel()
+  group = await startSentinel({ replicas: 0 })
 })
 afterAll(() => group.stop())
 
@@ -46,7 +46,7 @@ const own = (where: () => string | RedisOptions, histories: number, first: numbe
     it,
     async (clock) => {
       const store = redisStore(where(), { ...settings, prefix: freshPrefix(), clock })
-      await store.ready(5_000)
+      await store.ready(20_000)
       return store
     },
     { histories, seed: seed + first },

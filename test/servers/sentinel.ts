@@ -1,5 +1,5 @@
 /**
- * A primary with two replicas, watched by three sentinels that are quick to notice and quick to act.
+ * A primary with replicas, watched by three sentinels that are quick to notice and quick to act.
  */
 import { eventually } from './eventually.js'
 import { type RedisServer, startRedis } from './redis-server.js'
@@ -8,6 +8,8 @@ export interface SentinelOptions {
   readonly name?: string
   readonly password?: string
   readonly downAfterMs?: number
+  /** Default 2; tests without a failover need none. */
+  readonly replicas?: number
   readonly binary?: string
 }
 
@@ -28,14 +30,14 @@ export interface SentinelGroup {
 }
 
 export async function startSentinel(options: SentinelOptions = {}): Promise<SentinelGroup> {
-  const { name = 'fluxgate', downAfterMs = 700 } = options
+  const { name = 'fluxgate', downAfterMs = 700, replicas: replicaCount = 2 } = options
   const server = {
     ...(options.password && { password: options.password }),
     ...(options.binary && { binary: options.binary }),
   }
   const first = await startRedis(server)
   const follow = { ...server, config: [`replicaof ${first.host} ${first.port}`] }
-  const replicas = await Promise.all([startRedis(follow), startRedis(follow)])
+  const replicas = await Promise.all(Array.from({ length: replicaCount }, () => startRedis(follow)))
   await Promise.all(replicas.map(inSync))
   const servers = [first, ...replicas]
   const config = [
@@ -46,7 +48,7 @@ export async function startSentinel(options: SentinelOptions = {}): Promise<Sent
   ]
   const start = () => startRedis({ ...(options.binary && { binary: options.binary }), sentinel: true, config })
   const sentinels = await Promise.all([start(), start(), start()])
-  await Promise.all(sentinels.map((sentinel) => acquainted(sentinel, name)))
+  await Promise.all(sentinels.map((sentinel) => acquainted(sentinel, name, replicaCount)))
 
   const named = async (sentinel: RedisServer): Promise<RedisServer | undefined> => {
     const address = await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)
@@ -91,12 +93,12 @@ export const inSync = (replica: RedisServer): Promise<boolean> =>
   )
 
 /** Sentinels tell each other of themselves every two seconds and ask servers every ten, unless told to hurry. */
-async function acquainted(sentinel: RedisServer, name: string): Promise<void> {
+async function acquainted(sentinel: RedisServer, name: string, replicaCount: number): Promise<void> {
   await sentinel.call('SENTINEL', 'DEBUG', 'publish-period', 100, 'info-period', 200)
   await eventually(`the sentinel at port ${sentinel.port} knows the others`, async () => {
     const state = await sentinel.call('SENTINEL', 'MASTER', name)
     if (!Array.isArray(state)) return false
     const field = (key: string) => Number(state[state.indexOf(key) + 1])
-    return field('num-slaves') === 2 && field('num-other-sentinels') === 2
+    return field('num-slaves') === replicaCount && field('num-other-sentinels') === 2
   })
 }

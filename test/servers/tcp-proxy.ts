@@ -17,6 +17,8 @@ export interface TcpProxy {
   cut(): void
   /** Drops everything that is sent over the open connections from now on, without closing them; new ones work. */
   strand(): void
+  /** Ends the direction from the target to the clients, as a FIN does; what clients send still arrives. */
+  halfClose(): void
   /** New connections are refused, as by a machine where nothing listens; those that are open stay. */
   refuse(): Promise<void>
   accept(): Promise<void>
@@ -38,12 +40,12 @@ const host = '127.0.0.1'
 export async function startProxy(targetPort: number, targetHost = host): Promise<TcpProxy> {
   const network: Network = { delayMs: 0, silent: false, stranded: new WeakSet(), onResume: new Set() }
   const sockets = new Set<Socket>()
-  let clients = 0
+  const clientSockets = new Set<Socket>()
 
   function join(client: Socket): void {
     const target = connect({ port: targetPort, host: targetHost, allowHalfOpen: true, noDelay: true })
-    clients++
-    client.setNoDelay(true).once('close', () => clients--)
+    clientSockets.add(client)
+    client.setNoDelay(true).once('close', () => clientSockets.delete(client))
     for (const socket of [client, target]) {
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
@@ -78,6 +80,9 @@ export async function startProxy(targetPort: number, targetHost = host): Promise
     strand() {
       for (const socket of sockets) network.stranded.add(socket)
     },
+    halfClose() {
+      for (const client of clientSockets) client.end()
+    },
     async refuse() {
       server?.close()
       server = undefined
@@ -85,7 +90,7 @@ export async function startProxy(targetPort: number, targetHost = host): Promise
     async accept() {
       server ??= await listen(port, join)
     },
-    connections: () => clients,
+    connections: () => clientSockets.size,
     async stop() {
       server?.close()
       server = undefined
@@ -135,7 +140,7 @@ function forward(from: Socket, to: Socket, network: Network): void {
     deliverDue()
   }
   network.onResume.add(deliverDue)
-  from.on('data', (chunk) => send(() => to.write(chunk)))
+  from.on('data', (chunk) => send(() => to.writable && to.write(chunk)))
   from.once('end', () => send(() => to.end()))
   from.once('close', () => send(() => to.destroySoon()))
   to.once('close', () => {

@@ -76,12 +76,19 @@ export function leakyModel(from?: Written): Model {
       return { allowed: true, grantedAt: now + divideUp(water, refill), delay, retryAfter: 0n }
     },
     charge: (band, permits, now) => write(water + permits * sizes(band).window, band, now),
-    /** The permits come back unless somebody is queued behind them, by more than the tick that an instant may lack. */
+    /**
+     * The permits come back unless a request is queued behind them, by more than the tick that an instant may lack. A
+     * refund as of now names no slot of the queue.
+     */
     refund(band, permits, now, grantedAt) {
       if (written === undefined) return
       const { refill, window } = sizes(band)
       const left = larger(0n, water - permits * window)
-      if (grantedAt <= now || now + divideUp(left, refill) <= grantedAt + 1n) write(left, band, now)
+      const isLast =
+        grantedAt < now
+          ? now + divideUp(water, refill) <= grantedAt + divideUp(permits * window, refill) + 1n
+          : now + divideUp(left, refill) <= grantedAt + 1n
+      if (grantedAt === now || isLast) write(left, band, now)
     },
     remaining(band) {
       const { capacity, window } = sizes(band)

@@ -1,0 +1,41 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** The slowest files, slowest first. Without them at the front, the last of them would run alone at the end. */
+const slowest = [
+  'test/bench.test.ts',
+  'test/integration/redis-store-clients.test.ts',
+  'test/e2e/cli.test.ts',
+  'test/e2e/rules.test.ts',
+  'test/e2e/start.test.ts',
+  'test/integration/redis-failure.test.ts',
+  'test/e2e/gateway.test.ts',
+  'test/integration/redis-load.test.ts',
+  'test/bootstrap.test.ts',
+  'test/e2e/serve.test.ts',
+  'test/integration/redis-store.test.ts',
+  'test/integration/leased.test.ts',
+  'test/integration/overrides-cluster.test.ts',
+  'test/docs.test.ts',
+  'test/integration/search-index-crashes.test.ts',
+  'test/integration/lock-exclusion.test.ts',
+]
+
+/**
+ * Long files first and unit tests last, because short files fill the workers evenly at the end. Unit tests stay together: they
+ * share a worker, which is kept only from one of them to the next.
+ */
+export class TestOrder extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return sorted
+      .map((file, index) => ({ file, index, rank: rankOf(file) }))
+      .sort((a, b) => a.rank - b.rank || a.index - b.index)
+      .map(({ file }) => file)
+  }
+}
+
+function rankOf({ moduleId, project }: TestSpecification): number {
+  if (project.name === 'unit') return slowest.length + 1
+  const place = slowest.findIndex((name) => moduleId.endsWith(`/${name}`))
+  return place === -1 ? slowest.length : place
+}

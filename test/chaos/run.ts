@@ -1,0 +1,128 @@
+/** One seed: requests and faults at the same time, then the judgement. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Bed } from './bed.js'
+import { remoteProcess, serverProcess } from './check-degraded.js'
+import { check, type Violation } from './checker.js'
+import { ClockWatch } from './clock-watch.js'
+import { type History, type Incident, nowUs } from './history.js'
+import { editedRules } from './limits.js'
+import { type ProcessFault, processFaultText, type Schedule, type Scheduled, scheduleOf } from './schedule.js'
+import type { Fault, Observation, Scene, Topology } from './topology.js'
+
+export interface RunResult {
+  readonly topology: string
+  readonly seed: number
+  readonly faultMs: number
+  readonly startAt: number
+  readonly history: History
+  readonly violations: readonly Violation[]
+}
+
+export interface RunOptions {
+  readonly bed: Bed
+  readonly topology: Topology
+  readonly seed: number
+  /** How long faults are started for; the run ends when they are over and decisions must be exact again. */
+  readonly faultMs: number
+}
+
+/** More than the second after which decisions must be exact again, so that some are seen. */
+const calmMs = 1_500
+
+/** The users of one run differ from those of every other, so that all their buckets are new. */
+let runs = 0
+
+export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Promise<RunResult> {
+  await topology.settle()
+  topology.observations()
+  const processes = bed.subjects.map(({ name }) => name)
+  const schedule = scheduleOf({ seed, topology, ms: faultMs, processes, editedRules })
+  const tag = `s${seed}r${++runs}`
+  const scene = { users: [0, 1, 2].map((user) => `${tag}-${user}`) }
+  const clock = new ClockWatch()
+  const startAt = nowUs()
+  bed.load(seed, tag)
+  await Promise.all([redisTrack(schedule, bed, scene), processTrack(schedule, bed)])
+  await topology.settle()
+  await pause(calmMs)
+  const unanswered = await bed.unload()
+  const observed = merged(topology.observations()).map(
+    ({ what, ...period }): Incident => ({ fault: what, isObserved: true, explains: 'outage', ...period }),
+  )
+  const history: History = {
+    entries: bed.entries,
+    incidents: [...bed.incidents, ...bed.observations(), ...observed].sort((a, b) => a.from - b.from),
+    loops: bed.loops,
+    unanswered,
+    clockOffset: clock.stop(),
+  }
+  return { topology: topology.name, seed, faultMs, startAt, history, violations: check(history) }
+}
+
+/** Silences of several servers at the same time are one. */
+function merged(observations: readonly Observation[]): Observation[] {
+  const losses = observations.filter(({ losesWrites }) => losesWrites)
+  const silences: Observation[] = []
+  for (const one of observations.filter(({ losesWrites }) => !losesWrites).sort((a, b) => a.from - b.from)) {
+    const last = silences.at(-1)
+    if (last && one.from <= last.to) silences[silences.length - 1] = { ...last, to: Math.max(last.to, one.to) }
+    else silences.push(one)
+  }
+  return [...losses, ...silences]
+}
+
+/** Every fault is followed by the next, so that each ends before another begins. */
+async function track<T>(faults: readonly Scheduled<T>[], apply: (fault: T) => Promise<Incident>, bed: Bed) {
+  for (const { afterMs, fault } of faults) {
+    await pause(afterMs)
+    bed.incidents.push(await apply(fault))
+  }
+}
+
+const redisTrack = ({ redis }: Schedule, bed: Bed, scene: Scene): Promise<void> =>
+  track<Fault>(
+    redis,
+    async (fault) => {
+      const from = nowUs()
+      return { fault: fault.text, from, ...(await fault.apply(scene)) }
+    },
+    bed,
+  )
+
+const processTrack = ({ processes }: Schedule, bed: Bed): Promise<void> =>
+  track<ProcessFault>(
+    processes,
+    async (fault) => {
+      const from = nowUs()
+      const more = await applyToProcess(fault, bed)
+      return { fault: processFaultText(fault), from, to: nowUs(), explains: 'none', ...more }
+    },
+    bed,
+  )
+
+async function applyToProcess(fault: ProcessFault, bed: Bed): Promise<Partial<Incident>> {
+  if (fault.kind === 'edit') {
+    await bed.edit(fault.rule, fault.more)
+    return {}
+  }
+  const subject = bed.subject(fault.process)
+  switch (fault.kind) {
+    case 'stall':
+      subject.stall(fault.ms)
+      await pause(fault.ms)
+      return {}
+    case 'stop':
+      subject.signal('SIGSTOP')
+      await pause(fault.ms)
+      subject.signal('SIGCONT')
+      return {}
+    case 'restart':
+      await subject.kill()
+      await pause(fault.ms)
+      await subject.start()
+      return {
+        down: fault.process,
+        ...(fault.process === serverProcess && { explains: 'outage', processes: [remoteProcess] }),
+      }
+  }
+}
