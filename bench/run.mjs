@@ -42,7 +42,7 @@ const sections = {
 const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--busy <n>] [<section> ...]
   --quick    a look of a few seconds; the figures are rough, and bench/RESULTS.md is left as it is
   --runs     of the section faults: how often processes are started
-  --busy     of the section faults: how many busy loops run beside it
+  --busy     of the section faults: how many busy loops run beside the processes that start
   <section>  ${Object.keys(sections).join(', ')}; all unless named
 `
 

@@ -9,12 +9,19 @@ process.stdin.on('end', () => process.exit()).resume()
 new Worker('for (;;);', { eval: true })
 `
 
-/** @returns {() => void} what stops them */
-export function startBusyLoops(/** @type {number} */ count) {
+/**
+ * @template T
+ * @param {number} count
+ * @param {() => Promise<T>} measure
+ * @returns {Promise<T>}
+ */
+export async function besideBusyLoops(count, measure) {
   const children = Array.from({ length: count }, () =>
     spawn(process.execPath, ['-e', program], { stdio: ['pipe', 'ignore', 'ignore'] }),
   )
-  return () => {
+  try {
+    return await measure()
+  } finally {
     for (const child of children) child.kill('SIGKILL')
   }
 }

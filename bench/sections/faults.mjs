@@ -1,6 +1,6 @@
 // @ts-check
 /** What a slow start, a stall and a lost connection cost while Redis is healthy: decisions made without it. */
-import { startBusyLoops } from '../faults/busy-loops.mjs'
+import { besideBusyLoops } from '../faults/busy-loops.mjs'
 import { capacity, coldStarts, inFlight, stallMs } from '../faults/cold-start.mjs'
 import { held, permitsLost } from '../faults/held-requests.mjs'
 import { callers, oneCut, repeatedCuts } from '../faults/lost-connection.mjs'
@@ -12,9 +12,8 @@ const title = 'Faults'
 /** @type {import('../report.mjs').Section} */
 export async function faults({ faults: { runs, processes, busyLoops, cuts, cutSeconds }, progress }) {
   const server = await startServer()
-  const stopBusyLoops = startBusyLoops(busyLoops)
   try {
-    const starts = await coldStarts(server.uri, { runs, processes, progress })
+    const starts = await besideBusyLoops(busyLoops, () => coldStarts(server.uri, { runs, processes, progress }))
     const once = []
     for (let i = 0; i < cuts; i++) {
       progress(`${title}: lost connection ${i + 1} of ${cuts}`)
@@ -89,7 +88,6 @@ export async function faults({ faults: { runs, processes, busyLoops, cuts, cutSe
       ],
     }
   } finally {
-    stopBusyLoops()
     await server.stop()
   }
 }

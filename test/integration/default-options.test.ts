@@ -17,7 +17,7 @@ import { stall } from './stall.js'
 
 const { uri } = sharedRedis()
 const seed = randomSeed()
-const options = (offset: number) => ({ histories: 2, seed: seed + offset })
+const options = (offset: number) => ({ histories: 1, seed: seed + offset })
 
 /** Blocks the event loop for 60 of every 100 ms while the tests of the group run. */
 function withStalls(): void {
