@@ -6,6 +6,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Decision } from '../../src/core/decision.js'
 import { HttpHandler } from '../../src/handlers/index.js'
+import { eventually } from '../servers/eventually.js'
 import { freePort } from '../servers/free-port.js'
 import { sharedRedis } from '../servers/shared-redis.js'
 import { stall } from './stall.js'
@@ -30,7 +31,8 @@ describe('a stall with an HttpHandler', () => {
   async function openHandler(): Promise<HttpHandler> {
     const handler = new HttpHandler({ url: await startServer() })
     onTestFinished(() => handler.close())
-    expect(await handler.check({})).toMatchObject({ degraded: false })
+    // A server that has just started may be slow to compile what it runs; a peek charges nothing.
+    await eventually('the server is warm', async () => !(await handler.check({}, { peek: true })).degraded)
     return handler
   }
 
@@ -54,7 +56,7 @@ describe('a stall with an HttpHandler', () => {
     // A larger batch may take the server longer than a call may take.
     while (following.length < capacity)
       following.push(...(await Promise.all(Array.from({ length: 50 }, () => handler.check({})))))
-    expect(countOf(following)).toEqual({ allowed: capacity - calls - 1, degraded: 0 })
+    expect(countOf(following)).toEqual({ allowed: capacity - calls, degraded: 0 })
   })
 
   it('between the call and its write degrades no decision', async () => {
