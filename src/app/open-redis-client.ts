@@ -2,7 +2,14 @@ import type { Cluster, Redis } from 'ioredis'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import { Hold } from '../core/hold.js'
 import type { RedisConnection } from '../redis/connection.js'
-import { isMisconfigured, isUnwritten, reasonOf, withoutCommand, wrapRedisError } from '../redis/connection-errors.js'
+import {
+  isMisconfigured,
+  isUnwritten,
+  NotConnectedError,
+  reasonOf,
+  withoutCommand,
+  wrapRedisError,
+} from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
 import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './open-redis-settings.js'
 import type { RedisTarget } from './open-redis-target.js'
@@ -42,7 +49,7 @@ export class OwnClient {
   #isRefused = false
   #trouble: unknown
   /** Made once for each trouble: capturing a stack trace would cost more than the rest of a decision. */
-  #unreachable: FluxGateError | undefined
+  #unreachable: NotConnectedError | undefined
   #revival: NodeJS.Timeout | undefined
   #settle = (): void => {}
   #succeed = (): void => {}
@@ -238,18 +245,16 @@ export class OwnClient {
   #noConnection(): unknown {
     if (this.#isClosed) return new FluxGateError('FLUXGATE_CLOSED', 'The connection to Redis was closed.')
     if (isMisconfigured(this.#trouble)) return this.#trouble
-    this.#unreachable ??= unreachable(this.#target, this.#trouble, this.#wasConnected)
+    this.#unreachable ??= notConnected(this.#target, this.#trouble, this.#wasConnected)
     return this.#unreachable
   }
 }
 
-function unreachable({ where, tls }: RedisTarget, cause: unknown, wasConnected: boolean): FluxGateError {
+function notConnected({ where, tls }: RedisTarget, cause: unknown, wasConnected: boolean): NotConnectedError {
   // A server without TLS waits in silence for the end of what it takes for a command.
   const hint = tls && !wasConnected ? '; does it speak TLS?' : ''
   const reason = cause === undefined ? '' : ` (${reasonOf(cause)}${hint})`
-  return new FluxGateError('FLUXGATE_STORE_UNREACHABLE', `there is no connection to Redis at ${where}${reason}`, {
-    cause,
-  })
+  return new NotConnectedError(`there is no connection to Redis at ${where}${reason}`, { cause })
 }
 
 function eventOf(emitter: NodeJS.EventEmitter, name: string, withinMs: number): Promise<void> {

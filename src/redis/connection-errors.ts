@@ -1,5 +1,5 @@
 /** Where the errors of servers and clients become those of FluxGate. */
-import { FluxGateError, isUnsent, messageOf } from '../core/errors.js'
+import { FluxGateError, messageOf } from '../core/errors.js'
 
 /** The server does not know a script by its digest: after a restart, a failover or SCRIPT FLUSH. */
 export const isNoScript = (error: unknown): boolean => error instanceof Error && error.message.startsWith('NOSCRIPT')
@@ -11,6 +11,11 @@ export const isNoScript = (error: unknown): boolean => error instanceof Error &&
 export const isSplit = (error: unknown): boolean =>
   error instanceof Error && /^TRYAGAIN\b|redirections\. Last error: \w+: (TRYAGAIN|MOVED|ASK)\b/.test(error.message)
 
+/** There was no connection to send a command on. */
+export class NotConnectedError extends Error {
+  override readonly name = 'NotConnectedError'
+}
+
 /** The socket was closed before the command could be written to it, so the server has not seen it. */
 export const isUnwritten = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith("Stream isn't writeable")
@@ -20,7 +25,7 @@ const rejections = /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|READONLY)\b/
 
 /** `what` completes "failed to …", said of `who`. What waiting cannot mend has a code of its own. */
 export function wrapRedisError(error: unknown, what: string, who = 'The bucket store'): FluxGateError {
-  if (isUnsent(error) || isUnwritten(error)) return unreachable(error, `${who} failed to ${what}`)
+  if (error instanceof NotConnectedError || isUnwritten(error)) return unreachable(error, `${who} failed to ${what}`)
   if (error instanceof FluxGateError) return error
   if (isSplit(error))
     return new FluxGateError('FLUXGATE_BUCKET_MOVING', `${who} could not ${what}: a slot is being moved.`, {
@@ -37,9 +42,7 @@ export function wrapRedisError(error: unknown, what: string, who = 'The bucket s
 }
 
 const unreachable = (error: unknown, failure: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_STORE_UNREACHABLE', `${failure}: ${reasonOf(error)}`, {
-    cause: error instanceof FluxGateError ? error.cause : error,
-  })
+  new FluxGateError('FLUXGATE_STORE_UNREACHABLE', `${failure}: ${reasonOf(error)}`, { cause: withoutCommand(error) })
 
 /** Whether it stays as it is until somebody changes the configuration, here or on the server. */
 export const isMisconfigured = (error: unknown): boolean =>
