@@ -219,8 +219,9 @@ function originOf(
   before: Memory,
   { group, states, now, askedAt }: Pick<Memory, 'group' | 'states' | 'now' | 'askedAt'>,
 ): Memory | undefined {
-  if (before.group !== group || group.listed !== undefined || !isUntouched(before, states)) return undefined
-  return before.origin ?? (hasMoved({ states }) || hasSteppedBack(before, now, askedAt) ? before : undefined)
+  const origin = before.origin ?? (hasMoved({ states }) || hasSteppedBack(before, now, askedAt) ? before : undefined)
+  if (origin === undefined || before.group !== group || group.listed !== undefined) return undefined
+  return isUntouched(before, states) ? origin : undefined
 }
 
 /** If not, the caller asks again. */
