@@ -188,7 +188,7 @@ describe('a server that is not there', () => {
     expect(await msOf(() => connection.ready(200))).toBeGreaterThan(190)
     expect((await early).message).toContain(`ECONNREFUSED 127.0.0.1:${port}`)
     const error = await failureOf(connection.call('k', ['GET', 'k']))
-    expect(error.code).toBe('FLUXGATE_STORE_FAILED')
+    expect(error.code).toBe('FLUXGATE_STORE_UNREACHABLE')
     expect(error.message).toMatch(
       /^The bucket store failed to decide: there is no connection to Redis at 127.0.0.1:\d+ \(/,
     )
@@ -214,7 +214,7 @@ describe('a server that is not there', () => {
     const { host, port } = await start({ tls: selfSigned() })
     const deaf = open({ uri: `redis://${host}:${port}` })
     const error = await failureOf(deaf.call('k', ['GET', 'k']))
-    expect(error.code).toBe('FLUXGATE_STORE_FAILED')
+    expect(error.code).toBe('FLUXGATE_STORE_UNREACHABLE')
     expect(error.message).toContain(`no connection to Redis at ${host}:${port}`)
   })
 

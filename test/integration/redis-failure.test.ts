@@ -223,7 +223,7 @@ describe.each(clients)('through $name, Redis that', (client) => {
         const code = await codeOfRefund(gate)
         return code !== 'FLUXGATE_STORE_OPEN' && code
       })
-      expect(tried).toMatch(/^FLUXGATE_STORE_(FAILED|TIMEOUT|MISCONFIGURED)$/)
+      expect(tried).toMatch(/^FLUXGATE_STORE_(FAILED|UNREACHABLE|TIMEOUT|MISCONFIGURED)$/)
       expect(await codeOfRefund(gate)).toBe('FLUXGATE_STORE_OPEN')
       expect(events).toEqual(['degraded'])
 
