@@ -48,8 +48,12 @@ export class SlotQueue {
 
   add(ticket: Ticket, now: number): void {
     this.#dropLost(now)
+    const { permits } = ticket.slot
+    const last = this.#tickets.findLast(({ slot, isMovable }) => isMovable && slot.permits === permits)
     this.#tickets.push(ticket)
-    this.#moveUp(ticket.slot.permits, now, ticket)
+    // A request usually gets the last slot of all, and then no other one changes.
+    const isLast = last === undefined || (bySlot(last.slot, ticket.slot) <= 0 && last.dueAt <= ticket.dueAt)
+    if (!isLast || this.#vacancies.length > 0) this.#moveUp(permits, now, ticket)
   }
 
   remove(ticket: Ticket): void {
