@@ -34,14 +34,18 @@ const leasedRule: RuleInput = {
 const users = ['ann', 'bob', 'eve']
 const userOf = (i: number): string => users[i % users.length] as string
 
-type BucketState = readonly [ruleId: string, key: string, label: string, remaining: number, resetAt: number]
+type BucketState = readonly [ruleId: string, key: string, label: string, remaining: number, resetAt: number | null]
 
 async function bucketsOf(gate: FluxGate, rules: readonly RuleInput[]): Promise<readonly BucketState[]> {
-  const looks = rules.flatMap(({ id, limitScope }) =>
+  const looks = rules.flatMap(({ id, limitScope, consistency }) =>
     (limitScope === 'GLOBAL' ? ['global'] : users).map(async (key) => {
       const ruleId = id as string
       const bands = await gate.look({ ruleSetId: 'api', ruleId, key })
-      return bands.map(({ label, remaining, resetAt }): BucketState => [ruleId, key, label, remaining, resetAt])
+      // Leased permits count as spent in `resetAt` until they are given back, which takes its time.
+      const isLeased = consistency === 'LEASED'
+      return bands.map(
+        ({ label, remaining, resetAt }): BucketState => [ruleId, key, label, remaining, isLeased ? null : resetAt],
+      )
     }),
   )
   return (await Promise.all(looks)).flat()
