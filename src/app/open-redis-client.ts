@@ -74,8 +74,9 @@ export class OwnClient {
 
   /** The error that calls fail with at once while there is no connection; undefined if they would wait or be sent. */
   get unreachable(): unknown {
+    if (this.isUsable) return undefined
     const isWaiting = !this.#hasOutcome || this.#hold !== undefined || this.#isLost
-    return isWaiting || this.isUsable ? undefined : this.#noConnection()
+    return isWaiting ? undefined : this.#noConnection()
   }
 
   /** The connection is gone, and its 'close' event has not been handled yet. */

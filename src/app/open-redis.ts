@@ -57,8 +57,12 @@ export function openRedis(
       return clients.some((client) => client.isUsable)
     },
     get unreachable() {
-      const errors = clients.map((client) => client.unreachable)
-      return errors.includes(undefined) ? undefined : errors[0]
+      let error: unknown
+      for (const client of clients) {
+        error = client.unreachable
+        if (error === undefined) return undefined
+      }
+      return error
     },
     async close() {
       await Promise.all(clients.map((client) => client.close()))
