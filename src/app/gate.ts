@@ -82,6 +82,7 @@ export class Gate implements FluxGate {
     this.#storeState = new StoreState({
       clock,
       probe: store.probe && (() => probeStore(store)),
+      unreachable: () => store.unreachable,
       wasReached: () => resets === undefined || resets.isKnown,
       onDown: (error) => this.#emit('degraded', { error }),
       onUp: () => this.#emit('recovered', {}),

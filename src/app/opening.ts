@@ -5,15 +5,20 @@ import type { RedisConnection } from '../redis/connection.js'
  * deadline. It ends with the connection, when only a change of configuration can help, or after `withinMs`.
  */
 export class Opening {
-  readonly #connection: Pick<RedisConnection, 'ready'>
+  readonly #connection: Pick<RedisConnection, 'ready' | 'isConnected'>
   readonly #withinMs: number
   #over: Promise<void> | undefined
-  isOver: boolean
+  #isOver: boolean
 
-  constructor(connection: Pick<RedisConnection, 'ready'>, withinMs: number) {
+  constructor(connection: Pick<RedisConnection, 'ready' | 'isConnected'>, withinMs: number) {
     this.#connection = connection
     this.#withinMs = withinMs
-    this.isOver = connection.ready === undefined
+    this.#isOver = connection.ready === undefined
+  }
+
+  get isOver(): boolean {
+    if (!this.#isOver && this.#connection.isConnected) this.#isOver = true
+    return this.#isOver
   }
 
   /** Its time begins with the first call. */
@@ -25,6 +30,6 @@ export class Opening {
   async #wait(): Promise<void> {
     // The call itself reports what is wrong.
     await this.#connection.ready?.(this.#withinMs).catch(() => {})
-    this.isOver = true
+    this.#isOver = true
   }
 }

@@ -11,6 +11,8 @@ export interface StoreStateOptions {
   readonly clock: Clock
   /** Resolves if the store can decide. Without it, the state follows from decisions alone. */
   readonly probe?: (() => Promise<void>) | undefined
+  /** The error of every call while there is no connection: a store that has none need not be probed. */
+  readonly unreachable?: (() => unknown) | undefined
   /** False until the store has answered for the first time; an outage then began with the process. */
   readonly wasReached: () => boolean
   readonly onDown: (error: unknown) => void
@@ -62,8 +64,14 @@ export class StoreState {
 
   /** Resolves when the state is at most a second old. Concurrent callers share one probe. Never rejects. */
   refresh(): Promise<void> {
-    const { probe, clock } = this.#options
+    const { probe, clock, unreachable } = this.#options
     if (probe === undefined) return Promise.resolve()
+    const error = unreachable?.()
+    if (error !== undefined) {
+      this.#probeError = error
+      this.#markDown(error)
+      return Promise.resolve()
+    }
     if (this.#probing !== undefined) return this.#probing
     const now = clock.now()
     // A wall clock may step back, in which case the age is unknown.
