@@ -137,6 +137,11 @@ describe('the health of a gate', () => {
     link.decisions = 'FAILING'
     await check(5)
     expect(await storeHealth()).toMatchObject({ status: 'DOWN', breaker: 'OPEN' })
+    // Each probe of the breaker that fails doubles the time until the next one, here to 3.84 s.
+    for (let ms = 30; ms < 3_840; ms *= 2) {
+      clock.advance(ms)
+      await check()
+    }
     link.decisions = 'UP'
     clock.advance(1_000)
     await check()

@@ -51,7 +51,7 @@ describe('a quorum of five', () => {
   it('works with two of its members down, and refuses with three', async () => {
     const down = await Promise.all(Array.from({ length: 5 }, () => startRedis()))
     try {
-      const lock = open({ waitMs: 10_000 }, down)
+      const lock = open({ waitMs: 30_000 }, down)
       await lock.using('orders', () => {})
       await down[0]?.kill()
       down[1]?.pause()

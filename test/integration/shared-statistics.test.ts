@@ -252,7 +252,9 @@ describe('when Redis is away', () => {
     await server.kill()
     decide('ann', false)
     for (let i = 0; i < 3; i++) await statistics.flush()
-    expect(troubles).toEqual([expect.objectContaining({ code: expect.stringMatching(/^FLUXGATE_STORE_(FAILED|UNREACHABLE)$/) })])
+    expect(troubles).toEqual([
+      expect.objectContaining({ code: expect.stringMatching(/^FLUXGATE_STORE_(FAILED|UNREACHABLE)$/) }),
+    ])
     expect((await statistics.summary()).totals).toMatchObject({ allowed: 1, denied: 1 })
     expect(named(await statistics.top({ by: 'denied', limit: 1 }))).toEqual(['ann 1 1'])
     expect(await statistics.recent({ limit: 10 })).toHaveLength(2)
