@@ -6,7 +6,7 @@ import { TestOrder } from './scripts/test-order.js'
 export default defineConfig({
   test: {
     // More workers than cores: many tests wait for child processes and timers.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    maxWorkers: Math.ceil(availableParallelism() * 2),
     reporters: ['default', countReporter],
     sequence: { sequencer: TestOrder },
     // Only for tests that hang: what a test awaits depends on how fast the machine is, and how busy.

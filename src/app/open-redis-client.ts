@@ -203,7 +203,7 @@ export class OwnClient {
   /** A connection was lost, or an attempt to connect has failed. */
   #closed(): void {
     this.#decide()
-    if (this.#isUp) this.#lose()
+    if (this.#isLost) this.#lose()
     else if (++this.#failedAttempts === maxAttempts) this.#hold?.end()
     this.#isUp = false
   }

@@ -1,6 +1,7 @@
 /** Leases under a deadline and a breaker: a server that stands still costs nobody more than the deadline, and nothing is lost. */
 import { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
+import type { FluxGateError } from '../../src/core/errors.js'
 import { connectionOf } from '../../src/redis/connection-of.js'
 import { leased } from '../../src/stores/leased.js'
 import { RedisBuckets } from '../../src/stores/redis.js'
@@ -27,20 +28,30 @@ it('a lease that comes after its deadline goes back, and until then what is held
 
   server.pause()
   for (let i = 0; i < held; i++) expect((await ask()).granted).toBe(true)
-  const late = ask()
-  const sent = new Promise((resolve) => setImmediate(resolve))
-  await sent
-  clock.advance(100)
-  await expect(late).rejects.toMatchObject({ code: 'FLUXGATE_STORE_TIMEOUT' })
-  await expect(ask()).rejects.toMatchObject({ code: 'FLUXGATE_STORE_OPEN' })
+  const codes: string[] = []
+  while (codes.at(-1) !== 'FLUXGATE_STORE_OPEN') {
+    const late = ask().then(
+      () => 'granted',
+      (error: FluxGateError) => error.code,
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(100)
+    codes.push(await late)
+  }
+  expect(new Set(codes)).toEqual(new Set(['FLUXGATE_STORE_TIMEOUT', 'FLUXGATE_STORE_OPEN']))
 
   server.resume()
   await eventually('all that was not spent is back', async () => {
     const { bands } = await buckets.charge([demandOf(rule, 0)], true)
     return bands[0]?.remaining === 1_000 - 9 - held
   })
-  clock.advance(1_000)
-  expect((await ask()).granted).toBe(true)
+  await eventually('a probe has closed the circuit breaker', async () => {
+    clock.advance(1_000)
+    return ask().then(
+      ({ granted }) => granted,
+      () => false,
+    )
+  })
   await store.close()
   client.disconnect()
 })

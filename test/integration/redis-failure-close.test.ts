@@ -11,8 +11,8 @@ import { stopAfterTest } from '../servers/stop-after-test.js'
 describe('a process that closes under load ends by itself, and every decision is answered', () => {
   it('on one server', async () => {
     const { uri } = await stopAfterTest(startRedis())
-    // So long that nothing but the end itself could look like a failure.
-    const report = await runClosing({ uri }, { timeoutMs: 10_000 })
+    // So long that nothing but the end itself could look like a failure, and that a timer left behind would be noticed.
+    const report = await runClosing({ uri }, { timeoutMs: 600_000 })
     expectClosed(report)
     expect(report.degradedEvents).toBe(0)
   })

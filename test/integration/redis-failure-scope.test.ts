@@ -169,8 +169,10 @@ describe('while Redis is gone', () => {
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ allowed: false, degraded: false })
     expect(events).toEqual(['degraded'])
     await proxy.accept()
+    let users = 0
     await eventually('recovery is reported', async () => {
-      await gate.check({ userId: 'cy' })
+      // A user who has used up the limit is rejected from the cache.
+      await gate.check({ userId: `user${users++}` })
       return events.length > 1
     })
     expect(events).toEqual(['degraded', 'recovered'])
