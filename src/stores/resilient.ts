@@ -38,10 +38,15 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
   const breaker = new CircuitBreaker({ failures, openMs }, clock, store.failsInParts ? timeoutMs : 0)
 
   const deadlines = new Deadlines(timeoutMs, clock)
+  /** The last failed call found no connection. Then the next one asks for it before anything is prepared. */
+  let wasUnreachable = false
 
   const guarded = <T>(what: string, call: () => Promise<T>, onLate?: (reply: T) => void): Promise<T> => {
-    const { unreachable } = store
-    if (unreachable !== undefined) return Promise.reject(unreachable)
+    if (wasUnreachable) {
+      const { unreachable } = store
+      if (unreachable !== undefined) return Promise.reject(unreachable)
+      wasUnreachable = false
+    }
     const before = breaker.state
     const passage = breaker.enter()
     if (passage === undefined) return Promise.reject(breakerOpen(what))
@@ -50,7 +55,8 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
         if (breaker.state !== before) onStateChange?.(breaker.state)
       }
       const fail = (cause: unknown): void => {
-        if (isUnsent(cause)) breaker.abandoned(passage)
+        wasUnreachable = isUnsent(cause)
+        if (wasUnreachable) breaker.abandoned(passage)
         else if (isStoreTrouble(cause)) breaker.failed(passage)
         else breaker.succeeded()
         notify()
