@@ -15,6 +15,7 @@ import { composeDecision, composeOne } from './compose-decision.js'
 import type { Decision } from './decision.js'
 import { FluxGateError, isUnsent } from './errors.js'
 import { noPlace } from './no-place.js'
+import type { Band } from './rule.js'
 import type { Slot } from './slot-queue.js'
 import type { Departure, WaitingRoom } from './waiting-room.js'
 
@@ -277,6 +278,28 @@ function chargesOf(
     })
   }
   return charges
+}
+
+/** A refund that is sent now is executed within this time, even by a server that does not reply for a while. */
+const longestRefundTicks = 60_000 * ticksPerMs
+
+/**
+ * What undoes a granted decision that was answered too late, as far as that is safe. A token bucket that would have been
+ * full without the charge has been refilled because of it, and other requests may have used that: giving the permits back
+ * would admit too many. They come back by refill, within a minute.
+ */
+export const lateRefundsOf = (demands: readonly Demand[], result: ChargeResult): Refund[] =>
+  chargesOf(demands, result)
+    .filter(({ demand: { group, permits }, bands }) =>
+      group.bands.every((band, i) => staysBelowFull(band, permits, bands[i] as BandResult, result.now)),
+    )
+    .map(({ refund }) => refund)
+
+function staysBelowFull(band: Band, permits: number, { delay, resetAt }: BandResult, now: number): boolean {
+  const { isRefilled, isQueue } = algorithmTraits[band.algorithm]
+  if (!isRefilled || isQueue || delay > 0) return true
+  const fullAt = resetAt - (permits * band.windowTicks) / band.refillTokens
+  return fullAt - now > longestRefundTicks
 }
 
 /** What undoes a granted decision. */

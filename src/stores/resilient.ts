@@ -12,7 +12,7 @@ import { type Clock, systemClock } from '../core/clock.js'
 import { Deadlines } from '../core/deadlines.js'
 import { FluxGateError, isStoreTrouble, isUnsent, messageOf } from '../core/errors.js'
 import { checkRange, longestWaitMs } from '../core/range.js'
-import { refundsOf } from '../core/rate-limiter.js'
+import { lateRefundsOf } from '../core/rate-limiter.js'
 import { boundedProbe } from './bounded-probe.js'
 import { timedOut } from './timed-out.js'
 
@@ -98,7 +98,7 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
   const giveBack = (demands: readonly Demand[], result: ChargeResult): void => {
     if (!result.granted) return
     if (unwanted.length === 0) setImmediate(giveAllBack)
-    unwanted.push(refundsOf(demands, result))
+    unwanted.push(lateRefundsOf(demands, result))
   }
   /**
    * The last first, because a line shrinks only from its end. Best effort: what is not taken back comes back with the next

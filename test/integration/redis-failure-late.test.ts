@@ -78,7 +78,8 @@ describe('a server that hangs and goes on', () => {
   })
 
   it('forgets that it refused, once permits are back', async () => {
-    const { hasty } = open({ capacity: 2, window })
+    const { hasty, patient } = open({ capacity: 3, window })
+    await patient.consume('a')
     server.pause()
     await Promise.all([hasty.consume('a'), hasty.consume('a')])
     const late = hasty.consume('a')
