@@ -13,7 +13,7 @@ import { startRedis } from '../servers/redis-server.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
 import { bandOf, demandOf, groupOf } from './leased-bed.js'
 
-const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: 1_000 * second })])
+const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: 30 * 86_400 * second })])
 
 it('a lease that comes after its deadline goes back, and until then what is held is spent', async () => {
   const server = await stopAfterTest(startRedis())
