@@ -119,7 +119,8 @@ export class HttpCaller {
         call = this.#open({ ...this.#target, path: this.#base + path, headers })
         call.once('socket', (socket) => {
           isSent = true
-          socket.once('connect', () => opening?.end())
+          // A connection that is kept is connected already: a listener on it would never be called or removed.
+          if (opening !== undefined) socket.once('connect', () => opening.end())
         })
         call.on('error', (error: NodeJS.ErrnoException) => {
           // The server closed an idle connection just before it was used again: another connection is used instead.

@@ -111,6 +111,19 @@ describe('on the way to the server', () => {
     expect(sizes.sort((a, b) => b - a)).toEqual([1_000, 1_000, 1])
   })
 
+  it('a connection that is used again and again collects no listeners', async () => {
+    const warnings: string[] = []
+    const note = ({ name }: Error) => void warnings.push(name)
+    process.on('warning', note)
+    onTestFinished(() => void process.off('warning', note))
+    const { handlerOf, connections } = await recorder()
+    const handler = handlerOf()
+    // Node warns of the eleventh listener for one event.
+    for (let i = 0; i < 30; i++) await handler.check({ path: '/again' })
+    expect(connections()).toBe(1)
+    expect(warnings).toEqual([])
+  })
+
   it('a batch is never larger than what a server takes', async () => {
     const { asked, handlerOf } = await recorder()
     const attributes = { text: 'x'.repeat(100_000) }
