@@ -116,7 +116,8 @@ export class ProxiedRequest implements Exchange {
     // Who waits to be told to send its body, and is told something else, may or may not send it.
     if (this.#parts.isDraining() || (this.#expectsContinue && !this.#mayContinue)) headers.push('Connection', 'close')
     this.#visit.status = head.status
-    this.#response.writeHead(head.status, head.reason, headers)
+    // Without the reason phrase of the upstream: nothing depends on it, and node:http throws if it has a control character.
+    this.#response.writeHead(head.status, headers)
     this.#isHeadPending = true
   }
 

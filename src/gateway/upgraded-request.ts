@@ -1,9 +1,9 @@
-import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'node:http'
+import { type IncomingMessage, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { linger } from '../http/linger.js'
 import { type Answer, rawAnswer } from '../http/raw-answer.js'
 import type { GatewayParts } from './gateway-parts.js'
-import { failureAnswer, internalProblem } from './gateway-problem.js'
+import { failureAnswer, internalProblem, problemAnswer } from './gateway-problem.js'
 import type { RouteTimeouts, UpstreamConnection } from './upstream/connection.js'
 import type { Exchange, UpstreamFailure } from './upstream/exchange.js'
 import type { ResponseHead } from './upstream/response-head.js'
@@ -13,6 +13,7 @@ import { Visit } from './visit.js'
 export class UpgradedRequest implements Exchange {
   readonly method = 'GET'
   readonly wantsUpgrade = true
+  readonly #message: IncomingMessage
   readonly #visit: Visit
   readonly #socket: Duplex
   /** What came behind the request. */
@@ -22,6 +23,7 @@ export class UpgradedRequest implements Exchange {
   #isRepeated = false
 
   constructor(parts: GatewayParts, message: IncomingMessage, socket: Duplex, first: Buffer) {
+    this.#message = message
     this.#visit = new Visit(parts, message)
     this.#socket = socket
     this.#first = first
@@ -42,6 +44,10 @@ export class UpgradedRequest implements Exchange {
   }
 
   async #begin(): Promise<void> {
+    if (announcesBody(this.#message)) {
+      this.#answer(problemAnswer(400, 'A request to upgrade the connection must not have a body.'))
+      return
+    }
     const routed = this.#visit.findRoute()
     if ('status' in routed) {
       this.#answer(routed)
@@ -72,7 +78,7 @@ export class UpgradedRequest implements Exchange {
     const headers = this.#visit.relayedHeaders(head)
     if (head.status === 101) headers.push('Upgrade', 'websocket', 'Connection', 'Upgrade')
     else headers.push('Connection', 'close')
-    let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`
+    let text = `HTTP/1.1 ${head.status} ${STATUS_CODES[head.status] ?? ''}\r\n`
     for (let i = 0; i < headers.length; i += 2) {
       const [name, value] = [headers[i] as string, headers[i + 1] as string]
       validateHeaderName(name)
@@ -131,3 +137,10 @@ export class UpgradedRequest implements Exchange {
     this.#visit.end(this.#visit.status === null)
   }
 }
+
+/**
+ * `node:http` reads no body of an upgrade request: its bytes would reach the upstream as the start of the tunnel, or be
+ * awaited there as a body that never comes.
+ */
+const announcesBody = ({ headers }: IncomingMessage): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined

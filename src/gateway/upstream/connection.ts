@@ -216,8 +216,9 @@ export class UpstreamConnection {
   }
 
   #settle(isClean: boolean): void {
+    const wantedUpgrade = this.#exchange?.wantsUpgrade ?? true
     this.#exchange = undefined
-    if (!isClean || !this.#head?.isKeptAlive || !this.isUsable) this.abandon()
+    if (!isClean || wantedUpgrade || !this.#head?.isKeptAlive || !this.isUsable) this.abandon()
     else {
       if (this.#socket.isPaused()) this.#socket.resume()
       this.#owner.onIdle(this)
