@@ -1,5 +1,5 @@
-import { parseCidr } from '../core/ip-address.js'
 import type { HeaderChoice } from '../http/headers.js'
+import { parseTrustedProxies, trustedProxyForms } from '../http/trusted-proxies.js'
 import type { Kind } from '../rules/fields.js'
 import { pathPattern } from '../rules/path-schema.js'
 
@@ -17,10 +17,10 @@ function listOf(allowed: string, isAllowed: (item: string) => boolean): Kind<rea
 
 export const patternList = listOf('path patterns such as /api/**', (item) => pathPattern.parse(item) !== undefined)
 
-export const proxyList = listOf(
-  'addresses such as 10.0.0.1 and networks such as 10.0.0.0/8',
-  (item) => parseCidr(item) !== undefined,
-)
+export const trustedProxies: Kind<number | readonly string[]> = {
+  allowed: `${trustedProxyForms}, as a list or as text with commas between them`,
+  parse: parseTrustedProxies,
+}
 
 export const headerChoice: Kind<HeaderChoice> = {
   allowed: 'both, standard, legacy, false',

@@ -107,7 +107,9 @@ export const duration = (min: number, max: number): SettingKind<number> => ({
 })
 
 export const patternList = described(edge.patternList, listSchema({ type: 'string', pattern: '^/' }))
-export const proxyList = described(edge.proxyList, listSchema({ type: 'string' }))
+export const trustedProxies = described(edge.trustedProxies, {
+  anyOf: [{ type: 'integer', minimum: 0, maximum: 100 }, listSchema({ type: 'string' })],
+})
 export const headerChoice = described(edge.headerChoice, { enum: ['both', 'standard', 'legacy', false] })
 export const headerName = described(edge.headerName, { type: 'string' })
 export const workerCount = described(edge.workerCount, {

@@ -1,11 +1,12 @@
 import type { IncomingMessage, Server } from 'node:http'
-import { type Cidr, parseCidr } from '../core/ip-address.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import type { AccessLog } from '../gateway/access-log.js'
 import { Gateway } from '../gateway/gateway.js'
 import type { Route } from '../gateway/route.js'
+import { untrustedHeaders } from '../gateway/untrusted-headers.js'
 import { compileClientIp } from '../http/client-ip.js'
 import { Guard } from '../http/guard.js'
+import { compileTrustedProxies } from '../http/trusted-proxies.js'
 import { noMistakes } from '../rules/mistakes.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { type Config, gateOptions } from './config.js'
@@ -63,8 +64,8 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
     routes: opened(),
     guard,
     clientIpOf: compileClientIp(ratelimit),
-    clientIpHeader: ratelimit.clientIpHeader,
-    trustedProxies: (ratelimit.trustedProxies ?? []).map((text) => parseCidr(text) as Cidr),
+    isTrustedProxy: compileTrustedProxies(ratelimit.trustedProxies),
+    isUntrustedHeader: untrustedHeaders(ratelimit.clientIpHeader, [ratelimit.userIdHeader, ratelimit.apiKeyHeader]),
     ...limitsOf(config),
     tls,
     log,

@@ -5,7 +5,7 @@ import { type Kind, openFields } from '../rules/fields.js'
 import { identifier, wholeNumber } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { loneRuleFields } from '../rules/rule-schema.js'
-import { headerName } from './config-edge.js'
+import { headerName, trustedProxies } from './config-edge.js'
 import { configInvalid } from './config-invalid.js'
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
@@ -26,7 +26,7 @@ const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<
     `${permitCount.allowed}, or a function`,
     (value) => isFunction(value) || permitCount.parse(value) !== undefined,
   ),
-  trustedProxies: texts,
+  trustedProxies,
   clientIpHeader: headerName,
   includePatterns: texts,
   excludePatterns: texts,

@@ -1,27 +1,29 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Cidr, canonicalIp, inCidr } from '../core/ip-address.js'
+import { canonicalIp } from '../core/ip-address.js'
+import { forwardedValue, isWellFormed } from '../http/forwarded-header.js'
+import type { IsTrustedProxy } from '../http/trusted-proxies.js'
 
 /** The other end of a client's connection. */
 interface Peer {
   readonly address: string
   readonly isTrusted: boolean
-  /** Of its element of `Forwarded`. */
+  /** The value of `for` in its element of `Forwarded`. */
   readonly forwardedFor: string
   readonly scheme: 'http' | 'https'
   readonly port: string
 }
 
 /**
- * Tells the upstream for whom and how the gateway was asked. What the client itself has said about that is passed on only
- * if it is a trusted proxy: anybody can write these headers.
+ * Writes the headers that describe the client's connection to the upstream. Values that the client itself has sent are kept
+ * only if it is a trusted proxy, because any client can write these headers.
  */
 export class Forwarding {
-  readonly #trusted: readonly Cidr[]
+  readonly #isTrusted: IsTrustedProxy | undefined
   readonly #peers = new WeakMap<Socket, Peer>()
 
-  constructor(trusted: readonly Cidr[]) {
-    this.#trusted = trusted
+  constructor(isTrusted: IsTrustedProxy | undefined) {
+    this.#isTrusted = isTrusted
   }
 
   isTrusted({ socket }: IncomingMessage): boolean {
@@ -33,7 +35,7 @@ export class Forwarding {
     const said = peer.isTrusted ? request.headers : nothing
     const colon = host.endsWith(']') ? -1 : host.lastIndexOf(':')
     // HTTP/1.0 does without a host.
-    const own = `for=${peer.forwardedFor};${host === '' ? '' : `host=${quotedHost(host)};`}proto=${peer.scheme}`
+    const own = `for=${peer.forwardedFor};${host === '' ? '' : `host=${forwardedValue(host)};`}proto=${peer.scheme}`
     const saidHost = text(said['x-forwarded-host']) ?? host
     if (saidHost !== '') headers.push('X-Forwarded-Host', saidHost)
     headers.push(
@@ -42,9 +44,10 @@ export class Forwarding {
       'X-Forwarded-Proto',
       text(said['x-forwarded-proto']) ?? peer.scheme,
       'X-Forwarded-Port',
-      text(said['x-forwarded-port']) ?? (colon === -1 ? peer.port : host.slice(colon + 1)),
+      text(said['x-forwarded-port']) ?? ((colon === -1 ? '' : host.slice(colon + 1)) || peer.port),
       'Forwarded',
-      appended(said.forwarded, own),
+      // Behind an open quotation, readers that start at the left would not see the gateway's element.
+      appended(isWellFormed(text(said.forwarded) ?? '') ? said.forwarded : undefined, own),
     )
   }
 
@@ -54,8 +57,8 @@ export class Forwarding {
     const address = canonicalIp(socket.remoteAddress ?? '') ?? 'unknown'
     const peer: Peer = {
       address,
-      isTrusted: this.#trusted.some((network) => inCidr(address, network)),
-      forwardedFor: address.includes(':') ? `"[${address}]"` : address,
+      isTrusted: this.#isTrusted?.(address, 0) ?? false,
+      forwardedFor: forwardedValue(address.includes(':') ? `[${address}]` : address),
       scheme: 'encrypted' in socket && socket.encrypted ? 'https' : 'http',
       port: String(socket.localPort ?? ''),
     }
@@ -75,6 +78,3 @@ const appended = (before: Said[string], own: string): string => {
   const said = text(before)
   return said === undefined ? own : `${said}, ${own}`
 }
-
-/** A host with a port is no token. What would end the quotation is refused before, with the request. */
-const quotedHost = (host: string): string => (/^[\w.-]+$/.test(host) ? host : `"${host}"`)

@@ -6,6 +6,7 @@ import type { ClientRequest } from './client-request.js'
 import type { Forwarding } from './forwarded.js'
 import type { RequestLimits } from './objection.js'
 import type { Route } from './route.js'
+import type { IsUntrusted } from './untrusted-headers.js'
 import type { UpstreamPool } from './upstream/pool.js'
 
 /** A route and the connections to where it leads. */
@@ -19,8 +20,7 @@ export interface GatewayParts {
   readonly guard: Guard<IncomingMessage>
   readonly forwarding: Forwarding
   readonly clientIpOf: ClientIpOf
-  /** In lower case. */
-  readonly clientIpHeader: string
+  readonly isUntrustedHeader: IsUntrusted
   readonly limits: RequestLimits
   readonly log: AccessLog | undefined
   /** The first route that takes the request. */

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
-import type { Cidr } from '../core/ip-address.js'
 import type { ClientIpOf } from '../http/client-ip.js'
 import type { Guard } from '../http/guard.js'
 import { linger } from '../http/linger.js'
 import { answerParseError } from '../http/parse-error.js'
 import { rawAnswer } from '../http/raw-answer.js'
+import type { IsTrustedProxy } from '../http/trusted-proxies.js'
 import type { AccessLog } from './access-log.js'
 import type { ClientRequest } from './client-request.js'
 import { Forwarding } from './forwarded.js'
@@ -17,6 +17,7 @@ import { ProxiedRequest } from './proxied-request.js'
 import { reinjectWithoutUpgrade } from './reinject.js'
 import type { Route } from './route.js'
 import { unreadableRequest } from './unreadable-request.js'
+import type { IsUntrusted } from './untrusted-headers.js'
 import { UpgradedRequest } from './upgraded-request.js'
 import type { PoolLimits } from './upstream/pool.js'
 import { UpstreamPools } from './upstream/pools.js'
@@ -25,8 +26,9 @@ export interface GatewayOptions {
   readonly routes: readonly Route[]
   readonly guard: Guard<IncomingMessage>
   readonly clientIpOf: ClientIpOf
-  readonly clientIpHeader: string
-  readonly trustedProxies: readonly Cidr[]
+  /** Undefined: no proxy is trusted. */
+  readonly isTrustedProxy: IsTrustedProxy | undefined
+  readonly isUntrustedHeader: IsUntrusted
   readonly upstream: PoolLimits
   readonly requests: RequestLimits
   /** How long a client's connection without a request is kept. */
@@ -58,9 +60,9 @@ export class Gateway {
     this.#pools = new UpstreamPools(options.upstream)
     this.#parts = {
       guard: options.guard,
-      forwarding: new Forwarding(options.trustedProxies),
+      forwarding: new Forwarding(options.isTrustedProxy),
       clientIpOf: options.clientIpOf,
-      clientIpHeader: options.clientIpHeader.toLowerCase(),
+      isUntrustedHeader: options.isUntrustedHeader,
       limits: options.requests,
       log: options.log,
       findRoute: (request) => this.#findRoute(request),

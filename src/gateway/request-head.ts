@@ -8,7 +8,7 @@ import type { Route } from './route.js'
 
 /** What is written to the upstream before the body. */
 export function requestHead(
-  { forwarding, clientIpHeader }: Pick<GatewayParts, 'forwarding' | 'clientIpHeader'>,
+  { forwarding, isUntrustedHeader }: Pick<GatewayParts, 'forwarding' | 'isUntrustedHeader'>,
   request: IncomingMessage,
   route: Route,
   target: Target,
@@ -21,7 +21,7 @@ export function requestHead(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
     const lower = name.toLowerCase()
-    if (notFromClients.has(lower) || named?.has(lower) || (lower === clientIpHeader && !isTrusted)) continue
+    if (notFromClients.has(lower) || named?.has(lower) || (!isTrusted && isUntrustedHeader(lower))) continue
     list.push(name, rawHeaders[i + 1] as string)
   }
   forwarding.addTo(list, request, target.host)

@@ -1,70 +1,68 @@
-import { FluxGateError } from '../core/errors.js'
-import { type Cidr, canonicalIp, inCidr, mayBeIpv6, parseCidr } from '../core/ip-address.js'
+import { canonicalIp, mayBeIpv6 } from '../core/ip-address.js'
 import type { EdgeHeaders } from './edge-request.js'
+import { forwardedElements } from './forwarded-header.js'
+import { compileTrustedProxies, type TrustedProxies } from './trusted-proxies.js'
 
 export interface ClientIpOptions {
-  /** Addresses and networks (`10.0.0.0/8`) of proxies whose word counts; default none. */
-  readonly trustedProxies?: readonly string[] | undefined
-  /** Where such a proxy says for whom it asks; default `X-Forwarded-For`. `Forwarded` is understood too. */
+  /**
+   * Proxies whose forwarding header is believed; default none. Either a list of addresses, networks (`10.0.0.0/8`) and the
+   * names `loopback`, `linklocal` and `uniquelocal`, or the number of proxies in front of this process, the nearest included.
+   */
+  readonly trustedProxies?: TrustedProxies | undefined
+  /** The header in which trusted proxies list the addresses of clients; default `X-Forwarded-For`. `Forwarded` is parsed as RFC 7239. */
   readonly clientIpHeader?: string | undefined
 }
 
 export type ClientIpOf = (remoteAddress: string | undefined, headers: EdgeHeaders) => string | undefined
 
 /**
- * Who asks: the socket's address, unless that is a trusted proxy's. Then the entries of its header are believed from the
- * right, for as long as those who added them are trusted; what is left of the first stranger anybody could have written.
+ * Returns the address of the socket, unless it belongs to a trusted proxy. In that case the entries of the header are
+ * followed from the right, for as long as the proxies that added them are trusted. Entries further left are never used,
+ * because any client can write them.
  */
-export function compileClientIp({ trustedProxies = [], clientIpHeader }: ClientIpOptions): ClientIpOf {
-  const trusted = trustedProxies.map(networkOf)
+export function compileClientIp({ trustedProxies, clientIpHeader }: ClientIpOptions): ClientIpOf {
+  const isTrusted = compileTrustedProxies(trustedProxies)
   const header = (clientIpHeader ?? 'X-Forwarded-For').toLowerCase()
-  const entriesOf = header === 'forwarded' ? forwardedFor : listed
-  const isTrusted = (ip: string): boolean => trusted.some((network) => inCidr(ip, network))
+  const entriesOf = header === 'forwarded' ? forwardedFor : listedFromRight
 
   return (remoteAddress, headers) => {
     // A socket has one spelling for an IPv4 address.
     let ip = remoteAddress !== undefined && mayBeIpv6(remoteAddress) ? addressIn(remoteAddress) : remoteAddress
-    if (ip === undefined || trusted.length === 0) return ip
-    const entries = entriesOf(textOf(headers[header]))
-    while (isTrusted(ip)) {
-      const entry = entries.pop()
-      const before = entry === undefined ? undefined : addressIn(entry)
-      // Nothing more is said, or nothing that is an address: the proxy itself is all that is known.
+    if (ip === undefined || isTrusted === undefined || !isTrusted(ip, 0)) return ip
+    let distance = 0
+    for (const entry of entriesOf(textOf(headers[header]))) {
+      const before = addressIn(entry)
+      // Unknown, obfuscated or malformed: the nearest known proxy stands for the client.
       if (before === undefined) return ip
       ip = before
+      distance += 1
+      if (!isTrusted(ip, distance)) return ip
     }
     return ip
   }
 }
 
-function networkOf(text: string): Cidr {
-  const network = parseCidr(text)
-  if (network !== undefined) return network
-  throw new FluxGateError(
-    'FLUXGATE_CONFIG_INVALID',
-    `trustedProxies: found ${JSON.stringify(text)}; allowed: an address such as 10.0.0.1, or a network such as 10.0.0.0/8.`,
-  )
-}
-
 /** A header that was sent several times is one list. */
 const textOf = (value: EdgeHeaders[string]): string => (typeof value === 'string' ? value : (value ?? []).join(','))
 
-const listed = (text: string): string[] =>
+const listedFromRight = (text: string): string[] =>
   text
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
+    .reverse()
 
-/** The `for` of each element of RFC 7239; an element without one is somebody unknown. */
-const forwardedFor = (text: string): string[] =>
-  listed(text).map((element) => /(?:^|;)\s*for\s*=\s*"?([^";]*)"?/i.exec(element)?.[1]?.trim() ?? '')
+/** The `for` of each element. Empty if it is missing or the element is malformed, which is no address. */
+function* forwardedFor(text: string): Generator<string> {
+  for (const element of forwardedElements(text)) yield element?.get('for') ?? ''
+}
 
-/** The one spelling of an address, which may come with a port. Undefined if it is none. */
+/** The canonical spelling of an address, which may come with a port. Undefined if it is not an address. */
 export const addressIn = (text: string): string | undefined => canonicalIp(text) ?? canonicalIp(withoutPort(text))
 
-/** `1.2.3.4:5678`, `[2001:db8::1]:443`, `[2001:db8::1]` */
+/** `1.2.3.4:5678`, `[2001:db8::1]:443`, `[2001:db8::1]`. RFC 7239 allows an obfuscated port such as `_a`. */
 function withoutPort(entry: string): string {
-  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(entry)
+  const bracketed = /^\[([^\]]*)\](?::(?:\d{1,5}|_[\w.-]+))?$/.exec(entry)
   if (bracketed) return bracketed[1] ?? ''
-  return entry.replace(/^([^:]*):\d+$/, '$1')
+  return entry.replace(/^([^:]*):(?:\d{1,5}|_[\w.-]+)$/, '$1')
 }

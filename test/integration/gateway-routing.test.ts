@@ -247,6 +247,44 @@ describe('what an upstream is told about the client', () => {
   })
 })
 
+describe('forwarding headers of a client', () => {
+  const believed = {
+    ...{
+      'X-Real-IP': 'a',
+      'True-Client-IP': 'a',
+      'CF-Connecting-IP': 'a',
+      'X-Client-IP': 'a',
+      'Fastly-Client-IP': 'a',
+    },
+    ...{ 'X-Cluster-Client-IP': 'a', 'X-Forwarded-Prefix': 'a', 'X-Forwarded-Server': 'a', 'X-Forwarded-Scheme': 'a' },
+    ...{ 'X-Forwarded-Ssl': 'on', 'Front-End-Https': 'on', 'X-Original-URL': '/admin', 'X-Rewrite-URL': '/admin' },
+    ...{ 'X-Original-Host': 'a', 'X-Host': 'a', 'X-HTTP-Method-Override': 'DELETE', X_Forwarded_For: 'a' },
+    ...{ x_real_ip: 'a', 'X.Real.IP': 'a', X_User_Id: 'a', 'X_API-Key': 'a', X_Own_Address: 'a', 'X-Own-Address': 'a' },
+  }
+  const harmless = { 'X-User-Id': 'u', 'X-API-Key': 'k', X_Other: 'o', 'X-Forward': 'f' }
+  async function passed(ratelimit: object): Promise<string[]> {
+    const { url } = await gatewayTo(await echoUpstream(), { ratelimit })
+    const echo = JSON.parse((await ask(url, { headers: { ...believed, ...harmless, Proxy: 'a' } })).body) as Echo
+    const names = [...Object.keys(believed), ...Object.keys(harmless), 'Proxy']
+    return names.filter((name) => sent(echo, name).length > 0)
+  }
+
+  it('that upstreams believe are removed, in every spelling', async () => {
+    expect(await passed({ clientIpHeader: 'X-Own-Address' })).toEqual(Object.keys(harmless))
+  })
+
+  it('pass if it is a trusted proxy', async () => {
+    expect(await passed({ trustedProxies: 1 })).toEqual([...Object.keys(believed), ...Object.keys(harmless)])
+  })
+
+  it('are dropped if a trusted proxy passes on an open quotation', async () => {
+    const { url } = await gatewayTo(await echoUpstream(), { ratelimit: { trustedProxies: 'loopback' } })
+    const headers = { Forwarded: 'for=1.1.1.1;host="', Host: 'a,b;c=d' }
+    const echo = JSON.parse((await ask(url, { headers })).body) as Echo
+    expect(sent(echo, 'Forwarded')).toEqual(['for=127.0.0.1;host="a,b;c=d";proto=http'])
+  })
+})
+
 describe('headers about one connection', () => {
   it('do not reach the upstream, nor those that Connection names', async () => {
     const { url } = await gatewayTo(await echoUpstream())

@@ -80,9 +80,30 @@ describe('the address of a caller', () => {
     ['for=203.0.113.7, for=_hidden', '127.0.0.1'],
     ['for=203.0.113.7, proto=https', '127.0.0.1'],
     ['for=unknown', '127.0.0.1'],
+    ['for=1.1.1.1, for=203.0.113.7;host="a, for=9.9.9.9;x=y"', '203.0.113.7'],
+    ['for=1.1.1.1, host="a\\", for=9.9.9.9";for="203.0.113.7:_hidden"', '203.0.113.7'],
+    ['for=1.1.1.1;host=", for=203.0.113.7;host="a"', '203.0.113.7'],
+    ['for=1.1.1.1;for=203.0.113.7', '127.0.0.1'],
+    ['for=203.0.113.7 x', '127.0.0.1'],
+    ['for=[2001:db8:1:2::7]', '2001:db8:1::/56'],
   ])('is understood in Forwarded: %s', async (forwarded, key) => {
     const options = { trustedProxies: [...loopback, '10.0.0.0/8'], clientIpHeader: 'Forwarded' }
     expect(await keyOf(options, { Forwarded: forwarded, 'X-Forwarded-For': '9.9.9.9' })).toBe(key)
+  })
+
+  it.each([
+    ['loopback', '203.0.113.7, 127.0.0.9', '203.0.113.7'],
+    [['loopback', 'uniquelocal'], '203.0.113.7, 10.1.1.1, 172.16.0.1, 192.168.0.1, fd00::1', '203.0.113.7'],
+    ['loopback, linklocal', '203.0.113.7, 169.254.1.1, fe80::1', '203.0.113.7'],
+    ['uniquelocal', '203.0.113.7', '127.0.0.1'],
+    [0, '203.0.113.7', '127.0.0.1'],
+    [1, '1.1.1.1, 203.0.113.7', '203.0.113.7'],
+    [2, '1.1.1.1, 203.0.113.7, 198.51.100.1', '203.0.113.7'],
+    [3, '203.0.113.7, 198.51.100.1', '203.0.113.7'],
+    [3, '', '127.0.0.1'],
+    [2, '203.0.113.7, unknown', '127.0.0.1'],
+  ])('is found behind trustedProxies: %j', async (trustedProxies, forwarded, key) => {
+    expect(await keyOf({ trustedProxies }, { 'X-Forwarded-For': forwarded })).toBe(key)
   })
 
   it('may come in a header of the proxy that holds nothing else', async () => {
@@ -117,11 +138,14 @@ describe('the address of a caller', () => {
     expect((await bed.ask()).status).toBe(429)
   })
 
-  it.each(['10.0.0.0/40', 'localhost', ''])('needs networks that are networks: %j', async (network) => {
-    await expect(startBed(express, [{ capacity: 1, window: '1m', trustedProxies: [network] }])).rejects.toMatchObject({
-      code: 'FLUXGATE_CONFIG_INVALID',
-    })
-  })
+  it.each([['10.0.0.0/40'], ['localhost'], [''], 'private', -1, 1.5, 101, '101'])(
+    'rejects trustedProxies: %j',
+    async (trustedProxies) => {
+      await expect(startBed(express, [{ capacity: 1, window: '1m', trustedProxies }])).rejects.toMatchObject({
+        code: 'FLUXGATE_CONFIG_INVALID',
+      })
+    },
+  )
 })
 
 const withoutAddress = (context: object) => ({ ...context, clientIp: undefined })

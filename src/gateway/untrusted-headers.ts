@@ -1,0 +1,44 @@
+/**
+ * Request headers that upstreams commonly believe about the client, the URL or the method. From a peer that is not a trusted
+ * proxy they are removed: any client can write them, and the last group would change what a limit has already matched.
+ */
+const forwardingHeaders: ReadonlySet<string> = new Set([
+  ...['forwarded', 'forwarded-for', 'x-forwarded', 'x-original-forwarded-for', 'x-forwarder-for'],
+  ...['x-real-ip', 'x-client-ip', 'client-ip', 'x-cluster-client-ip', 'true-client-ip', 'x-true-client-ip'],
+  ...['cf-connecting-ip', 'cf-connecting-ipv6', 'cf-pseudo-ipv4', 'fastly-client-ip', 'fly-client-ip'],
+  ...['x-envoy-external-address', 'x-azure-clientip', 'x-azure-socketip', 'x-appengine-user-ip', 'x-proxyuser-ip'],
+  ...['x-remote-addr', 'x-remote-ip', 'x-originating-ip', 'proxy-client-ip', 'wl-proxy-client-ip', 'x-coming-from'],
+  ...['x-host', 'x-original-host', 'x-http-host-override', 'x-scheme', 'x-url-scheme', 'x-original-proto'],
+  ...['front-end-https', 'x-arr-ssl'],
+  ...['x-original-url', 'x-original-uri', 'x-original-path', 'x-rewrite-url', 'x-http-destinationurl'],
+  ...['x-http-method-override', 'x-http-method', 'x-method-override', 'x-original-method'],
+])
+
+/** `X-Forwarded-Prefix`, `-Server`, `-Scheme`, `-Ssl` and all others. */
+const forwardingPrefix = 'x-forwarded-'
+
+/** True if the header, by lower-case name, must not reach an upstream from this client. */
+export type IsUntrusted = (name: string) => boolean
+
+/**
+ * `identityHeaders` are the headers that limits read: they pass, but not in the spellings that a CGI-style upstream takes for
+ * them (`X_User_Id`). Such spellings of protected names (`X_Forwarded_For`, `X.Real.IP`) are removed too.
+ */
+export function untrustedHeaders(
+  clientIpHeader: string,
+  identityHeaders: readonly (string | undefined)[],
+): IsUntrusted {
+  const own = clientIpHeader.toLowerCase()
+  const identities = new Set(identityHeaders.flatMap((name) => name?.toLowerCase() ?? []))
+  const isProtected = (name: string): boolean =>
+    name === own || forwardingHeaders.has(name) || name.startsWith(forwardingPrefix)
+  return (name) => {
+    if (isProtected(name)) return true
+    if (!unusual.test(name)) return false
+    const read = name.replaceAll(everyUnusual, '-')
+    return isProtected(read) || identities.has(read)
+  }
+}
+
+const unusual = /[^a-z0-9-]/
+const everyUnusual = /[^a-z0-9-]/g
