@@ -67,7 +67,7 @@ it('looks at nothing but the address, once for each request', () => {
     },
   })
   expect(guard.admitNow(request, undefined)).toMatchObject({ kind: 'PASS' })
-  expect(seen).toEqual(['remoteAddress', 'headers'])
+  expect(seen).toEqual(['isGone', 'remoteAddress', 'headers'])
 })
 
 it('refuses everybody once it is closed', async () => {

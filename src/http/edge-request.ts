@@ -11,6 +11,11 @@ export interface EdgeRequest {
   readonly remoteAddress: string | undefined
   /** Aborts when the client is gone; called only for a request that has to be held. */
   signal(): AbortSignal
+  /**
+   * True if no response can be sent any more: the application has sent or ended one, or the client has left. Omitted where
+   * the caller of the guard checks this itself.
+   */
+  isGone?(): boolean
 }
 
 /** What follows the host; a client of a proxy may send `http://host` before it. */

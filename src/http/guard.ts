@@ -43,6 +43,8 @@ export type Outcome =
       readonly kind: 'PASS'
       readonly headers: Readonly<Record<string, string>>
       readonly decision: Decision | undefined
+      /** Refunds the charge. Present if the decision took time, so that the response may have been sent meanwhile. */
+      readonly giveBack?: () => void
     }
   | Refusal
   | { readonly kind: 'GONE' }
@@ -102,6 +104,7 @@ export class Guard<Native = unknown> {
   /** At once where nothing takes time: then the application is called in the same tick, as it would be without a limit. */
   admitNow(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Outcome | Promise<Outcome> {
     if (this.#isLimited !== undefined && !this.#isLimited(pathOf(request.url))) return uncounted
+    if (request.isGone?.()) return gone
     if (this.#hasHooks) return this.#admitByHooks(request, native, overrides)
     const clientIp = this.#clientIp(request)
     const outcome = overrides === undefined ? this.#askByAddress(clientIp) : undefined
@@ -123,7 +126,7 @@ export class Guard<Native = unknown> {
       onError(error)
       return
     }
-    if (outcome instanceof Promise) whenAdmitted(outcome, onOutcome, onError)
+    if (outcome instanceof Promise) whenAdmitted(outcome, () => request.isGone?.() === true, onOutcome, onError)
     else onOutcome(outcome)
   }
 
@@ -152,7 +155,8 @@ export class Guard<Native = unknown> {
     // Before anything is waited for: a client that leaves takes its address along.
     const context = this.#contextOf(request, this.#clientIp(request))
     if (skip !== undefined && (await skip(native))) return uncounted
-    return this.#ask((await customize?.(context, native)) ?? context, request, native, overrides)
+    const asked = (await customize?.(context, native)) ?? context
+    return request.isGone?.() ? gone : this.#ask(asked, request, native, overrides)
   }
 
   /** The usual limit: one rule for all, by address. Undefined if there is more to it. */
@@ -174,20 +178,38 @@ export class Guard<Native = unknown> {
     const ruleSetId = overrides?.ruleSetId ?? this.#ruleSetId
     const stay = new Stay(this.#stays, request, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
     const decision = this.#handler.checkNow?.(context, stay)
-    if (decision === undefined) return this.#admitLater(this.#handler.check(context, stay.asOptions()), stay)
-    return isHeld(decision, stay) ? this.#admitLater(decision, stay) : this.#outcomeOf(decision, stay.decidedAt)
+    if (decision === undefined) return this.#admitLater(this.#handler.check(context, stay.asOptions()), stay, context)
+    return isHeld(decision, stay)
+      ? this.#admitLater(decision, stay, context)
+      : this.#outcomeOf(decision, stay.decidedAt)
   }
 
-  async #admitLater(deciding: Decision | Promise<Decision>, stay: Stay): Promise<Outcome> {
+  async #admitLater(deciding: Decision | Promise<Decision>, stay: Stay, context: RequestContext): Promise<Outcome> {
     try {
       const decision = await deciding
-      if (!isHeld(decision, stay)) return this.#outcomeOf(decision, stay.decidedAt)
+      if (!isHeld(decision, stay)) return this.#lateOutcomeOf(decision, stay, context, stay.decidedAt)
       const how = await this.#held(decision, stay)
       if (how === 'CLOSED' || (how === 'ABORTED' && stay.isSentAway)) return closing()
-      return how === 'ABORTED' ? gone : this.#outcomeOf(decision)
+      return how === 'ABORTED' ? gone : this.#lateOutcomeOf(decision, stay, context)
     } finally {
       this.#stays.end(stay)
     }
+  }
+
+  #lateOutcomeOf(decision: Decision, stay: Stay, context: RequestContext, nowMs?: number): Outcome {
+    const outcome = this.#outcomeOf(decision, nowMs)
+    return outcome.kind === 'PASS' ? { ...outcome, giveBack: () => this.#giveBack(decision, stay, context) } : outcome
+  }
+
+  /**
+   * Refunds the charge of a request that gets no response. A degraded decision was not charged to the store. If the refund
+   * fails, the permits come back by refill: the request has no response left that could report the error.
+   */
+  async #giveBack({ degraded }: Decision, { ruleSetId, permits }: Stay, context: RequestContext): Promise<void> {
+    if (degraded) return
+    try {
+      await this.#handler.refund(context, { ruleSetId, permits })
+    } catch {}
   }
 
   /** A handler that keeps a waiting room says when; one that is far away has only said for how long. */
@@ -208,13 +230,21 @@ export class Guard<Native = unknown> {
   }
 }
 
-/** Calls back later as `admitThen` does. */
+/** Calls back later as `admitThen` does. `isGone` is asked in the same tick in which the outcome is used. */
 export function whenAdmitted(
   outcome: Promise<Outcome>,
+  isGone: () => boolean,
   onOutcome: (outcome: Outcome) => void,
   onError: (error: unknown) => void,
 ): void {
-  outcome.then((later) => queueMicrotask(() => onOutcome(later)), onError)
+  outcome.then((later) => queueMicrotask(() => onOutcome(unlessGone(later, isGone()))), onError)
+}
+
+/** The outcome of a decision that took time. If the response was sent meanwhile, the charge is refunded. */
+export function unlessGone(outcome: Outcome, isGone: boolean): Outcome {
+  if (!isGone) return outcome
+  if (outcome.kind === 'PASS') outcome.giveBack?.()
+  return gone
 }
 
 const isHeld = ({ allowed, delayMs }: Decision, { left }: Stay): boolean =>

@@ -11,7 +11,15 @@ export type ExpressMiddleware<Request extends NodeRequest> = (
 export function expressMiddleware<Request extends NodeRequest>(guard: Guard<Request>): ExpressMiddleware<Request> {
   return (request, response, next) => {
     const settle = (outcome: Outcome): void => {
-      if (mayPass(outcome, request, response)) next()
+      let passes: boolean
+      try {
+        passes = mayPass(outcome, request, response)
+      } catch (error) {
+        next(error)
+        return
+      }
+      // Outside the try block: an error of the application must not call `next` a second time.
+      if (passes) next()
     }
     guard.admitThen(edgeOf(request, response), request, undefined, settle, next)
   }

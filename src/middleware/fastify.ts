@@ -3,7 +3,7 @@ import { type Outcome, whenAdmitted } from '../http/guard.js'
 import type { LimitScope, Place, PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import type { FastifyScopes } from './fastify-scopes.js'
-import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
+import { edgeOf, isSent, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 export interface FastifyRequest {
   readonly raw: NodeRequest
@@ -24,6 +24,8 @@ export interface FastifyRoute {
 
 export interface FastifyReply {
   readonly raw: NodeResponse
+  /** True if the reply was sent or hijacked. */
+  readonly sent?: boolean | undefined
   getHeader(name: string): unknown
   header(name: string, value: string): unknown
   code(status: number): unknown
@@ -59,6 +61,7 @@ export function fastifyHook<Request extends FastifyRequest>(
       return
     }
     const { raw } = request
+    if (reply.sent) return
     const admitted = place.guard.admitNow(edgeOf(raw, reply.raw), request, place.overrides)
     if (admitted instanceof Promise) settleLater(admitted, raw, reply, isStacked, done)
     else settle(admitted, raw, reply, isStacked, done)
@@ -87,7 +90,14 @@ function settleLater(
   isStacked: boolean,
   done: (error?: Error) => void,
 ): void {
-  whenAdmitted(admitted, (outcome) => settle(outcome, raw, reply, isStacked, done), done as () => void)
+  const isGone = (): boolean => reply.sent === true || isSent(reply.raw) || raw.socket.destroyed === true
+  const onError = (error: unknown): void => {
+    // Fastify throws if it is to send an error on a response that was sent without it; it only warns if it was hijacked.
+    if (isGone()) reply.hijack()
+    done(error as Error)
+  }
+  const onOutcome = (outcome: Outcome): void => settle(outcome, raw, reply, isStacked, done)
+  whenAdmitted(admitted, isGone, onOutcome, onError)
 }
 
 function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStacked: boolean, done: () => void): void {

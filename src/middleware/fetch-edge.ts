@@ -10,6 +10,7 @@ export const fetchEdgeOf = (request: Request, remoteAddress: string | undefined)
   headers: Object.fromEntries(request.headers),
   remoteAddress: remoteAddress === undefined ? undefined : addressIn(remoteAddress),
   signal: () => request.signal,
+  isGone: () => request.signal.aborted,
 })
 
 /** Nobody reads the answer to a client that has left; some status it must have. */

@@ -1,4 +1,4 @@
-import type { Guard } from '../http/guard.js'
+import { type Guard, unlessGone } from '../http/guard.js'
 import { fetchEdgeOf, refusalOf, withHeaders } from './fetch-edge.js'
 
 /** From where a request came; the runtime knows, its `Request` does not. */
@@ -18,9 +18,10 @@ export interface FetchLimit {
 }
 
 export function fetchLimit(guard: Guard<Request>, remoteAddressOf: RemoteAddressOf | undefined): FetchLimit {
-  const admit = (request: Request, rest: readonly unknown[]) => {
+  const admit = async (request: Request, rest: readonly unknown[]) => {
     const address = remoteAddressOf?.(request, ...(rest as never[])) ?? addressIn(rest[0])
-    return guard.admit(fetchEdgeOf(request, address), request)
+    const outcome = await guard.admit(fetchEdgeOf(request, address), request)
+    return unlessGone(outcome, request.signal.aborted)
   }
   const limit = async (request: Request, origin?: FetchOrigin): Promise<Response | null> => {
     const outcome = await admit(request, [origin])

@@ -1,7 +1,7 @@
-import type { Guard, Outcome } from '../http/guard.js'
+import { type Guard, type Outcome, unlessGone } from '../http/guard.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import { fetchEdgeOf, refusalOf, withHeaders } from './fetch-edge.js'
-import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
+import { edgeOf, isUnread, type NodeEdge, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 export interface HonoContext {
   readonly req: { readonly raw: Request }
@@ -34,15 +34,14 @@ export function honoMiddleware<Context extends HonoContext>(
     const { incoming, outgoing } = bindings.server ?? bindings
     if (incoming === undefined || outgoing === undefined)
       return throughFetch(guard, remoteAddressOf?.(context), context, next)
-    const admitted = guard.admitNow(edgeOf(incoming, outgoing), context)
-    return admitted instanceof Promise
-      ? settleLater(admitted, incoming, outgoing, next)
-      : settle(admitted, incoming, outgoing, next)
+    const edge = edgeOf(incoming, outgoing)
+    const admitted = guard.admitNow(edge, context)
+    return admitted instanceof Promise ? settleLater(admitted, edge, next) : settle(admitted, incoming, outgoing, next)
   }
 }
 
-const settleLater = async (admitted: Promise<Outcome>, incoming: NodeRequest, outgoing: NodeResponse, next: Next) =>
-  settle(await admitted, incoming, outgoing, next)
+const settleLater = async (admitted: Promise<Outcome>, edge: NodeEdge, next: Next) =>
+  settle(unlessGone(await admitted, edge.isGone()), edge.request, edge.response, next)
 
 /** As `fetch` spells headers. Node would make these texts anew for every request, which costs more than the decision. */
 const lowerCase: Readonly<Record<string, string>> = {
@@ -75,11 +74,14 @@ function answerOf(
   outgoing: NodeResponse,
 ): Response {
   const method = incoming.method ?? 'GET'
-  if (outcome.kind === 'GONE') return refusalOf(outcome, method)
+  if (outcome.kind === 'GONE') return alreadySent()
   const headers = stackedHeaders(outcome.headers, outgoing, true)
   const closing = isUnread(incoming) ? { Connection: 'close' } : {}
   return refusalOf({ ...outcome, headers: { ...headers, ...closing } }, method)
 }
+
+/** `@hono/node-server` writes nothing for it. It must be a native Response, which `clone` returns: its own are written. */
+const alreadySent = (): Response => new Response(null, { headers: { 'x-hono-already-sent': 'true' } }).clone()
 
 async function throughFetch<Context extends HonoContext>(
   guard: Guard<Context>,
@@ -88,7 +90,7 @@ async function throughFetch<Context extends HonoContext>(
   next: Next,
 ) {
   const edge = fetchEdgeOf(context.req.raw, remoteAddress)
-  const outcome = await guard.admit(edge, context)
+  const outcome = unlessGone(await guard.admit(edge, context), context.req.raw.signal.aborted)
   if (outcome.kind !== 'PASS') return refusalOf(outcome, edge.method)
   await next()
   const told = withHeaders(context.res, outcome.headers)

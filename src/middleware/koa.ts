@@ -1,4 +1,4 @@
-import type { Guard } from '../http/guard.js'
+import { type Guard, unlessGone } from '../http/guard.js'
 import { edgeOf, isUnread, type NodeRequest, type NodeResponse, setHeaders } from './node-edge.js'
 
 export interface KoaContext {
@@ -19,8 +19,9 @@ export type KoaMiddleware<Context extends KoaContext> = (
 export function koaMiddleware<Context extends KoaContext>(guard: Guard<Context>): KoaMiddleware<Context> {
   return async (context, next) => {
     const { req, res, originalUrl } = context
-    const admitted = guard.admitNow(edgeOf(req, res, originalUrl), context)
-    const outcome = admitted instanceof Promise ? await admitted : admitted
+    const edge = edgeOf(req, res, originalUrl)
+    const admitted = guard.admitNow(edge, context)
+    const outcome = admitted instanceof Promise ? unlessGone(await admitted, edge.isGone()) : admitted
     if (outcome.kind === 'GONE') {
       context.respond = false
       return

@@ -1,4 +1,4 @@
-import type { Refusal } from '../http/guard.js'
+import { type Refusal, unlessGone } from '../http/guard.js'
 import type { PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import { limitFor } from './nest-decorators.js'
@@ -15,10 +15,12 @@ export interface NestContext {
 
 /** Of Express, or of Fastify, which has those of Node inside. */
 export type NestRequest = NodeRequest & { readonly raw?: NodeRequest }
-type NestResponse = NodeResponse & { readonly raw?: NodeResponse; header(name: string, value: string): unknown }
-
-/** Nobody is there: neither the application nor a filter has anything to do, and nobody waits for this. */
-const never = new Promise<boolean>(() => {})
+type NestResponse = NodeResponse & {
+  readonly raw?: NodeResponse
+  /** Of Fastify: true if the reply was sent or hijacked. */
+  readonly sent?: boolean
+  header(name: string, value: string): unknown
+}
 
 /** Asks before a handler is called. What is refused is thrown, so that exception filters see it. */
 export async function canActivate<Request extends NestRequest>(
@@ -35,8 +37,10 @@ export async function canActivate<Request extends NestRequest>(
   const response = context.switchToHttp().getResponse() as NestResponse
   const raw = request.raw ?? request
   const edge = edgeOf(raw, response.raw ?? response, request.originalUrl)
-  const outcome = await place.guard.admit(edge, request, place.overrides)
-  if (outcome.kind === 'GONE') return never
+  const admitted = await place.guard.admit(edge, request, place.overrides)
+  const outcome = unlessGone(admitted, response.sent === true || edge.isGone())
+  // Neither the application nor a filter has anything to do. One promise per request: a shared one would retain them all.
+  if (outcome.kind === 'GONE') return new Promise<boolean>(() => {})
   const headers = stackedHeaders(outcome.headers, response, outcome.kind === 'REFUSE')
   for (const name in headers) response.header(name, headers[name] as string)
   if (outcome.kind === 'PASS') return true

@@ -9,7 +9,7 @@ export interface NodeRequest {
   /** Where a middleware is mounted below a path, `url` lacks that path. */
   readonly originalUrl?: string | undefined
   readonly headers: EdgeHeaders
-  readonly socket: { readonly remoteAddress?: string | undefined }
+  readonly socket: { readonly remoteAddress?: string | undefined; readonly destroyed?: boolean | undefined }
   readonly httpVersionMajor?: number | undefined
   readonly complete?: boolean | undefined
 }
@@ -18,6 +18,10 @@ export interface NodeResponse {
   statusCode: number
   readonly socket?: unknown
   readonly destroyed?: boolean | undefined
+  readonly headersSent?: boolean | undefined
+  readonly writableEnded?: boolean | undefined
+  /** HTTP/2 alone. */
+  readonly stream?: { readonly destroyed?: boolean | undefined } | undefined
   getHeader(name: string): unknown
   setHeader(name: string, value: string | number): unknown
   once(event: 'close', listener: () => void): unknown
@@ -34,7 +38,7 @@ const noted = Symbol('fluxgate.remoteAddress')
 type NotedSocket = NodeRequest['socket'] & { [noted]?: string | undefined }
 
 /** Made for every request, so it copies nothing of it. */
-class NodeEdge implements EdgeRequest {
+export class NodeEdge implements EdgeRequest {
   readonly request: NodeRequest
   readonly response: NodeResponse
   readonly givenUrl: string | undefined
@@ -68,15 +72,23 @@ class NodeEdge implements EdgeRequest {
     const { request, response } = this
     const leaving = new AbortController()
     const leave = (): void => leaving.abort()
-    if (response.destroyed || (request.socket as { destroyed?: boolean }).destroyed) leave()
+    if (this.isGone()) leave()
     // A pipelined request's response has no socket before the one ahead of it is finished, and does not hear of its end.
     else (response.socket === null ? (request.socket as Emitter) : response).once('close', leave)
     return leaving.signal
   }
+
+  isGone(): boolean {
+    return isSent(this.response) || this.request.socket.destroyed === true
+  }
 }
 
+/** True if nothing can be written to the response: the application has sent or ended it, or its stream is destroyed. */
+export const isSent = ({ headersSent, writableEnded, destroyed, stream }: NodeResponse): boolean =>
+  headersSent === true || writableEnded === true || destroyed === true || stream?.destroyed === true
+
 /** `url` where the framework knows better than the request. */
-export const edgeOf = (request: NodeRequest, response: NodeResponse, url?: string): EdgeRequest =>
+export const edgeOf = (request: NodeRequest, response: NodeResponse, url?: string): NodeEdge =>
   new NodeEdge(request, response, url)
 
 /** True: on with the application. Otherwise the response was sent, or nobody is there to read one. */

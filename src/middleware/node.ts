@@ -1,5 +1,5 @@
 import type { Guard, Outcome } from '../http/guard.js'
-import { edgeOf, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
+import { edgeOf, isSent, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 export type NodeListener<Request, Response> = (request: Request, response: Response) => unknown
 
@@ -9,16 +9,25 @@ export function limitedListener<Request extends NodeRequest, Response extends No
   listener: NodeListener<Request, Response>,
 ): (request: Request, response: Response) => void {
   return (request, response) => {
+    const onError = (error: unknown): void => fail(response, error)
     const settle = (outcome: Outcome): void => {
-      if (mayPass(outcome, request, response)) listener(request, response)
+      let passes: boolean
+      try {
+        passes = mayPass(outcome, request, response)
+      } catch (error) {
+        onError(error)
+        return
+      }
+      if (passes) listener(request, response)
     }
-    guard.admitThen(edgeOf(request, response), request, undefined, settle, (error) => fail(response, error))
+    guard.admitThen(edgeOf(request, response), request, undefined, settle, onError)
   }
 }
 
-/** What went wrong is for whoever runs this, not for whoever asks. */
+/** The operator gets the error as a warning of the process, the client an empty 500. */
 function fail(response: NodeResponse, error: unknown): void {
   process.emitWarning(error instanceof Error ? error : String(error))
+  if (isSent(response)) return
   response.statusCode = 500
   response.setHeader('Connection', 'close')
   response.end('')

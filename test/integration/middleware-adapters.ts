@@ -1,5 +1,5 @@
 /** One small server per framework, all of them alike: some limits, then an application that answers on every path. */
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
@@ -25,6 +25,8 @@ export interface Application {
   calls: number
   readonly errors: unknown[]
   answer(): string | Promise<string>
+  /** Called in front of the limits with the response of node:http, as an application has it that sends one by itself. */
+  onResponse?: (response: ServerResponse) => void
 }
 
 export interface Served {
@@ -64,6 +66,10 @@ function called(application: Application): string | Promise<string> {
 async function serveExpress(make: typeof express, options: readonly RateLimitOptions[], application: Application) {
   const app = make()
   const limits = options.map((option) => expressLimit(option))
+  app.use((_request, response, next) => {
+    application.onResponse?.(response)
+    next()
+  })
   for (const limit of limits) app.use(limit)
   app.use((_request, response, next) => {
     const answer = called(application)
@@ -80,6 +86,7 @@ async function serveExpress(make: typeof express, options: readonly RateLimitOpt
 
 async function serveFastify(options: readonly RateLimitOptions[], application: Application) {
   const app = fastify()
+  app.addHook('onRequest', async (_request, reply) => application.onResponse?.(reply.raw))
   for (const option of options) app.register(fastifyLimit, option)
   app.all('*', () => called(application))
   app.setErrorHandler((error, _request, reply) => {
@@ -93,6 +100,10 @@ async function serveFastify(options: readonly RateLimitOptions[], application: A
 async function serveKoa(options: readonly RateLimitOptions[], application: Application) {
   const app = new Koa({ env: 'test' })
   const limits = options.map((option) => koaLimit(option))
+  app.use((context, next) => {
+    application.onResponse?.(context.res)
+    return next()
+  })
   for (const limit of limits) app.use(limit)
   app.use(async (context) => {
     context.body = await called(application)
@@ -102,8 +113,12 @@ async function serveKoa(options: readonly RateLimitOptions[], application: Appli
 }
 
 async function serveHonoApp(options: readonly RateLimitOptions[], application: Application) {
-  const app = new Hono()
+  const app = new Hono<{ Bindings: { outgoing: ServerResponse } }>()
   const limits = options.map((option) => honoLimit(option))
+  app.use((context, next) => {
+    application.onResponse?.(context.env.outgoing)
+    return next()
+  })
   for (const limit of limits) app.use(limit)
   app.all('*', async (context) => context.text(await called(application)))
   app.onError((error, context) => {
@@ -135,6 +150,10 @@ async function serveNest(options: readonly RateLimitOptions[], application: Appl
     }
   }
   const app = await NestFactory.create(Root, { logger: false })
+  app.use((_request: unknown, response: ServerResponse, next: () => void) => {
+    application.onResponse?.(response)
+    next()
+  })
   app.useGlobalFilters(new Listening(app.get(HttpAdapterHost).httpAdapter))
   await app.listen(0, '127.0.0.1')
   const limits = options.map((_, index) => app.get(RateLimitGuard, { strict: false, each: true })[index])
@@ -143,7 +162,7 @@ async function serveNest(options: readonly RateLimitOptions[], application: Appl
 
 async function serveNode(options: readonly RateLimitOptions[], application: Application) {
   const limits = options.map((option) => nodeLimit(option))
-  const listener = async (_request: IncomingMessage, response: import('node:http').ServerResponse) => {
+  const listener = async (_request: IncomingMessage, response: ServerResponse) => {
     try {
       response.end(await called(application))
     } catch (error) {
@@ -152,7 +171,11 @@ async function serveNode(options: readonly RateLimitOptions[], application: Appl
     }
   }
   const limited = limits.reduceRight<typeof listener>((inner, limit) => limit(inner) as typeof listener, listener)
-  return served(await listening(createServer(limited)), limits)
+  const server = createServer((request, response) => {
+    application.onResponse?.(response)
+    limited(request, response)
+  })
+  return served(await listening(server), limits)
 }
 
 /** As small as a runtime for `fetch` handlers can be. */
@@ -164,6 +187,7 @@ async function serveFetch(options: readonly RateLimitOptions[], application: App
     async () => new Response(await called(application)),
   )
   const server = createServer(async (incoming, outgoing) => {
+    application.onResponse?.(outgoing)
     const leaving = new AbortController()
     outgoing.once('close', () => leaving.abort())
     const response = await limited(requestOf(incoming, leaving.signal), {
@@ -173,6 +197,7 @@ async function serveFetch(options: readonly RateLimitOptions[], application: App
       return new Response(null, { status: 500 })
     })
     const body = Buffer.from(await response.arrayBuffer())
+    if (outgoing.headersSent) return
     outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), 'content-length': body.length })
     outgoing.end(body)
   })

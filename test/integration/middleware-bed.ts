@@ -62,10 +62,13 @@ function beginAt(port: number, { path = '/', method = 'GET', headers = {}, body,
   const asked = request({ ...options, ...(localAddress !== undefined && { localAddress }) })
   const answer = new Promise<Answer>((resolve, reject) => {
     asked.once('error', reject)
-    asked.once('response', async (response) => {
+    asked.once('response', (response) => {
       let text = ''
-      for await (const chunk of response.setEncoding('utf8')) text += chunk
-      resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
+      response.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk
+      })
+      response.once('error', reject)
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
     })
   })
   // Whoever gives up does not read the answer.
