@@ -3,9 +3,12 @@ import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Running, type Workplace, workplace } from '../e2e/running-program.js'
 import { freePort } from '../servers/free-port.js'
-import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { ownRedis } from '../servers/own-redis.js'
+import { freshPrefix } from '../servers/shared-redis.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
 import { startProxy } from '../servers/tcp-proxy.js'
+
+const redis = await ownRedis()
 
 const processes = 8
 const capacity = 100
@@ -95,7 +98,7 @@ const warningsOf = (running: Running): string[] =>
 describe.each(programs)('fluxgate $name', (program) => {
   it('admits exactly one limit in eight processes that are asked as soon as they listen', longest, async () => {
     const place = await configured()
-    const env = { FLUXGATE_REDIS_URI: sharedRedis().uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
+    const env = { FLUXGATE_REDIS_URI: redis.uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
     const running = Array.from({ length: processes }, () => place.launch(program.args, env))
     const allowed = await Promise.all(
       running.map(async (one) => {
@@ -109,7 +112,7 @@ describe.each(programs)('fluxgate $name', (program) => {
   })
 
   it('listens only when it is connected to Redis', longest, async () => {
-    const proxy = await stopAfterTest(startProxy(sharedRedis().port))
+    const proxy = await stopAfterTest(startProxy(redis.port))
     await proxy.refuse()
     const place = await configured()
     const running = place.launch(program.args, {

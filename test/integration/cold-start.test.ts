@@ -6,12 +6,13 @@ import { createLimiter } from '../../src/app/create-limiter.js'
 import { redisStore } from '../../src/app/redis-store.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
+import { ownRedis } from '../servers/own-redis.js'
 import { type SentinelGroup, startSentinel } from '../servers/sentinel.js'
-import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { freshPrefix } from '../servers/shared-redis.js'
 import { stall } from './stall.js'
 import { burnCpu, runWorker } from './workers.js'
 
-const { uri } = sharedRedis()
+const { uri } = await ownRedis()
 const capacity = 5
 const calls = 10
 

@@ -10,12 +10,13 @@ import { redisStore } from '../../src/app/redis-store.js'
 import type { Clock } from '../../src/core/clock.js'
 import { bucketStoreContract } from '../../src/testing/bucket-store-contract.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
+import { ownRedis } from '../servers/own-redis.js'
 import { type SentinelGroup, startSentinel } from '../servers/sentinel.js'
-import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { freshPrefix } from '../servers/shared-redis.js'
 import { randomSeed } from './random-seed.js'
 import { stall } from './stall.js'
 
-const { uri } = sharedRedis()
+const { uri } = await ownRedis()
 const seed = randomSeed()
 const options = (offset: number) => ({ histories: 1, seed: seed + offset })
 

@@ -8,8 +8,11 @@ import type { Decision } from '../../src/core/decision.js'
 import { HttpHandler } from '../../src/handlers/index.js'
 import { eventually } from '../servers/eventually.js'
 import { freePort } from '../servers/free-port.js'
-import { sharedRedis } from '../servers/shared-redis.js'
+import { ownRedis } from '../servers/own-redis.js'
+import { raisePriority } from '../servers/raise-priority.js'
 import { stall } from './stall.js'
+
+const redis = await ownRedis()
 
 /** Of the server that is asked. */
 const capacity = 1_000
@@ -18,6 +21,7 @@ async function startServer(): Promise<string> {
   const program = ['test/integration/limit-server.mjs', String(await freePort())]
   const child = spawn(process.execPath, program, { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
+  raisePriority(child.pid as number)
   const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
   return url
 }
@@ -70,7 +74,7 @@ describe('a stall with an HttpHandler', () => {
 
 describe('a process that is stopped and continued', () => {
   it.each(['redis', 'http'] as const)('makes no degraded decision: %s', async (kind) => {
-    const where = kind === 'redis' ? sharedRedis().uri : await startServer()
+    const where = kind === 'redis' ? redis.uri : await startServer()
     const settings = JSON.stringify({ kind, where, callers: 20 })
     const child = fork('test/integration/stall-worker.mjs', [settings], { execArgv: [] })
     onTestFinished(() => void child.kill('SIGKILL'))

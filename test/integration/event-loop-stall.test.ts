@@ -10,12 +10,13 @@ import { createLimiter, type Limiter } from '../../src/app/create-limiter.js'
 import { redisStore } from '../../src/app/redis-store.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
 import type { Decision } from '../../src/core/decision.js'
+import { ownRedis } from '../servers/own-redis.js'
 import { startRedis } from '../servers/redis-server.js'
-import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
+import { freshPrefix } from '../servers/shared-redis.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
 import { stall } from './stall.js'
 
-const { uri } = sharedRedis()
+const { uri } = await ownRedis()
 const following = 1_000
 /** How many of those that follow are allowed. */
 const left = 400

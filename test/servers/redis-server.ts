@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { eventually } from './eventually.js'
 import { freePort } from './free-port.js'
 import { type GuardedProcess, launchGuarded } from './guarded-process.js'
+import { raisePriority } from './raise-priority.js'
 import { type Address, type Argument, callOnce, type Reply } from './resp.js'
 import type { KeyPair } from './self-signed.js'
 
@@ -70,6 +71,7 @@ async function startAt(port: number, options: RedisOptions): Promise<RedisServer
   const launch = async () => {
     const launched = await launchGuarded(command, directory)
     try {
+      raisePriority(launched.pid)
       await answering(launched, address)
       return launched
     } catch (error) {
