@@ -13,6 +13,7 @@ import { type Cluster, startCluster } from '../servers/cluster.js'
 import { ownRedis } from '../servers/own-redis.js'
 import { type SentinelGroup, startSentinel } from '../servers/sentinel.js'
 import { freshPrefix } from '../servers/shared-redis.js'
+import { inOneSlot } from './in-one-slot.js'
 import { randomSeed } from './random-seed.js'
 import { stall } from './stall.js'
 
@@ -60,7 +61,7 @@ describe('a store on a cluster, used as soon as it is created', () =>
     it,
     (clock) => {
       const clusterNodes = cluster.nodes.map(({ host, port }) => `${host}:${port}`)
-      return redisStore({ clusterNodes }, { prefix: freshPrefix(), clock })
+      return inOneSlot(redisStore({ clusterNodes }, { prefix: freshPrefix(), clock }))
     },
     options(300),
   ))

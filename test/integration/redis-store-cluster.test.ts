@@ -15,6 +15,7 @@ import { referenceStore } from '../../src/testing/models/reference-store.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { freshPrefix } from '../servers/shared-redis.js'
 import { contractAndHistories } from './histories.js'
+import { inOneSlot } from './in-one-slot.js'
 import { randomSeed } from './random-seed.js'
 
 let cluster: Cluster
@@ -42,25 +43,7 @@ afterAll(async () => {
 const seed = randomSeed()
 const settings = { timeoutMs: 20_000 }
 
-/** Another name for one of the two identities of random histories, so that both are in one slot. */
-const bob = Array.from({ length: 2 ** 18 }, (_, i) => `bob${i}`).find((name) => hashSlot(name) === hashSlot('alice'))
-
-function inOneSlot(store: BucketStore): BucketStore {
-  const named = <Claim extends { readonly key: string }>(claims: readonly Claim[]): Claim[] =>
-    claims.map((claim) => (claim.key === 'bob' ? { ...claim, key: bob as string } : claim))
-  return {
-    charge: (demands, peek) => store.charge(named(demands), peek),
-    refund: (refunds) => store.refund(named(refunds)),
-    reset: (rule, key) => store.reset(rule, key === 'bob' ? (bob as string) : key),
-    close: () => store.close(),
-  }
-}
-
 describe('decisions of one slot', () => {
-  it('are made for two identities of the same slot', () => {
-    expect(hashSlot(bob as string)).toBe(hashSlot('alice'))
-  })
-
   describe('over ioredis', () =>
     contractAndHistories(it, (clock) => inOneSlot(redisStore(ioredis, { ...settings, prefix: freshPrefix(), clock })), {
       histories: 100,
