@@ -70,7 +70,8 @@ function openServer(
   const { gate, rules, statistics, metrics, info, health = () => gate.health() } = options
   const parts = { gate, health, rules, statistics, metrics, info, log, showKey: showKey(revealKeys) }
   const isDraining = (): boolean => server.isDraining
-  const routes = routesOf({ ...parts, version: packageVersion(), isDraining })
+  const asked = { admin: Boolean(adminToken), check: Boolean(checkToken) }
+  const routes = routesOf({ ...parts, version: packageVersion(), asked, isDraining })
   const tls = options.tls && readTlsPair('server.tls', options.tls)
   const server: ApiServer = new ApiServer({ routes, log, tls, adminToken, checkToken, onDrain })
   return server

@@ -6,6 +6,10 @@ const unitTicks = new Map([
   ['ms', 1_000n],
 ])
 
+/** Text that stands for a duration. */
+export const durationPattern = '^([0-9]+(?:\\.[0-9]+)?) ?(ms|s|m|h|d)$'
+const durationText = new RegExp(durationPattern)
+
 export const durationForms = 'a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d'
 
 /**
@@ -15,7 +19,7 @@ export const durationForms = 'a number of seconds, or text such as 500ms, 1.5s, 
 export function durationTicks(value: unknown): number | undefined {
   if (typeof value === 'number') return value < 0 ? undefined : secondsTicks(value)
   if (typeof value !== 'string' || value.length > 40) return undefined
-  const [, digits, unit] = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)$/.exec(value) ?? []
+  const [, digits, unit] = durationText.exec(value) ?? []
   return digits === undefined || unit === undefined ? undefined : scaled(digits, unitTicks.get(unit) as bigint)
 }
 

@@ -3,7 +3,7 @@ import { type Fields, type Kind, oneSpelling } from './fields.js'
 import { identifier, oneOf } from './kinds.js'
 import { quoted } from './mistakes.js'
 
-const maxFields = 16
+export const maxKeyFields = 16
 const plainFields = ['IP', 'USER_ID', 'API_KEY', 'METHOD', 'PATH']
 
 const scopeKind = oneOf(limitScopes, [
@@ -51,11 +51,11 @@ export function readKeys(fields: Fields): Keys {
 function readCompositeFields(fields: Fields, scope: LimitScope | undefined): readonly string[] {
   const name = 'compositeKeyFields'
   const given = fields.value(name)
-  if (scope === 'COMPOSITE') return withoutRepeats(fields, fields.list(name, keyFieldKind, maxFields))
+  if (scope === 'COMPOSITE') return withoutRepeats(fields, fields.list(name, keyFieldKind, maxKeyFields))
   // Stores that keep every field write an empty list where there is nothing to say.
   if (given === undefined || (Array.isArray(given) && given.length === 0)) return []
   if (scope !== undefined) fields.wrong(name, `found with limitScope ${scope}; allowed: only with COMPOSITE`)
-  return fields.list(name, keyFieldKind, maxFields)
+  return fields.list(name, keyFieldKind, maxKeyFields)
 }
 
 function withoutRepeats(fields: Fields, given: readonly string[]): readonly string[] {

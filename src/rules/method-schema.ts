@@ -1,6 +1,6 @@
 import type { Fields, Kind } from './fields.js'
 
-const maxMethods = 64
+export const maxMethods = 64
 
 /** One HTTP method, in upper case. */
 export const methodName: Kind<string> = {

@@ -11,12 +11,12 @@ import { readBands } from './rule-schema.js'
 /** What an override may say. */
 const overrideFields: readonly string[] = ['key', 'action', 'bands', 'expiresAt', 'note', 'balance', 'balanceAt']
 
-const longestKey = 1_024
-const longestNote = 1_000
+export const longestKey = 1_024
+export const longestNote = 1_000
 const actionKind = oneOf(['LIMIT', 'ALLOW', 'DENY'] as const)
 const balanceKind = wholeNumber(0, maxCapacity)
 /** Epoch milliseconds, as instants of decisions are; below this, somebody meant seconds. */
-const leastMs = 100_000_000_000
+export const leastMs = 100_000_000_000
 const momentKind: Kind<number> = {
   allowed: `${instant.allowed}, or epoch milliseconds`,
   parse(value) {

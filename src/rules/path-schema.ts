@@ -1,17 +1,17 @@
 import { pathPatternMistake } from '../core/path-pattern.js'
 import type { Kind } from './fields.js'
 
-const maxLength = 1_024
+export const maxPathLength = 1_024
 
 /** A path pattern: `?`, `*`, `**` and `{name}`, as `core/path-pattern` understands it. */
 export const pathPattern: Kind<string> = {
   allowed:
-    `a pattern of at most ${maxLength} characters that starts with /, such as /api/*/items or /users/{id}/**, ` +
+    `a pattern of at most ${maxPathLength} characters that starts with /, such as /api/*/items or /users/{id}/**, ` +
     'in which a segment has at most one {name} and no name occurs twice',
   parse: (value) => (typeof value === 'string' && isPattern(value) ? value : undefined),
 }
 
 function isPattern(pattern: string): boolean {
-  if (!pattern.startsWith('/') || pattern.length > maxLength || /\p{Cc}/u.test(pattern)) return false
+  if (!pattern.startsWith('/') || pattern.length > maxPathLength || /\p{Cc}/u.test(pattern)) return false
   return pathPatternMistake(pattern) === undefined
 }

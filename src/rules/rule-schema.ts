@@ -12,7 +12,7 @@ import { readMethods } from './method-schema.js'
 import type { Mistakes } from './mistakes.js'
 import { pathPattern } from './path-schema.js'
 
-const maxBands = 8
+export const maxBands = 8
 
 /** What a rule may say, in the order of the reference. */
 export const ruleFields: readonly string[] = [
@@ -28,7 +28,8 @@ export const loneRuleFields: readonly string[] = [...ruleFields, ...shortFields]
 
 const priorityKind = wholeNumber(-maxCapacity, maxCapacity)
 const permitsKind = wholeNumber(1, maxCapacity)
-const maxWaitKind = wholeNumber(0, maxWindowTicks / 1_000)
+export const maxWaitMs = maxWindowTicks / 1_000
+const maxWaitKind = wholeNumber(0, maxWaitMs)
 const versionKind = wholeNumber(0, Number.MAX_SAFE_INTEGER)
 const missingKeyKind = oneOf(['ANONYMOUS', 'SKIP', 'DENY'] as const)
 const policyKind = oneOf(['REJECT', 'WAIT_FOR_REFILL'] as const, [['REJECT_REQUEST', 'REJECT']])

@@ -1,6 +1,7 @@
 import type { RuleStore } from '../core/rule-store.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics.js'
+import type { AskedTokens } from './openapi.js'
 import type { ServedGate, ServedHealth } from './served-gate.js'
 import type { ServerLog } from './server-log.js'
 
@@ -19,5 +20,7 @@ export interface ApiParts {
   readonly log: ServerLog
   readonly showKey: ShowKey
   readonly version: string
+  /** For the OpenAPI document: which tokens requests need. */
+  readonly asked: AskedTokens
   isDraining(): boolean
 }

@@ -28,12 +28,12 @@ export function apiRoutes(parts: ApiParts, events: EventStreams): Route[] {
     ...healthRoutes(parts),
     ...consoleRoutes(parts),
   ]
-  routes.push(openApiRoute(routes, parts.version))
+  routes.push(openApiRoute(routes, parts))
   return routes
 }
 
 /** Describes itself too. Made when it is first asked for. */
-function openApiRoute(routes: readonly Route[], version: string): Route {
+function openApiRoute(routes: readonly Route[], { version, asked }: ApiParts): Route {
   let document: unknown
   return route({
     method: 'GET',
@@ -44,7 +44,7 @@ function openApiRoute(routes: readonly Route[], version: string): Route {
     access: 'PUBLIC',
     responses: { 200: { description: 'OpenAPI 3.1.', schema: openApiSchema } },
     handle() {
-      document ??= openApiOf(routes, version)
+      document ??= openApiOf(routes, version, asked)
       return json(document)
     },
   })

@@ -42,6 +42,8 @@ export interface Route<Body = unknown, Query = unknown> {
   /** The name of the operation, unique. */
   readonly name: string
   readonly summary: string
+  /** For the OpenAPI document, if there is more to say than the summary. */
+  readonly description?: string
   readonly group: string
   readonly access: Access
   readonly query?: TObject

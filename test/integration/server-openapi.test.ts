@@ -11,6 +11,7 @@ import { checkRuleSets, ruleSetFields } from '../../src/rules/schema.js'
 import { apiRoutes } from '../../src/server/api-routes.js'
 import { openApiOf } from '../../src/server/openapi.js'
 import type { Route } from '../../src/server/route.js'
+import { canonicalSet } from '../../src/server/routes/canonical-rule.js'
 import { type Told, wholeServer } from './server-bed.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document that is walked through
@@ -22,10 +23,14 @@ const pathOf = ({ path }: Route): string => path.replaceAll(/:(\w+)\*?/g, '{$1}'
 let document: Document
 
 beforeAll(() => {
-  document = JSON.parse(JSON.stringify(openApiOf(routes, '0.0.0')))
+  document = JSON.parse(JSON.stringify(openApiOf(routes, '0.0.0', { admin: true, check: false })))
 })
 
-const ajv = new Ajv2020({ strict: false, allErrors: true })
+const ajv = new Ajv2020({
+  strict: false,
+  allErrors: true,
+  formats: { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/, 'uri-reference': true },
+})
 const validators = new Map<string, ReturnType<Ajv2020['compile']>>()
 
 function validatorOf(schema: object) {
@@ -113,7 +118,7 @@ GET /console`
     expect(Object.keys(Band.properties).sort()).toEqual([...bandFields].sort())
   })
 
-  it('describes rules so that whatever is accepted fits', () => {
+  it('describes rules so that whatever is accepted fits, once algorithms are spelt as in responses', () => {
     const validate = validatorOf({ $ref: '#/components/schemas/RuleSetToPut' })
     const files = ['rules.yaml', 'README.md', 'docs/reference/rules.md']
     const documents = files.flatMap((file) => {
@@ -123,10 +128,117 @@ GET /console`
         : [text]
       return blocks.map((block) => parse(block ?? '')).filter((found) => checkRuleSets(found).ruleSets.length > 0)
     })
-    const sets = documents.flatMap((found) => found.ruleSets ?? found)
+    const sets = documents.flatMap((found) => found.ruleSets ?? found).map(canonicalSet)
     expect(sets.length).toBeGreaterThan(2)
     for (const set of sets) expect(validate(set) ? [] : validate.errors, JSON.stringify(set)).toEqual([])
   })
+})
+
+/** Every schema in a part of the document, with its place; references are followed once. */
+function* schemasIn(
+  part: Document,
+  place = '',
+  seen = new Set<string>(),
+): Generator<[place: string, schema: Document]> {
+  if (typeof part !== 'object' || part === null) return
+  if (part.$ref?.startsWith('#/components/schemas/')) {
+    const name = part.$ref.split('/').at(-1)
+    if (seen.has(name)) return
+    seen.add(name)
+    yield* schemasIn(document.components.schemas[name], name, seen)
+    return
+  }
+  if ('type' in part || 'enum' in part || 'const' in part || 'anyOf' in part || 'properties' in part)
+    yield [place, part]
+  for (const [name, member] of Object.entries(part)) yield* schemasIn(member, `${place}.${name}`, seen)
+}
+
+const operationsOf = (): readonly Document[] =>
+  Object.values<Document>(document.paths).flatMap((methods) => Object.values<Document>(methods))
+
+describe('for generators of clients', () => {
+  it('lists every required member of every schema in its properties', () => {
+    for (const [name, { properties, required = [] }] of Object.entries<Document>(document.components.schemas))
+      for (const member of required) expect(properties, name).toHaveProperty(member)
+    const { properties, required } = document.components.schemas.Problem
+    expect(required).toEqual(['type', 'title', 'status', 'detail', 'code'])
+    expect(Object.keys(properties)).toEqual([...required, 'errors'])
+  })
+
+  it('has no default in a request: generated clients would require the member', () => {
+    for (const { operationId, parameters = [], requestBody } of operationsOf())
+      for (const [place, schema] of schemasIn([parameters, requestBody?.content]))
+        expect(schema, `${operationId} ${place}`).not.toHaveProperty('default')
+  })
+
+  it('has enumerations as enum with a type', () => {
+    for (const [place, schema] of schemasIn([document.components.schemas, document.paths])) {
+      expect(schema, place).not.toHaveProperty('const')
+      if (schema.enum !== undefined) expect(schema.type, place).toBe('string')
+    }
+    const { Decision, Rule, Band, RuleSet, Override, Change } = document.components.schemas
+    const places = [Decision, Decision, Rule, Rule, Band, RuleSet, Override, Change]
+    const names = ['reason', 'policy', 'limitScope', 'algorithm', 'algorithm', 'strategy', 'action', 'action']
+    for (const [i, name] of names.entries()) expect(places[i].properties[name], name).toHaveProperty('enum')
+  })
+
+  it('declares date-time for instants, and a minimum for every number', () => {
+    for (const [place, schema] of schemasIn([document.components.schemas, document.paths])) {
+      const name = place.split('.').at(-1) ?? ''
+      const types = [schema.type].flat()
+      if (types.includes('string') && ['at', 'createdAt', 'updatedAt', 'expiresAt', 'balanceAt'].includes(name))
+        expect(schema.format, place).toBe('date-time')
+      // A condition compares a number with text, whatever the number is.
+      const isNumber = types.includes('integer') || (types.includes('number') && !types.includes('boolean'))
+      if (isNumber) expect(schema.minimum ?? schema.exclusiveMinimum, place).toBeTypeOf('number')
+    }
+  })
+
+  it('declares If-None-Match where it counts, and describes what it takes', () => {
+    const taking = operationsOf().filter(({ parameters = [] }) =>
+      parameters.some(
+        ({ name, description }: Document) => name === 'If-None-Match' && /weak.*`\*`|`\*`.*weak/.test(description),
+      ),
+    )
+    expect(taking.map(({ operationId }) => operationId).sort()).toEqual(
+      ['deleteRule', 'deleteRuleSet', 'getRule', 'getRuleSet', 'patchRule', 'putRule', 'putRuleSet'].sort(),
+    )
+  })
+})
+
+describe('security', () => {
+  const tokens = { adminToken: 'open-sesame', checkToken: 'check-sesame' }
+  it.each([{}, { adminToken: tokens.adminToken }, { checkToken: tokens.checkToken }, tokens])(
+    'is what a server with %j enforces on every route',
+    async (given) => {
+      const { ask, url } = await wholeServer(given)
+      const { body: found } = await ask('GET', '/openapi.json')
+      const schemes = Object.keys(found.components.securitySchemes ?? {})
+      expect(schemes).toEqual(Object.keys(given))
+      const statusOf = async (method: string, path: string, token?: string): Promise<number> => {
+        const headers = { 'Content-Type': 'application/json', ...(token && { Authorization: `Bearer ${token}` }) }
+        const response = await fetch(`${url}${path.replaceAll(/\{\w+\}/g, 'nobody')}`, {
+          method,
+          headers,
+          redirect: 'manual',
+        })
+        // The events never end.
+        await response.body?.cancel()
+        return response.status
+      }
+      for (const [path, methods] of Object.entries<Document>(found.paths))
+        for (const [method, { security }] of Object.entries<Document>(methods)) {
+          const name = `${method.toUpperCase()} ${path}`
+          const asks = (await statusOf(method.toUpperCase(), path)) === 401
+          expect(asks, name).toBe(security.length > 0)
+          for (const requirement of security)
+            for (const scheme of Object.keys(requirement))
+              expect(await statusOf(method.toUpperCase(), path, tokens[scheme as keyof typeof tokens]), name).not.toBe(
+                401,
+              )
+        }
+    },
+  )
 })
 
 describe('every answer is as it is described', () => {

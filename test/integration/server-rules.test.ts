@@ -115,7 +115,12 @@ describe('rules', () => {
     [{ 'If-Match': '"x"' }, 412],
     [{ 'If-Match': '"0"' }, 412],
     [{ 'If-None-Match': '*' }, 412],
-    [{ 'If-None-Match': '"1"' }, 400],
+    [{ 'If-None-Match': '"1"' }, 412],
+    [{ 'If-None-Match': '"7", W/"1"' }, 412],
+    [{ 'If-None-Match': '"7", W/"8"' }, 200],
+    [{ 'If-Match': '"1"', 'If-None-Match': '"1"' }, 412],
+    [{ 'If-Match': '"1"', 'If-None-Match': '"2"' }, 200],
+    [{ 'If-Match': '"2"', 'If-None-Match': '"2"' }, 412],
   ])('are put under the condition %j: %i', async (condition, status) => {
     const { ask } = await shop()
     await ask('PUT', `${rules}/a`, { bands: [band] })
@@ -126,6 +131,34 @@ describe('rules', () => {
     const { ask } = await shop()
     expect((await ask('PUT', `${rules}/a`, { bands: [band] }, { 'If-Match': '*' })).status).toBe(412)
     expect((await ask('PUT', `${rules}/a`, { bands: [band] }, { 'If-None-Match': '*' })).status).toBe(201)
+  })
+
+  it.each([
+    undefined,
+    { 'If-Match': '"1"' },
+    { 'If-Match': '"1", "2"' },
+    { 'If-Match': '*' },
+    { 'If-None-Match': '*' },
+    { 'If-None-Match': '"1"' },
+  ])('that do not exist are 404 for PATCH and DELETE under the condition %j', async (condition) => {
+    const { ask } = await shop()
+    const missing = { status: 404, body: { code: 'FLUXGATE_NOT_FOUND' } }
+    expect(await ask('PATCH', `${rules}/nobody`, { enabled: false }, condition)).toMatchObject(missing)
+    expect(await ask('DELETE', `${rules}/nobody`, undefined, condition)).toMatchObject(missing)
+    expect(await ask('DELETE', '/api/rule-sets/nobody', undefined, condition)).toMatchObject(missing)
+    expect(await ask('PATCH', '/api/rule-sets/nobody/rules/a', {}, condition)).toMatchObject(missing)
+  })
+
+  it('are returned with algorithms as the OpenAPI document spells them', async () => {
+    const { ask } = await shop()
+    const body = { algorithm: 'fixed-window', bands: [{ ...band, algorithm: 'tokenBucket' }] }
+    const canonical = { algorithm: 'FIXED_WINDOW', bands: [{ algorithm: 'TOKEN_BUCKET' }] }
+    expect((await ask('PUT', `${rules}/a`, body)).body).toMatchObject(canonical)
+    expect((await ask('GET', `${rules}/a`)).body).toMatchObject(canonical)
+    expect((await ask('GET', `${rules}?q=a`)).body.rules).toContainEqual(
+      expect.objectContaining({ algorithm: 'FIXED_WINDOW' }),
+    )
+    expect((await ask('GET', set)).body.rules).toContainEqual(expect.objectContaining({ algorithm: 'FIXED_WINDOW' }))
   })
 
   it('are not sent again to who has them', async () => {

@@ -1,12 +1,34 @@
+import { FluxGateError } from '../../core/errors.js'
 import { ApiProblem, invalidRequest } from '../api-problem.js'
 import type { Reply } from '../route.js'
 
 /** What rule sets and rules have in common when they are edited. */
 export const etagHeader = { ETag: 'The version, for `If-Match`.' }
 
+/** Conditions of a change. RFC 9110, section 13.2.1: they do not count where the change would be 404 without them. */
 export const conditional = {
-  'If-Match': 'The ETag that was read: another version is not overwritten (412).',
-  'If-None-Match': '`*`: create, and do not replace (412).',
+  'If-Match': 'The ETag that was read, a list of ETags, or `*`: no other version is changed (412).',
+  'If-None-Match': '`*`: create only. An ETag or a list, weak ones too: these versions are not changed (412).',
+}
+
+/** Condition of a read. */
+export const unlessKnown = { 'If-None-Match': 'An ETag or a list, weak ones too, or `*`: 304 if it is current.' }
+
+export const isConflict = (error: unknown): boolean =>
+  error instanceof FluxGateError && error.code === 'FLUXGATE_RULES_CONFLICT'
+
+/** Runs a change of something that must exist: a conflict with nothing is 404, whatever the conditions. */
+export async function changing<T>(
+  change: () => Promise<T>,
+  exists: () => Promise<boolean>,
+  missing: () => ApiProblem,
+): Promise<T> {
+  try {
+    return await change()
+  } catch (error) {
+    if (isConflict(error) && !(await exists())) throw missing()
+    throw error
+  }
 }
 
 export const noContent: Reply = { status: 204 }

@@ -1,8 +1,7 @@
 import Type from 'typebox'
-import { FluxGateError } from '../../core/errors.js'
 import type { RuleDocument } from '../../core/rule-store.js'
 import type { ApiParts } from '../api-parts.js'
-import { ApiProblem, invalidRequest } from '../api-problem.js'
+import { ApiProblem } from '../api-problem.js'
 import { audit } from '../audit.js'
 import { etagOf, expectedVersion, isKnown } from '../etag.js'
 import { mergePatch } from '../merge-patch.js'
@@ -10,7 +9,18 @@ import { type Call, json, type Reply, type Route, route } from '../route.js'
 import { putInForce, rulesOf } from '../rules-in-force.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { ruleBodySchema, rulePageSchema, rulePatchSchema, ruleSchema } from '../schemas/rule-schemas.js'
-import { conditional, etagHeader, inQuotes, noContent, nothingHere, withName } from './rule-editing.js'
+import { canonicalRule } from './canonical-rule.js'
+import {
+  changing,
+  conditional,
+  etagHeader,
+  inQuotes,
+  isConflict,
+  noContent,
+  nothingHere,
+  unlessKnown,
+  withName,
+} from './rule-editing.js'
 import { pathOfSet } from './rule-set-routes.js'
 
 const group = 'Rules'
@@ -36,7 +46,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       responses: { 200: { description: 'A page of them.', schema: rulePageSchema } },
       async handle({ params: { id = '' }, query: { q, enabled, limit = defaultLimit, cursor } }) {
         const page = await rulesOf(parts).listRules(id, { q, enabled, limit, cursor })
-        return json({ rules: page.items, cursor: page.cursor })
+        return json({ rules: page.items.map(canonicalRule), cursor: page.cursor })
       },
     }),
     route({
@@ -70,6 +80,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       summary: 'One rule.',
       group,
       access,
+      headers: unlessKnown,
       responses: {
         200: { description: 'The rule.', schema: ruleSchema, headers: etagHeader },
         304: { description: 'It is still the one that `If-None-Match` names.' },
@@ -77,7 +88,9 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       async handle(call) {
         const rule = await existing(parts, call)
         const etag = { ETag: etagOf(rule.version) }
-        return isKnown(call.headers, rule.version) ? { status: 304, headers: etag } : json(rule, 200, etag)
+        return isKnown(call.headers, rule.version)
+          ? { status: 304, headers: etag }
+          : json(canonicalRule(rule), 200, etag)
       },
     }),
     route({
@@ -113,9 +126,9 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       access,
       body: rulePatchSchema,
       isCheckedByStore: true,
-      headers: { 'If-Match': conditional['If-Match'] },
+      headers: conditional,
       responses: { 200: { description: 'The rule as it is now.', schema: ruleSchema, headers: etagHeader } },
-      handle: (call) => patch(parts, call),
+      handle: (call) => changingRule(parts, call, () => patch(parts, call)),
     }),
     route({
       method: 'DELETE',
@@ -124,12 +137,14 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       summary: 'Delete a rule, and with it its buckets.',
       group,
       access,
-      headers: { 'If-Match': conditional['If-Match'] },
+      headers: conditional,
       responses: { 204: { description: 'It is gone.' } },
       async handle(call) {
         const { id: ruleSetId = '', ruleId = '' } = call.params
-        const ifVersion = await expectedVersion(call.headers, currentVersion(parts, call))
-        const existed = await rulesOf(parts).deleteRule(ruleSetId, ruleId, { by: call.by, ifVersion })
+        const existed = await changingRule(parts, call, async () => {
+          const ifVersion = await expectedVersion(call.headers, currentVersion(parts, call))
+          return rulesOf(parts).deleteRule(ruleSetId, ruleId, { by: call.by, ifVersion })
+        })
         if (!existed) throw unknownRule(call)
         audit(parts.log, call, 'DELETE_RULE', { ruleSetId, ruleId })
         await putInForce(parts, 'The rule is deleted, but still in force.')
@@ -148,15 +163,13 @@ async function put(parts: ApiParts, call: Call, body: unknown, ifVersion: number
   audit(parts.log, call, 'PUT_RULE', { ruleSetId, ruleId, version })
   await putInForce(parts, 'The rule is kept, but not in force.')
   const location = created && { Location: `${pathOfSet(ruleSetId)}/rules/${encodeURIComponent(ruleId)}` }
-  return json(document, created ? 201 : 200, { ETag: etagOf(version), ...location })
+  return json(canonicalRule(document), created ? 201 : 200, { ETag: etagOf(version), ...location })
 }
 
 const maxAttempts = 20
 
 /** Without `If-Match` a patch is meant for whatever is there, so that it is worked out again when others were faster. */
 async function patch(parts: ApiParts, call: Call): Promise<Reply> {
-  if (call.headers['if-none-match'] !== undefined)
-    throw invalidRequest('If-None-Match', 'makes no sense for a patch, which changes what exists')
   const expected = await expectedVersion(call.headers, currentVersion(parts, call))
   for (let attempt = 1; ; attempt++) {
     const before = await existing(parts, call)
@@ -169,8 +182,12 @@ async function patch(parts: ApiParts, call: Call): Promise<Reply> {
   }
 }
 
-const isConflict = (error: unknown): boolean =>
-  error instanceof FluxGateError && error.code === 'FLUXGATE_RULES_CONFLICT'
+const changingRule = <T>(parts: ApiParts, call: Call, change: () => Promise<T>): Promise<T> =>
+  changing(
+    change,
+    async () => (await currentVersion(parts, call)()) > 0,
+    () => unknownRule(call),
+  )
 
 async function existing(parts: ApiParts, call: Call): Promise<RuleDocument> {
   const { id = '', ruleId = '' } = call.params

@@ -8,7 +8,17 @@ import { json, type Route, route } from '../route.js'
 import { putInForce, rulesOf } from '../rules-in-force.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { historySchema, ruleSetBodySchema, ruleSetPageSchema, ruleSetSchema } from '../schemas/rule-schemas.js'
-import { conditional, etagHeader, inQuotes, noContent, nothingHere, withName } from './rule-editing.js'
+import { canonicalSet } from './canonical-rule.js'
+import {
+  changing,
+  conditional,
+  etagHeader,
+  inQuotes,
+  noContent,
+  nothingHere,
+  unlessKnown,
+  withName,
+} from './rule-editing.js'
 
 const group = 'Rule sets'
 const access = 'ADMIN'
@@ -31,7 +41,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       responses: { 200: { description: 'A page of them.', schema: ruleSetPageSchema } },
       async handle({ query }) {
         const { items, cursor } = await findRuleSets(rulesOf(parts), query)
-        return json({ ruleSets: items, cursor })
+        return json({ ruleSets: items.map(canonicalSet), cursor })
       },
     }),
     route({
@@ -41,6 +51,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       summary: 'One rule set with its rules.',
       group,
       access,
+      headers: unlessKnown,
       responses: {
         200: { description: 'The rule set.', schema: ruleSetSchema, headers: etagHeader },
         304: { description: 'It is still the one that `If-None-Match` names.' },
@@ -49,7 +60,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         const found = await rulesOf(parts).getRuleSet(id)
         if (found === undefined) throw unknownSet(id)
         const etag = { ETag: etagOf(found.version) }
-        return isKnown(headers, found.version) ? { status: 304, headers: etag } : json(found, 200, etag)
+        return isKnown(headers, found.version) ? { status: 304, headers: etag } : json(canonicalSet(found), 200, etag)
       },
     }),
     route({
@@ -78,7 +89,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
         await putInForce(parts, 'The rule set is kept, but not in force.')
         const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
-        return json(document, created ? 201 : 200, headers)
+        return json(canonicalSet(document), created ? 201 : 200, headers)
       },
     }),
     route({
@@ -92,8 +103,14 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       responses: { 204: { description: 'It is gone.' } },
       async handle(call) {
         const { id = '' } = call.params
-        const ifVersion = await expectedVersion(call.headers, currentVersion(id))
-        const existed = await rulesOf(parts).deleteRuleSet(id, { by: call.by, ifVersion })
+        const existed = await changing(
+          async () => {
+            const ifVersion = await expectedVersion(call.headers, currentVersion(id))
+            return rulesOf(parts).deleteRuleSet(id, { by: call.by, ifVersion })
+          },
+          async () => (await currentVersion(id)()) > 0,
+          () => unknownSet(id),
+        )
         if (!existed) throw unknownSet(id)
         audit(parts.log, call, 'DELETE_SET', { ruleSetId: id })
         await putInForce(parts, 'The rule set is deleted, but still in force.')

@@ -3,13 +3,12 @@ import type { Statistics } from '../../telemetry/statistics.js'
 import type { ApiParts } from '../api-parts.js'
 import { ApiProblem } from '../api-problem.js'
 import { json, type Route, route } from '../route.js'
-import { pageParameters } from '../schemas/common-schemas.js'
+import { defaultLimit, oneOf, pageParameters } from '../schemas/common-schemas.js'
 import { keysSchema, recentSchema, summarySchema } from '../schemas/statistics-schemas.js'
 
 const group = 'Statistics'
 const access = 'ADMIN'
 const { limit } = pageParameters
-const defaultLimit = 50
 
 /** What has happened lately, for the console and for people. */
 export function statisticsRoutes(parts: ApiParts): Route[] {
@@ -31,7 +30,7 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       summary: 'Who was refused most, or who asked most.',
       group,
       access,
-      query: Type.Object({ by: Type.Optional(Type.Enum(['denied', 'requests'], { default: 'denied' })), limit }),
+      query: Type.Object({ by: Type.Optional(oneOf(['denied', 'requests'], 'Default: denied.')), limit }),
       responses: { 200: { description: 'The identities, most first.', schema: keysSchema } },
       handle: async ({ query: { by = 'denied', limit = defaultLimit } }) =>
         json({ keys: await statisticsOf(parts).top({ by, limit }) }),

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { count, epochMs } from './common-schemas.js'
 
 export const bucketSchema = Type.Object(
   {
@@ -6,13 +7,16 @@ export const bucketSchema = Type.Object(
     ruleId: Type.String(),
     key: Type.String(),
     bands: Type.Array(
-      Type.Object({
-        label: Type.String(),
-        limit: Type.Integer(),
-        remaining: Type.Integer(),
-        resetAt: Type.Integer({ description: 'Epoch milliseconds at which the bucket is full, or its window ends.' }),
-        windowMs: Type.Number(),
-      }),
+      Type.Object(
+        {
+          label: Type.String(),
+          limit: count(),
+          remaining: count(),
+          resetAt: epochMs('When the bucket is full, or its window ends.'),
+          windowMs: Type.Number({ exclusiveMinimum: 0 }),
+        },
+        { title: 'BucketBand' },
+      ),
     ),
   },
   { title: 'Bucket' },

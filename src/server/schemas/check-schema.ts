@@ -46,8 +46,7 @@ const who = {
       type: ['integer', 'null'],
       minimum: 1,
       maximum: maxCapacity,
-      default: 1,
-      description: "Multiplies the rule's own `permits`.",
+      description: "Multiplies the rule's own `permits`. Default: 1.",
     }),
   ),
 }
@@ -59,8 +58,7 @@ export const checkSchema = Type.Object(
     peek: Type.Optional(
       Type.Unsafe<boolean | null>({
         type: ['boolean', 'null'],
-        default: false,
-        description: 'Answer as if, and charge nothing.',
+        description: 'Return the decision and charge nothing. Default: false.',
       }),
     ),
   },

@@ -1,7 +1,14 @@
 import Type from 'typebox'
+import { count, epochMs, oneOf } from './common-schemas.js'
 
-const nullable = (type: string, description?: string) =>
-  Type.Unsafe<unknown>({ type: [type, 'null'], ...(description && { description }) })
+const textOrNull = (description?: string) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], ...(description && { description }) })
+
+const retryAfterMs = Type.Unsafe<number | null>({
+  type: ['integer', 'null'],
+  minimum: 0,
+  description: '0 if allowed; null if this request can never succeed.',
+})
 
 export const reasons = [
   'ALLOWED',
@@ -15,18 +22,20 @@ export const reasons = [
   'DENY_LISTED',
 ] as const
 
+const resetAt = epochMs('When the bucket is full, or its window ends.')
+
 const bandDecisionSchema = Type.Object(
   {
     ruleId: Type.String(),
     label: Type.String(),
     key: Type.String(),
-    limit: Type.Integer(),
-    remaining: Type.Integer(),
-    resetAt: Type.Integer({ description: 'Epoch milliseconds.' }),
-    retryAfterMs: nullable('integer'),
+    limit: count(),
+    remaining: count(),
+    resetAt,
+    retryAfterMs,
     allowed: Type.Boolean(),
-    shadow: Type.Boolean({ description: 'Counted and reported, never refuses.' }),
-    windowMs: Type.Number(),
+    shadow: Type.Boolean({ description: 'The rule counts and reports, and never rejects.' }),
+    windowMs: Type.Number({ exclusiveMinimum: 0 }),
   },
   { title: 'BandDecision' },
 )
@@ -34,18 +43,20 @@ const bandDecisionSchema = Type.Object(
 export const decisionSchema = Type.Object(
   {
     allowed: Type.Boolean(),
-    delayMs: Type.Number({ description: 'Allowed, but only after this long.' }),
-    reason: Type.Enum(reasons),
-    ruleSetId: nullable('string'),
-    ruleId: nullable('string', 'Who decided: the refusing band that must wait longest; if allowed, the tightest one.'),
-    band: nullable('string'),
-    key: nullable('string'),
-    limit: Type.Integer(),
-    remaining: Type.Integer({ description: '-1 when nothing limits.' }),
-    retryAfterMs: nullable('integer', '0 if allowed; null if this request can never succeed.'),
-    resetAt: Type.Integer({ description: 'Epoch milliseconds at which the bucket is full, or its window ends.' }),
-    policy: Type.Enum(['REJECT', 'WAIT_FOR_REFILL']),
-    degraded: Type.Boolean({ description: 'Answered without the shared store.' }),
+    delayMs: Type.Number({ minimum: 0, description: 'Allowed, but only after this long.' }),
+    reason: oneOf(reasons),
+    ruleSetId: textOrNull(),
+    ruleId: textOrNull(
+      'The deciding rule: that of the rejecting band with the longest wait; if allowed, of the most restrictive band.',
+    ),
+    band: textOrNull(),
+    key: textOrNull(),
+    limit: Type.Integer({ minimum: -1, description: '-1 when nothing limits.' }),
+    remaining: Type.Integer({ minimum: -1, description: '-1 when nothing limits.' }),
+    retryAfterMs,
+    resetAt,
+    policy: oneOf(['REJECT', 'WAIT_FOR_REFILL']),
+    degraded: Type.Boolean({ description: 'Decided without the shared store.' }),
     bands: Type.Array(bandDecisionSchema),
   },
   { title: 'Decision' },

@@ -1,25 +1,27 @@
 import Type from 'typebox'
+import { oneOf } from './common-schemas.js'
 
-const since = Type.Unsafe<number | null>({
+const sinceAt = Type.Unsafe<number | null>({
   type: ['integer', 'null'],
-  description: 'When the status last changed, in epoch milliseconds.',
+  minimum: 0,
+  description: 'When the status last changed. Epoch milliseconds.',
 })
 const error = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 
-export const liveSchema = Type.Object({ status: Type.Literal('UP') }, { title: 'Live' })
+export const liveSchema = Type.Object({ status: oneOf(['UP']) }, { title: 'Live' })
 
 export const readyQuerySchema = Type.Object({
-  strict: Type.Optional(Type.Boolean({ description: 'Answer 503 if the status is DEGRADED, too.' })),
+  strict: Type.Optional(Type.Boolean({ description: 'Answer 503 if the status is DEGRADED, too. Default: false.' })),
 })
 
 export const readySchema = Type.Object(
   {
-    status: Type.Enum(['UP', 'DEGRADED', 'DOWN', 'STOPPING'], {
-      description:
-        'DEGRADED: decisions are made without the shared store, by older rules than the rule store holds, or before the buckets of removed rules are reset. DOWN: the gate is closed. STOPPING: the server is draining.',
-    }),
-    store: Type.Object({ status: Type.Enum(['UP', 'DOWN']), sinceAt: since, error }),
-    rules: Type.Object({ status: Type.Enum(['UP', 'STALE']), sinceAt: since, error }),
+    status: oneOf(
+      ['UP', 'DEGRADED', 'DOWN', 'STOPPING'],
+      'DEGRADED: decisions are made without the shared store, by older rules than the rule store holds, or before the buckets of removed rules are reset. DOWN: the gate is closed. STOPPING: the server is draining.',
+    ),
+    store: Type.Object({ status: oneOf(['UP', 'DOWN']), sinceAt, error }),
+    rules: Type.Object({ status: oneOf(['UP', 'STALE']), sinceAt, error }),
   },
   { title: 'Ready' },
 )

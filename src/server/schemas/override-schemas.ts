@@ -1,52 +1,69 @@
 import Type from 'typebox'
-import { cursorSchema } from './common-schemas.js'
+import { maxCapacity } from '../../core/rule.js'
+import { leastMs, longestKey, longestNote } from '../../rules/override-schema.js'
+import { cursorSchema, dateTime, oneOf } from './common-schemas.js'
 import { bandSchema } from './rule-schemas.js'
 
-const expiry = 'from then on the rule applies as it is.'
-const balanceTime = 'when the override is written, if left out.'
+const expiry = 'From then on the rule applies unchanged.'
+const balanceTime = 'The time of `balance`, not in the future. Default: when the override is written.'
 
 const overrideFields = {
-  action: Type.Enum(['LIMIT', 'ALLOW', 'DENY'], { description: 'Other bands, no limit, or nothing at all.' }),
+  action: oneOf(['LIMIT', 'ALLOW', 'DENY'], 'Other bands, no limit, or reject every request.'),
   bands: Type.Optional(
     Type.Array(bandSchema, {
       minItems: 1,
       maxItems: 8,
-      description: 'LIMIT: in place of the rule’s; with a balance may be left out.',
+      description: "LIMIT: replaces the rule's bands. Optional with a balance.",
     }),
   ),
-  expiresAt: Type.Optional(Type.String({ description: `ISO 8601; ${expiry}` })),
-  note: Type.Optional(Type.String({ description: 'For people.' })),
+  note: Type.Optional(Type.String({ maxLength: longestNote, description: 'For people.' })),
   balance: Type.Optional(
     Type.Integer({
       minimum: 0,
-      maximum: 1_000_000_000,
-      description: 'LIMIT: permits that were left in each band at `balanceAt`; it begins with these instead of full.',
+      maximum: maxCapacity,
+      description: 'LIMIT: the permits that each band had left at `balanceAt`, instead of a full bucket.',
     }),
   ),
-  balanceAt: Type.Optional(Type.String({ description: `ISO 8601; ${balanceTime}` })),
 }
 
 const key = Type.String({
   minLength: 1,
-  description: 'The identity as the rule counts it; for a rule of scope IP also a range such as `10.0.0.0/8`.',
+  maxLength: longestKey,
+  description: 'The identity that the rule counts by; for a rule of scope IP also a range such as `10.0.0.0/8`.',
 })
 
-export const overrideSchema = Type.Object({ key, ...overrideFields }, { title: 'Override' })
+const closed = { additionalProperties: false }
+
+export const overrideSchema = Type.Object(
+  {
+    key,
+    ...overrideFields,
+    expiresAt: Type.Optional(dateTime(expiry)),
+    balanceAt: Type.Optional(dateTime(balanceTime)),
+  },
+  { title: 'Override', ...closed },
+)
 
 const moment = (description: string) =>
   Type.Optional(
     Type.Unsafe<string | number>({
-      type: ['string', 'integer'],
-      description: `ISO 8601, or epoch milliseconds; ${description}`,
+      anyOf: [
+        { type: 'string', format: 'date-time' },
+        { type: 'integer', minimum: leastMs, maximum: 8_640_000_000_000_000 },
+      ],
+      description: `${description} RFC 3339, or epoch milliseconds.`,
     }),
   )
 
 const givenFields = { ...overrideFields, expiresAt: moment(expiry), balanceAt: moment(balanceTime) }
 
-export const newOverrideSchema = Type.Object({ key, ...givenFields }, { title: 'NewOverride' })
+export const newOverrideSchema = Type.Object({ key, ...givenFields }, { title: 'NewOverride', ...closed })
 
 /** The key is in the URL and need not be repeated. */
-export const overrideBodySchema = Type.Object({ key: Type.Optional(key), ...givenFields }, { title: 'OverrideToPut' })
+export const overrideBodySchema = Type.Object(
+  { key: Type.Optional(key), ...givenFields },
+  { title: 'OverrideToPut', ...closed },
+)
 
 export const overridePageSchema = Type.Object(
   { overrides: Type.Array(overrideSchema), cursor: cursorSchema },

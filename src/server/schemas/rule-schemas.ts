@@ -1,102 +1,167 @@
 import Type, { type TSchema } from 'typebox'
-import { algorithmNames, limitScopes, maxCapacity } from '../../core/rule.js'
-import { cursorSchema, mistakeSchema } from './common-schemas.js'
+import { algorithmNames, limitScopes, maxCapacity, maxWindowTicks, minWindowTicks } from '../../core/rule.js'
+import { durationPattern } from '../../rules/duration.js'
+import { maxKeyFields } from '../../rules/key-schema.js'
+import { maxMethods } from '../../rules/method-schema.js'
+import { maxPathLength } from '../../rules/path-schema.js'
+import { maxBands, maxWaitMs } from '../../rules/rule-schema.js'
+import { count, cursorSchema, dateTime, idPattern, mistakeSchema, oneOf } from './common-schemas.js'
 
 /**
  * Rules as the OpenAPI document describes them. They are not checked by these: `rules/schema` knows every spelling, finds all
  * mistakes at once and names their places. A test holds the two together.
  */
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
-const texts = Type.Array(Type.String())
-const textOrList = Type.Unsafe<unknown>({ anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] })
-const duration = Type.Unsafe<unknown>({
-  type: ['string', 'number'],
-  description: '`1m`, `500ms`, or a number of seconds.',
-})
-const spelling = (names: readonly string[]) => Type.String({ examples: [...names] })
+const closed = { additionalProperties: false }
+const perSecond = 1_000_000
+const seconds = (description: string) =>
+  Type.Number({ minimum: minWindowTicks / perSecond, maximum: maxWindowTicks / perSecond, description })
+/** In any case, with or without `-` and `_`, on input; responses have these names. */
+const algorithm = oneOf(algorithmNames)
+const scope = (description: string) => oneOf([...limitScopes, 'PER_IP', 'PER_USER', 'PER_API_KEY'], description)
+const policy = (description: string) => oneOf(['REJECT', 'WAIT_FOR_REFILL', 'REJECT_REQUEST'], description)
 
 export const bandSchema = Type.Object(
   {
-    label: optional(Type.String({ description: 'Unique in its rule; derived from capacity and window if left out.' })),
+    label: optional(
+      Type.String({ pattern: idPattern, description: 'Unique in its rule. Default: made of capacity and window.' }),
+    ),
     capacity: Type.Integer({ minimum: 1, maximum: maxCapacity }),
-    refillTokens: optional(Type.Integer({ minimum: 1, description: 'Default: the capacity.' })),
-    refillSeconds: optional(Type.Number({ description: 'The window in seconds; or `window`, or `windowSeconds`.' })),
-    window: optional(duration),
-    windowSeconds: optional(Type.Number()),
-    refill: optional(Type.Enum(['STEADY', 'INTERVAL'])),
-    algorithm: optional(spelling(algorithmNames)),
+    refillTokens: optional(Type.Integer({ minimum: 1, maximum: maxCapacity, description: 'Default: the capacity.' })),
+    refillSeconds: optional(seconds('The window in seconds. One of `refillSeconds`, `window` and `windowSeconds`.')),
+    window: optional(
+      Type.Unsafe<string | number>({
+        anyOf: [
+          { type: 'string', pattern: durationPattern, maxLength: 40 },
+          { type: 'number', minimum: minWindowTicks / perSecond, maximum: maxWindowTicks / perSecond },
+        ],
+        description: '`1m`, `500ms`, or a number of seconds.',
+      }),
+    ),
+    windowSeconds: optional(seconds('Another name of `refillSeconds`.')),
+    refill: optional(oneOf(['STEADY', 'INTERVAL'], 'TOKEN_BUCKET only. Default: STEADY.')),
+    algorithm: optional(algorithm),
   },
-  { title: 'Band' },
+  { title: 'Band', ...closed },
 )
 
-const scalar = { type: ['string', 'number', 'boolean'] }
+const keyField = {
+  type: 'string',
+  maxLength: 139,
+  pattern: '^(IP|USER_ID|API_KEY|METHOD|PATH|attributes\\..+|header\\..+|path\\..+)$',
+}
+const method = { type: 'string', pattern: '^(\\*|[A-Za-z][A-Za-z0-9_-]{0,31})$' }
+const conditionValue = { type: ['string', 'number', 'boolean'], maxLength: 1_024 }
 
 const ruleFields = {
   name: optional(Type.String()),
   description: optional(Type.String()),
-  enabled: optional(Type.Boolean({ default: true })),
-  priority: optional(Type.Integer({ default: 0, description: 'Higher first; ties by id.' })),
-  path: optional(Type.String({ default: '/**', description: '`?`, `*`, `**` and `{name}`.' })),
-  method: optional(textOrList),
+  enabled: optional(Type.Boolean({ description: 'Default: true.' })),
+  priority: optional(
+    Type.Integer({
+      minimum: -maxCapacity,
+      maximum: maxCapacity,
+      description: 'Higher first; ties by id. Default: 0.',
+    }),
+  ),
+  path: optional(
+    Type.String({
+      pattern: '^/',
+      maxLength: maxPathLength,
+      description: 'A pattern with `?`, `*`, `**` and `{name}`. Default: `/**`.',
+    }),
+  ),
+  method: optional(
+    Type.Unsafe<string | string[]>({
+      anyOf: [method, { type: 'array', minItems: 1, maxItems: maxMethods, items: method }],
+      description: '`GET`, `[GET, HEAD]` or `*`. Default: any.',
+    }),
+  ),
   when: optional(
-    Type.Unsafe<unknown>({
+    Type.Unsafe<Record<string, unknown>>({
       type: 'object',
-      additionalProperties: { anyOf: [scalar, { type: 'array', items: scalar }] },
+      additionalProperties: {
+        anyOf: [conditionValue, { type: 'array', minItems: 1, maxItems: 1_000, items: conditionValue }],
+      },
       description: 'Further conditions, all of which must hold: `attributes.tier: premium`.',
     }),
   ),
-  limitScope: optional(spelling(limitScopes)),
-  scope: optional(Type.String({ description: 'Another name of `limitScope`.' })),
-  compositeKeyFields: optional(texts),
-  keyField: optional(Type.String()),
-  keyResolver: optional(Type.String()),
-  onMissingKey: optional(spelling(['ANONYMOUS', 'SKIP', 'DENY'])),
-  algorithm: optional(spelling(algorithmNames)),
-  bands: Type.Array(bandSchema, { minItems: 1, maxItems: 8 }),
-  permits: optional(Type.Integer({ minimum: 1, default: 1 })),
-  onLimitExceed: optional(spelling(['REJECT', 'WAIT_FOR_REFILL'])),
-  onLimitExceedPolicy: optional(Type.String({ description: 'Another name of `onLimitExceed`.' })),
-  maxWaitMs: optional(Type.Number({ minimum: 0 })),
-  mode: optional(spelling(['ENFORCE', 'SHADOW'])),
-  consistency: optional(spelling(['EXACT', 'LEASED'])),
-  onStoreFailure: optional(spelling(['LOCAL', 'ALLOW', 'DENY'])),
-  overrides: optional(Type.Boolean({ default: false })),
-  attributes: optional(
-    Type.Unsafe<unknown>({ type: 'object', additionalProperties: true, description: 'Free JSON, kept as it is.' }),
+  limitScope: optional(scope('What is counted. Default: IP.')),
+  scope: optional(scope('Another name of `limitScope`.')),
+  compositeKeyFields: optional(
+    Type.Unsafe<string[]>({
+      type: 'array',
+      maxItems: maxKeyFields,
+      uniqueItems: true,
+      items: keyField,
+      description: 'COMPOSITE only.',
+    }),
   ),
-  createdAt: optional(Type.String({ description: 'Set by the store.' })),
-  updatedAt: optional(Type.String({ description: 'Set by the store.' })),
-  version: optional(Type.Integer({ description: 'Set by the store; the ETag.' })),
+  keyField: optional(Type.Unsafe<string>({ ...keyField, description: 'CUSTOM only; or `keyResolver`.' })),
+  keyResolver: optional(
+    Type.String({ pattern: idPattern, description: 'CUSTOM only: the name of a resolver that is registered in code.' }),
+  ),
+  onMissingKey: optional(oneOf(['ANONYMOUS', 'SKIP', 'DENY'], 'Default: ANONYMOUS.')),
+  algorithm: optional(algorithm),
+  bands: Type.Array(bandSchema, { minItems: 1, maxItems: maxBands }),
+  permits: optional(Type.Integer({ minimum: 1, maximum: maxCapacity, description: 'Default: 1.' })),
+  onLimitExceed: optional(policy('Default: REJECT.')),
+  onLimitExceedPolicy: optional(policy('Another name of `onLimitExceed`.')),
+  maxWaitMs: optional(Type.Integer({ minimum: 0, maximum: maxWaitMs })),
+  mode: optional(oneOf(['ENFORCE', 'SHADOW'], 'Default: ENFORCE.')),
+  consistency: optional(oneOf(['EXACT', 'LEASED'], 'Default: EXACT. LEASED: TOKEN_BUCKET and FIXED_WINDOW only.')),
+  onStoreFailure: optional(oneOf(['LOCAL', 'ALLOW', 'DENY'])),
+  overrides: optional(Type.Boolean({ description: 'Default: false.' })),
+  attributes: optional(
+    Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'Free JSON, returned byte for byte.',
+    }),
+  ),
+  createdAt: optional(dateTime('Set by the store; ignored in requests.')),
+  updatedAt: optional(dateTime('Set by the store; ignored in requests.')),
+  version: optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Set by the store; ignored in requests. The ETag.',
+    }),
+  ),
 }
 
-const id = Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$' })
+const id = Type.String({ pattern: idPattern })
 
-export const ruleSchema = Type.Object({ id, ...ruleFields }, { title: 'Rule' })
+export const ruleSchema = Type.Object({ id, ...ruleFields }, { title: 'Rule', ...closed })
 
 /** The id is in the URL and need not be repeated. */
-export const ruleBodySchema = Type.Object({ id: optional(id), ...ruleFields }, { title: 'RuleToPut' })
+export const ruleBodySchema = Type.Object({ id: optional(id), ...ruleFields }, { title: 'RuleToPut', ...closed })
 
 export const rulePatchSchema = Type.Unsafe<unknown>({
   type: 'object',
   title: 'RulePatch',
-  description: 'RFC 7396: the members of a rule that change; null removes one.',
+  description: 'RFC 7396: the members of a rule to change; null removes one.',
   additionalProperties: true,
 })
 
 const setFields = {
   description: optional(Type.String()),
-  strategy: optional(Type.Enum(['all', 'first'])),
+  strategy: optional(oneOf(['all', 'first'], 'Default: all.')),
   rules: Type.Array(ruleSchema),
 }
 
 export const ruleSetSchema = Type.Object(
-  { id, ...setFields, version: Type.Integer({ description: 'Grows with every change; the ETag.' }) },
+  { id, ...setFields, version: Type.Integer({ minimum: 1, description: 'Grows with every change; the ETag.' }) },
   { title: 'RuleSet' },
 )
 
 export const ruleSetBodySchema = Type.Object(
-  { id: optional(id), ...setFields, version: optional(Type.Integer({ description: 'Ignored.' })) },
-  { title: 'RuleSetToPut' },
+  {
+    id: optional(id),
+    ...setFields,
+    version: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Ignored.' })),
+  },
+  { title: 'RuleSetToPut', ...closed },
 )
 
 export const ruleSetPageSchema = Type.Object(
@@ -116,12 +181,12 @@ export const historySchema = Type.Object(
     changes: Type.Array(
       Type.Object(
         {
-          at: Type.String(),
+          at: dateTime(),
           by: Type.String(),
-          action: Type.Enum(['PUT_SET', 'DELETE_SET', 'PUT_RULE', 'DELETE_RULE']),
+          action: oneOf(['PUT_SET', 'DELETE_SET', 'PUT_RULE', 'DELETE_RULE']),
           ruleSetId: Type.String(),
           ruleId: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
-          version: Type.Integer(),
+          version: count(),
           before: anything,
           after: anything,
         },
@@ -150,6 +215,6 @@ export const reloadSchema = Type.Object(
 )
 
 export const reloadedSchema = Type.Object(
-  { ruleSets: Type.Array(Type.Object({ id: Type.String(), rules: Type.Integer() })) },
+  { ruleSets: Type.Array(Type.Object({ id: Type.String(), rules: count() }, { title: 'ReloadedRuleSet' })) },
   { title: 'Reloaded', description: 'The rule sets that are in force, or the one that was asked for.' },
 )

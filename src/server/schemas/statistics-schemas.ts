@@ -1,23 +1,30 @@
 import Type from 'typebox'
+import { count, oneOf } from './common-schemas.js'
 import { reasons } from './decision-schema.js'
 
-const nullable = (type: string) => Type.Unsafe<unknown>({ type: [type, 'null'] })
+const textOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 
 const counts = {
-  allowed: Type.Number(),
-  delayed: Type.Number(),
-  denied: Type.Number(),
-  shadowDenied: Type.Number({ description: 'How often a rule in SHADOW would have refused.' }),
+  allowed: count(),
+  delayed: count(),
+  denied: count(),
+  shadowDenied: count('How often a rule in SHADOW would have rejected.'),
 }
-const who = { ruleSetId: nullable('string'), ruleId: nullable('string') }
-const at = Type.Number({ description: 'Epoch milliseconds.' })
+const who = { ruleSetId: textOrNull, ruleId: textOrNull }
+const at = Type.Number({ minimum: 0, description: 'Epoch milliseconds.' })
+/** Estimated where there are many. */
+const estimate = Type.Number({ minimum: 0 })
 
 export const summarySchema = Type.Object(
   {
     sinceAt: at,
-    totals: Type.Object({ ...counts, degraded: Type.Number() }),
-    rules: Type.Array(Type.Object({ ...who, ...counts }), { description: 'Most decisions first.' }),
-    seconds: Type.Array(Type.Object({ ...counts, at }), { description: 'The latest, oldest first.' }),
+    totals: Type.Object({ ...counts, degraded: count() }, { title: 'StatisticsTotals' }),
+    rules: Type.Array(Type.Object({ ...who, ...counts }, { title: 'RuleStatistics' }), {
+      description: 'Most decisions first.',
+    }),
+    seconds: Type.Array(Type.Object({ ...counts, at }, { title: 'SecondStatistics' }), {
+      description: 'The latest, oldest first.',
+    }),
   },
   { title: 'Statistics' },
 )
@@ -28,8 +35,8 @@ export const keysSchema = Type.Object(
       Type.Object({
         ...who,
         key: Type.String({ description: 'A digest, unless keys may be shown.' }),
-        requests: Type.Number(),
-        denied: Type.Number(),
+        requests: estimate,
+        denied: estimate,
         lastAt: at,
       }),
     ),
@@ -42,19 +49,19 @@ export const recentSchema = Type.Object(
     decisions: Type.Array(
       Type.Object({
         allowed: Type.Boolean(),
-        delayMs: Type.Number(),
-        reason: Type.Enum(reasons),
+        delayMs: Type.Number({ minimum: 0 }),
+        reason: oneOf(reasons),
         ...who,
-        band: nullable('string'),
-        key: nullable('string'),
-        limit: Type.Number(),
-        remaining: Type.Number(),
-        retryAfterMs: nullable('number'),
+        band: textOrNull,
+        key: textOrNull,
+        limit: Type.Integer({ minimum: -1 }),
+        remaining: Type.Integer({ minimum: -1 }),
+        retryAfterMs: Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0 }),
         degraded: Type.Boolean(),
         at,
-        method: nullable('string'),
-        path: nullable('string'),
-        weight: Type.Number({ description: 'How many decisions this one stands for.' }),
+        method: textOrNull,
+        path: textOrNull,
+        weight: Type.Number({ minimum: 1, description: 'How many decisions this one stands for.' }),
       }),
       { description: 'Newest first.' },
     ),
