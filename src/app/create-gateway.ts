@@ -51,7 +51,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
   const { routes: first = config.gateway.routes ?? [], log } = choices
   const tls = certificateOf(config)
   const own = 'rules' in choices ? undefined : configuredRules(config)
-  const rules = new GatewayRules(choices.rules ?? own, ratelimit.defaultRuleSetId, first)
+  const rules = new GatewayRules(choices.rules ?? own, ratelimit, first)
   const gate = await openChecked(config, rules, first, choices).catch(async (error: unknown) => {
     await own?.close()
     throw error
@@ -59,7 +59,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
   let routes = first
   let isRerouting = false
   const guard = new Guard<IncomingMessage>(gate, ratelimit)
-  const opened = (): Route[] => openRoutes(routes, rules, ratelimit.filterEnabled)
+  const opened = (): Route[] => openRoutes(routes, rules)
   const gateway = new Gateway({
     routes: opened(),
     guard,
@@ -123,13 +123,8 @@ async function openChecked(
   }
 }
 
-/** Left out, `filterEnabled` follows from the routes: where none has a RateLimiter, the rules are meant for all. */
-function openRoutes(
-  routes: readonly RouteDefinition[],
-  rules: GatewayRules,
-  filterEnabled: boolean | undefined,
-): Route[] {
-  const isFiltered = filterEnabled ?? routes.every(({ limits }) => limits.length === 0)
+function openRoutes(routes: readonly RouteDefinition[], rules: GatewayRules): Route[] {
+  const isFiltered = rules.isFiltered(routes)
   return routes.map((route) => ({ ...route, limits: rules.limitsOf(route, isFiltered) }))
 }
 

@@ -4,6 +4,7 @@ import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import type { GuardOverrides } from '../http/guard.js'
 import { forwardedRules } from '../rules/forwarded-rules.js'
 import type { Mistakes } from '../rules/mistakes.js'
+import type { Config } from './config.js'
 import type { RouteDefinition } from './gateway-schema.js'
 
 /** The rule set of the first, second … limit that a route has itself; another for every route, whatever routes are called. */
@@ -35,16 +36,23 @@ export class GatewayRules implements RuleSetProvider {
   readonly require?: NonNullable<RuleSetProvider['require']>
   readonly #file: RuleSetProvider | undefined
   readonly #defaultRuleSetId: string | undefined
+  readonly #filterEnabled: boolean | undefined
   #ofFile: readonly RuleSet[] = []
   #ofRoutes: readonly RuleSet[] = []
+  #routes: readonly RouteDefinition[] = []
+  /** The rule sets in force have been compared with the routes, so later ones have to fit the routes too. */
+  #isChecked = false
+  /** The last load was rejected because of the routes. */
+  #isRejected = false
 
   constructor(
     file: RuleSetProvider | undefined,
-    defaultRuleSetId: string | undefined,
+    { defaultRuleSetId, filterEnabled }: Pick<Config['ratelimit'], 'defaultRuleSetId' | 'filterEnabled'>,
     routes: readonly RouteDefinition[],
   ) {
     this.#file = file
     this.#defaultRuleSetId = defaultRuleSetId
+    this.#filterEnabled = filterEnabled
     this.source = file?.source ?? 'the routes'
     if (file !== undefined) {
       const { load: _, source: __, ...others } = forwardedRules(file)
@@ -61,18 +69,25 @@ export class GatewayRules implements RuleSetProvider {
         'FLUXGATE_RULES_INVALID',
         `${this.source}: the rule set "${taken.id}" has the name of a route's own. Give it another.`,
       )
+    this.#rejectRemoved(ofFile)
     this.#ofFile = ofFile
     return [...ofFile, ...this.#ofRoutes]
   }
 
-  /** Whether the rules of these routes are others than before; they hold after the next load. */
+  /** Returns true if the rules have to be loaded again: those of the routes changed, or did not fit the routes before. */
   take(routes: readonly RouteDefinition[]): boolean {
     const before = JSON.stringify(this.#ofRoutes)
+    this.#routes = routes
     this.#ofRoutes = routes.flatMap(ownRuleSet)
-    return JSON.stringify(this.#ofRoutes) !== before
+    return this.#isRejected || JSON.stringify(this.#ofRoutes) !== before
   }
 
-  /** What limits a route: its own filters, or else the default rule set, if `isFiltered` says so. */
+  /** True if the default rule set limits the routes without a RateLimiter filter: as configured, or if no route has one. */
+  isFiltered(routes: readonly RouteDefinition[]): boolean {
+    return this.#filterEnabled ?? routes.every(({ limits }) => limits.length === 0)
+  }
+
+  /** The limits of a route: its own filters, or else the default rule set, if `isFiltered`. */
   limitsOf({ id, limits }: RouteDefinition, isFiltered: boolean): readonly GuardOverrides[] {
     if (limits.length === 0) return isFiltered ? [this.#default] : []
     let own = 0
@@ -85,6 +100,7 @@ export class GatewayRules implements RuleSetProvider {
 
   /** Reports the filters that name a rule set which does not exist. */
   check(routes: readonly RouteDefinition[], mistakes: Mistakes): void {
+    this.#isChecked = true
     const known = this.#ofFile.map(({ id }) => id)
     for (const limit of routes.flatMap(({ limits }) => limits)) {
       if (limit.kind === 'RULE' || known.includes(limit.ruleSetId)) continue
@@ -94,9 +110,36 @@ export class GatewayRules implements RuleSetProvider {
     }
   }
 
+  /** Throws if a route would lose its limit: a rule set that does not exist limits nothing. The rules in force stay. */
+  #rejectRemoved(ofFile: readonly RuleSet[]): void {
+    if (!this.#isChecked) return
+    const problem = this.#lostLimit(ofFile)
+    this.#isRejected = problem !== undefined
+    if (problem !== undefined) throw new FluxGateError('FLUXGATE_RULES_INVALID', `${this.source}: ${problem}`)
+  }
+
+  #lostLimit(ofFile: readonly RuleSet[]): string | undefined {
+    const known = new Set(ofFile.map(({ id }) => id))
+    for (const { id, limits } of this.#routes)
+      for (const limit of limits)
+        if (limit.kind === 'RULE_SET' && !known.has(limit.ruleSetId))
+          return `the rule set "${limit.ruleSetId}" is missing, and the route "${id}" needs it. Restore the rule set, or remove the RateLimiter filter from the route first.`
+    const before = this.#defaultOf(this.#ofFile)
+    const hadDefault = this.#ofFile.some(({ id }) => id === before)
+    // No rule sets at all is a deliberate way to switch limits off; several of which none is the default is not.
+    if (!hadDefault || ofFile.length === 0 || known.has(this.#defaultOf(ofFile))) return undefined
+    const route = this.#routes.find(({ limits }) => limits.length === 0)
+    if (route === undefined || !this.isFiltered(this.#routes)) return undefined
+    return `there is no default rule set any more, and it limits the route "${route.id}". Set ratelimit.defaultRuleSetId, or name one rule set "default".`
+  }
+
   /** The one that is configured, the only one of the file, or the one called default; asked for each request. */
   readonly #default: GuardOverrides = Object.defineProperty({}, 'ruleSetId', {
     enumerable: true,
-    get: () => this.#defaultRuleSetId ?? (this.#ofFile.length === 1 ? this.#ofFile[0]?.id : 'default'),
+    get: () => this.#defaultOf(this.#ofFile),
   })
+
+  #defaultOf([first, second]: readonly RuleSet[]): string {
+    return this.#defaultRuleSetId ?? (first !== undefined && second === undefined ? first.id : 'default')
+  }
 }

@@ -68,6 +68,7 @@ export interface TestGateway {
   readonly url: string
   readonly running: RunningGateway
   readonly config: Config
+  readonly rulesFile: string
 }
 
 /** A gateway in this process on a free port, by a configuration file as users write it. */
@@ -77,14 +78,15 @@ export async function gatewayWith(setup: GatewaySetup): Promise<TestGateway> {
   const { routes = [], gateway, ratelimit = {}, waitForRefill = {}, rules } = setup
   const document = { gateway: { drainTimeout: '0s', ...gateway, routes }, ratelimit, waitForRefill }
   writeFileSync(join(directory, 'fluxgate.json'), JSON.stringify(document))
-  if (rules !== undefined) writeFileSync(join(directory, 'rules.yaml'), JSON.stringify(rules))
+  const rulesFile = join(directory, 'rules.yaml')
+  if (rules !== undefined) writeFileSync(rulesFile, JSON.stringify(rules))
   const config = await loadConfig({ path: 'fluxgate.json', env: {}, cwd: directory })
   const running = await createGateway(config, setup.choices)
   running.server.listen(0, '127.0.0.1')
   await once(running.server, 'listening')
   onTestFinished(() => running.close())
   const { port } = running.server.address() as AddressInfo
-  return { port, url: `http://127.0.0.1:${port}`, running, config }
+  return { port, url: `http://127.0.0.1:${port}`, running, config, rulesFile }
 }
 
 /** A gateway with one route, to one upstream, for everything. */
@@ -106,6 +108,13 @@ export async function ask(url: string, options: RequestOptions & { body?: string
   outgoing.end(body)
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
   return answerOf(response)
+}
+
+/** The statuses of requests that follow each other. */
+export async function statuses(url: string, count: number, options: Parameters<typeof ask>[1] = {}): Promise<number[]> {
+  const result: number[] = []
+  for (let i = 0; i < count; i++) result.push((await ask(url, options)).status)
+  return result
 }
 
 export async function answerOf(response: IncomingMessage): Promise<Answered> {

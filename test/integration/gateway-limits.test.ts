@@ -4,7 +4,17 @@ import { type IncomingMessage, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../servers/eventually.js'
-import { answerOf, ask, type Echo, echoUpstream, gatewayTo, gatewayWith, raw, upstream } from './gateway-bed.js'
+import {
+  answerOf,
+  ask,
+  type Echo,
+  echoUpstream,
+  gatewayTo,
+  gatewayWith,
+  raw,
+  statuses,
+  upstream,
+} from './gateway-bed.js'
 
 const limiter = (args: object) => ({ name: 'RateLimiter', args })
 const oneAnHour = (more: object = {}) => limiter({ bands: [{ capacity: 1, window: '1h' }], ...more })
@@ -13,12 +23,6 @@ const rules = {
     { id: 'gold', rules: [{ id: 'gold', bands: [{ capacity: 3, window: '1h' }] }] },
     { id: 'default', rules: [{ id: 'each', path: '/shop/**', bands: [{ capacity: 2, window: '1h' }] }] },
   ],
-}
-
-async function statuses(url: string, count: number, options: Parameters<typeof ask>[1] = {}): Promise<number[]> {
-  const result: number[] = []
-  for (let i = 0; i < count; i++) result.push((await ask(url, options)).status)
-  return result
 }
 
 describe('a RateLimiter', () => {
