@@ -14,9 +14,9 @@ local function ticksUntilTurn(whole, since, target, band, now)
   return since + ceil((target - whole) / band.tokens) * band.window - now
 end
 
--- Until when somebody waits, and for how many permits.
-local function lastOf(now, lastAt, lastPermits)
-  if not lastAt or lastAt <= now then return 0, 0 end
+-- Until when somebody waits, and for how many permits. A full bucket means the same as none.
+local function lastOf(now, isFull, lastAt, lastPermits)
+  if isFull or not lastAt or lastAt <= now then return 0, 0 end
   return lastAt, lastPermits
 end
 
@@ -39,7 +39,7 @@ return {
     local left = charged and whole - permits or whole
     local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
     local changes = charged or (written and now < writtenSince)
-    lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+    lastAt, lastPermits = lastOf(now, whole >= band.capacity, lastAt, lastPermits)
     if charged and wait > 0 then
       local before = now + ticksUntilTurn(whole, since, 0, band, now)
       lastAt, lastPermits = joined(lastAt, lastPermits, now + wait, permits, before)
@@ -50,14 +50,15 @@ return {
   -- A place in the middle of the line stays empty: filling it would let too many in with those behind.
   refund = function(band, permits, now, grantedAt, written, writtenSince, lastAt, lastPermits)
     local whole, since = levelAt(band, now, written, writtenSince)
-    lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+    lastAt, lastPermits = lastOf(now, false, lastAt, lastPermits)
     local isLast = lastAt <= grantedAt and now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
     if grantedAt == lastAt then
       lastPermits = lastPermits - permits
       if lastPermits <= 0 then lastAt, lastPermits = 0, 0 end
     end
     whole = whole + permits
-    return grantedAt <= now or isLast, whole > band.capacity and band.capacity or whole, since, lastAt, lastPermits
+    if whole < band.capacity then return grantedAt <= now or isLast, whole, since, lastAt, lastPermits end
+    return grantedAt <= now or isLast, band.capacity, since, 0, 0
   end,
 
   expiresAt = function(band, whole, since)

@@ -4,7 +4,8 @@
  *
  * State: [whole, intervalStart, lastAt, lastPermits]. Several may wait for the same instant, and whoever leaves gives back
  * permits that may have come an interval earlier. So the level alone does not say when the last of those who wait comes:
- * `lastAt` does, with the permits for which somebody waits until then.
+ * `lastAt` does, with the permits for which somebody waits until then. A full bucket owes nothing, so it has no `lastAt`: it
+ * may be removed at any time, and must mean the same before and after.
  */
 import type { Band } from '../core/rule.js'
 import { answer } from './answer.js'
@@ -21,7 +22,7 @@ export const intervalBucket: CellAlgorithm = {
     out.remaining = left > 0 ? left : 0
     out.resetAt = now + ticksUntil(left, since, band.capacity, band, now)
     out.changes = charged || (start >= 0 && now < (cells[start + 1] as number))
-    const last = lastOf(cells, start, now)
+    const last = whole < band.capacity ? lastOf(cells, start, now) : nobody
     const { at, permits: waiting } =
       charged && wait > 0
         ? joined(last, { at: now + wait, permits }, now + ticksUntil(whole, since, 0, band, now))
@@ -34,9 +35,11 @@ export const intervalBucket: CellAlgorithm = {
     const { whole, since } = levelAt(cells, start, band, now)
     const last = lastOf(cells, start, now)
     const lastInLine = Math.max(last.at, now + ticksUntil(whole, since, 0, band, now))
+    const isFull = whole + permits >= band.capacity
+    const isLeft = grantedAt === last.at && last.permits <= permits
     const { at, permits: waiting } =
-      grantedAt !== last.at ? last : last.permits > permits ? { at: last.at, permits: last.permits - permits } : nobody
-    put(next, Math.min(band.capacity, whole + permits), since, at, waiting)
+      isFull || isLeft ? nobody : grantedAt === last.at ? { at: last.at, permits: last.permits - permits } : last
+    put(next, isFull ? band.capacity : whole + permits, since, at, waiting)
     return grantedAt <= now || lastInLine <= grantedAt
   },
 

@@ -1,5 +1,5 @@
 /** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
-export const consumeSha = '981a68ebb9356b14b8a2bf7cf1c67e7e6bdb50d7'
+export const consumeSha = '6f23e43e6f2dbe07392bdce7af3b480e1bf3151c'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -180,8 +180,8 @@ local function ticksUntilTurn(whole, since, target, band, now)
 if target <= whole then return 0 end
 return since + ceil((target - whole) / band.tokens) * band.window - now
 end
-local function lastOf(now, lastAt, lastPermits)
-if not lastAt or lastAt <= now then return 0, 0 end
+local function lastOf(now, isFull, lastAt, lastPermits)
+if isFull or not lastAt or lastAt <= now then return 0, 0 end
 return lastAt, lastPermits
 end
 local function joined(lastAt, lastPermits, at, permits, before)
@@ -199,7 +199,7 @@ local retryAfter, delay, charged = answer(wait, permits, patience)
 local left = charged and whole - permits or whole
 local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
 local changes = charged or (written and now < writtenSince)
-lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+lastAt, lastPermits = lastOf(now, whole >= band.capacity, lastAt, lastPermits)
 if charged and wait > 0 then
 local before = now + ticksUntilTurn(whole, since, 0, band, now)
 lastAt, lastPermits = joined(lastAt, lastPermits, now + wait, permits, before)
@@ -208,14 +208,15 @@ return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since,
 end,
 refund = function(band, permits, now, grantedAt, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
-lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+lastAt, lastPermits = lastOf(now, false, lastAt, lastPermits)
 local isLast = lastAt <= grantedAt and now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
 if grantedAt == lastAt then
 lastPermits = lastPermits - permits
 if lastPermits <= 0 then lastAt, lastPermits = 0, 0 end
 end
 whole = whole + permits
-return grantedAt <= now or isLast, whole > band.capacity and band.capacity or whole, since, lastAt, lastPermits
+if whole < band.capacity then return grantedAt <= now or isLast, whole, since, lastAt, lastPermits end
+return grantedAt <= now or isLast, band.capacity, since, 0, 0
 end,
 expiresAt = function(band, whole, since)
 return since + ticksUntilTurn(whole, since, band.capacity, band, since)
@@ -1128,8 +1129,8 @@ local function ticksUntilTurn(whole, since, target, band, now)
 if target <= whole then return 0 end
 return since + ceil((target - whole) / band.tokens) * band.window - now
 end
-local function lastOf(now, lastAt, lastPermits)
-if not lastAt or lastAt <= now then return 0, 0 end
+local function lastOf(now, isFull, lastAt, lastPermits)
+if isFull or not lastAt or lastAt <= now then return 0, 0 end
 return lastAt, lastPermits
 end
 local function joined(lastAt, lastPermits, at, permits, before)
@@ -1147,7 +1148,7 @@ local retryAfter, delay, charged = answer(wait, permits, patience)
 local left = charged and whole - permits or whole
 local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
 local changes = charged or (written and now < writtenSince)
-lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+lastAt, lastPermits = lastOf(now, whole >= band.capacity, lastAt, lastPermits)
 if charged and wait > 0 then
 local before = now + ticksUntilTurn(whole, since, 0, band, now)
 lastAt, lastPermits = joined(lastAt, lastPermits, now + wait, permits, before)
@@ -1156,14 +1157,15 @@ return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since,
 end,
 refund = function(band, permits, now, grantedAt, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
-lastAt, lastPermits = lastOf(now, lastAt, lastPermits)
+lastAt, lastPermits = lastOf(now, false, lastAt, lastPermits)
 local isLast = lastAt <= grantedAt and now + ticksUntilTurn(whole, since, 0, band, now) <= grantedAt
 if grantedAt == lastAt then
 lastPermits = lastPermits - permits
 if lastPermits <= 0 then lastAt, lastPermits = 0, 0 end
 end
 whole = whole + permits
-return grantedAt <= now or isLast, whole > band.capacity and band.capacity or whole, since, lastAt, lastPermits
+if whole < band.capacity then return grantedAt <= now or isLast, whole, since, lastAt, lastPermits end
+return grantedAt <= now or isLast, band.capacity, since, 0, 0
 end,
 expiresAt = function(band, whole, since)
 return since + ticksUntilTurn(whole, since, band.capacity, band, since)

@@ -120,6 +120,19 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 9)
   })
 
+  withStore('an interval bucket that is full again remembers no request that waited', async (store, clock) => {
+    const rule = group('rule', [band({ capacity: 1, refill: 'INTERVAL', windowTicks: 3600 * second })])
+    const one = demand(rule, 'a')
+    for (let i = 0; i < 2; i++) await store.charge([{ ...one, patience: 3600 * second }], false)
+    await store.refund([{ group: rule, key: 'a', permits: 2 }])
+    clock.advance(10)
+    const { granted, now } = await store.charge([one], false)
+    assert.equal(granted, true)
+    clock.advance(-5)
+    await store.refund([{ group: rule, key: 'a', permits: 1, grantedAt: [now] }])
+    assert.equal((await store.charge([one], false)).granted, true)
+  })
+
   withStore('a reset forgets one identity of one rule', async (store) => {
     const rule = group('rule', [band({ capacity: 10 })])
     for (const key of ['a', 'b']) await store.charge([demand(rule, key, { permits: 10 })], false)

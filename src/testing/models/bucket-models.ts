@@ -131,6 +131,7 @@ export function intervalModel(from?: WrittenInterval): Model {
       const turns = (now - written.start) / window
       tokens = smaller(capacity, written.tokens + turns * refill)
       if (tokens < capacity) start = written.start + turns * window
+      else last = undefined
     },
     ask(band, permits, now, patience) {
       return answerAt(permits > sizes(band).capacity ? undefined : instantOf(permits, band, now), now, patience)
@@ -148,6 +149,7 @@ export function intervalModel(from?: WrittenInterval): Model {
       if (last?.at === grantedAt && last.permits !== undefined)
         last = last.permits > permits ? { at: last.at, permits: last.permits - permits } : undefined
       tokens = smaller(sizes(band).capacity, tokens + permits)
+      if (tokens === sizes(band).capacity) last = undefined
       written = { tokens, start, last }
     },
     remaining: () => larger(0n, tokens),
