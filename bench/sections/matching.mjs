@@ -118,7 +118,8 @@ function asking(name, matcher, request) {
       let allowed = 0
       let last
       for (let i = 0; i < order.length; i++) {
-        last = matcher.match(/** @type {typeof requests[number]} */ (requests[/** @type {number} */ (order[i])]))
+        const request = /** @type {typeof requests[number]} */ (requests[/** @type {number} */ (order[i])])
+        last = matcher.match(request, /** @type {string} */ (matcher.readPath(request)))
         if (last.length === 1) allowed++
       }
       return { allowed, last }

@@ -1,15 +1,16 @@
 import { FluxGateError } from './errors.js'
 import { type Cidr, inCidr, parseCidr } from './ip-address.js'
+import { foldText } from './path-characters.js'
 import type { PathVariables } from './path-pattern.js'
 import type { RequestContext } from './request-context.js'
 import { compileNamedField, type ReadField, textOf } from './request-field.js'
-import type { Condition } from './rule.js'
+import { type Condition, withHead } from './rule.js'
 
 export type Predicate = (context: RequestContext, variables: PathVariables | undefined) => boolean
 
 /** All of a rule's conditions as one question; undefined when there is nothing to ask. */
-export function compileConditions(when: readonly Condition[]): Predicate | undefined {
-  const [first, ...others] = when.map(compileCondition)
+export function compileConditions(when: readonly Condition[], caseSensitive = false): Predicate | undefined {
+  const [first, ...others] = when.map((condition) => compileCondition(condition, caseSensitive))
   if (!first || others.length === 0) return first
   return (context, variables) => first(context, variables) && others.every((holds) => holds(context, variables))
 }
@@ -25,12 +26,12 @@ const plainFields: Readonly<Record<string, ReadField>> = {
   method: ({ method }) => method?.toUpperCase(),
 }
 
-function compileCondition({ field, values }: Condition): Predicate {
+function compileCondition({ field, values }: Condition, caseSensitive: boolean): Predicate {
   if (field === 'clientIp') return compileClientIp(values)
   const read = readerOf(field)
   if (!read)
     throw new FluxGateError('FLUXGATE_RULES_INVALID', `A condition asks about "${field}", which no request has.`)
-  const wanted = new Set(field === 'method' ? values.map((value) => value.toUpperCase()) : values)
+  const wanted = new Set(comparedValues(field, values, caseSensitive))
   const isWanted = (value: unknown): boolean => {
     const text = textOf(value)
     return text !== undefined && wanted.has(text)
@@ -39,6 +40,12 @@ function compileCondition({ field, values }: Condition): Predicate {
     const value = read(context, variables)
     return Array.isArray(value) ? value.some(isWanted) : isWanted(value)
   }
+}
+
+/** As a request has them: what a path captured is folded like the path, and a limit on GET is one on HEAD too. */
+function comparedValues(field: string, values: readonly string[], caseSensitive: boolean): readonly string[] {
+  if (field === 'method') return withHead(values.map((value) => value.toUpperCase()))
+  return field.startsWith('path.') && !caseSensitive ? values.map(foldText) : values
 }
 
 /** What is neither an address nor a network is compared as it stands, like the identity of such a caller. */

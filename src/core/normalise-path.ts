@@ -1,48 +1,74 @@
+import { canonicalCharacters, canonicalPath, foldPath } from './path-characters.js'
+import { otherReadings, withoutDots } from './path-readings.js'
+
 /**
- * One spelling per path, so that another spelling is not a way around a limit: query and fragment cut off, escapes of
- * unreserved characters decoded, dot segments removed, repeated slashes collapsed, no slash at the end.
- *
- * `%2F` stays an escape, because decoded it would be a separator that the sender did not write. Characters beyond
- * ASCII become the escapes that browsers send for them, so a rule may spell them either way.
+ * One spelling per path, so that another spelling is not a way around a limit: query and fragment cut off, characters
+ * decoded that a segment may contain, dot segments removed, backslashes read as slashes, repeated slashes collapsed, no
+ * slash at the end, and letters folded unless case matters.
  */
-export function normalisePath(path: string | null | undefined): string {
+export function normalisePath(path: string | null | undefined, caseSensitive = false): string {
   if (path === undefined || path === null) return '/'
-  // Most requests are spelt normally: they pay for one scan and no copy.
-  const end = normalLength(path)
-  if (end === path.length) return path
-  return end === -1 ? normaliseSegments(path.slice(0, pathEnd(path))) : path.slice(0, end)
+  return normalSpelling(path, caseSensitive) ?? normalised(pathOnly(path), caseSensitive)
 }
 
-/** The same for text in which `?` and `#` have no special meaning, such as a pattern. */
-export function normaliseSegments(text: string): string {
-  const kept: string[] = []
-  for (const segment of encodeNonAscii(decodeUnreserved(text)).split('/')) {
-    if (segment === '..') kept.pop()
-    else if (segment !== '.') kept.push(segment)
-  }
-  return `/${kept.filter((segment) => segment !== '').join('/')}`
+/**
+ * The normalised path; or, if servers disagree about its meaning, all readings of it, the normalised one first. A limit
+ * applies if it applies to one of them.
+ */
+export function readPath(path: string | null | undefined, caseSensitive = false): string | readonly string[] {
+  if (path === undefined || path === null) return '/'
+  const normal = normalSpelling(path, caseSensitive)
+  if (normal !== undefined) return normal
+  const text = pathOnly(path)
+  const first = normalised(text, caseSensitive)
+  const others = otherReadings(text, caseSensitive)
+  return others === undefined || others.size === 1 ? first : [...new Set([first, ...others])]
 }
+
+const normalised = (text: string, caseSensitive: boolean): string => withoutDots(canonicalPath(text, caseSensitive))
 
 const slash = 0x2f
 const dot = 0x2e
 const percent = 0x25
 const question = 0x3f
 const hash = 0x23
+const backslash = 0x5c
 
-/** Where query or fragment begin, or the text ends, if all before is spelt normally; else -1. */
-function normalLength(path: string): number {
-  if (path.charCodeAt(0) !== slash) return -1
-  for (let i = 0; i < path.length; i++) {
-    const code = path.charCodeAt(i)
-    if (code > question && code <= 0x7f) continue
-    if (code === slash) {
-      if (!isSegmentAt(path, i + 1)) return -1
+/** What a character may mean for the spelling of a path. */
+const plain = 0
+const upper = 1
+const delimiter = 2
+const unusual = 3
+
+const meaning = new Uint8Array(128).fill(unusual)
+for (const code of Buffer.from("abcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,=:@")) meaning[code] = plain
+for (const code of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')) meaning[code] = upper
+for (const code of [slash, percent, question, hash]) meaning[code] = delimiter
+
+/** Most requests are spelt normally: they pay for one scan and no copy. Undefined if more than letter case is to change. */
+function normalSpelling(path: string, caseSensitive: boolean): string | undefined {
+  if (path.charCodeAt(0) !== slash) return undefined
+  const { length } = path
+  let hasUpper = false
+  let hasEscape = false
+  let end = 0
+  for (; end < length; end++) {
+    const code = path.charCodeAt(end)
+    const means = code < 128 ? meaning[code] : unusual
+    if (means === plain) continue
+    if (means === upper) hasUpper = true
+    else if (means === unusual) return undefined
+    else if (code === slash) {
+      if (!isSegmentAt(path, end + 1)) return undefined
     } else if (code === percent) {
-      if (!isEscapeAt(path, i) || unreserved.has(hexAt(path, i + 1) * 16 + hexAt(path, i + 2))) return -1
-    } else if (code === question || code === hash) return i
-    else if (code > 0x7f) return -1
+      if (!isOnlySpelling(path, end, caseSensitive)) return undefined
+      hasEscape = true
+      end += 2
+    } else break
   }
-  return path.length
+  const normal = end === length ? path : path.slice(0, end)
+  if (!hasUpper || caseSensitive) return normal
+  return hasEscape ? foldPath(normal) : normal.toLowerCase()
 }
 
 /** Whether something other than an empty or a dot segment starts here; the root has no segment at all. */
@@ -53,6 +79,19 @@ function isSegmentAt(path: string, start: number): boolean {
   const code = path.charCodeAt(i)
   if (code === question || code === hash) return i === 1
   return code !== slash
+}
+
+/** Whether an escape starts here that is the only normal spelling of its character and that no server reads as a slash. */
+function isOnlySpelling(path: string, start: number, caseSensitive: boolean): boolean {
+  if (!isEscapeAt(path, start)) return false
+  const code = hexAt(path, start + 1) * 16 + hexAt(path, start + 2)
+  return code < 128 ? isKeptEscape[code] === 1 : caseSensitive
+}
+
+const isKeptEscape = new Uint8Array(128)
+for (let code = 0; code < 128; code++) {
+  const triplet = `%${code.toString(16).toUpperCase().padStart(2, '0')}`
+  isKeptEscape[code] = Number(canonicalCharacters(triplet) === triplet && code !== slash && code !== backslash)
 }
 
 /** Whether an escape starts here, in capitals as normalised paths spell them. */
@@ -66,28 +105,9 @@ function hexAt(path: string, index: number): number {
   return code >= 0x41 && code <= 0x46 ? code - 0x37 : -1
 }
 
-const unreserved: ReadonlySet<number> = new Set(
-  Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~'),
-)
-
-function pathEnd(path: string): number {
-  const end = path.search(/[?#]/)
-  return end === -1 ? path.length : end
-}
-
-/**
- * Decodes once. An escape right behind a malformed `%` is left alone: decoded, it could complete that one to an escape
- * which nobody sent, and a second pass would see another path than the first.
- */
-function decodeUnreserved(text: string): string {
-  return text.replace(/(?<!%[0-9A-Fa-f]?)%[0-9A-Fa-f]{2}/g, (triplet) => {
-    const code = Number.parseInt(triplet.slice(1), 16)
-    return unreserved.has(code) ? String.fromCharCode(code) : triplet.toUpperCase()
-  })
-}
-
-function encodeNonAscii(text: string): string {
-  return text.replace(/[\u0080-\uffff]+/g, (run) =>
-    Buffer.from(run).toString('hex').toUpperCase().replace(/../g, '%$&'),
-  )
+/** Without query and fragment, and without what a client of a proxy writes before the path: `http://host`. */
+function pathOnly(target: string): string {
+  const end = target.search(/[?#]/)
+  const text = end === -1 ? target : target.slice(0, end)
+  return text.charCodeAt(0) === slash ? text : text.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/\\]*/i, '')
 }

@@ -1,4 +1,5 @@
-import { normaliseSegments } from './normalise-path.js'
+import { canonicalPattern, foldPath } from './path-characters.js'
+import { withoutDots } from './path-readings.js'
 import { matchesGlob } from './segment-glob.js'
 
 /**
@@ -35,13 +36,22 @@ interface Capture {
   readonly after: number
 }
 
-export function compilePathPattern(text: string): PathPattern {
+/** `caseSensitive` says how the paths are normalised that it is for. */
+export function compilePathPattern(text: string, caseSensitive = false): PathPattern {
   const segments: PatternSegment[] = []
   const names: Capture[] = []
-  for (const part of partsOf(normaliseSegments(text))) {
+  for (const part of partsOf(text)) {
     const capture = captureIn(part)
-    if (capture) names.push({ ...capture, index: segments.length })
-    const segment = segmentOf(part, capture)
+    const segment = segmentOf(part, capture, caseSensitive)
+    if (capture) {
+      const before = literalText(capture.before, caseSensitive).length
+      names.push({
+        name: capture.name,
+        index: segments.length,
+        before,
+        after: literalText(capture.after, caseSensitive).length,
+      })
+    }
     // `**` twice in a row says no more than once.
     if (segment.kind !== 'deep' || segments.at(-1)?.kind !== 'deep') segments.push(segment)
   }
@@ -84,7 +94,7 @@ export function segmentEnd(path: string, start: number): number {
 
 /** What the `{name}`s stand for in a normalised path that matches, percent-decoded. */
 export function capturedFrom({ names, behindDeep }: Captures, path: string): PathVariables {
-  const places = behindDeep && placesOf(behindDeep, partsOf(path))
+  const places = behindDeep && placesOf(behindDeep, path === '/' ? [] : path.slice(1).split('/'))
   const variables: Record<string, string> = {}
   let start = 1
   let reached = 0
@@ -102,11 +112,11 @@ const longestPattern = 2048
 export function pathPatternMistake(text: string): string | undefined {
   if (text.length > longestPattern) return `must have at most ${longestPattern} characters`
   const names = new Set<string>()
-  for (const part of partsOf(normaliseSegments(text))) {
-    if (!/[{}]/.test(part)) continue
+  for (const part of partsOf(text)) {
+    if (!/^:|[{}]/.test(part)) continue
     const capture = captureIn(part)
     if (!capture) {
-      return `"${part}": a segment takes one {name} of letters, digits, "_" and "-", with no wildcard beside it`
+      return `"${part}": a segment takes one {name} of letters, digits, "_" and "-", or is a :name of letters, digits and "_", with no wildcard beside it. %3A is a colon, %7B a brace`
     }
     if (names.has(capture.name)) return `"{${capture.name}}" is captured twice`
     names.add(capture.name)
@@ -119,25 +129,37 @@ function behindDeep(segments: PatternSegment[], names: readonly Capture[]): Patt
   return before.some(({ kind }) => kind === 'deep') ? segments : undefined
 }
 
-const partsOf = (path: string): string[] => (path === '/' ? [] : path.slice(1).split('/'))
-
-function captureIn(part: string): Omit<Capture, 'index'> | undefined {
-  const found = /^([^{}*?]*)\{([A-Za-z0-9_-]+)\}([^{}*?]*)$/.exec(part)
-  if (!found) return undefined
-  const [, before = '', name = '', after = ''] = found
-  if (name === '__proto__') return undefined
-  return { name, before: before.length, after: after.length }
+function partsOf(pattern: string): string[] {
+  const path = withoutDots(canonicalPattern(pattern))
+  return path === '/' ? [] : path.slice(1).split('/')
 }
 
-function segmentOf(part: string, capture: Omit<Capture, 'index'> | undefined): PatternSegment {
+interface CaptureText {
+  readonly name: string
+  readonly before: string
+  readonly after: string
+}
+
+/** `{name}` with text around it, or `:name`, which is the same as `{name}` and always a whole segment. */
+function captureIn(part: string): CaptureText | undefined {
+  const braces = /^([^{}*?]*)\{([A-Za-z0-9_-]+)\}([^{}*?]*)$/.exec(part)
+  const [, before = '', name = '', after = ''] = braces ?? /^():(\w+)()$/.exec(part) ?? []
+  return name === '' || name === '__proto__' || before.startsWith(':') ? undefined : { name, before, after }
+}
+
+function segmentOf(part: string, capture: CaptureText | undefined, caseSensitive: boolean): PatternSegment {
   if (part === '**') return { kind: 'deep', text: '**' }
   // A capture is never empty, as a whole segment is never empty.
-  const glob = capture
-    ? `${part.slice(0, capture.before)}?*${part.slice(part.length - capture.after)}`
-    : part.replace(/\*+/g, '*')
+  const glob = literalText(capture ? `${capture.before}?*${capture.after}` : part.replace(/\*+/g, '*'), caseSensitive)
   if (glob === '*' || glob === '?*') return { kind: 'any', text: '*' }
   // A copy, since a slice of the pattern would be slower to compare with and keep the whole of it.
   return { kind: /[*?]/.test(glob) ? 'glob' : 'literal', text: Buffer.from(glob).toString() }
+}
+
+/** As normalised paths spell it. */
+function literalText(text: string, caseSensitive: boolean): string {
+  const literal = text.replaceAll('%3A', ':')
+  return caseSensitive ? literal : foldPath(literal)
 }
 
 function decodedText(text: string): string {

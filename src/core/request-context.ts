@@ -13,4 +13,6 @@ export interface RequestContext {
 /** A context that a rule's path has matched: its `{name}` segments are known. */
 export interface MatchedContext extends RequestContext {
   readonly pathVariables?: Readonly<Record<string, string>> | undefined
+  /** Which reading of the path was matched, if there are several. */
+  readonly reading?: string | undefined
 }

@@ -12,6 +12,7 @@ export interface Draft {
   readonly match: Match
   readonly captures: Captures | undefined
   readonly when: readonly Condition[]
+  readonly caseSensitive: boolean
 }
 
 interface Candidate {
@@ -63,7 +64,11 @@ function compileAnswer(drafts: readonly Draft[]): Answer {
   if (drafts.every(({ captures, when }) => !captures && when.length === 0)) {
     return { ready: drafts.map(({ match }) => match), candidates: none }
   }
-  const compile = ({ match, captures, when }: Draft) => ({ match, captures, holds: compileConditions(when) })
+  const compile = ({ match, captures, when, caseSensitive }: Draft) => ({
+    match,
+    captures,
+    holds: compileConditions(when, caseSensitive),
+  })
   return { ready: undefined, candidates: drafts.map(compile) }
 }
 

@@ -5,13 +5,22 @@ import { compileConditions } from './condition.js'
 import { normalisePath } from './normalise-path.js'
 import { capturedFrom, compilePathPattern, matchesPath } from './path-pattern.js'
 import type { RequestContext } from './request-context.js'
-import type { Rule } from './rule.js'
+import { type Rule, withHead } from './rule.js'
 import { compareRules, compileRules } from './rule-matcher.js'
 
 const rule = (id: string, fields: Partial<Rule> = {}): Rule => plainRule({ id, ...fields })
-const matcherOf = (rules: readonly Rule[]) => compileRules({ id: 'set', strategy: 'all', rules })
-const idsFor = (rules: readonly Rule[], context: RequestContext) =>
-  matcherOf(rules)
+/** What a rule set finds for the first reading of a request's path. */
+function matcherOf(rules: readonly Rule[], caseSensitive = false) {
+  const matcher = compileRules({ id: 'set', strategy: 'all', caseSensitive, rules })
+  return {
+    match(context: RequestContext) {
+      const read = matcher.readPath(context)
+      return matcher.match(context, typeof read === 'string' ? read : (read[0] as string))
+    },
+  }
+}
+const idsFor = (rules: readonly Rule[], context: RequestContext, caseSensitive = false) =>
+  matcherOf(rules, caseSensitive)
     .match(context)
     .map((match) => match.rule.id)
 
@@ -21,9 +30,37 @@ describe('compileRules', () => {
     for (const path of ['/api/users', '/api//users', '/api/./users', '/api/users/', '/api/%75sers', '/api/users?a=b']) {
       expect(matcher.match({ path }).map((match) => match.rule.id)).toEqual(['users'])
     }
-    for (const path of ['/api/user', '/api/users/7', '/API/users', '/api%2Fusers']) {
+    for (const path of ['/API/Users', '/api\\users', '/x\\..\\api/users', 'http://host/api/users']) {
+      expect(matcher.match({ path }).map((match) => match.rule.id)).toEqual(['users'])
+    }
+    for (const path of ['/api/user', '/api/users/7', '/api%2Fusers']) {
       expect(matcher.match({ path })).toEqual([])
     }
+  })
+
+  it('ignores letter case in paths, captured values and their conditions, unless the rule set is case-sensitive', () => {
+    const rules = [
+      rule('login', { path: '/Login' }),
+      rule('tenant', { path: '/t/{Name}', when: [{ field: 'path.Name', values: ['Acmé'] }] }),
+    ]
+    expect(idsFor(rules, { path: '/lOGIN' })).toEqual(['login'])
+    expect(matcherOf(rules).match({ path: '/T/ACM%C3%89' })[0]?.pathVariables).toEqual({ Name: 'acmé' })
+    expect(idsFor(rules, { path: '/lOGIN' }, true)).toEqual([])
+    expect(idsFor(rules, { path: '/Login' }, true)).toEqual(['login'])
+    expect(idsFor(rules, { path: '/t/ACM%C3%89' }, true)).toEqual([])
+    expect(matcherOf(rules, true).match({ path: '/t/Acm%C3%A9' })[0]?.pathVariables).toEqual({ Name: 'Acmé' })
+  })
+
+  it('applies a limit on GET to HEAD, also one by condition', () => {
+    const rules = [
+      rule('any'),
+      rule('condition', { when: [{ field: 'method', values: ['get'] }] }),
+      rule('get', { methods: ['GET'] }),
+      rule('head', { methods: ['HEAD'] }),
+      rule('post', { methods: ['POST'] }),
+    ]
+    expect(idsFor(rules, { method: 'HEAD' })).toEqual(['any', 'condition', 'get', 'head'])
+    expect(idsFor(rules, { method: 'GET' })).toEqual(['any', 'condition', 'get'])
   })
 
   it('puts the highest priority first and breaks ties by id', () => {
@@ -121,9 +158,9 @@ describe('compileRules', () => {
     const context = fc.record(
       {
         path: fc
-          .array(fc.constantFrom('a', 'b', 'ab', 'c', '..', ''), { maxLength: 6 })
+          .array(fc.constantFrom('a', 'b', 'AB', 'c', '..', ''), { maxLength: 6 })
           .map((parts) => `/${parts.join('/')}`),
-        method: fc.constantFrom('GET', 'get', 'POST', 'PUT'),
+        method: fc.constantFrom('GET', 'get', 'HEAD', 'POST', 'PUT'),
         clientIp: fc.constantFrom('10.1.1.1', '192.0.2.1'),
         headers: fc.record({ h: fc.constantFrom('1', '2') }),
         attributes: fc.record({ t: fc.constantFrom<unknown>('1', 2, 3, ['2', '3'], {}) }),
@@ -165,7 +202,7 @@ function scan(rules: readonly Rule[], context: RequestContext): unknown[] {
   return rules
     .filter(
       ({ enabled, methods }) =>
-        enabled && (methods.length === 0 || methods.includes(`${context.method}`.toUpperCase())),
+        enabled && (methods.length === 0 || withHead(methods).includes(`${context.method}`.toUpperCase())),
     )
     .toSorted(compareRules)
     .flatMap((one) => {

@@ -1,8 +1,8 @@
-import { normalisePath } from './normalise-path.js'
+import { readPath } from './normalise-path.js'
 import { type Captures, compilePathPattern, type PathPattern, type PathVariables } from './path-pattern.js'
 import { compilePathTree } from './path-tree.js'
 import type { RequestContext } from './request-context.js'
-import type { Rule, RuleSet } from './rule.js'
+import { countsByPath, type Rule, type RuleSet, withHead } from './rule.js'
 import { type Answer, addAnswers, addMatches, compileLeaf, type Draft, type Leaf, readyAnswer } from './rule-leaf.js'
 
 /** A rule that applies to a request, and what its `{name}` segments stand for there. */
@@ -14,23 +14,30 @@ export interface Match {
 }
 
 export interface RuleMatcher {
-  /** Every enabled rule that applies: the highest priority first, ties by id. The list is good until the next call. */
-  match(context: RequestContext): readonly Match[]
+  /** The path of a request as rules look at it; all readings of it, if servers disagree about its meaning. */
+  readPath(context: RequestContext): string | readonly string[]
+  /**
+   * Every enabled rule that applies to a request with this path, one of `readPath`: the highest priority first, ties by id.
+   * The list is good until the next call.
+   */
+  match(context: RequestContext, path: string): readonly Match[]
 }
 
 /** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
 export function compileRules(ruleSet: RuleSet): RuleMatcher {
   const rules = rankedRules(ruleSet)
+  const caseSensitive = ruleSet.caseSensitive === true
+  const readsPath = !rules.every((rule) => isForEveryPath(rule) && !countsByPath(rule))
+  const pathOf = readsPath ? ({ path }: RequestContext) => readPath(path, caseSensitive) : () => '/'
   if (rules.every(isForEveryRequest)) {
     const all = rules.map(matchOf)
-    return { match: () => all }
+    return { readPath: pathOf, match: () => all }
   }
-  const tree = compilePathTree(compileLeaves(rules))
+  const tree = compilePathTree(compileLeaves(rules, caseSensitive))
   const lone: Match[] = []
-  const areForEveryPath = rules.every(isForEveryPath)
   return {
-    match(context) {
-      const path = areForEveryPath ? '/' : normalisePath(context.path)
+    readPath: pathOf,
+    match(context, path) {
       const method = upperCase(context.method)
       const count = tree.find(path)
       const only = count === 1 ? readyAnswer(tree.found[0] as Leaf, method, lone) : undefined
@@ -78,20 +85,22 @@ interface Alike {
   readonly byMethods: Map<string, Draft[]>
 }
 
-function compileLeaves(rules: readonly Rule[]) {
+function compileLeaves(rules: readonly Rule[], caseSensitive: boolean) {
   const byShape = new Map<string, Alike>()
   // Thousands of rules often have the same methods and captures. What they share is in the cache when it is needed.
   const methodLists = new Map<string, readonly string[] | undefined>([['', undefined]])
   const captureLists = new Map<string, Captures>()
   for (const [rank, rule] of rules.entries()) {
-    const { shape, segments, captures } = compilePathPattern(rule.path)
+    const { shape, segments, captures } = compilePathPattern(rule.path, caseSensitive)
     const { byMethods } = getOrSet(byShape, shape, (): Alike => ({ segments, byMethods: new Map() }))
-    const methods = rule.methods.join(' ')
-    getOrSet(methodLists, methods, () => rule.methods)
+    const allowed = withHead(rule.methods)
+    const methods = allowed.join(' ')
+    getOrSet(methodLists, methods, () => allowed)
     getOrSet(byMethods, methods, (): Draft[] => []).push({
       match: matchOf(rule, rank),
       captures: captures && getOrSet(captureLists, JSON.stringify(captures), () => captures),
       when: rule.when,
+      caseSensitive,
     })
   }
   return Array.from(byShape.values(), ({ segments, byMethods }) => {

@@ -12,6 +12,7 @@ export interface RuleSetHead {
   readonly id: string
   readonly description?: string
   readonly strategy?: 'all' | 'first'
+  readonly caseSensitive?: boolean
 }
 
 export interface RuleSetDocument extends RuleSetHead {

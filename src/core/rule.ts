@@ -77,10 +77,27 @@ export interface RuleSet {
   readonly id: string
   readonly description?: string
   readonly strategy: Strategy
+  /** Whether letter case matters in paths; otherwise `/Login` is `/login`. */
+  readonly caseSensitive?: boolean
   readonly rules: readonly Rule[]
   /** Never that of requests which name none: what a route of the gateway says about its own limits. */
   readonly isForItsRoute?: true
 }
+
+/** Frameworks answer HEAD with the handler of GET, so a limit on GET is one on both. */
+export const withHead = (methods: readonly string[]): readonly string[] =>
+  methods.includes('GET') && !methods.includes('HEAD') ? [...methods, 'HEAD'] : methods
+
+/** Every field that the key of a rule consists of. */
+export function keyFieldsOf({ limitScope, compositeKeyFields, keyField }: Rule): readonly string[] {
+  if (limitScope === 'COMPOSITE') return compositeKeyFields
+  if (limitScope !== 'CUSTOM') return [limitScope]
+  return keyField === undefined ? [] : [keyField]
+}
+
+/** Whether requests with different paths may have different keys. */
+export const countsByPath = (rule: Rule): boolean =>
+  keyFieldsOf(rule).some((field) => field === 'PATH' || field.startsWith('path.'))
 
 /** Capacities and refills are whole numbers from 1 to this. */
 export const maxCapacity = 1_000_000_000

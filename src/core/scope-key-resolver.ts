@@ -17,6 +17,8 @@ export interface ScopeKeyOptions {
   readonly resolvers?: NamedResolvers | undefined
   /** How many bits of an IPv6 address make one caller; 56 unless said otherwise. */
   readonly ipv6Prefix?: number | undefined
+  /** Of the rule's set. */
+  readonly caseSensitive?: boolean | undefined
 }
 
 /** Whom a request counts against under one rule. Undefined, never empty, when the request has no such identity. */
@@ -84,13 +86,13 @@ function findResolver(resolvers: NamedResolvers | undefined, name: string): Name
   return Object.hasOwn(record, name) ? record[name] : undefined
 }
 
-function compileField(rule: Rule, field: string, { ipv6Prefix }: ScopeKeyOptions): KeyOf {
-  const read = keyField(field, ipv6Prefix)
+function compileField(rule: Rule, field: string, options: ScopeKeyOptions): KeyOf {
+  const read = keyField(rule, field, options)
   if (!read) throw invalid(rule, `key field "${field}", which no request has`)
   return read
 }
 
-function keyField(field: string, ipv6Prefix: number | undefined): KeyOf | undefined {
+function keyField({ methods }: Rule, field: string, { ipv6Prefix, caseSensitive }: ScopeKeyOptions): KeyOf | undefined {
   switch (field) {
     case 'IP':
       return ({ clientIp }) => {
@@ -102,9 +104,9 @@ function keyField(field: string, ipv6Prefix: number | undefined): KeyOf | undefi
     case 'API_KEY':
       return ({ apiKey }) => identity(apiKey)
     case 'METHOD':
-      return ({ method }) => identity(method)?.toUpperCase()
+      return compileMethod(methods.includes('HEAD') && !methods.includes('GET'))
     case 'PATH':
-      return ({ path }) => normalisePath(path)
+      return ({ path, reading }) => reading ?? normalisePath(path, caseSensitive)
   }
   const read = compileNamedField(field)
   if (!read) return undefined
@@ -112,6 +114,14 @@ function keyField(field: string, ipv6Prefix: number | undefined): KeyOf | undefi
     const value = read(context, context.pathVariables)
     // A header sent several times means the same as its values in one line.
     return identity(field.startsWith('header.') && Array.isArray(value) ? value.join(', ') : value)
+  }
+}
+
+/** HEAD counts as GET, as in the `method` of a rule, unless the rule is for HEAD alone. */
+function compileMethod(tellsHead: boolean): KeyOf {
+  return ({ method }) => {
+    const name = identity(method)?.toUpperCase()
+    return name === 'HEAD' && !tellsHead ? 'GET' : name
   }
 }
 

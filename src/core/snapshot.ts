@@ -4,7 +4,7 @@ import { type BucketGroup, type Claim, type Demand, demandOf, isPlain, loneBand,
 import { ticksUp } from './clock.js'
 import type { PathVariables } from './path-pattern.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
-import type { Rule, RuleSet } from './rule.js'
+import { countsByPath, type Rule, type RuleSet } from './rule.js'
 import { compileRules, isForEveryRequest, type Match, type RuleMatcher, rankedRules } from './rule-matcher.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from './scope-key-resolver.js'
 
@@ -61,40 +61,74 @@ export function compileSnapshot(ruleSets: readonly RuleSet[], options: SnapshotO
 }
 
 function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRuleSet {
-  const rules = new Map(ruleSet.rules.map((rule) => [rule.id, compileRule(ruleSet.id, rule, options)]))
+  const { caseSensitive } = ruleSet
+  const compile = (rule: Rule): CompiledRule => compileRule(ruleSet.id, rule, { ...options, caseSensitive })
+  const rules = new Map(ruleSet.rules.map((rule) => [rule.id, compile(rule)]))
   const byRank = rankedRules(ruleSet).map((rule) => rules.get(rule.id) as CompiledRule)
   const matcher: RuleMatcher = compileRules(ruleSet)
   const onlyFirst = ruleSet.strategy === 'first'
+
+  const demandsOf = (context: RequestContext, permits: number, path: string, reading?: string) => {
+    const matches = matcher.match(context, path)
+    if (matches.length === 0) return none
+    let demands: Demand[] | undefined
+    for (let i = 0; i < matches.length; i++) {
+      const match = matches[i] as Match
+      const compiled = byRank[match.rank] as CompiledRule
+      const { pathVariables } = match
+      const isPlainMatch = pathVariables === undefined && reading === undefined
+      const matched = isPlainMatch ? context : matchedContext(context, pathVariables, reading)
+      const key = compiled.keyOf(matched) ?? missingKey(match.rule)
+      if (key === undefined) continue
+      if (key === denied) return new MissingKey(match.rule)
+      const demand = demandOf(compiled.claim, key, permits * match.rule.permits)
+      if (demands === undefined) demands = [demand]
+      else demands.push(demand)
+      // A shadow only watches, so the rule after it is still the first that counts.
+      if (onlyFirst && match.rule.mode === 'ENFORCE') break
+    }
+    return demands ?? none
+  }
+
   return {
     ruleSet,
     rules,
     lone: byRank.length === 1 ? byRank.find(isForAllAtOnce) : undefined,
     demands(context, permits) {
-      const matches = matcher.match(context)
-      if (matches.length === 0) return none
-      let demands: Demand[] | undefined
-      for (let i = 0; i < matches.length; i++) {
-        const match = matches[i] as Match
-        const compiled = byRank[match.rank] as CompiledRule
-        const matched = match.pathVariables === undefined ? context : matchedContext(context, match.pathVariables)
-        const key = compiled.keyOf(matched) ?? missingKey(match.rule)
-        if (key === undefined) continue
-        if (key === denied) return new MissingKey(match.rule)
-        const demand = demandOf(compiled.claim, key, permits * match.rule.permits)
-        if (demands === undefined) demands = [demand]
-        else demands.push(demand)
-        // A shadow only watches, so the rule after it is still the first that counts.
-        if (onlyFirst && match.rule.mode === 'ENFORCE') break
-      }
-      return demands ?? none
+      const path = matcher.readPath(context)
+      if (typeof path === 'string') return demandsOf(context, permits, path)
+      return unitedDemands(path, (reading) => demandsOf(context, permits, reading, reading))
     },
   }
+}
+
+/**
+ * What each reading of a path asks for, and every bucket once. Under `strategy: first`, each reading has its own first rule:
+ * otherwise a request could choose a generous rule by a spelling that its server does not read that way.
+ */
+function unitedDemands(
+  readings: readonly string[],
+  demandsOf: (reading: string) => readonly Demand[] | MissingKey,
+): readonly Demand[] | MissingKey {
+  const united = new Map<BucketGroup, Map<string, Demand>>()
+  for (const reading of readings) {
+    const demands = demandsOf(reading)
+    if (demands instanceof MissingKey) return demands
+    for (const demand of demands) {
+      const ofGroup = united.get(demand.group) ?? new Map<string, Demand>()
+      united.set(demand.group, ofGroup.set(demand.key, demand))
+    }
+  }
+  return Array.from(united.values(), (ofGroup) => [...ofGroup.values()]).flat()
 }
 
 const none: readonly Demand[] = []
 
 const isForAllAtOnce = ({ rule, claim }: CompiledRule): boolean =>
-  isForEveryRequest(rule) && isPlain(claim) && !rule.bands.some(({ algorithm }) => algorithmTraits[algorithm].isQueue)
+  isForEveryRequest(rule) &&
+  !countsByPath(rule) &&
+  isPlain(claim) &&
+  !rule.bands.some(({ algorithm }) => algorithmTraits[algorithm].isQueue)
 
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
@@ -126,10 +160,14 @@ function missingKey({ onMissingKey, mode }: Rule): string | typeof denied | unde
   return onMissingKey === 'DENY' && mode === 'ENFORCE' ? denied : undefined
 }
 
-function matchedContext(context: RequestContext, pathVariables: PathVariables): MatchedContext {
+function matchedContext(
+  context: RequestContext,
+  pathVariables: PathVariables | undefined,
+  reading: string | undefined,
+): MatchedContext {
   // Spelt out: objects made by spreading are slow to read afterwards.
   const { clientIp, userId, apiKey, method, path, headers, attributes } = context
-  return { clientIp, userId, apiKey, method, path, headers, attributes, pathVariables }
+  return { clientIp, userId, apiKey, method, path, headers, attributes, pathVariables, reading }
 }
 
 /** The same for two rules exactly if their buckets mean the same. */

@@ -9,7 +9,7 @@ import type { RoutedRequest } from './predicates.js'
 export class ClientRequest implements RoutedRequest, EdgeRequest {
   readonly message: IncomingMessage
   readonly method: string
-  /** For limits, which look at the path alone. */
+  /** The path as it was sent, for limits: they look at other readings of it too. */
   readonly url: string
   readonly path: string
   readonly query: string
@@ -24,7 +24,7 @@ export class ClientRequest implements RoutedRequest, EdgeRequest {
     this.method = message.method ?? 'GET'
     this.path = normalisePath(path)
     this.query = query
-    this.url = this.path
+    this.url = path
     this.host = withoutPort(host)
     this.headers = message.headers
     this.remoteAddress = message.socket.remoteAddress

@@ -1,5 +1,6 @@
 import { type Cidr, inCidr } from '../core/ip-address.js'
 import { compilePathPattern, matchesPath } from '../core/path-pattern.js'
+import { withHead } from '../core/rule.js'
 import type { EdgeHeaders } from '../http/edge-request.js'
 
 /** As much of a request as routes are chosen by. */
@@ -18,14 +19,15 @@ export interface RoutedRequest {
 
 export type Predicate = (request: RoutedRequest) => boolean
 
-/** Patterns as in rules. */
+/** Patterns as in rules, so letter case does not matter. */
 export function pathIs(patterns: readonly string[]): Predicate {
-  const compiled = patterns.map(compilePathPattern)
+  const compiled = patterns.map((pattern) => compilePathPattern(pattern))
   return ({ path }) => compiled.some((pattern) => matchesPath(pattern, path))
 }
 
+/** `GET` includes `HEAD`, as in rules. */
 export function methodIs(methods: readonly string[]): Predicate {
-  const upper = methods.map((method) => method.toUpperCase())
+  const upper = withHead(methods.map((method) => method.toUpperCase()))
   return ({ method }) => upper.includes(method)
 }
 

@@ -1,5 +1,5 @@
 import { FluxGateError } from '../core/errors.js'
-import { normalisePath } from '../core/normalise-path.js'
+import { readPath } from '../core/normalise-path.js'
 import { compilePathPattern, matchesPath, pathPatternMistake } from '../core/path-pattern.js'
 
 export interface PathFilterOptions {
@@ -9,15 +9,21 @@ export interface PathFilterOptions {
   readonly excludePatterns?: readonly string[] | undefined
 }
 
-/** Whether a path is limited; undefined if all are, so that nothing is spent on asking. */
+/**
+ * Whether a path is limited; undefined if all are, so that nothing is spent on asking. A path that servers read differently
+ * is limited if one of its readings is.
+ */
 export function compilePathFilter(options: PathFilterOptions): ((path: string) => boolean) | undefined {
   const included = compiled('includePatterns', options.includePatterns)
   const excluded = compiled('excludePatterns', options.excludePatterns)
   if (included.length === 0 && excluded.length === 0) return undefined
-  return (path) => {
-    const normal = normalisePath(path)
+  const isLimited = (normal: string): boolean => {
     if (excluded.some((pattern) => matchesPath(pattern, normal))) return false
     return included.length === 0 || included.some((pattern) => matchesPath(pattern, normal))
+  }
+  return (path) => {
+    const read = readPath(path)
+    return typeof read === 'string' ? isLimited(read) : read.some(isLimited)
   }
 }
 

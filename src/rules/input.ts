@@ -60,6 +60,8 @@ export interface RuleSetInput {
   readonly id: string
   readonly description?: string
   readonly strategy?: Strategy
+  /** Whether letter case matters in paths; default false. */
+  readonly caseSensitive?: boolean
   /** Set by rule stores. */
   readonly version?: number
   readonly rules: readonly RuleInput[]

@@ -71,7 +71,7 @@ describe('a document', () => {
   })
   it('lists what is allowed when nothing is near', () => {
     expect(mistakesIn([{ id: 's', rules: [], zzz: 1 }])).toEqual([
-      'ruleSets[0].zzz: unknown field "zzz"; allowed: id, description, strategy, rules, version',
+      'ruleSets[0].zzz: unknown field "zzz"; allowed: id, description, strategy, caseSensitive, rules, version',
     ])
   })
 })

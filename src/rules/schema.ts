@@ -5,13 +5,14 @@
  * Written by hand rather than with a schema library: those skip checks across fields as soon as one field is wrong.
  */
 import type { Mistake } from '../core/errors.js'
+import { given } from '../core/given.js'
 import type { Rule, RuleSet } from '../core/rule.js'
 import { isObject, itemsOf, openFields, wrongValue } from './fields.js'
-import { identifier, oneOf, text, wholeNumber } from './kinds.js'
+import { identifier, oneOf, text, wholeNumber, yesOrNo } from './kinds.js'
 import { type Mistakes, noMistakes, quoted, rulesInvalid } from './mistakes.js'
 import { readLoneRule, readRule } from './rule-schema.js'
 
-export const ruleSetFields: readonly string[] = ['id', 'description', 'strategy', 'rules', 'version']
+export const ruleSetFields: readonly string[] = ['id', 'description', 'strategy', 'caseSensitive', 'rules', 'version']
 
 const strategyKind = oneOf(['all', 'first'] as const)
 /** Set by stores; a set may be given back as it was received. */
@@ -63,11 +64,12 @@ function readRuleSet(value: unknown, path: string, mistakes: Mistakes): RuleSet 
   const id = fields.require('id', identifier)
   const description = fields.read('description', text)
   const strategy = fields.read('strategy', strategyKind) ?? 'all'
+  const caseSensitive = fields.read('caseSensitive', yesOrNo)
   fields.read('version', versionKind)
   const list = itemsOf(fields.value('rules'))
   if (list === undefined) fields.wrong('rules', wrongValue(fields.value('rules'), 'a list of rules'))
   const rules = readList(list ?? [], fields.at('rules'), readRule, 'the rule set', mistakes)
-  return { id: id ?? '', ...(description !== undefined && { description }), strategy, rules }
+  return { id: id ?? '', ...given({ description }), strategy, ...given({ caseSensitive }), rules }
 }
 
 /** Reads the members of a list; two with the same id are a mistake even if one of them has others. */

@@ -5,7 +5,10 @@ import { by, mistakesOf, rejects, rule, type WithPlace } from './rule-store-bed.
 export function editingContract(withPlace: WithPlace): void {
   withPlace('keeps a set as it was written, with versions and times of its own', async ({ store, open }) => {
     const rules = [rule('a', { name: 'A', priority: 5 }), rule('b', { enabled: false })]
-    const put = await store.putRuleSet({ id: 'api', description: 'The API', strategy: 'first', rules }, { by })
+    const put = await store.putRuleSet(
+      { id: 'api', description: 'The API', strategy: 'first', caseSensitive: true, rules },
+      { by },
+    )
     const at = '2026-01-31T12:00:00.000Z'
     const stamps = { createdAt: at, updatedAt: at, version: 1 }
     assert.deepEqual(put, {
@@ -14,6 +17,7 @@ export function editingContract(withPlace: WithPlace): void {
         id: 'api',
         description: 'The API',
         strategy: 'first',
+        caseSensitive: true,
         version: 1,
         rules: rules.map((one) => ({ ...one, ...stamps })),
       },
@@ -23,7 +27,10 @@ export function editingContract(withPlace: WithPlace): void {
       assert.deepEqual(await reader.getRule('api', 'a'), { ...rules[0], ...stamps })
       assert.equal(await reader.getRule('api', 'c'), undefined)
       const [loaded] = await reader.load()
-      assert.deepEqual([loaded?.id, loaded?.strategy, loaded?.rules.map(({ id }) => id)], ['api', 'first', ['a', 'b']])
+      assert.deepEqual(
+        [loaded?.id, loaded?.strategy, loaded?.caseSensitive, loaded?.rules.map(({ id }) => id)],
+        ['api', 'first', true, ['a', 'b']],
+      )
     }
   })
 

@@ -46,6 +46,20 @@ const allowed = (decisions: readonly { allowed: boolean; degraded: boolean }[]):
   return decisions.filter((decision) => decision.allowed).length
 }
 
+describe('a path that servers read differently', () => {
+  it('is counted under each reading, in one decision', async () => {
+    const byPath = rule(2, { limitScope: 'COMPOSITE', compositeKeyFields: ['PATH'] })
+    const gate = await gateOn(redisStore(uri, { prefix: freshPrefix() }), [byPath])
+    const decisions = []
+    for (let i = 0; i < 3; i++) decisions.push(await gate.check({ path: `/login;v=${i}` }))
+    expect(allowed(decisions)).toBe(2)
+    expect(decisions[1]?.bands.map(({ key, remaining }) => [key, remaining])).toEqual([
+      ['/login;v=1', 1],
+      ['/login', 0],
+    ])
+  })
+})
+
 describe('two gates that name the same Redis share its limits', () => {
   async function share(store: FluxGateOptions['store']): Promise<void> {
     const gates = [await gateOn(store), await gateOn(store)]

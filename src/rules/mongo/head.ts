@@ -41,6 +41,7 @@ export interface Todo {
 
 export function headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange): MongoHead {
   const { version, removedVersion, head, rules } = after
+  const { description, strategy, caseSensitive } = head ?? {}
   const todo: Todo = { put, remove, entry }
   return {
     _id: `${ruleSetId}/${version}`,
@@ -49,7 +50,7 @@ export function headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange):
     removedVersion,
     commit: randomUUID(),
     exists: head !== undefined,
-    ...pack(given({ description: head?.description, strategy: head?.strategy })),
+    ...pack(given({ description, strategy, caseSensitive })),
     rules: rules.map((rule) => ({ id: rule.id, version: versionOf(rule), digest: digestOf(rule) })),
     todo: jsonText(todo),
   }
@@ -60,8 +61,8 @@ export const todoOf = ({ todo }: MongoHead): Todo | undefined =>
 
 /** What the set says besides its rules. */
 export function setHead(head: MongoHead): RuleSetHead {
-  const { ruleSetId, description, strategy, asJson } = head
-  return { id: ruleSetId, ...unpack({ description, strategy, asJson }) }
+  const { ruleSetId, description, strategy, caseSensitive, asJson } = head
+  return { id: ruleSetId, ...unpack({ description, strategy, caseSensitive, asJson }) }
 }
 
 /** The latest head of each set. */

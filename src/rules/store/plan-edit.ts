@@ -65,8 +65,8 @@ export function planDeleteRule(planning: Planning, ruleId: string): RuleSetChang
 export function planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): RuleSetChange | undefined {
   const { ruleSetId, kept, edit, at } = planning
   checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
-  const { id, description, strategy } = wanted
-  const head: RuleSetHead = { id, ...given({ description, strategy }) }
+  const { id, description, strategy, caseSensitive } = wanted
+  const head: RuleSetHead = { id, ...given({ description, strategy, caseSensitive }) }
   const byId = new Map(kept.rules.map((rule) => [rule.id, rule]))
   const put: RuleDocument[] = []
   const rules = wanted.rules.map((rule) => {
@@ -147,4 +147,4 @@ function checkVersion(what: string, version: number, { ifVersion }: Edit): void 
 export const conflict = (message: string): FluxGateError => new FluxGateError('FLUXGATE_RULES_CONFLICT', message)
 
 const isSameHead = (a: RuleSetHead | undefined, b: RuleSetHead): boolean =>
-  a !== undefined && a.description === b.description && a.strategy === b.strategy
+  a !== undefined && a.description === b.description && a.strategy === b.strategy && a.caseSensitive === b.caseSensitive

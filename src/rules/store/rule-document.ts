@@ -35,6 +35,7 @@ export interface CheckedRuleSet {
   readonly id: string
   readonly description?: string
   readonly strategy?: 'all' | 'first'
+  readonly caseSensitive?: boolean
   readonly rules: readonly RuleDocument[]
 }
 

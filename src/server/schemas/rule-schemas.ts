@@ -147,6 +147,7 @@ export const rulePatchSchema = Type.Unsafe<unknown>({
 const setFields = {
   description: optional(Type.String()),
   strategy: optional(oneOf(['all', 'first'], 'Default: all.')),
+  caseSensitive: optional(Type.Boolean({ description: 'Whether letter case matters in paths; default false.' })),
   rules: Type.Array(ruleSchema),
 }
 
