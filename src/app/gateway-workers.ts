@@ -1,11 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
+import { type RulesMessage, rulesInForce, rulesWanted } from './starting-rules.js'
 import { WorkerExchange } from './worker-exchange.js'
-
-/** What a worker tells the process that started it. */
-export interface WorkerMessage {
-  readonly event: string
-  readonly value: unknown
-}
+import { sendToWorker, type WorkerMessage } from './worker-messages.js'
 
 export interface Workers {
   /** Asks all to finish what is under way; resolves when they have ended. */
@@ -23,6 +19,8 @@ interface WorkerEvents {
   onRefusal(status: number): void
   /** One ended by itself, and another takes its place. */
   onLoss(worker: number): void
+  /** A worker starts with the last valid rules, because those of the rule store could not be loaded. */
+  onStaleRules(worker: number, reason: string): void
 }
 
 /** One that ends at once is not started again at once. */
@@ -42,6 +40,18 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
   let ready = 0
   let speaker: Worker | undefined
   let onEmpty: () => void = () => {}
+  /** Those of the worker that speaks for all, for workers that start while newer ones are broken. */
+  let lastValidRules: unknown = null
+
+  /** True if the message was about rules. */
+  const takeRules = (worker: Worker, { event, value }: WorkerMessage): boolean => {
+    if (event === rulesInForce) lastValidRules = value
+    else if (event === rulesWanted) {
+      if (lastValidRules !== null) events.onStaleRules(worker.id, String(value))
+      sendToWorker(worker, { rules: 'LAST_VALID', ruleSets: lastValidRules } satisfies RulesMessage)
+    } else return false
+    return true
+  }
 
   const launch = (): void => {
     const worker = cluster.fork()
@@ -49,7 +59,14 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
     workers.set(worker, false)
     speaker ??= worker
     worker.on('message', (message: WorkerMessage) => {
-      if (!exchange.take(worker, message) && worker === speaker) events.onMessage(message)
+      if (exchange.take(worker, message) || takeRules(worker, message) || worker !== speaker) return
+      if (message.event === 'started' || message.event === 'reloaded')
+        sendToWorker(worker, { rules: 'ASK' } satisfies RulesMessage)
+      events.onMessage(message)
+    })
+    // Errors of messages and signals to a worker that has just ended. One that could not be started has no `exit`.
+    worker.on('error', () => {
+      if (worker.process.pid === undefined) end(1)
     })
     worker.once('listening', () => {
       workers.set(worker, true)
@@ -57,9 +74,10 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
       if (ready === 1) for (let i = 1; i < count; i++) launch()
       if (ready === count) events.onReady()
     })
-    worker.once('exit', (status) => {
+    worker.once('exit', (status) => end(status))
+    const end = (status: number | null): void => {
       const wasListening = workers.get(worker)
-      workers.delete(worker)
+      if (!workers.delete(worker)) return
       if (speaker === worker) speaker = [...workers.keys()][0]
       if (isStopping) {
         if (workers.size === 0) onEmpty()
@@ -69,17 +87,17 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
         const isHasty = performance.now() - startedAt < pauseMs
         setTimeout(() => !isStopping && launch(), isHasty ? pauseMs : 0)
       }
-    })
+    }
   }
   launch()
   return {
     reload() {
-      for (const [worker, isListening] of workers) if (isListening) worker.send(reloadRequest)
+      for (const [worker, isListening] of workers) if (isListening) sendToWorker(worker, reloadRequest)
     },
     stop() {
       isStopping = true
       for (const [worker, isListening] of workers) {
-        if (isListening) worker.send(stopRequest)
+        if (isListening) sendToWorker(worker, stopRequest)
         else worker.process.kill('SIGKILL')
       }
       return workers.size === 0
@@ -111,8 +129,4 @@ export function stopWhenTold(close: () => Promise<void>, reload: () => void): vo
   })
   process.once('disconnect', () => void stop())
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-}
-
-export function tellPrimary(message: WorkerMessage): void {
-  if (process.connected) process.send?.(message)
 }

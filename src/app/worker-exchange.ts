@@ -1,5 +1,6 @@
 /** Data of all workers: the worker that is asked requests it from the others, through the process that started them. */
 import type { Worker } from 'node:cluster'
+import { sendToPrimary, sendToWorker } from './worker-messages.js'
 
 /** In this order: a worker requests the values, the primary asks all workers, each answers, the primary forwards the answers. */
 interface Message {
@@ -44,7 +45,7 @@ export class WorkerExchange {
     const workers = this.#workers()
     const timer = setTimeout(() => this.#end(topic, id), timeoutMs).unref()
     this.#rounds.set(roundOf(topic, id), { asker, values: [], missing: workers.length, timer })
-    for (const worker of workers) worker.send({ exchange: 'ASK', topic, id } satisfies Message)
+    for (const worker of workers) sendToWorker(worker, { exchange: 'ASK', topic, id } satisfies Message)
   }
 
   #collect({ topic, id, values = [] }: Message): void {
@@ -66,7 +67,7 @@ export class WorkerExchange {
       id: id.slice(id.indexOf(':') + 1),
       values: round.values,
     }
-    if (round.asker.isConnected()) round.asker.send(message)
+    sendToWorker(round.asker, message)
   }
 }
 
@@ -80,13 +81,19 @@ export function valueOfAll<T>(
 ): () => Promise<T> {
   let last = 0
   const pending = new Map<string, (values: readonly T[]) => void>()
-  const send = (message: Message): void => {
-    if (process.connected) process.send?.(message)
+  const send = (message: Message): void => sendToPrimary(message)
+  const answer = async (id: string): Promise<void> => {
+    // A worker whose value fails is left out, as one that does not answer.
+    const values = await own().then(
+      (value) => [value],
+      () => [],
+    )
+    send({ exchange: 'ANSWER', topic, id, values })
   }
-  process.on('message', async (message: unknown) => {
+  process.on('message', (message: unknown) => {
     if (!isMessage(message) || message.topic !== topic) return
     const { exchange, id, values = [] } = message
-    if (exchange === 'ASK') send({ exchange: 'ANSWER', topic, id, values: [await own()] })
+    if (exchange === 'ASK') void answer(id)
     if (exchange === 'RESULT') pending.get(id)?.(values as readonly T[])
   })
   return async () => {

@@ -6,8 +6,10 @@ import type { FluxGate } from '../app/flux-gate.js'
 import { type OpenAccessLog, openAccessLog } from '../app/gateway-access-log.js'
 import { watchRoutes } from '../app/gateway-reload.js'
 import type { RouteDefinition } from '../app/gateway-schema.js'
+import { isWorker } from '../app/gateway-workers.js'
 import { configuredRules } from '../app/run-rules.js'
 import type { Telemetry } from '../app/run-telemetry.js'
+import { type StartingRules, shareRules, startingRules } from '../app/starting-rules.js'
 import { messageOf } from '../core/errors.js'
 import { given } from '../core/given.js'
 import type { RuleSet } from '../core/rule.js'
@@ -79,6 +81,7 @@ const routesOf = ({ exampleRoutes }: GatewayPlan, { gateway }: Config): readonly
 const fileOf = ({ file }: Config): string | null => (file === undefined ? null : shownPath(file))
 
 interface Opened {
+  readonly starting: StartingRules | undefined
   readonly running: RunningGateway
   readonly rules: RuleStore | undefined
   close(): Promise<void>
@@ -101,14 +104,15 @@ async function open(plan: GatewayPlan): Promise<Opened> {
     if (place !== undefined)
       accessLog = openAccessLog(place, (error) => report.trouble(`The access log: ${error.message}`))
     const routes = routesOf(plan, config)
+    const starting = rules && isWorker() ? startingRules(rules) : undefined
     running = await createGateway(config, {
-      rules,
+      rules: starting?.provider ?? rules,
       routes,
       log: accessLog?.log,
       observer: beside?.observer,
       onUnreachable: (message) => report.trouble(message),
     })
-    return { running, rules, close }
+    return { running, rules, starting, close }
   } catch (error) {
     await close()
     throw error
@@ -133,7 +137,7 @@ async function listenAll({ config, options, beside }: GatewayPlan, { running, ru
 }
 
 /** Tells of what changes while it runs, and has it changed on request. */
-function follow(plan: GatewayPlan, { running, close }: Opened, rules: string): void {
+function follow(plan: GatewayPlan, { running, starting, close }: Opened, rules: string): void {
   const { config, options, report } = plan
   const { gate } = running
   gate.on('reload', ({ changed, error }) => {
@@ -158,6 +162,8 @@ function follow(plan: GatewayPlan, { running, close }: Opened, rules: string): v
     // What is wrong with the rules is told by the event.
     void gate.reload().catch(() => {})
   })
+  if (starting !== undefined) shareRules(gate)
+  if (starting?.isStale) void gate.reload().catch(() => {})
 }
 
 function renewCertificate(running: RunningGateway, report: StartReport): void {

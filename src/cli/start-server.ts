@@ -1,10 +1,12 @@
 import { type Config, gateOptions } from '../app/config.js'
 import { openGate } from '../app/create-flux-gate.js'
 import type { FluxGateServer } from '../app/create-server.js'
+import { isWorker } from '../app/gateway-workers.js'
 import { openLog } from '../app/run-log.js'
 import { configuredRules } from '../app/run-rules.js'
 import { serverOf } from '../app/run-server.js'
 import { openTelemetry } from '../app/run-telemetry.js'
+import { shareRules, startingRules } from '../app/starting-rules.js'
 import { FluxGateError } from '../core/errors.js'
 import { given } from '../core/given.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
@@ -31,7 +33,9 @@ export async function startServer({ config, options, report, workers, onStart }:
   const rules = configuredRules(config, options.rules) ?? fileRuleStore(config.rules.path)
   const shown = shownRules(options, config, rules.source)
   const hooks = { observer: telemetry.recorder, onUnreachable: (message: string) => log.warn(message) }
-  const gate = await openGate({ ...gateOptions(config), rules }, hooks).catch(async (error: unknown) => {
+  const starting = isWorker() ? startingRules(rules) : undefined
+  const used = starting?.provider ?? rules
+  const gate = await openGate({ ...gateOptions(config), rules: used }, hooks).catch(async (error: unknown) => {
     // A connection that is left open would keep the process from ending with its status.
     await telemetry.close()
     await rules.close()
@@ -57,7 +61,10 @@ export async function startServer({ config, options, report, workers, onStart }:
   gate.on('reload', ({ changed, error }) =>
     report.reloaded({ rules: shown.rules, ruleCount: countRules(gate.ruleSets), changed, error }),
   )
-  onStart(close, () => void gate.reload().catch(() => {}))
+  const reload = (): void => void gate.reload().catch(() => {})
+  onStart(close, reload)
+  if (starting !== undefined) shareRules(gate)
+  if (starting?.isStale) reload()
   report.started({
     url: null,
     api: api.url,

@@ -1,6 +1,7 @@
 /** One process, or several that share a port: what `serve` and `gateway` have in common. */
 import { availableParallelism } from 'node:os'
-import { isWorker, startWorkers, tellPrimary, type WorkerMessage } from '../app/gateway-workers.js'
+import { isWorker, startWorkers } from '../app/gateway-workers.js'
+import { sendToPrimary, type WorkerMessage } from '../app/worker-messages.js'
 import { exitStatus } from './exit-status.js'
 import type { StartReport } from './start-report.js'
 import { onSignals } from './start-stop.js'
@@ -42,10 +43,10 @@ async function workAsOne(workers: number, work: Work): Promise<void> {
 
 /** What a worker would print, one of them says for all. */
 const spokenReport: StartReport = {
-  started: (value) => tellPrimary({ event: 'started', value }),
-  reloaded: (value) => tellPrimary({ event: 'reloaded', value: told(value) }),
-  rerouted: (value) => tellPrimary({ event: 'rerouted', value: told(value) }),
-  trouble: (value) => tellPrimary({ event: 'trouble', value }),
+  started: (value) => sendToPrimary({ event: 'started', value }),
+  reloaded: (value) => sendToPrimary({ event: 'reloaded', value: told(value) }),
+  rerouted: (value) => sendToPrimary({ event: 'rerouted', value: told(value) }),
+  trouble: (value) => sendToPrimary({ event: 'trouble', value }),
   stopping: () => {},
 }
 
@@ -78,6 +79,7 @@ function supervise(count: number, report: StartReport): void {
       process.exitCode = status === 0 ? exitStatus.no : status
     },
     onLoss: (worker) => report.trouble(`worker ${worker} ended; another takes its place`),
+    onStaleRules: (worker, reason) => report.trouble(`worker ${worker} starts with the last valid rules: ${reason}`),
   })
   onSignals({ close: () => workers.stop(), reload: () => workers.reload(), onStop: report.stopping })
 }

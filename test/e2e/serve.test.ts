@@ -1,5 +1,6 @@
 /** `fluxgate serve` as processes: what it says, what it keeps to itself, and several that share a Redis. */
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { describe, expect, it } from 'vitest'
 import { freePort } from '../servers/free-port.js'
@@ -118,6 +119,37 @@ describe('the server as a process', () => {
         .end()
     })
     expect(status).toBe(200)
+  })
+
+  it('starts workers with the last valid rules while the rules file is broken', async () => {
+    const place = workplace()
+    place.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 7, window: '1h' }] }] })
+    // Port 0 would be another port once no worker is left.
+    const running = await place.start(['serve', '--port', String(await freePort()), '--workers', '2'])
+    const peek = async () => {
+      const body = JSON.stringify({ clientIp: '192.0.2.1', peek: true })
+      const headers = { 'Content-Type': 'application/json', Connection: 'close' }
+      const response = await fetch(`${running.api}/api/ratelimit/check`, { method: 'POST', headers, body })
+      return ((await response.json()) as { limit: number }).limit
+    }
+    const children = () => readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8').trim().split(' ')
+    const before = children()
+    expect([before.length, await peek()]).toEqual([2, 7])
+    place.write('rules.yaml', 'rules: [')
+    await running.until('the broken file is reported', () => /rules\.yaml/.test(running.stderr()))
+    for (const child of before) process.kill(Number(child), 'SIGKILL')
+    await running.until('both new workers have the last valid rules', () => {
+      return running.stderr().match(/worker \d+ starts with the last valid rules: /g)?.length === 2
+    })
+    await running.until('they answer', async () => (await peek()) === 7)
+    await running.until('health reports the broken file', async () => {
+      const { rules } = (await (await fetch(`${running.api}/health/ready`)).json()) as { rules?: { error?: string } }
+      return /rules\.yaml/.test(rules?.error ?? '')
+    })
+    place.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 9, window: '1h' }] }] })
+    await running.until('the corrected rules are in force', async () => (await peek()) === 9)
+    running.process.kill('SIGTERM')
+    expect(await running.ended).toBe(0)
   })
 
   it('is one of several workers on one port', async () => {

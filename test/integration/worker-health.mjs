@@ -7,7 +7,13 @@ import { mergeHealth } from '../../dist/app/merge-health.js'
 import { valueOfAll } from '../../dist/app/worker-exchange.js'
 
 if (cluster.isPrimary) {
-  startWorkers(3, { onMessage() {}, onReady: () => process.send?.('ready'), onRefusal() {}, onLoss() {} })
+  startWorkers(3, {
+    onMessage() {},
+    onReady: () => process.send?.('ready'),
+    onRefusal() {},
+    onLoss() {},
+    onStaleRules() {},
+  })
 } else {
   const { id } = /** @type {import('node:cluster').Worker} */ (cluster.worker)
   const isDown = id === 2
