@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
+import { ClientConnections } from '../http/client-connections.js'
 import type { ClientIpOf } from '../http/client-ip.js'
 import type { Guard } from '../http/guard.js'
 import { linger } from '../http/linger.js'
-import { answerParseError } from '../http/parse-error.js'
 import { rawAnswer } from '../http/raw-answer.js'
 import type { IsTrustedProxy } from '../http/trusted-proxies.js'
 import type { AccessLog } from './access-log.js'
@@ -12,7 +12,7 @@ import type { ClientRequest } from './client-request.js'
 import { Forwarding } from './forwarded.js'
 import type { GatewayParts, OpenRoute } from './gateway-parts.js'
 import { problemAnswer } from './gateway-problem.js'
-import type { RequestLimits } from './objection.js'
+import { isFramed, type RequestLimits } from './objection.js'
 import { ProxiedRequest } from './proxied-request.js'
 import { reinjectWithoutUpgrade } from './reinject.js'
 import type { Route } from './route.js'
@@ -50,9 +50,8 @@ export class Gateway {
   readonly #tlsServer: TlsServer | undefined
   readonly #pools: UpstreamPools
   readonly #parts: GatewayParts
+  readonly #connections: ClientConnections
   readonly #tunnels = new Set<Duplex>()
-  /** What TLS stands on: until hands are shaken, node:http knows nothing of a connection. */
-  readonly #sockets = new Set<Duplex>()
   #routes: readonly OpenRoute[] = []
   #isDraining = false
 
@@ -70,10 +69,8 @@ export class Gateway {
     }
     this.setRoutes(options.routes)
     this.#tlsServer = options.tls && createTlsServer({ ...serverOptions(options), ...tlsOptions, ...options.tls })
-    this.#tlsServer?.on('connection', (socket: Duplex) => {
-      this.#sockets.add(socket.once('close', () => this.#sockets.delete(socket)))
-    })
     this.server = this.#tlsServer ?? createServer(serverOptions(options))
+    this.#connections = new ClientConnections(this.server, this.#tlsServer !== undefined)
     this.#serve(this.server, options.requests)
   }
 
@@ -90,60 +87,63 @@ export class Gateway {
   }
 
   /**
-   * Takes no more connections, and finishes what is under way. After `graceMs` the requests that are still held are sent
-   * away by `onImpatience`; what does not end by itself then is cut off.
+   * Stops accepting connections, closes unused ones at once and waits for requests and tunnels to end. After `graceMs`,
+   * `onImpatience` rejects the requests that are still held, and tunnels are closed; what is left is closed `cutOffMs` later.
    */
   async close(graceMs: number, onImpatience: () => Promise<void>): Promise<void> {
     this.#isDraining = true
     const closed = new Promise((resolve) => this.server.close(resolve))
+    this.#connections.closeUnused()
     const idle = setInterval(() => this.server.closeIdleConnections(), 50)
     const impatience = setTimeout(async () => {
       await onImpatience()
       for (const tunnel of this.#tunnels) tunnel.destroy()
-      setTimeout(() => this.#cutOff(), cutOffMs).unref()
+      setTimeout(() => this.#connections.destroyAll(), cutOffMs).unref()
     }, graceMs)
-    await Promise.all([closed, this.#tunnelsClosed()])
+    // The server counts tunnels too.
+    await closed
     clearInterval(idle)
     clearTimeout(impatience)
     this.#pools.close()
   }
 
-  #cutOff(): void {
-    this.server.closeAllConnections()
-    for (const socket of this.#sockets) socket.destroy()
-  }
-
   #serve(server: Server, requests: RequestLimits): void {
     // By default, headers beyond a number are dropped without a word. Their size is limited instead.
     server.maxHeadersCount = 0
-    server.on('request', (request, response) => new ProxiedRequest(this.#parts, request, response, false).start())
-    for (const event of ['checkContinue', 'checkExpectation'] as const)
-      server.on(event, (request, response) => new ProxiedRequest(this.#parts, request, response, true).start())
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, first: Buffer) => {
-      if (!isWebSocket(request)) {
-        const arrival = this.#tlsServer === undefined ? 'connection' : 'secureConnection'
-        return reinjectWithoutUpgrade(server, arrival, request, socket, first)
-      }
-      this.#tunnels.add(socket.once('close', () => this.#tunnels.delete(socket)))
-      void new UpgradedRequest(this.#parts, request, socket, first).start()
-    })
-    server.on('connect', (_, socket: Duplex) => {
-      socket.on('error', () => socket.destroy())
-      socket.write(rawAnswer(problemAnswer(405, 'This gateway makes no tunnels.', { Allow: 'GET, HEAD, POST' })))
-      linger(socket)
-    })
-    server.on('clientError', (error, socket) =>
-      answerParseError(error, socket, (unread) => unreadableRequest(unread, requests)),
+    const begin = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
+      if (!this.#connections.begin(response)) return
+      if (!isFramed(request)) this.#connections.endAfterThis(request.socket)
+      new ProxiedRequest(this.#parts, request, response, expectsContinue).start()
+    }
+    server.on('request', begin(false)).on('checkContinue', begin(true)).on('checkExpectation', begin(true))
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, first: Buffer) =>
+      this.#connections.whenAnswered(socket, () => this.#upgrade(request, socket, first)),
     )
+    server.on('connect', (_, socket: Duplex) =>
+      this.#connections.whenAnswered(socket, () => {
+        socket.on('error', () => socket.destroy())
+        socket.write(rawAnswer(problemAnswer(405, noTunnels, { Allow: 'GET, HEAD, POST' })))
+        linger(socket)
+      }),
+    )
+    server.on('clientError', (error, socket) =>
+      this.#connections.answerParseError(error, socket, (unread) => unreadableRequest(unread, requests)),
+    )
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, first: Buffer): void {
+    if (!isWebSocket(request)) {
+      const arrival = this.#tlsServer === undefined ? 'connection' : 'secureConnection'
+      reinjectWithoutUpgrade(this.server, arrival, request, socket, first)
+      return
+    }
+    this.#tunnels.add(socket.once('close', () => this.#tunnels.delete(socket)))
+    void new UpgradedRequest(this.#parts, request, socket, first).start()
   }
 
   #findRoute(request: ClientRequest): OpenRoute | undefined {
     for (const open of this.#routes) if (takes(open.route, request)) return open
     return undefined
-  }
-
-  async #tunnelsClosed(): Promise<void> {
-    await Promise.all([...this.#tunnels].map((tunnel) => new Promise((resolve) => tunnel.once('close', resolve))))
   }
 }
 
@@ -162,13 +162,15 @@ const serverOptions = ({ requests, clientKeepAliveMs }: GatewayOptions) => ({
 
 const tlsOptions = { minVersion: 'TLSv1.2', handshakeTimeout: 10_000 } as const
 
-/** Those who were sent away have this long to read it. */
+/** Clients whose held requests were rejected have this long to read the answer. */
 const cutOffMs = 500
 
 function takes({ predicates }: Route, request: ClientRequest): boolean {
   for (let i = 0; i < predicates.length; i++) if (!predicates[i]?.(request)) return false
   return true
 }
+
+const noTunnels = 'This gateway does not support CONNECT. Send the request to the gateway itself.'
 
 const isWebSocket = ({ headers, method }: IncomingMessage): boolean =>
   method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket'

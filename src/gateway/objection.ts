@@ -30,10 +30,7 @@ export function readTarget(request: IncomingMessage, limits: RequestLimits): Tar
   if (url.length > limits.maxUrlLength) return problemAnswer(414, `A URL may have ${limits.maxUrlLength} characters.`)
   if (isTooLarge(rawHeaders, limits.maxHeaderSize)) return tooManyHeaders(limits)
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return problemAnswer(505, 'This gateway speaks HTTP/1.1.')
-  const coding = headers['transfer-encoding']
-  if (coding !== undefined && httpVersion === '1.0') return badRequest('HTTP/1.0 has no transfer codings.')
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
-    return problemAnswer(501, 'The only transfer coding is chunked.')
+  if (!isFramed(request)) return unframed(request)
   // A client of a proxy writes the whole URL, and its host counts instead of the header's.
   const [, authority, rest] = url.startsWith('/') ? [] : (/^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [])
   const origin = url.startsWith('/') ? url : rest
@@ -47,6 +44,24 @@ export function readTarget(request: IncomingMessage, limits: RequestLimits): Tar
   const question = origin.indexOf('?')
   const path = question === -1 ? origin : origin.slice(0, question)
   return { path: path === '' ? '/' : path, query: question === -1 ? '' : origin.slice(question + 1), host }
+}
+
+/**
+ * False if the end of the request is uncertain, because its transfer coding is not exactly `chunked`. `node:http` takes
+ * an empty one for none. Nothing that follows on the connection may be read as a request then.
+ */
+export function isFramed({ headers, httpVersion }: IncomingMessage): boolean {
+  const coding = headers['transfer-encoding']
+  return coding === undefined || (coding.toLowerCase() === 'chunked' && httpVersion !== '1.0')
+}
+
+function unframed({ headers, httpVersion }: IncomingMessage): Answer {
+  const close = { Connection: 'close' }
+  if (httpVersion === '1.0')
+    return problemAnswer(400, 'HTTP/1.0 has no Transfer-Encoding. Send Content-Length, or use HTTP/1.1.', close)
+  const isEmpty = /(?:^|,)\s*(?:,|$)/.test(headers['transfer-encoding'] ?? '')
+  if (isEmpty) return problemAnswer(400, 'Transfer-Encoding is empty. Remove it, or send chunked.', close)
+  return problemAnswer(501, 'Transfer-Encoding must be chunked. Other codings are not supported.', close)
 }
 
 export const badRequest = (detail: string): Answer => problemAnswer(400, detail)

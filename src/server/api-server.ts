@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { FluxGateError } from '../core/errors.js'
-import { answerParseError } from '../http/parse-error.js'
+import { ClientConnections } from '../http/client-connections.js'
 import { ApiRequest, maxHeaders, type RequestParts } from './api-request.js'
 import { isLoopback } from './loopback.js'
 import type { Route } from './route.js'
@@ -46,8 +46,7 @@ export class ApiServer {
   readonly #tokens: Tokens
   readonly #isSecure: boolean
   readonly #onDrain: (() => void) | undefined
-  /** Connections on which nothing has been asked yet. */
-  readonly #unused = new Set<Socket>()
+  readonly #connections: ClientConnections
   #isDraining = false
 
   constructor({ routes, log = silentLog, tls, times = usualTimes, onDrain, ...tokens }: ApiServerOptions) {
@@ -61,17 +60,15 @@ export class ApiServer {
       isDraining: () => this.#isDraining,
     }
     this.#server = openServer(tls, times)
+    const connections = new ClientConnections(this.#server, this.#isSecure)
+    this.#connections = connections
     const answer = (awaitsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
-      this.#unused.delete(request.socket)
-      new ApiRequest(parts, request, response, awaitsContinue).start()
+      if (connections.begin(response)) new ApiRequest(parts, request, response, awaitsContinue).start()
     }
     this.#server
       .on('request', answer(false))
       .on('checkContinue', answer(true))
-      .on('clientError', (error, socket) => answerParseError(error, socket, unreadableRequest))
-    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
-      this.#unused.add(socket.once('close', () => this.#unused.delete(socket)))
-    })
+      .on('clientError', (error, socket) => connections.answerParseError(error, socket, unreadableRequest))
   }
 
   get isDraining(): boolean {
@@ -110,8 +107,7 @@ export class ApiServer {
     const closed = new Promise((resolve) => this.#server.close(resolve))
     const idle = setInterval(() => this.#server.closeIdleConnections(), 50)
     const impatience = setTimeout(() => this.#server.closeAllConnections(), graceMs)
-    // To node:http these are not idle, as their first request may be on its way.
-    for (const socket of this.#unused) socket.destroy()
+    this.#connections.closeUnused()
     await closed
     clearInterval(idle)
     clearTimeout(impatience)

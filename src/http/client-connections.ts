@@ -1,0 +1,169 @@
+import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { linger } from './linger.js'
+import type { ParseError } from './parse-error.js'
+import { type Answer, rawAnswer, rawHead } from './raw-answer.js'
+
+/** How long a first request head that has begun to arrive may take once the server drains. */
+const lastHeadMs = 1_000
+
+interface Connection {
+  readonly socket: Socket
+  /** Responses that are not written yet, in the order of their requests. */
+  readonly pending: Set<ServerResponse>
+  /** The pending response to a request that cannot be parsed to its end. */
+  broken: ServerResponse | undefined
+  isUsed: boolean
+  /** No further request is taken from it. */
+  isOver: boolean
+  /** Called when no other response is pending any more. */
+  onAnswered: (() => void) | undefined
+}
+
+/**
+ * All connections of a server. `node:http` reports upgrades, CONNECT and parse errors while earlier responses are pending
+ * (pipelining). Here they wait for their turn, so that no answer is written before, or into, another one.
+ */
+export class ClientConnections {
+  readonly #connections = new Map<Duplex, Connection>()
+  /** Connections whose TLS handshake is not complete, by peer: `node:http` does not know them. */
+  readonly #handshakes = new Map<string, Socket>()
+
+  constructor(server: Server, isSecure: boolean) {
+    server.on(isSecure ? 'secureConnection' : 'connection', (socket: Socket) => this.#open(socket))
+    if (isSecure)
+      server.on('connection', (socket: Socket) => {
+        const peer = peerOf(socket)
+        this.#handshakes.set(peer, socket)
+        socket.once('close', () => this.#handshakes.get(peer) === socket && this.#handshakes.delete(peer))
+      })
+  }
+
+  /** To be called for every request. False if it must be ignored, because it follows one after which the connection closes. */
+  begin(response: ServerResponse): boolean {
+    const connection = this.#of(response.req.socket)
+    connection.isUsed = true
+    if (connection.isOver) return false
+    connection.pending.add(response)
+    response.on('close', () => {
+      connection.pending.delete(response)
+      if (connection.onAnswered !== undefined) this.#settle(connection)
+    })
+    return true
+  }
+
+  /** Requests that follow on the connection are ignored. */
+  endAfterThis(socket: Duplex): void {
+    this.#of(socket).isOver = true
+  }
+
+  /** Calls back when all earlier responses are written; never, if the connection does not outlive them. */
+  whenAnswered(socket: Duplex, then: () => void): void {
+    const connection = this.#of(socket)
+    connection.isUsed = true
+    if (connection.isOver) return
+    if (connection.pending.size === 0) {
+      then()
+      return
+    }
+    const onError = (): unknown => socket.destroy()
+    const onDrain = (): void => {
+      for (const response of connection.pending) if (response.socket === socket) response.emit('drain')
+    }
+    // node:http has removed its own listeners, on which pending responses rely.
+    socket.on('error', onError).on('drain', onDrain)
+    connection.onAnswered = () => {
+      socket.off('error', onError).off('drain', onDrain)
+      // Set for a next request when the last response was written.
+      connection.socket.setTimeout(0)
+      then()
+    }
+  }
+
+  /** Answers a `clientError` of the server in its turn, and closes the connection. */
+  answerParseError(error: ParseError, socket: Duplex, answerTo: (error: ParseError) => Answer): void {
+    // Before the handshake is complete, no answer can be read.
+    const isHandshake = (socket as { secureConnecting?: boolean }).secureConnecting === true
+    if (error.code === 'ECONNRESET' || isHandshake || socket.errored) {
+      socket.destroy()
+      return
+    }
+    const connection = this.#of(socket)
+    // The last response may still be on its way out.
+    if (connection.isOver || !socket.writable) return
+    connection.isOver = true
+    const broken = [...connection.pending].findLast(({ req }) => !req.complete)
+    connection.broken = broken
+    connection.onAnswered = () => {
+      if (broken?.writableEnded || error.code === 'HPE_CLOSED_CONNECTION') linger(socket)
+      else if (broken?.headersSent) socket.destroy()
+      else {
+        const isHead = error.rawPacket?.toString('latin1', 0, 5) === 'HEAD '
+        socket.write((isHead ? rawHead : rawAnswer)(answerTo(error)))
+        linger(socket)
+      }
+    }
+    this.#settle(connection)
+  }
+
+  /** Closes connections on which no request has arrived. `node:http` does not take them for idle. */
+  closeUnused(): void {
+    for (const socket of this.#handshakes.values()) socket.destroy()
+    this.#destroyUnused(({ bytesRead }) => bytesRead === 0)
+    setTimeout(() => this.#destroyUnused(() => true), lastHeadMs).unref()
+  }
+
+  /** Closes all connections, tunnels included. */
+  destroyAll(): void {
+    for (const socket of this.#handshakes.values()) socket.destroy()
+    for (const { socket } of this.#connections.values()) socket.destroy()
+  }
+
+  #destroyUnused(which: (socket: Socket) => boolean): void {
+    for (const { socket, isUsed } of this.#connections.values()) if (!isUsed && which(socket)) socket.destroy()
+  }
+
+  #of(socket: Duplex): Connection {
+    return this.#connections.get(socket) ?? this.#open(socket as Socket)
+  }
+
+  /** Called again for a connection that the server is given back after a declined upgrade. */
+  #open(socket: Socket): Connection {
+    const known = this.#connections.get(socket)
+    if (known !== undefined) return known
+    this.#handshakes.delete(peerOf(socket))
+    const pending = new Set<ServerResponse>()
+    const connection: Connection = {
+      socket,
+      pending,
+      broken: undefined,
+      isUsed: false,
+      isOver: false,
+      onAnswered: undefined,
+    }
+    this.#connections.set(socket, connection)
+    socket.once('close', () => this.#close(connection))
+    return connection
+  }
+
+  #settle(connection: Connection): void {
+    const { pending, broken, socket, onAnswered } = connection
+    const isOther = pending.size > (broken !== undefined && pending.has(broken) ? 1 : 0)
+    if (isOther || onAnswered === undefined || !socket.writable) return
+    connection.onAnswered = undefined
+    onAnswered()
+  }
+
+  /** Responses that still wait behind others are not told by `node:http` that their client has left. */
+  #close({ socket, pending }: Connection): void {
+    this.#connections.delete(socket)
+    for (const response of pending) {
+      if (response.socket !== null || response.writableFinished) continue
+      response.destroy()
+      response.emit('close')
+    }
+  }
+}
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
