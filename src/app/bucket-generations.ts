@@ -1,5 +1,6 @@
 import type { RuleSet } from '../core/rule.js'
 import type { Snapshot } from '../core/snapshot.js'
+import type { Steps } from '../core/steps.js'
 
 /** How often the buckets of a rule were started afresh. A rule is reset by counting up, not by searching its buckets. */
 export class BucketGenerations {
@@ -17,12 +18,16 @@ export class BucketGenerations {
    * A rule that is gone and comes back is a new one; so is one whose bands mean something else, if `resetChanged` says so,
    * even when they change back later.
    */
-  compare(before: Snapshot, after: readonly RuleSet[], resetChanged: boolean): void {
-    const bandsAfter = new Map(
-      after.flatMap(({ id, rules }) => rules.map((rule) => [nameOf(id, rule.id), JSON.stringify(rule.bands)])),
-    )
+  *compare(before: Snapshot, after: readonly RuleSet[], resetChanged: boolean): Steps<void> {
+    const bandsAfter = new Map<string, string>()
+    for (const { id, rules } of after)
+      for (const rule of rules) {
+        bandsAfter.set(nameOf(id, rule.id), JSON.stringify(rule.bands))
+        yield
+      }
     for (const [ruleSetId, { rules }] of before.ruleSets)
       for (const [ruleId, { rule }] of rules) {
+        yield
         const bands = bandsAfter.get(nameOf(ruleSetId, ruleId))
         if (bands === undefined || (resetChanged && bands !== JSON.stringify(rule.bands)))
           this.startAfresh(ruleSetId, ruleId)

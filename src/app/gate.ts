@@ -128,7 +128,7 @@ export class Gate implements FluxGate {
   }
 
   get ruleSets(): readonly RuleSet[] {
-    return this.#book.current
+    return this.#rules.ruleSets
   }
 
   check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
@@ -214,12 +214,12 @@ export class Gate implements FluxGate {
     })
   }
 
-  #reloaded(result: ReloadResult): void {
+  async #reloaded(result: ReloadResult): Promise<void> {
     if ('error' in result) {
       this.#emit('reload', { changed: false, error: result.error })
       return
     }
-    if (result.changed) this.#rules.replace(result.ruleSets)
+    if (result.changed) await this.#rules.replace(result.ruleSets)
     this.#emit('reload', { changed: result.changed, error: null })
   }
 

@@ -2,12 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { indexConditions, lookUp } from './condition-index.js'
 import type { RequestContext } from './request-context.js'
 import type { Condition } from './rule.js'
+import { finish } from './steps.js'
 
 const many = (when: (i: number) => readonly Condition[]) =>
   Array.from({ length: 20 }, (_, i) => ({ name: `n${i}`, when: when(i) }))
 
 function found(items: ReturnType<typeof many>, context: RequestContext): string[] {
-  const { others, files } = indexConditions(items)
+  const { others, files } = finish(indexConditions(items))
   const lists = [others]
   for (const file of files) lookUp(file, context, lists)
   return lists.flat().map(({ name }) => name)
@@ -28,7 +29,7 @@ describe('indexConditions', () => {
 
   it('has the other conditions asked, and not the one it has answered', () => {
     const plan = { field: 'attributes.plan', values: ['paid'] }
-    const { others, files } = indexConditions(many((i) => [plan, { field: 'userId', values: [`u${i}`] }]))
+    const { others, files } = finish(indexConditions(many((i) => [plan, { field: 'userId', values: [`u${i}`] }])))
     expect(others).toEqual([])
     expect(files.map(({ byValue }) => byValue.get('u3'))).toEqual([[{ name: 'n3', when: [plan] }]])
   })
@@ -48,13 +49,13 @@ describe('indexConditions', () => {
   it('stays out of the way of conditions that are not compared letter by letter', () => {
     for (const field of ['path.id', 'method', 'clientIp']) {
       const items = many((i) => [{ field, values: [`10.${i}.0.0/16`] }])
-      expect(indexConditions(items), field).toEqual({ others: items, files: [] })
+      expect(finish(indexConditions(items)), field).toEqual({ others: items, files: [] })
     }
   })
 
   it('is not made for a handful', () => {
     const items = many((i) => [{ field: 'userId', values: [`u${i}`] }])
-    expect(indexConditions(items.slice(0, 8)).files).toEqual([])
+    expect(finish(indexConditions(items.slice(0, 8))).files).toEqual([])
     expect(found(items.slice(0, 9), { userId: 'u8' })).toEqual(['n8'])
   })
 })

@@ -2,6 +2,7 @@ import { readerOf } from './condition.js'
 import type { RequestContext } from './request-context.js'
 import { type ReadField, textOf } from './request-field.js'
 import type { Condition } from './rule.js'
+import type { Steps } from './steps.js'
 
 interface Conditional {
   readonly when: readonly Condition[]
@@ -24,13 +25,14 @@ export interface ConditionIndex<Item> {
  * One path may carry a rule per tenant or plan, told apart by `when` alone. Such rules are found by the value that the
  * request has, not by asking each. Every item is filed under one of its conditions, that with the most different values.
  */
-export function indexConditions<Item extends Conditional>(items: readonly Item[]): ConditionIndex<Item> {
+export function* indexConditions<Item extends Conditional>(items: readonly Item[]): Steps<ConditionIndex<Item>> {
   // A handful is asked as fast as looked up.
   if (items.length <= 8) return { others: items, files: [] }
-  const variety = countValues(items.flatMap(({ when }) => when))
+  const variety = yield* countValues(items)
   const others: Item[] = []
   const byField = new Map<string, Map<string, Item[]>>()
   for (const item of items) {
+    yield
     const best = mostVaried(item.when, variety)
     if (!best) others.push(item)
     else fileUnder(byField, best, { ...item, when: item.when.filter((condition) => condition !== best) })
@@ -52,13 +54,16 @@ function addFiled<Filed>({ byValue }: ConditionFile<Filed>, value: unknown, foun
 }
 
 /** Only what is compared letter by letter and does not depend on the pattern can be looked up. */
-function countValues(conditions: readonly Condition[]): Map<string, Set<string>> {
+function* countValues(items: readonly Conditional[]): Steps<Map<string, Set<string>>> {
   const variety = new Map<string, Set<string>>()
-  for (const { field, values } of conditions) {
-    if (field === 'method' || field.startsWith('path.') || !readerOf(field)) continue
-    const known = variety.get(field) ?? new Set()
-    for (const value of values) known.add(value)
-    variety.set(field, known)
+  for (const { when } of items) {
+    yield
+    for (const { field, values } of when) {
+      if (field === 'method' || field.startsWith('path.') || !readerOf(field)) continue
+      const known = variety.get(field) ?? new Set()
+      for (const value of values) known.add(value)
+      variety.set(field, known)
+    }
   }
   return variety
 }

@@ -1,5 +1,6 @@
 import { matchesFrom, type PatternSegment, segmentEnd } from './path-pattern.js'
 import { matchesGlob } from './segment-glob.js'
+import type { Steps } from './steps.js'
 
 /** Finds every leaf whose pattern matches a normalised path, each once. */
 export interface PathTree<Leaf> {
@@ -25,8 +26,8 @@ export interface Entry<Leaf extends TreeLeaf> {
  * many there are. It branches only where patterns differ: what is left of a single pattern is kept as a tail, and equal
  * tails are kept once. A request among thousands of rules then touches little memory that no other request does.
  */
-export function compilePathTree<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[]): PathTree<Leaf> {
-  const root = branchOf(entries, 0, false, new Map())
+export function* pathTreeSteps<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[]): Steps<PathTree<Leaf>> {
+  const root = yield* branchOf(entries, 0, false, new Map())
   // Searches do not overlap, so one walk serves them all.
   const walk: Walk<Leaf> = { path: '', found: [], count: 0, passed: undefined }
   return {
@@ -64,12 +65,12 @@ interface Node<Leaf extends TreeLeaf> {
 
 type SharedTails = Map<string, readonly PatternSegment[]>
 
-function branchOf<Leaf extends TreeLeaf>(
+function* branchOf<Leaf extends TreeLeaf>(
   entries: readonly Entry<Leaf>[],
   depth: number,
   repeats: boolean,
   tails: SharedTails,
-): Branch<Leaf> {
+): Steps<Branch<Leaf>> {
   const [only] = entries
   if (only && entries.length === 1) {
     const tail = only.segments.slice(depth)
@@ -79,25 +80,26 @@ function branchOf<Leaf extends TreeLeaf>(
       return only.leaf
     }
   }
-  const branchesOf = (kind: PatternSegment['kind']) =>
-    new Map(
-      Array.from(groupByText(entries, depth, kind), ([text, group]) => [
-        text,
-        branchOf(group, depth + 1, repeats || kind === 'deep', tails),
-      ]),
-    )
+  function* branchesOf(kind: PatternSegment['kind']): Steps<Map<string, Branch<Leaf>>> {
+    const branches = new Map<string, Branch<Leaf>>()
+    for (const [text, group] of yield* groupByText(entries, depth, kind)) {
+      branches.set(text, yield* branchOf(group, depth + 1, repeats || kind === 'deep', tails))
+      yield
+    }
+    return branches
+  }
   const endsAt = (end: number, kind?: PatternSegment['kind']) =>
     entries.find(({ segments }) => segments.length === end && segments[depth]?.kind === kind)?.leaf
-  const literals = branchesOf('literal')
+  const literals = yield* branchesOf('literal')
   const [onlyText, onlyBranch] = literals.size === 1 ? ([...literals][0] ?? []) : []
   return {
     tail: undefined,
     literals,
     onlyText,
     onlyBranch,
-    globs: branchesOf('glob'),
-    any: branchesOf('any').get('*'),
-    deep: branchesOf('deep').get('**'),
+    globs: yield* branchesOf('glob'),
+    any: (yield* branchesOf('any')).get('*'),
+    deep: (yield* branchesOf('deep')).get('**'),
     leaf: endsAt(depth),
     below: endsAt(depth + 1, 'deep'),
     repeats,
@@ -112,13 +114,14 @@ function shared(tails: SharedTails, tail: readonly PatternSegment[]): readonly P
 }
 
 /** The entries that go on with a segment of this kind. A `**` at the very end is a leaf of its node, not a branch. */
-function groupByText<Leaf extends TreeLeaf>(
+function* groupByText<Leaf extends TreeLeaf>(
   entries: readonly Entry<Leaf>[],
   depth: number,
   kind: PatternSegment['kind'],
-) {
+): Steps<Map<string, Entry<Leaf>[]>> {
   const groups = new Map<string, Entry<Leaf>[]>()
-  for (const entry of entries) {
+  for (const [index, entry] of entries.entries()) {
+    if (index % 1_024 === 1_023) yield
     const segment = entry.segments[depth]
     if (segment?.kind !== kind || (kind === 'deep' && entry.segments.length === depth + 1)) continue
     const group = groups.get(segment.text)

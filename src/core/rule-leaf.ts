@@ -5,6 +5,7 @@ import type { TreeLeaf } from './path-tree.js'
 import type { RequestContext } from './request-context.js'
 import type { Condition } from './rule.js'
 import type { Match } from './rule-matcher.js'
+import { eachInSteps, type Steps } from './steps.js'
 
 /** A rule on its way into a leaf, with the conditions that are still to be asked. */
 export interface Draft {
@@ -39,16 +40,18 @@ export interface Leaf extends Answer, TreeLeaf {
   readonly next: Leaf | undefined
 }
 
-export function compileLeaf(
+export function* compileLeaf(
   drafts: readonly Draft[],
   methods: readonly string[] | undefined,
   next: Leaf | undefined,
-): Leaf {
-  const { others, files } = indexConditions(drafts)
-  const filed = files.map(({ read, byValue }) => ({
-    read,
-    byValue: new Map(Array.from(byValue, ([value, found]) => [value, compileAnswer(found)])),
-  }))
+): Steps<Leaf> {
+  const { others, files } = yield* indexConditions(drafts)
+  const filed: ConditionFile<Answer>[] = []
+  for (const { read, byValue } of files) {
+    const answers = new Map<string, Answer>()
+    yield* eachInSteps(byValue, ([value, found]) => answers.set(value, compileAnswer(found)))
+    filed.push({ read, byValue: answers })
+  }
   const { ready, candidates } = compileAnswer(others)
   const only = ready?.length === 1 ? ready[0] : undefined
   // Spelt out: objects made by spreading may each get a hidden class of their own, which makes reading them slow. What a

@@ -1,9 +1,10 @@
 import { readPath } from './normalise-path.js'
 import { type Captures, compilePathPattern, type PathPattern, type PathVariables } from './path-pattern.js'
-import { compilePathTree } from './path-tree.js'
+import { pathTreeSteps } from './path-tree.js'
 import type { RequestContext } from './request-context.js'
 import { countsByPath, type Rule, type RuleSet, withHead } from './rule.js'
 import { type Answer, addAnswers, addMatches, compileLeaf, type Draft, type Leaf, readyAnswer } from './rule-leaf.js'
+import { finish, type Steps, sortInSteps } from './steps.js'
 
 /** A rule that applies to a request, and what its `{name}` segments stand for there. */
 export interface Match {
@@ -24,16 +25,18 @@ export interface RuleMatcher {
 }
 
 /** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
-export function compileRules(ruleSet: RuleSet): RuleMatcher {
-  const rules = rankedRules(ruleSet)
-  const caseSensitive = ruleSet.caseSensitive === true
+export const compileRules = (ruleSet: RuleSet): RuleMatcher =>
+  finish(matcherSteps(finish(rankedRules(ruleSet)), ruleSet.caseSensitive === true))
+
+/** As `compileRules`, of the rules by rank. */
+export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): Steps<RuleMatcher> {
   const readsPath = !rules.every((rule) => isForEveryPath(rule) && !countsByPath(rule))
   const pathOf = readsPath ? ({ path }: RequestContext) => readPath(path, caseSensitive) : () => '/'
   if (rules.every(isForEveryRequest)) {
     const all = rules.map(matchOf)
     return { readPath: pathOf, match: () => all }
   }
-  const tree = compilePathTree(compileLeaves(rules, caseSensitive))
+  const tree = yield* pathTreeSteps(yield* compileLeaves(rules, caseSensitive))
   const lone: Match[] = []
   return {
     readPath: pathOf,
@@ -70,8 +73,11 @@ function upperCase(method: string | null | undefined): string | undefined {
 const lastCapital = 0x5a
 
 /** The rules that can match, by rank. */
-export const rankedRules = ({ rules }: RuleSet): readonly Rule[] =>
-  rules.filter((rule) => rule.enabled).sort(compareRules)
+export const rankedRules = ({ rules }: RuleSet): Steps<readonly Rule[]> =>
+  sortInSteps(
+    rules.filter((rule) => rule.enabled),
+    compareRules,
+  )
 
 /** Plain comparison of ids: the order must not depend on the machine's language. */
 export function compareRules(a: Rule, b: Rule): number {
@@ -85,12 +91,13 @@ interface Alike {
   readonly byMethods: Map<string, Draft[]>
 }
 
-function compileLeaves(rules: readonly Rule[], caseSensitive: boolean) {
+function* compileLeaves(rules: readonly Rule[], caseSensitive: boolean) {
   const byShape = new Map<string, Alike>()
   // Thousands of rules often have the same methods and captures. What they share is in the cache when it is needed.
   const methodLists = new Map<string, readonly string[] | undefined>([['', undefined]])
   const captureLists = new Map<string, Captures>()
   for (const [rank, rule] of rules.entries()) {
+    yield
     const { shape, segments, captures } = compilePathPattern(rule.path, caseSensitive)
     const { byMethods } = getOrSet(byShape, shape, (): Alike => ({ segments, byMethods: new Map() }))
     const allowed = withHead(rule.methods)
@@ -103,11 +110,14 @@ function compileLeaves(rules: readonly Rule[], caseSensitive: boolean) {
       caseSensitive,
     })
   }
-  return Array.from(byShape.values(), ({ segments, byMethods }) => {
+  const leaves: { readonly segments: PathPattern['segments']; readonly leaf: Leaf }[] = []
+  for (const { segments, byMethods } of byShape.values()) {
     let leaf: Leaf | undefined
-    for (const [methods, drafts] of byMethods) leaf = compileLeaf(drafts, methodLists.get(methods), leaf)
-    return { segments, leaf: leaf as Leaf }
-  })
+    for (const [methods, drafts] of byMethods) leaf = yield* compileLeaf(drafts, methodLists.get(methods), leaf)
+    leaves.push({ segments, leaf: leaf as Leaf })
+    yield
+  }
+  return leaves
 }
 
 function getOrSet<Value>(map: Map<string, Value>, key: string, create: () => Value): Value {

@@ -5,8 +5,9 @@ import { ticksUp } from './clock.js'
 import type { PathVariables } from './path-pattern.js'
 import type { MatchedContext, RequestContext } from './request-context.js'
 import { countsByPath, type Rule, type RuleSet } from './rule.js'
-import { compileRules, isForEveryRequest, type Match, type RuleMatcher, rankedRules } from './rule-matcher.js'
+import { isForEveryRequest, type Match, matcherSteps, rankedRules } from './rule-matcher.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from './scope-key-resolver.js'
+import { eachInSteps, finish, mapInSteps, type Steps } from './steps.js'
 
 export interface SnapshotOptions extends ScopeKeyOptions {
   readonly defaultRuleSetId?: string | undefined
@@ -53,19 +54,26 @@ export class MissingKey {
 /** Who shares a bucket when there is nobody to name. */
 const anonymous = 'anonymous'
 
-export function compileSnapshot(ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot {
-  const compiled = new Map(ruleSets.map((ruleSet) => [ruleSet.id, compileRuleSet(ruleSet, options)]))
+export const compileSnapshot = (ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot =>
+  finish(snapshotSteps(ruleSets, options))
+
+/** As `compileSnapshot`, in steps of about one rule each. */
+export function* snapshotSteps(ruleSets: readonly RuleSet[], options: SnapshotOptions): Steps<Snapshot> {
+  const compiled = new Map<string, CompiledRuleSet>()
+  for (const ruleSet of ruleSets) compiled.set(ruleSet.id, yield* compileRuleSet(ruleSet, options))
   const forAll = ruleSets.filter(({ isForItsRoute }) => !isForItsRoute)
   const only = forAll.length === 1 ? forAll[0]?.id : 'default'
   return { ruleSets: compiled, fallback: compiled.get(options.defaultRuleSetId ?? only ?? '') }
 }
 
-function compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): CompiledRuleSet {
+function* compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): Steps<CompiledRuleSet> {
   const { caseSensitive } = ruleSet
   const compile = (rule: Rule): CompiledRule => compileRule(ruleSet.id, rule, { ...options, caseSensitive })
-  const rules = new Map(ruleSet.rules.map((rule) => [rule.id, compile(rule)]))
-  const byRank = rankedRules(ruleSet).map((rule) => rules.get(rule.id) as CompiledRule)
-  const matcher: RuleMatcher = compileRules(ruleSet)
+  const rules = new Map<string, CompiledRule>()
+  yield* eachInSteps(ruleSet.rules, (rule) => rules.set(rule.id, compile(rule)))
+  const ranked = yield* rankedRules(ruleSet)
+  const byRank = yield* mapInSteps(ranked, (rule) => rules.get(rule.id) as CompiledRule, 64)
+  const matcher = yield* matcherSteps(ranked, caseSensitive === true)
   const onlyFirst = ruleSet.strategy === 'first'
 
   const demandsOf = (context: RequestContext, permits: number, path: string, reading?: string) => {

@@ -6,12 +6,13 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { compactJson, type JsonPath, jsonPlaces } from './json-places.js'
+import type { Steps } from './steps.js'
 
 const texts = new WeakMap<object, string>()
 
-type Layout = (text: string) => string
+export type Layout = (text: string) => string
 
-const asWritten: Layout = (text) => text
+export const asWritten: Layout = (text) => text
 
 /** As `JSON.parse`, and how `attributes` are written is kept: as they are, or in another layout of the same. */
 export function parseJson(text: string, layout: Layout = asWritten): unknown {
@@ -27,6 +28,32 @@ export function parseJson(text: string, layout: Layout = asWritten): unknown {
 /** As `JSON.stringify`, with what was written in the place of what it means. `unit` is the indentation of each level. */
 export const jsonText = (value: unknown, unit?: string): string =>
   withWriting(value, (marked) => JSON.stringify(marked, null, unit))
+
+const longList = 64
+const outerLevels = 6
+
+/** As `jsonText`, with a step after each member of a long list. */
+export function* jsonTextSteps(value: unknown, levels = outerLevels): Steps<string> {
+  if (levels === 0 || typeof value !== 'object' || value === null || writtenText(value) !== undefined)
+    return jsonText(value)
+  const parts: string[] = []
+  if (Array.isArray(value)) {
+    const areShort = value.length > longList && !value.some(hasLongList)
+    for (const item of value) {
+      parts.push((areShort ? jsonText(item) : yield* jsonTextSteps(item, levels - 1)) ?? 'null')
+      yield
+    }
+    return `[${parts.join(',')}]`
+  }
+  for (const [name, member] of Object.entries(value))
+    if (member !== undefined) parts.push(`${JSON.stringify(name)}:${yield* jsonTextSteps(member, levels - 1)}`)
+  return `{${parts.join(',')}}`
+}
+
+const hasLongList = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.values(value).some((member) => Array.isArray(member) && member.length > longList)
 
 /** Remembers a text of which `JSON.parse` makes this object, unless `JSON.stringify` makes the same text of it. */
 export function keepText(value: object, text: string): void {

@@ -1,17 +1,30 @@
 import type { FluxGateError } from '../core/errors.js'
-import { compactJson } from '../core/json-places.js'
-import { parseJson } from '../core/written-json.js'
-import { jsonMistake, type TextMistake } from './json-text.js'
+import { compactJson, type JsonPath } from '../core/json-places.js'
+import { finish, type Steps } from '../core/steps.js'
+import { jsonSteps, type TextMistake } from './json-text.js'
 import { noMistakes, rulesInvalid } from './mistakes.js'
-import { type ReadYaml, readYaml } from './yaml-text.js'
+import { type ReadYaml, yamlSteps } from './yaml-text.js'
 
 export type DocumentFormat = 'yaml' | 'json'
 
 /** In characters. YAML takes far longer to read than JSON, and a process that reloads still has requests to answer. */
-export const maxDocumentLength: Readonly<Record<DocumentFormat, number>> = { yaml: 4 * 2 ** 20, json: 16 * 2 ** 20 }
+export const maxDocumentLength: Readonly<Record<DocumentFormat, number>> = { yaml: 4 * 2 ** 20, json: 32 * 2 ** 20 }
 
 /** After the first few, syntax mistakes are echoes of earlier ones. */
 const maxSyntaxMistakes = 20
+
+export interface DocumentOptions {
+  /** How the document is called in messages. */
+  readonly source?: string | undefined
+  /** Of JSON: as in `JsonOptions`. */
+  readonly onPlace?: ((path: JsonPath, start: number, end: number) => void) | undefined
+}
+
+export interface ReadDocument {
+  readonly value: unknown
+  /** What else is known of it if it is YAML. */
+  readonly yaml?: ReadYaml
+}
 
 export const formatOf = (path: string): DocumentFormat => (path.toLowerCase().endsWith('.json') ? 'json' : 'yaml')
 
@@ -19,35 +32,33 @@ export const formatOf = (path: string): DocumentFormat => (path.toLowerCase().en
 export const parseDocument = (text: string, format: DocumentFormat, source?: string): unknown =>
   readDocument(text, format, source).value
 
-/** The same with what else is known of it if it is YAML. */
-export function readDocument(
+export const readDocument = (text: string, format: DocumentFormat, source?: string): ReadDocument =>
+  finish(documentSteps(text, format, { source }))
+
+export function* documentSteps(
   text: string,
   format: DocumentFormat,
-  source = 'The rules',
-): { readonly value: unknown; readonly yaml?: ReadYaml } {
+  { source = 'The rules', onPlace }: DocumentOptions = {},
+): Steps<ReadDocument> {
   const max = maxDocumentLength[format]
   if (text.length > max) {
     const advice = format === 'yaml' ? `; JSON may have ${maxDocumentLength.json}` : ''
     const message = `found ${text.length} characters of ${format.toUpperCase()}; allowed: ${max}${advice}`
     throw syntaxError(source, text, [{ offset: 0, message }])
   }
-  const body = text.startsWith('\ufeff') ? text.slice(1) : text
-  if (format === 'json') return { value: fromJson(body, source) }
-  const yaml = fromYaml(body, source)
+  const mark = text.startsWith('\ufeff') ? 1 : 0
+  const body = text.slice(mark)
+  if (format === 'json') {
+    const onBodyPlace =
+      onPlace && ((path: JsonPath, start: number, end: number) => onPlace(path, start + mark, end + mark))
+    // How a file is laid out is nothing that its rules say.
+    const read = yield* jsonSteps(body, { layout: compactJson, onPlace: onBodyPlace })
+    if (read.mistake !== undefined) throw syntaxError(source, body, [read.mistake])
+    return { value: read.value }
+  }
+  const yaml = yield* yamlSteps(body)
+  if (yaml.mistakes.length > 0) throw syntaxError(source, body, yaml.mistakes)
   return { value: yaml.value, yaml }
-}
-
-function fromJson(text: string, source: string): unknown {
-  const mistake = jsonMistake(text)
-  if (mistake !== undefined) throw syntaxError(source, text, [mistake])
-  // How a file is laid out is nothing that its rules say.
-  return parseJson(text, compactJson)
-}
-
-function fromYaml(text: string, source: string): ReadYaml {
-  const yaml = readYaml(text)
-  if (yaml.mistakes.length > 0) throw syntaxError(source, text, yaml.mistakes)
-  return yaml
 }
 
 function syntaxError(source: string, text: string, mistakes: readonly TextMistake[]): FluxGateError {

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
-import { formatOf, parseDocument } from './document.js'
+import { inSlices } from '../core/steps.js'
+import { documentSteps, formatOf } from './document.js'
 import { readRulesFile } from './rules-file.js'
-import { parseRuleSets } from './schema.js'
+import { ruleSetSteps } from './schema.js'
 import { watchFile } from './watch-file.js'
 
 /** Rules from one YAML or JSON file (by its ending), watched for changes. */
@@ -15,7 +16,8 @@ export function fileRules(path: string): RuleSetProvider {
     async load() {
       const { text, digest } = await readRulesFile(file, path)
       loaded = digest
-      return parseRuleSets(parseDocument(text, formatOf(file), path), path)
+      const { value } = await inSlices(documentSteps(text, formatOf(file), { source: path }))
+      return inSlices(ruleSetSteps(value, path))
     },
     watch(onChange, onError) {
       const digest = async () => (await readRulesFile(file, path)).digest

@@ -1,4 +1,5 @@
 import type { RuleSet } from '../core/rule.js'
+import type { Steps } from '../core/steps.js'
 import { isObject, itemsOf, wrongValue } from './fields.js'
 import { noMistakes, rulesInvalid } from './mistakes.js'
 import type { Requirement } from './requirement.js'
@@ -9,7 +10,7 @@ const allowed = 'rule sets as parseRuleSets gives them'
  * What a provider has loaded, if it is rule sets as they are read and not as they are written: only those can be decided by.
  * Providers written by others need not be in TypeScript. The requirement is asked about nothing else.
  */
-export function loadedRules(loaded: unknown, source: string, requirement?: Requirement): readonly RuleSet[] {
+export function* loadedSteps(loaded: unknown, source: string, requirement?: Requirement): Steps<readonly RuleSet[]> {
   const mistakes = noMistakes()
   const sets = itemsOf(loaded)
   if (sets === undefined) mistakes.add('ruleSets', wrongValue(loaded, allowed))
@@ -17,8 +18,10 @@ export function loadedRules(loaded: unknown, source: string, requirement?: Requi
     const place = `ruleSets[${index}]`
     const rules = isObject(set) && typeof set.id === 'string' && 'strategy' in set ? itemsOf(set.rules) : undefined
     if (rules === undefined) mistakes.add(place, wrongValue(set, allowed))
-    for (const [at, rule] of (rules ?? []).entries())
+    for (const [at, rule] of (rules ?? []).entries()) {
       if (!isRead(rule)) mistakes.add(`${place}.rules[${at}]`, wrongValue(rule, allowed))
+      yield
+    }
   }
   const ruleSets = loaded as readonly RuleSet[]
   const unmet = mistakes.count === 0 ? requirement?.(ruleSets) : undefined

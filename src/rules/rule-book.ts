@@ -3,7 +3,8 @@ import { type Clock, systemClock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 import type { ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
-import { loadedRules } from './loaded-rules.js'
+import { inSlices, type Steps } from '../core/steps.js'
+import { loadedSteps } from './loaded-rules.js'
 import type { Requirement } from './requirement.js'
 
 /** What came of a reload. After an error the rules are the ones from before. */
@@ -28,7 +29,8 @@ export interface RuleBookOptions {
   readonly requirement?: Requirement | undefined
 }
 
-type Listener = (result: ReloadResult) => void
+/** A reload is over when every listener has settled. */
+type Listener = (result: ReloadResult) => unknown
 
 /**
  * The rules in force. The list is replaced as a whole and never changed, so whoever holds one finishes with it; rules
@@ -49,20 +51,26 @@ export class RuleBook {
   /** Whether nobody waits for the next one but those who poll. */
   #isNextPoll = true
 
-  private constructor(provider: RuleSetProvider, options: RuleBookOptions, ruleSets: readonly RuleSet[]) {
+  private constructor(
+    provider: RuleSetProvider,
+    options: RuleBookOptions,
+    ruleSets: readonly RuleSet[],
+    digest: string,
+  ) {
     const { clock = systemClock, requirement } = options
     this.#provider = provider
     this.#clock = clock
     this.#requirement = requirement
     this.#current = ruleSets
-    this.#digest = digestOf(ruleSets)
+    this.#digest = digest
     this.#changedAt = clock.now()
     this.#loadedAt = this.#changedAt
   }
 
   /** Loads for the first time. There is nothing to fall back to yet, so a failure is thrown. */
   static async open(provider: RuleSetProvider, options: RuleBookOptions = {}): Promise<RuleBook> {
-    return new RuleBook(provider, options, await load(provider, options.requirement))
+    const ruleSets = await load(provider, options.requirement)
+    return new RuleBook(provider, options, ruleSets, await inSlices(digestOf(ruleSets)))
   }
 
   get current(): readonly RuleSet[] {
@@ -112,14 +120,14 @@ export class RuleBook {
       (ruleSets) => this.#take(ruleSets),
       (error: FluxGateError) => this.#keep(error),
     )
-    if (this.#next === undefined) this.#running = undefined
     const isNews = !isPoll || !wasWell || 'error' in result || result.changed
-    if (isNews) for (const listener of this.#listeners) tell(listener, result)
+    if (isNews) for (const listener of this.#listeners) await tell(listener, result)
+    if (this.#next === undefined) this.#running = undefined
     return result
   }
 
-  #take(ruleSets: readonly RuleSet[]): ReloadResult {
-    const digest = digestOf(ruleSets)
+  async #take(ruleSets: readonly RuleSet[]): Promise<ReloadResult> {
+    const digest = await inSlices(digestOf(ruleSets))
     const changed = digest !== this.#digest
     this.#failure = null
     this.#loadedAt = this.#clock.now()
@@ -140,7 +148,7 @@ export class RuleBook {
 /** Providers written by others may throw anything, at once or later. */
 async function load(provider: RuleSetProvider, requirement?: Requirement): Promise<readonly RuleSet[]> {
   try {
-    return loadedRules(await provider.load(), provider.source, requirement)
+    return await inSlices(loadedSteps(await provider.load(), provider.source, requirement))
   } catch (cause) {
     if (cause instanceof FluxGateError) throw cause
     const message = `Rules could not be loaded from ${provider.source}: ${cause instanceof Error ? cause.message : String(cause)}`
@@ -149,13 +157,22 @@ async function load(provider: RuleSetProvider, requirement?: Requirement): Promi
 }
 
 /** Parsed rules have their fields in one order, so equal rules have equal text however they were written. */
-const digestOf = (ruleSets: readonly RuleSet[]): string =>
-  createHash('sha256').update(JSON.stringify(ruleSets)).digest('base64')
+function* digestOf(ruleSets: readonly RuleSet[]): Steps<string> {
+  const hash = createHash('sha256')
+  for (const { rules, ...head } of ruleSets) {
+    hash.update(`${JSON.stringify(head)}\n`)
+    for (const rule of rules) {
+      hash.update(`${JSON.stringify(rule)}\n`)
+      yield
+    }
+  }
+  return hash.digest('base64')
+}
 
 /** A listener's error is its own: it must not pass for a failed reload, nor keep others from hearing. */
-function tell(listener: Listener, result: ReloadResult): void {
+async function tell(listener: Listener, result: ReloadResult): Promise<void> {
   try {
-    listener(result)
+    await listener(result)
   } catch (error) {
     queueMicrotask(() => {
       throw error

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { FluxGateError } from '../core/errors.js'
-import { maxDocumentLength } from './document.js'
+import { finish, inSlices, type Steps } from '../core/steps.js'
+import { formatOf, maxDocumentLength } from './document.js'
 
 export interface RulesFile {
   readonly text: string
@@ -17,9 +18,13 @@ export async function readRulesFile(path: string, shown: string): Promise<RulesF
       const info = await file.stat()
       if (!info.isFile()) throw unreadable(`${shown} is not a file; give the path of a YAML or JSON file.`)
       // UTF-8 needs up to three bytes for a character; the exact bound is the parser's.
-      if (info.size > 3 * maxDocumentLength.json) throw unreadable(`${shown} is too large: ${info.size} bytes.`)
+      const most = 3 * maxDocumentLength[formatOf(path)]
+      if (info.size > most)
+        throw unreadable(
+          `${shown} is too large: ${info.size} bytes; allowed: ${most}. Split it, or keep rules in Redis.`,
+        )
       const bytes = await file.readFile()
-      return { text: decoded(bytes, shown), digest: digestOf(bytes) }
+      return { text: decoded(bytes, shown), digest: await inSlices(digestSteps(bytes)) }
     } finally {
       await file.close()
     }
@@ -28,7 +33,18 @@ export async function readRulesFile(path: string, shown: string): Promise<RulesF
   }
 }
 
-export const digestOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+export const digestOf = (bytes: Uint8Array): string => finish(digestSteps(bytes))
+
+export function* digestSteps(bytes: Uint8Array): Steps<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < bytes.length; at += bytesPerStep) {
+    hash.update(bytes.subarray(at, at + bytesPerStep))
+    yield
+  }
+  return hash.digest('hex')
+}
+
+const bytesPerStep = 256 * 1_024
 
 function decoded(bytes: Uint8Array, shown: string): string {
   try {

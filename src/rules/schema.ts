@@ -7,7 +7,8 @@
 import type { Mistake } from '../core/errors.js'
 import { given } from '../core/given.js'
 import type { Rule, RuleSet } from '../core/rule.js'
-import { isObject, itemsOf, openFields, wrongValue } from './fields.js'
+import { finish, type Steps } from '../core/steps.js'
+import { type Fields, isObject, itemsOf, openFields, wrongValue } from './fields.js'
 import { identifier, oneOf, text, wholeNumber, yesOrNo } from './kinds.js'
 import { type Mistakes, noMistakes, quoted, rulesInvalid } from './mistakes.js'
 import { readLoneRule, readRule } from './rule-schema.js'
@@ -17,20 +18,32 @@ export const ruleSetFields: readonly string[] = ['id', 'description', 'strategy'
 const strategyKind = oneOf(['all', 'first'] as const)
 /** Set by stores; a set may be given back as it was received. */
 const versionKind = wholeNumber(0, Number.MAX_SAFE_INTEGER)
+/** Checked before any rule is read: what is refused in the end must not cost a long read first. */
+export const maxRulesPerSet = 100_000
 const documentForms = '{ ruleSets: [...] }, a list of rule sets, or one rule set'
 
 /** All rule sets of a document, or a FluxGateError that lists every mistake. */
-export function parseRuleSets(document: unknown, source = 'The rules'): RuleSet[] {
+export const parseRuleSets = (document: unknown, source?: string): RuleSet[] => finish(ruleSetSteps(document, source))
+
+/** As `parseRuleSets`, in steps of one rule each. */
+export function* ruleSetSteps(document: unknown, source = 'The rules'): Steps<RuleSet[]> {
   const mistakes = noMistakes()
-  const ruleSets = readDocument(document, mistakes)
+  const ruleSets = yield* readDocument(document, mistakes)
   if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
   return ruleSets
 }
 
+interface CheckedRuleSets {
+  readonly ruleSets: RuleSet[]
+  readonly errors: readonly Mistake[]
+}
+
 /** As `parseRuleSets`, for those who show mistakes rather than stop at them. With mistakes there are no rule sets. */
-export function checkRuleSets(document: unknown): { ruleSets: RuleSet[]; errors: readonly Mistake[] } {
+export const checkRuleSets = (document: unknown): CheckedRuleSets => finish(checkSteps(document))
+
+export function* checkSteps(document: unknown): Steps<CheckedRuleSets> {
   const mistakes = noMistakes()
-  const ruleSets = readDocument(document, mistakes)
+  const ruleSets = yield* readDocument(document, mistakes)
   return { ruleSets: mistakes.count === 0 ? ruleSets : [], errors: mistakes.kept }
 }
 
@@ -42,23 +55,23 @@ export function parseRule(document: unknown, place = ''): Rule {
   return rule
 }
 
-function readDocument(document: unknown, mistakes: Mistakes): RuleSet[] {
+function* readDocument(document: unknown, mistakes: Mistakes): Steps<RuleSet[]> {
   const sets = itemsOf(document)
-  if (sets !== undefined) return readList(sets, 'ruleSets', readRuleSet, 'the document', mistakes)
+  if (sets !== undefined) return yield* readList(sets, 'ruleSets', readRuleSet, 'the document', mistakes)
   if (!isObject(document)) {
     mistakes.add('ruleSets', wrongValue(document, documentForms))
     return []
   }
   const isOneSet = !Object.hasOwn(document, 'ruleSets') && ['id', 'rules'].some((name) => Object.hasOwn(document, name))
-  if (isOneSet) return readList([document], 'ruleSets', readRuleSet, 'the document', mistakes)
+  if (isOneSet) return yield* readList([document], 'ruleSets', readRuleSet, 'the document', mistakes)
   const fields = openFields(document, '', ['ruleSets'], documentForms, mistakes)
   const list = itemsOf(fields?.value('ruleSets'))
-  if (list !== undefined) return readList(list, 'ruleSets', readRuleSet, 'the document', mistakes)
+  if (list !== undefined) return yield* readList(list, 'ruleSets', readRuleSet, 'the document', mistakes)
   mistakes.add('ruleSets', wrongValue(fields?.value('ruleSets'), 'a list of rule sets'))
   return []
 }
 
-function readRuleSet(value: unknown, path: string, mistakes: Mistakes): RuleSet | undefined {
+function* readRuleSet(value: unknown, path: string, mistakes: Mistakes): Steps<RuleSet | undefined> {
   const fields = openFields(value, path, ruleSetFields, 'a rule set: { id, rules }', mistakes)
   if (fields === undefined) return undefined
   const id = fields.require('id', identifier)
@@ -66,24 +79,38 @@ function readRuleSet(value: unknown, path: string, mistakes: Mistakes): RuleSet 
   const strategy = fields.read('strategy', strategyKind) ?? 'all'
   const caseSensitive = fields.read('caseSensitive', yesOrNo)
   fields.read('version', versionKind)
-  const list = itemsOf(fields.value('rules'))
-  if (list === undefined) fields.wrong('rules', wrongValue(fields.value('rules'), 'a list of rules'))
-  const rules = readList(list ?? [], fields.at('rules'), readRule, 'the rule set', mistakes)
+  const rules = yield* readRules(fields, mistakes)
   return { id: id ?? '', ...given({ description }), strategy, ...given({ caseSensitive }), rules }
 }
 
+function* readRules(fields: Fields, mistakes: Mistakes): Steps<Rule[]> {
+  const value = fields.value('rules')
+  const list = Array.isArray(value) && value.length > maxRulesPerSet ? undefined : itemsOf(value)
+  if (list !== undefined) return yield* readList(list, fields.at('rules'), ruleStep, 'the rule set', mistakes)
+  const allowed = Array.isArray(value)
+    ? `up to ${maxRulesPerSet} rules in a set; split it into several sets`
+    : 'a list of rules'
+  fields.wrong('rules', wrongValue(value, allowed))
+  return []
+}
+
+function* ruleStep(value: unknown, path: string, mistakes: Mistakes): Steps<Rule | undefined> {
+  yield
+  return readRule(value, path, mistakes)
+}
+
 /** Reads the members of a list; two with the same id are a mistake even if one of them has others. */
-function readList<T>(
+function* readList<T>(
   list: readonly unknown[],
   path: string,
-  read: (value: unknown, path: string, mistakes: Mistakes) => T | undefined,
+  read: (value: unknown, path: string, mistakes: Mistakes) => Steps<T | undefined>,
   unit: string,
   mistakes: Mistakes,
-): T[] {
+): Steps<T[]> {
   const owners = new Map<string, number>()
   const results: T[] = []
   for (const [index, value] of list.entries()) {
-    const result = read(value, `${path}[${index}]`, mistakes)
+    const result = yield* read(value, `${path}[${index}]`, mistakes)
     if (result !== undefined) results.push(result)
     const id = isObject(value) && Object.hasOwn(value, 'id') ? identifier.parse(value.id) : undefined
     if (id === undefined) continue

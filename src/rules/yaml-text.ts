@@ -2,25 +2,30 @@
  * YAML → plain values, within bounds. The yaml package does the grammar; what it would do beyond a bound (run out of
  * stack, compare all keys with each other, expand aliases of aliases) is refused here before it happens.
  */
-import { Composer, type CST, isAlias, isMap, isScalar, isSeq, Lexer, Parser, type YAMLMap } from 'yaml'
+import {
+  Composer,
+  type CST,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  type Pair,
+  Parser,
+  type YAMLMap,
+} from 'yaml'
 import { compactJson } from '../core/json-places.js'
+import { finish, type Steps } from '../core/steps.js'
 import { keepText } from '../core/written-json.js'
 import { jsonMistake, maxDepth, type TextMistake } from './json-text.js'
 import { printable, quoted } from './mistakes.js'
+import { composeLists, composerOptions, detachLists, outerDepth } from './yaml-lists.js'
+
+const lexemesPerStep = 64
 
 /** How many values aliases may add to a document in total. */
 const maxBorrowed = 100_000
-
-const options = {
-  schema: 'core',
-  // Tags of other schemas would make dates, sets and bytes; here they are unknown, and a mistake.
-  resolveKnownTags: false,
-  stringKeys: true,
-  // The package compares each key with all others; `mapValue` needs one look.
-  uniqueKeys: false,
-  prettyErrors: false,
-  logLevel: 'error',
-} as const
 
 export interface ReadYaml {
   readonly value: unknown
@@ -31,24 +36,32 @@ export interface ReadYaml {
   readonly hasAnchors: boolean
 }
 
-export function readYaml(text: string): ReadYaml {
+export const readYaml = (text: string): ReadYaml => finish(yamlSteps(text))
+
+export function* yamlSteps(text: string): Steps<ReadYaml> {
   const mistakes: TextMistake[] = []
-  const tokens = tokensOf(text, mistakes)
-  const [document, second] = new Composer(options).compose(tokens, true, text.length)
-  for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? [])]) {
+  const tokens = yield* tokensOf(text, mistakes)
+  const lists = detachLists(tokens)
+  const [document, second] = new Composer(composerOptions).compose(tokens, true, text.length)
+  const found = yield* composeLists(document?.contents, lists)
+  for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? []), ...found]) {
     mistakes.push({ offset: pos[0], message: printable(message.slice(0, 200)) })
   }
   if (second !== undefined) mistakes.push({ offset: second.range[0], message: 'a second document; allowed: one' })
   const contents: unknown = document?.contents
-  const plain = mistakes.length === 0 ? plainValue(text, contents, mistakes) : { value: undefined, hasAnchors: false }
+  const plain =
+    mistakes.length === 0 ? yield* plainValue(text, contents, mistakes) : { value: undefined, hasAnchors: false }
   return { ...plain, mistakes, contents }
 }
 
 /** Stops at the first token that nests too deep, because the composer recurses and has no bound of its own. */
-function tokensOf(text: string, mistakes: TextMistake[]): readonly CST.Token[] {
+function* tokensOf(text: string, mistakes: TextMistake[]): Steps<readonly CST.Token[]> {
   const parser = new Parser()
   const tokens: CST.Token[] = []
+  let count = 0
   for (const lexeme of new Lexer().lex(text)) {
+    count += 1
+    if (count % lexemesPerStep === 0) yield
     tokens.push(...parser.next(lexeme))
     if (parser.stack.length <= maxDepth + 2) continue
     mistakes.push({ offset: parser.offset, message: `nested deeper than ${maxDepth} levels` })
@@ -58,7 +71,11 @@ function tokensOf(text: string, mistakes: TextMistake[]): readonly CST.Token[] {
   return tokens
 }
 
-function plainValue(text: string, contents: unknown, mistakes: TextMistake[]): Pick<ReadYaml, 'value' | 'hasAnchors'> {
+function* plainValue(
+  text: string,
+  contents: unknown,
+  mistakes: TextMistake[],
+): Steps<Pick<ReadYaml, 'value' | 'hasAnchors'>> {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   let size = 0
   let borrowed = 0
@@ -68,10 +85,25 @@ function plainValue(text: string, contents: unknown, mistakes: TextMistake[]): P
     size += 1
     if (isAlias(node)) return aliasValue(node.source, node.range?.[0] ?? 0)
     const value = isMap(node) ? mapValue(node) : isSeq(node) ? node.items.map(nodeValue) : scalarValue(node)
-    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
+    return anchored(node, value, before)
+  }
+  const anchored = (node: unknown, value: unknown, before: number): unknown => {
+    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined)
       anchors.set(node.anchor, { value, size: size - before })
-    }
     return value
+  }
+  /** As `nodeValue`, with a step after each member of the outer lists and maps. */
+  function* outerValue(node: unknown, depth: number): Steps<unknown> {
+    if (depth === 0 || !(isMap(node) || isSeq(node))) return nodeValue(node)
+    const before = size
+    size += 1
+    const [object, list]: [object, unknown[]] = [{}, []]
+    for (const item of node.items) {
+      if (isPair(item)) setMember(object, item, yield* outerValue(item.value, depth - 1))
+      else list.push(yield* outerValue(item, depth - 1))
+      yield
+    }
+    return anchored(node, isMap(node) ? object : list, before)
   }
   /** Shares the value: nothing grows here, but readers of the result will see it as often as it is used. */
   const aliasValue = (name: string, offset: number): unknown => {
@@ -84,23 +116,24 @@ function plainValue(text: string, contents: unknown, mistakes: TextMistake[]): P
   }
   const mapValue = (map: YAMLMap): unknown => {
     const result = {}
-    for (const { key, value } of map.items) {
-      const name = isScalar(key) && key.value !== null ? String(key.value) : ''
-      const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
-      if (Object.hasOwn(result, name)) mistakes.push({ offset, message: `${quoted(name)} is given twice` })
-      const member = { value: nodeValue(value), writable: true, enumerable: true, configurable: true }
-      if (name === 'attributes' && isMap(value) && value.flow) keepIfJson(member.value as object, value)
-      // Assigning would take the name `__proto__` for the prototype.
-      Object.defineProperty(result, name, member)
-    }
+    for (const pair of map.items) setMember(result, pair, nodeValue(pair.value))
     return result
+  }
+  const setMember = (object: object, pair: Pair, member: unknown): void => {
+    const { key, value } = pair
+    const name = isScalar(key) && key.value !== null ? String(key.value) : ''
+    const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
+    if (Object.hasOwn(object, name)) mistakes.push({ offset, message: `${quoted(name)} is given twice` })
+    if (name === 'attributes' && isMap(value) && value.flow) keepIfJson(member as object, value)
+    // Assigning would take the name `__proto__` for the prototype.
+    Object.defineProperty(object, name, { value: member, writable: true, enumerable: true, configurable: true })
   }
   /** What a program wrote through a rule store stands here as JSON, which is YAML too. */
   const keepIfJson = (value: object, { range }: YAMLMap): void => {
     const written = text.slice(range?.[0], range?.[1])
     if (jsonMistake(written) === undefined) keepText(value, compactJson(written))
   }
-  const value = nodeValue(contents)
+  const value = yield* outerValue(contents, outerDepth)
   return { value, hasAnchors: anchors.size > 0 }
 }
 

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TSchema } from 'typebox'
 import { messageOf } from '../core/errors.js'
+import { inSlices } from '../core/steps.js'
 import { jsonText } from '../core/written-json.js'
 import { pathOf } from '../http/edge-request.js'
 import { problemMediaType } from '../http/problem.js'
 import { traceIdOf } from '../http/trace-id.js'
 import { ApiProblem, problemOf } from './api-problem.js'
-import { parseBoundedJson, parseStrictJson } from './bounded-json.js'
+import { parseBoundedJson, strictJsonSteps } from './bounded-json.js'
 import { assertOwnHost, assertOwnOrigin } from './loopback.js'
 import { parseQuery } from './query.js'
 import { assertReadable, endAfterBody, mayBeLong, readBody } from './read-body.js'
@@ -96,7 +97,9 @@ export class ApiRequest {
         // Who has left in the middle of a request is not answered.
         if (error !== undefined) return
         const body = bytes.length === 0 && route.isBodyOptional ? undefined : bodyOf(route, bytes)
-        this.#run(route, body)
+        if (body instanceof Promise)
+          body.then((read) => this.#run(route, read)).catch((problem: unknown) => this.#fail(problem))
+        else this.#run(route, body)
       } catch (problem) {
         this.#fail(problem)
       }
@@ -169,8 +172,9 @@ export class ApiRequest {
   }
 }
 
+/** A promise only of rules that take long to read. */
 function bodyOf(route: Route, bytes: Buffer): unknown {
-  if (route.isCheckedByStore) return parseStrictJson(bytes)
+  if (route.isCheckedByStore) return inSlices(strictJsonSteps(bytes))
   const body = parseBoundedJson(bytes)
   assertValid(route.body as TSchema, body, 'body')
   return body

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { parseJson } from '../core/written-json.js'
-import { jsonMistake } from '../rules/json-text.js'
+import type { Steps } from '../core/steps.js'
+import { jsonSteps } from '../rules/json-text.js'
 import { printable } from '../rules/mistakes.js'
 import { ApiProblem } from './api-problem.js'
 
@@ -22,11 +22,10 @@ export function parseBoundedJson(bytes: Buffer): unknown {
 }
 
 /** The same for documents that are kept, where a name that is given twice would lose one of its values without a word. */
-export function parseStrictJson(bytes: Buffer): unknown {
-  const text = textOf(bytes)
-  const mistake = jsonMistake(text)
-  if (mistake === undefined) return parseJson(text)
-  throw notJson(`is not JSON: at character ${mistake.offset + 1}, ${mistake.message}`)
+export function* strictJsonSteps(bytes: Buffer): Steps<unknown> {
+  const read = yield* jsonSteps(textOf(bytes))
+  if (read.mistake === undefined) return read.value
+  throw notJson(`is not JSON: at character ${read.mistake.offset + 1}, ${read.mistake.message}`)
 }
 
 function textOf(bytes: Buffer): string {

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Static, TObject, TSchema, TUnknown } from 'typebox'
+import { inSlices } from '../core/steps.js'
+import { jsonTextSteps } from '../core/written-json.js'
 
 /** Who may ask: anybody; who has the check token or the admin token; who has the admin token. */
 export type Access = 'PUBLIC' | 'CHECK' | 'ADMIN'
@@ -64,6 +66,19 @@ export function route<B extends TSchema = TUnknown, Q extends TObject = TObject>
   definition: Omit<Route<Static<B>, Static<Q>>, 'body' | 'query'> & { readonly body?: B; readonly query?: Q },
 ): Route {
   return definition as unknown as Route
+}
+
+/** As `json`, for what may hold thousands of rules: its text is made in slices. */
+export async function longJson(
+  body: unknown,
+  status = 200,
+  headers?: Readonly<Record<string, string>>,
+): Promise<Reply> {
+  return {
+    status,
+    text: await inSlices(jsonTextSteps(body)),
+    headers: { 'Content-Type': 'application/json', ...headers },
+  }
 }
 
 export const json = (body: unknown, status = 200, headers?: Readonly<Record<string, string>>): Reply => ({

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { mongoRuleStore } from '../../src/app/mongo.js'
 import { systemClock } from '../../src/core/clock.js'
 import type { RuleStore } from '../../src/core/rule-store.js'
+import { finish } from '../../src/core/steps.js'
 import { headOf } from '../../src/rules/mongo/head.js'
 import { MongoStorage } from '../../src/rules/mongo/storage.js'
 import { planPutRuleSet } from '../../src/rules/store/plan-edit.js'
@@ -211,7 +212,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
         ],
       }
       const planning = { ruleSetId: 'api', kept, edit: { by: 'gone' }, at: '2026-01-31T12:00:00.000Z' }
-      const change = planPutRuleSet(planning, wanted) ?? expect.unreachable()
+      const change = finish(planPutRuleSet(planning, wanted)) ?? expect.unreachable()
       await database.collection('r_sets').insertOne(headOf(change) as never)
       const ids = async () =>
         (await database.collection('r').find().sort({ _id: 1 }).toArray()).map(({ _id }) => String(_id))
@@ -235,7 +236,8 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
         edit: { by },
         at: '2026-01-31T12:00:00.000Z',
       }
-      const change = planPutRuleSet(planning, { id: 'api', rules: [{ id: 'a', bands }] }) ?? expect.unreachable()
+      const change =
+        finish(planPutRuleSet(planning, { id: 'api', rules: [{ id: 'a', bands }] })) ?? expect.unreachable()
       await database.collection('r_sets').insertOne(headOf(change) as never)
       await eventually('the rule has its document', async () => {
         await storage.readAll()

@@ -1,5 +1,6 @@
 import { appendFile, readFile, stat } from 'node:fs/promises'
-import { jsonText, onOneLine, parseJson } from '../../core/written-json.js'
+import { inSlices } from '../../core/steps.js'
+import { jsonTextSteps, onOneLine, parseJson } from '../../core/written-json.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import { replaceFile } from './replace-file.js'
 
@@ -9,7 +10,7 @@ const maxBytes = 4 * 2 ** 20
 /** Adds changes to a file of JSON lines, the newest at the end. */
 export async function appendHistory(file: string, entries: readonly NumberedEntry[]): Promise<void> {
   if (entries.length === 0) return
-  await appendFile(file, entries.map((entry) => `${onOneLine(jsonText(entry))}\n`).join(''))
+  for (const entry of entries) await appendFile(file, `${onOneLine(await inSlices(jsonTextSteps(entry)))}\n`)
   if ((await stat(file)).size <= maxBytes) return
   const lines = linesOf(await readFile(file, 'utf8'))
   let bytes = 0

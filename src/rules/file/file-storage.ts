@@ -1,10 +1,11 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { FluxGateError, messageOf } from '../../core/errors.js'
+import { inSlices } from '../../core/steps.js'
 import { formatOf } from '../document.js'
-import { digestOf, readRulesFile, unreadable } from '../rules-file.js'
-import { parseRuleSets } from '../schema.js'
+import { digestSteps, readRulesFile, unreadable } from '../rules-file.js'
+import { ruleSetSteps } from '../schema.js'
 import { setsOf } from '../store/document-sets.js'
-import { checkedRuleSet } from '../store/rule-document.js'
+import { type CheckedRuleSet, checkedRuleSet } from '../store/rule-document.js'
 import type { KeptRuleSet, RuleStorage } from '../store/rule-storage.js'
 import { markOf, watchFile } from '../watch-file.js'
 import { changedDocument } from './changed-document.js'
@@ -13,7 +14,7 @@ import { codeOf, withFileLock } from './file-lock.js'
 import { nothing, type Records, reconciled, recordsIn, recordsText } from './file-records.js'
 import { replaceFile } from './replace-file.js'
 import { rewriteDocument } from './rewrite-document.js'
-import { type RulesText, readRulesText } from './rules-text.js'
+import { type RulesText, rulesTextSteps } from './rules-text.js'
 
 /** Rules in one file. `file` is its absolute path, `shown` how it appears in messages. */
 export function fileStorage(file: string, shown: string): RuleStorage {
@@ -27,11 +28,10 @@ export function fileStorage(file: string, shown: string): RuleStorage {
   /** What a text says is worked out once: a long one takes its time, and requests have to wait for it. */
   async function readDocument() {
     const { text, digest } = await readRulesFile(file, shown)
-    if (parsed?.digest !== digest) {
-      const read = readRulesText(text, format, shown)
-      parseRuleSets(read.document, shown)
-      parsed = { digest, ...read }
-    }
+    if (parsed?.digest === digest) return parsed
+    const read = await inSlices(rulesTextSteps(text, format, shown))
+    await inSlices(ruleSetSteps(read.document, shown))
+    parsed = { digest, ...read }
     return parsed
   }
 
@@ -42,14 +42,15 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     const text = await readFile(`${file}.versions.json`, 'utf8').catch(() => '')
     if (agreed?.text === text && agreed.document === document) return { read, records: agreed.records, entries: [] }
     const at = (await stat(file)).mtime.toISOString()
-    const checked = setsOf(document).map((ruleSet) => checkedRuleSet(ruleSet))
-    const state = reconciled(recordsIn(text), checked, at)
+    const checked: CheckedRuleSet[] = []
+    for (const ruleSet of setsOf(document)) checked.push(await inSlices(checkedRuleSet(ruleSet)))
+    const state = await inSlices(reconciled(await inSlices(recordsIn(text)), checked, at))
     if (state.entries.length === 0) agreed = { text, records: state.records, document }
     return { read, ...state }
   }
 
   async function writeRecords(records: Records, document: unknown): Promise<void> {
-    const text = recordsText(records)
+    const text = await inSlices(recordsText(records))
     await replaceFile(`${file}.versions.json`, text, async () => true)
     agreed = { text, records, document }
   }
@@ -117,7 +118,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
         const target = await realpath(file)
         const isUntouched = async () => (await readRulesFile(file, shown)).digest === read.digest
         if (next.text !== read.text && !(await replaceFile(target, next.text, isUntouched))) return false
-        parsed = { digest: digestOf(Buffer.from(next.text)), ...next }
+        parsed = { digest: await inSlices(digestSteps(Buffer.from(next.text))), ...next }
         await writeRecords(new Map([...records, [change.ruleSetId, change.after]]), next.document)
         const entry = { setVersion: change.after.version, entry: change.entry }
         await appendHistory(`${file}.history.jsonl`, [...entries, entry])

@@ -1,6 +1,7 @@
 import { isMap, isSeq, type Node } from 'yaml'
 import { type JsonPath, jsonPlaces } from '../../core/json-places.js'
-import { type DocumentFormat, readDocument } from '../document.js'
+import { finish, mapInSteps, type Steps } from '../../core/steps.js'
+import { type DocumentFormat, documentSteps } from '../document.js'
 import type { ReadYaml } from '../yaml-text.js'
 import { type AnyMap, commentsAbove, contentEnd, lineStart, nextLine, startOf } from './text-layout.js'
 
@@ -22,13 +23,18 @@ export interface RulePlaces {
   readonly column: number
 }
 
-export function readRulesText(text: string, format: DocumentFormat, source?: string): RulesText {
-  const { value, yaml } = readDocument(text, format, source)
-  if (yaml === undefined) return { text, document: value, places: jsonPlacesOf(text) }
+export const readRulesText = (text: string, format: DocumentFormat, source?: string): RulesText =>
+  finish(rulesTextSteps(text, format, source))
+
+export function* rulesTextSteps(text: string, format: DocumentFormat, source?: string): Steps<RulesText> {
+  const inJson = jsonRules(text)
+  const { value, yaml } = yield* documentSteps(text, format, { source, onPlace: inJson.onPlace })
+  if (yaml === undefined) return { text, document: value, places: inJson.places }
   // The byte order mark is not part of what was read.
   const offset = text.startsWith('\ufeff') ? 1 : 0
   const body = text.slice(offset)
-  const places = setNodes(yaml).map((set) => moved(placesIn(body, rulesOf(set)), offset))
+  const places: (RulePlaces | undefined)[] = []
+  for (const set of setNodes(yaml)) places.push(moved(yield* placesSteps(body, rulesOf(set)), offset))
   return { text, document: value, places }
 }
 
@@ -45,14 +51,16 @@ function setNodes({ contents, hasAnchors }: ReadYaml): readonly unknown[] {
 const rulesOf = (set: unknown): unknown => (isMap(set) ? (set as AnyMap).get('rules', true) : undefined)
 
 /** Of the items of a list in lines, each of which begins a line. */
-export function placesIn(text: string, list: unknown): RulePlaces | undefined {
+export const placesIn = (text: string, list: unknown): RulePlaces | undefined => finish(placesSteps(text, list))
+
+function* placesSteps(text: string, list: unknown): Steps<RulePlaces | undefined> {
   if (!isSeq(list) || list.flow || list.items.length === 0) return undefined
   const items = list.items as readonly Node[]
-  const dashes = items.map((item) => dashBefore(text, startOf(item)))
-  const [column = 0, ...others] = new Set(dashes.map((dash) => dash - lineStart(text, dash)))
+  const dashes = yield* mapInSteps(items, (item) => dashBefore(text, startOf(item)))
+  const [column = 0, ...others] = new Set(yield* mapInSteps(dashes, (dash) => dash - lineStart(text, dash)))
   if (dashes.includes(-1) || others.length > 0) return undefined
   return {
-    starts: dashes.map((dash) => commentsAbove(text, dash)),
+    starts: yield* mapInSteps(dashes, (dash) => commentsAbove(text, dash)),
     end: nextLine(text, contentEnd(items.at(-1) as Node, text)),
     column,
   }
@@ -64,16 +72,24 @@ function dashBefore(text: string, start: number): number {
   return /^ *- +$/.test(text.slice(line, start)) ? text.indexOf('-', line) : -1
 }
 
-export function jsonPlacesOf(text: string): readonly (RulePlaces | undefined)[] {
-  const bySet: { starts: number[]; end: number; column: number }[] = []
-  for (const { path, start, end } of jsonPlaces(text, isRule)) {
+/** Where the rules of a JSON text stand, once they were read. */
+function jsonRules(text: string) {
+  const places: { starts: number[]; end: number; column: number }[] = []
+  const onPlace = (path: JsonPath, start: number, end: number): void => {
+    if (!isRule(path)) return
     const set = Number(path.at(-3) ?? 0)
-    const places = bySet[set] ?? { starts: [], end: 0, column: 0 }
-    places.starts.push(withSpaceBefore(text, start))
-    places.end = end
-    bySet[set] = places
+    const ofSet = places[set] ?? { starts: [], end: 0, column: 0 }
+    ofSet.starts.push(withSpaceBefore(text, start))
+    ofSet.end = end
+    places[set] = ofSet
   }
-  return bySet
+  return { places, onPlace }
+}
+
+export function jsonPlacesOf(text: string): readonly (RulePlaces | undefined)[] {
+  const { places, onPlace } = jsonRules(text)
+  for (const { path, start, end } of jsonPlaces(text, (_, path) => isRule(path))) onPlace(path, start, end)
+  return places
 }
 
 function withSpaceBefore(text: string, start: number): number {
@@ -83,5 +99,5 @@ function withSpaceBefore(text: string, start: number): number {
 }
 
 /** `rules[0]`, `[0].rules[0]` or `ruleSets[0].rules[0]`. */
-const isRule = (name: string | number, path: JsonPath): boolean =>
-  typeof name === 'number' && path.at(-2) === 'rules' && path.length <= 4
+const isRule = (path: JsonPath): boolean =>
+  typeof path.at(-1) === 'number' && path.at(-2) === 'rules' && path.length <= 4

@@ -6,6 +6,7 @@
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import type { HistoryEntry } from '../../core/rule-store.js'
+import { inSlices } from '../../core/steps.js'
 import { setDocument } from '../store/rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
 import { type Assembled, assemble, assembleAll } from './assemble.js'
@@ -139,7 +140,7 @@ export class MongoStorage implements RuleStorage {
     kept: Assembled,
   ): Promise<boolean> {
     const { version, head } = kept
-    const after = head === undefined ? null : setDocument({ ...kept, head })
+    const after = head === undefined ? null : await inSlices(setDocument({ ...kept, head }))
     const at = new Date(this.#options.clock.now()).toISOString()
     const by = 'outside'
     const entry: HistoryEntry = { at, by, action: 'PUT_SET', ruleSetId, ruleId: null, version, before: null, after }

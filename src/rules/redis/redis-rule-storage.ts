@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { RuleDocument } from '../../core/rule-store.js'
+import { inSlices } from '../../core/steps.js'
 import { jsonText, parseJson } from '../../core/written-json.js'
 import type { RedisConnection } from '../../redis/connection.js'
 import { reasonOf, withoutCommand } from '../../redis/connection-errors.js'
@@ -89,7 +90,7 @@ export class RedisRuleStorage implements RuleStorage {
         'FLUXGATE_RULES_UNREADABLE',
         `${this.source} had rules and has none any more, nor any trace of them: was it emptied? Put them back.`,
       )
-    const document = wholeDocument(sets.map(keptOf) as KeptRuleSet[])
+    const document = await inSlices(wholeDocument(sets.map(keptOf) as KeptRuleSet[]))
     this.#loaded = { latest, document }
     return document
   }

@@ -1,11 +1,12 @@
 /**
- * What an edit comes to: pure functions from what is there and what is wanted to the change that has to be made, or to
+ * What an edit comes to, in steps: pure functions from what is there and what is wanted to the change that has to be made, or to
  * nothing if all is as wanted already. Versions only grow, also over removals, so that one that was seen once never
  * stands for something else later.
  */
 import { FluxGateError } from '../../core/errors.js'
 import { given } from '../../core/given.js'
 import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
+import { mapInSteps, type Steps, sortInSteps } from '../../core/steps.js'
 import { type CheckedRuleSet, compareDocuments, isSameRule, setDocument, versionOf } from './rule-document.js'
 import type { Kept, KeptRuleSet, RuleSetChange } from './rule-storage.js'
 
@@ -29,7 +30,7 @@ export function checkEdit(edit: Edit | undefined): asserts edit is Edit {
     )
 }
 
-export function planPutRule(planning: Planning, document: RuleDocument): RuleSetChange | undefined {
+export function* planPutRule(planning: Planning, document: RuleDocument): Steps<RuleSetChange | undefined> {
   const { ruleSetId, kept, edit } = planning
   const head = existingHead(ruleSetId, kept)
   const before = kept.rules.find(({ id }) => id === document.id)
@@ -37,7 +38,7 @@ export function planPutRule(planning: Planning, document: RuleDocument): RuleSet
   if (before !== undefined && isSameRule(before, document)) return undefined
   const after = stamped(document, before, kept, planning.at)
   const rules = [...kept.rules.filter(({ id }) => id !== document.id), after]
-  return change(planning, { head, rules }, [after], [], {
+  return yield* change(planning, { head, rules }, [after], [], {
     action: 'PUT_RULE',
     ruleId: document.id,
     version: versionOf(after),
@@ -46,14 +47,14 @@ export function planPutRule(planning: Planning, document: RuleDocument): RuleSet
   })
 }
 
-export function planDeleteRule(planning: Planning, ruleId: string): RuleSetChange | undefined {
+export function* planDeleteRule(planning: Planning, ruleId: string): Steps<RuleSetChange | undefined> {
   const { ruleSetId, kept, edit } = planning
   const head = existingHead(ruleSetId, kept)
   const before = kept.rules.find(({ id }) => id === ruleId)
   checkVersion(`Rule "${ruleId}" of "${ruleSetId}"`, before === undefined ? 0 : versionOf(before), edit)
   if (before === undefined) return undefined
   const rules = kept.rules.filter(({ id }) => id !== ruleId)
-  return change(planning, { head, rules }, [], [ruleId], {
+  return yield* change(planning, { head, rules }, [], [ruleId], {
     action: 'DELETE_RULE',
     ruleId,
     version: versionOf(before) + 1,
@@ -62,14 +63,14 @@ export function planDeleteRule(planning: Planning, ruleId: string): RuleSetChang
   })
 }
 
-export function planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): RuleSetChange | undefined {
+export function* planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): Steps<RuleSetChange | undefined> {
   const { ruleSetId, kept, edit, at } = planning
   checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
   const { id, description, strategy, caseSensitive } = wanted
   const head: RuleSetHead = { id, ...given({ description, strategy, caseSensitive }) }
   const byId = new Map(kept.rules.map((rule) => [rule.id, rule]))
   const put: RuleDocument[] = []
-  const rules = wanted.rules.map((rule) => {
+  const rules = yield* mapInSteps(wanted.rules, (rule) => {
     const before = byId.get(rule.id)
     if (before !== undefined && isSameRule(before, rule)) return before
     const after = stamped(rule, before, kept, at)
@@ -80,25 +81,25 @@ export function planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): Rule
   const remove = kept.rules.map((rule) => rule.id).filter((ruleId) => !staying.has(ruleId))
   const isSame = put.length === 0 && remove.length === 0 && isSameHead(kept.head, head)
   if (isSame) return undefined
-  return change(planning, { head, rules }, put, remove, {
+  return yield* change(planning, { head, rules }, put, remove, {
     action: 'PUT_SET',
     ruleId: null,
     version: kept.version + 1,
-    before: kept.head === undefined ? null : setDocument(kept as KeptRuleSet),
-    after: setDocument({ ...kept, head, version: kept.version + 1, rules }),
+    before: kept.head === undefined ? null : yield* setDocument(kept as KeptRuleSet),
+    after: yield* setDocument({ ...kept, head, version: kept.version + 1, rules }),
   })
 }
 
-export function planDeleteRuleSet(planning: Planning): RuleSetChange | undefined {
+export function* planDeleteRuleSet(planning: Planning): Steps<RuleSetChange | undefined> {
   const { ruleSetId, kept, edit } = planning
   checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
   if (kept.head === undefined) return undefined
   const remove = kept.rules.map(({ id }) => id)
-  return change(planning, { rules: [] }, [], remove, {
+  return yield* change(planning, { rules: [] }, [], remove, {
     action: 'DELETE_SET',
     ruleId: null,
     version: kept.version + 1,
-    before: setDocument(kept as KeptRuleSet),
+    before: yield* setDocument(kept as KeptRuleSet),
     after: null,
   })
 }
@@ -112,20 +113,25 @@ export function existingHead(ruleSetId: string, { head }: Kept): RuleSetHead {
   )
 }
 
-function change(
+function* change(
   { ruleSetId, kept, edit, at }: Planning,
   after: Pick<Kept, 'head' | 'rules'>,
   put: readonly RuleDocument[],
   remove: readonly string[],
   entry: Omit<HistoryEntry, 'at' | 'by' | 'ruleSetId'>,
-): RuleSetChange {
+): Steps<RuleSetChange> {
   const gone = new Set(remove)
   let { removedVersion } = kept
   for (const rule of kept.rules) if (gone.has(rule.id)) removedVersion = Math.max(removedVersion, versionOf(rule) + 1)
   return {
     ruleSetId,
     from: kept.version,
-    after: { ...after, version: kept.version + 1, removedVersion, rules: [...after.rules].sort(compareDocuments) },
+    after: {
+      ...after,
+      version: kept.version + 1,
+      removedVersion,
+      rules: yield* sortInSteps(after.rules, compareDocuments),
+    },
     put,
     remove,
     entry: { at, by: edit.by, ruleSetId, ...entry },

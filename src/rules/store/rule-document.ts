@@ -2,12 +2,13 @@
 import type { Mistake } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
-import { isWrittenAlike } from '../../core/written-json.js'
+import { mapInSteps, type Steps, sortInSteps } from '../../core/steps.js'
+import { copyWritten, isWrittenAlike } from '../../core/written-json.js'
 import { copyJson } from '../free-json.js'
 import { noMistakes, rulesInvalid } from '../mistakes.js'
 import type { Requirement } from '../requirement.js'
 import { readRule } from '../rule-schema.js'
-import { parseRuleSets } from '../schema.js'
+import { ruleSetSteps } from '../schema.js'
 import type { KeptRuleSet, RuleSearch } from './rule-storage.js'
 
 /** What the store sets, whatever an editor says about it. */
@@ -40,15 +41,18 @@ export interface CheckedRuleSet {
 }
 
 /** The same for a whole set. */
-export function checkedRuleSet(document: unknown, required: Iterable<Requirement> = []): CheckedRuleSet {
-  const ruleSets = parseRuleSets([document], 'The rule set')
+export function* checkedRuleSet(document: unknown, required: Iterable<Requirement> = []): Steps<CheckedRuleSet> {
+  const ruleSets = yield* ruleSetSteps([document], 'The rule set')
   const mistakes = noMistakes()
   for (const { path, message } of unmet(ruleSets, required)) mistakes.add(path, message)
   const { rules, ...head } = document as CheckedRuleSet
   // One by one: what is bounded is a rule, and not how many there are.
-  const copies = rules.map((rule, index) => copyJson(rule, `ruleSets[0].rules[${index}]`, mistakes) as RuleDocument)
+  const copies = yield* mapInSteps(rules, (rule, index) => {
+    const copy = copyJson(rule, `ruleSets[0].rules[${index}]`, mistakes)
+    return mistakes.count > 0 ? (rule as RuleDocument) : withoutStoreFields(copy as RuleDocument)
+  })
   if (mistakes.count > 0) throw rulesInvalid('The rule set', mistakes)
-  return { ...head, rules: copies.map(withoutStoreFields) }
+  return { ...head, rules: copies }
 }
 
 export function withoutStoreFields(document: RuleDocument): RuleDocument {
@@ -89,10 +93,19 @@ export function matchesSearch(document: RuleDocument, { q, enabled, after }: Omi
   )
 }
 
-export function setDocument({ head, version, rules }: KeptRuleSet): RuleSetDocument {
-  return { ...head, version, rules: [...rules].sort(compareDocuments) }
+export function* setDocument({ head, version, rules }: KeptRuleSet): Steps<RuleSetDocument> {
+  return { ...head, version, rules: yield* sortInSteps(rules, compareDocuments) }
+}
+
+/** The same for a caller, who may change it. */
+export function* copiedSet(kept: KeptRuleSet): Steps<RuleSetDocument> {
+  const { rules, ...head } = yield* setDocument(kept)
+  return { ...head, rules: yield* mapInSteps(rules, copyWritten) }
 }
 
 /** All that rules say, always in the same order: what did not change must not look as if it had. */
-export const wholeDocument = (sets: readonly KeptRuleSet[]): unknown =>
-  sets.map(setDocument).sort((a, b) => (a.id < b.id ? -1 : 1))
+export function* wholeDocument(sets: readonly KeptRuleSet[]): Steps<unknown> {
+  const documents: RuleSetDocument[] = []
+  for (const kept of sets) documents.push(yield* setDocument(kept))
+  return documents.sort((a, b) => (a.id < b.id ? -1 : 1))
+}

@@ -1,10 +1,12 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
+import type { RuleSet } from '../../core/rule.js'
 import type { EditedRules } from '../../core/rule-set-provider.js'
-import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
+import type { Edit, RuleDocument, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
+import { inSlices, type Steps } from '../../core/steps.js'
 import { copyWritten } from '../../core/written-json.js'
 import type { Requirement } from '../requirement.js'
-import { parseRuleSets } from '../schema.js'
+import { ruleSetSteps } from '../schema.js'
 import { closePage, isNumber, isRank, isText, openPage } from './page.js'
 import {
   checkEdit,
@@ -19,9 +21,9 @@ import {
   checkedRule,
   checkedRuleSet,
   compareDocuments,
+  copiedSet,
   matchesSearch,
   priorityOf,
-  setDocument,
   wholeDocument,
 } from './rule-document.js'
 import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from './rule-storage.js'
@@ -38,24 +40,27 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
   const requirements = new Set<Requirement>()
   let turn: Promise<unknown> = Promise.resolve()
   let isClosed = false
+  /** The rule sets of the document that was loaded last. Storages that remember a document are not read twice. */
+  let parsed: { readonly document: unknown; readonly ruleSets: readonly RuleSet[] } | undefined
 
   const open = (): void => {
     if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This rule store was closed. Create another one.')
   }
 
   /** Edits of one process follow each other, so that they only ever have to compete with those of others. */
-  function edit(ruleSetId: string, given: Edit, plan: (planning: Planning) => RuleSetChange | undefined) {
+  function edit(ruleSetId: string, given: Edit, plan: Plan) {
     checkEdit(given)
     const result = turn.then(() => editNow(ruleSetId, given, plan))
     turn = result.catch(() => {})
     return result
   }
 
-  async function editNow(ruleSetId: string, given: Edit, plan: (planning: Planning) => RuleSetChange | undefined) {
+  async function editNow(ruleSetId: string, given: Edit, plan: Plan) {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       open()
       const kept = await storage.read(ruleSetId)
-      const change = plan({ ruleSetId, kept, edit: given, at: new Date(clock.now()).toISOString() })
+      const at = new Date(clock.now()).toISOString()
+      const change = await inSlices(plan({ ruleSetId, kept, edit: given, at }))
       if (change === undefined) return { kept, change }
       if (!(await storage.commit(change))) continue
       // Whoever decides by these rules in this process does so by the new ones when the edit is answered.
@@ -91,7 +96,12 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     ...(alone !== undefined && { alone }),
     async load() {
       open()
-      return parseRuleSets(await (storage.loadDocument?.() ?? storage.readAll().then(wholeDocument)), source)
+      const document = await (storage.loadDocument?.() ??
+        storage.readAll().then((sets) => inSlices(wholeDocument(sets))))
+      if (parsed !== undefined && parsed.document === document) return parsed.ruleSets
+      const ruleSets = await inSlices(ruleSetSteps(document, source))
+      parsed = { document, ruleSets }
+      return ruleSets
     },
     onEdit(listener) {
       listeners.add(listener)
@@ -107,26 +117,21 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
       const sets = (await storage.readAll())
         .filter(({ head }) => position === undefined || head.id > position)
         .sort((a, b) => (a.head.id < b.head.id ? -1 : 1))
-      return closePage(
-        sets
-          .slice(0, limit + 1)
-          .map(setDocument)
-          .map(copyWritten),
-        limit,
-        ({ id }) => id,
-      )
+      const page: RuleSetDocument[] = []
+      for (const kept of sets.slice(0, limit + 1)) page.push(await inSlices(copiedSet(kept)))
+      return closePage(page, limit, ({ id }) => id)
     },
     async getRuleSet(id) {
       open()
       const kept = await storage.read(id)
-      return exists(kept) ? copyWritten(setDocument(kept)) : undefined
+      return exists(kept) ? inSlices(copiedSet(kept)) : undefined
     },
     async putRuleSet(document, given) {
       open()
-      const wanted = checkedRuleSet(document, requirements)
+      const wanted = await inSlices(checkedRuleSet(document, requirements))
       const { kept, change } = await edit(wanted.id, given, (planning) => planPutRuleSet(planning, wanted))
       const after = change?.after ?? kept
-      return { document: copyWritten(setDocument(after as KeptRuleSet)), created: !exists(kept) }
+      return { document: await inSlices(copiedSet(after as KeptRuleSet)), created: !exists(kept) }
     },
     async deleteRuleSet(id, given) {
       open()
@@ -175,5 +180,6 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
 }
 
 type Planning = Parameters<typeof planPutRule>[0]
+type Plan = (planning: Planning) => Steps<RuleSetChange | undefined>
 
 const exists = (kept: Kept): kept is KeptRuleSet => kept.head !== undefined

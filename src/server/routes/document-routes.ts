@@ -1,5 +1,6 @@
 import { FluxGateError, type Mistake } from '../../core/errors.js'
-import { checkRuleSets } from '../../rules/schema.js'
+import { inSlices } from '../../core/steps.js'
+import { checkSteps } from '../../rules/schema.js'
 import { checkedRule } from '../../rules/store/rule-document.js'
 import type { ApiParts } from '../api-parts.js'
 import { audit } from '../audit.js'
@@ -24,8 +25,8 @@ export function documentRoutes(parts: ApiParts): Route[] {
       body: anyDocumentSchema,
       isCheckedByStore: true,
       responses: { 200: { description: 'Whether it has mistakes, and which.', schema: validationSchema } },
-      handle({ body }) {
-        const errors = isLoneRule(body) ? mistakesOf(body) : checkRuleSets(body).errors
+      async handle({ body }) {
+        const errors = isLoneRule(body) ? mistakesOf(body) : (await inSlices(checkSteps(body))).errors
         return json({ valid: errors.length === 0, errors })
       },
     }),

@@ -4,7 +4,7 @@ import type { ApiParts } from '../api-parts.js'
 import type { ApiProblem } from '../api-problem.js'
 import { audit } from '../audit.js'
 import { etagOf, expectedVersion, isKnown } from '../etag.js'
-import { json, type Route, route } from '../route.js'
+import { longJson, type Route, route } from '../route.js'
 import { putInForce, rulesOf } from '../rules-in-force.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { historySchema, ruleSetBodySchema, ruleSetPageSchema, ruleSetSchema } from '../schemas/rule-schemas.js'
@@ -41,7 +41,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       responses: { 200: { description: 'A page of them.', schema: ruleSetPageSchema } },
       async handle({ query }) {
         const { items, cursor } = await findRuleSets(rulesOf(parts), query)
-        return json({ ruleSets: items.map(canonicalSet), cursor })
+        return longJson({ ruleSets: items.map(canonicalSet), cursor })
       },
     }),
     route({
@@ -60,7 +60,9 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         const found = await rulesOf(parts).getRuleSet(id)
         if (found === undefined) throw unknownSet(id)
         const etag = { ETag: etagOf(found.version) }
-        return isKnown(headers, found.version) ? { status: 304, headers: etag } : json(canonicalSet(found), 200, etag)
+        return isKnown(headers, found.version)
+          ? { status: 304, headers: etag }
+          : longJson(canonicalSet(found), 200, etag)
       },
     }),
     route({
@@ -89,7 +91,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
         await putInForce(parts, 'The rule set is kept, but not in force.')
         const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
-        return json(canonicalSet(document), created ? 201 : 200, headers)
+        return longJson(canonicalSet(document), created ? 201 : 200, headers)
       },
     }),
     route({
@@ -128,7 +130,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       responses: { 200: { description: 'A page of changes.', schema: historySchema } },
       async handle({ params: { id = '' }, query: { limit = defaultLimit, cursor } }) {
         const page = await rulesOf(parts).history(id, { limit, cursor })
-        return json({ changes: page.items, cursor: page.cursor })
+        return longJson({ changes: page.items, cursor: page.cursor })
       },
     }),
   ]
