@@ -25,7 +25,7 @@ export interface BedOptions {
 }
 
 const gatewayProcess = 'gateway'
-const perSecond = { library: 110, remote: 70, server: 60, gateway: 60 }
+const perSecond = { library: 125, remote: 80, server: 70, gateway: 60 }
 const longestWaitMs = 4_000
 
 export class Bed {
@@ -33,6 +33,8 @@ export class Bed {
   entries: Entry[] = []
   incidents: Incident[] = []
   loops = new LoopTimes()
+  /** When the requests of the last run ended. */
+  unloadedAt = nowUs()
   readonly #drivers: ReadonlyMap<string, Load>
   readonly #directory: string
   readonly #serverUrl: string
@@ -155,7 +157,8 @@ export class Bed {
   async unload(): Promise<{ process: string; startAt: number; path: string }[]> {
     for (const driver of this.#drivers.values()) driver.stop()
     for (const subject of this.subjects) subject.load(undefined)
-    const until = nowUs() + longestWaitMs * 1_000
+    this.unloadedAt = nowUs()
+    const until = this.unloadedAt + longestWaitMs * 1_000
     for (;;) {
       const pending = (await Promise.all(this.subjects.map((subject) => this.#pendingOf(subject)))).flat()
       if (pending.length === 0 || nowUs() > until) return pending

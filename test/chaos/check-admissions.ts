@@ -55,7 +55,10 @@ function bucketsOf(entries: readonly Entry[]): Map<string, Bucket> {
 function checkBucket(bucket: Bucket, history: History): Violation[] {
   const { limit, isLocal } = bucket
   const losses = isLocal ? [] : history.incidents.filter(({ losesWrites }) => losesWrites)
-  if (limit.algorithm === 'FIXED_WINDOW') return checkWindows(bucket, losses, history)
+  if (limit.algorithm === 'FIXED_WINDOW' || limit.algorithm === 'SLIDING_WINDOW_COUNTER') {
+    const found = checkWindows(bucket, losses, history)
+    return found.length > 0 || limit.algorithm === 'FIXED_WINDOW' ? found : checkWeights(bucket, losses, history)
+  }
   const found = checkIntervals(bucket, losses, history)
   return limit.algorithm === 'LEAKY_BUCKET' ? [...found, ...checkSpacing(bucket, losses, history)] : found
 }
@@ -94,6 +97,33 @@ function checkWindows(bucket: Bucket, losses: readonly Loss[], { clockOffset }: 
     if (permits <= allowed) return []
     const text = `${bucket.name}: ${permits} permits in the window that ends at ${resetAt}; at most ${allowed} are allowed`
     return [{ kind: kindOf(bucket), text, entries: entriesOf(inside) }]
+  })
+}
+
+/**
+ * The count of the previous window, weighted by the part of it that is still inside, and the current count together. Of any
+ * requests of a window the last one was decided by the latest end among them, when the weight was at its smallest.
+ */
+function checkWeights(bucket: Bucket, losses: readonly Loss[], { clockOffset }: History): Violation[] {
+  const { limit, capacity, granted } = bucket
+  const windows = groupBy(granted, ({ charge }) => charge.resetAt)
+  return [...windows].flatMap(([resetAt, inside]) => {
+    const previous = windows.get(resetAt - limit.windowMs) ?? []
+    const startUs = (resetAt - limit.windowMs) * 1_000
+    const from = startUs - limit.windowMs * 1_000 - clockOffset.most
+    const to = resetAt * 1_000 - clockOffset.least
+    if (losses.some((loss) => loss.from <= to && loss.to >= from)) return []
+    const byEnd = inside.toSorted((a, b) => a.endAt - b.endAt)
+    let current = 0
+    for (const { endAt, permits } of byEnd) {
+      current += permits
+      const passed = (endAt + clockOffset.most + clockSlackUs - startUs) / (limit.windowMs * 1_000)
+      const weighted = permitsOf(previous) * Math.max(0, 1 - passed)
+      if (current + weighted <= capacity) continue
+      const text = `${bucket.name}: ${current} permits in the window that ends at ${resetAt}, and ${weighted.toFixed(3)} of the one before; at most ${capacity} are allowed`
+      return [{ kind: kindOf(bucket), text, entries: entriesOf([...previous, ...byEnd]) }]
+    }
+    return []
   })
 }
 

@@ -66,6 +66,18 @@ describe('admissions of the shared store', () => {
     expect(kinds(history([...before, ...after, entry('token', 0, { limit: 21 })]))).toEqual(['over-admission'])
   })
 
+  it('may reach the capacity of a sliding window counter, weighted by what is left of the window before', () => {
+    const at = (startAt: number, resetAt: number) => entry('counter', startAt, { resetAt: epochMs + resetAt })
+    const before = times(20, () => at(0.5 * second, 1_000))
+    // 20 of the window before weigh 10 when half of the current one has passed, 2 ms of which are the request and the clock.
+    const half = (count: number) => times(count, () => at(1.5 * second - 2 * ms, 2_000))
+    expect(kinds(history([...before, ...half(10)]))).toEqual([])
+    expect(kinds(history([...before, ...half(11)]))).toEqual(['over-admission'])
+    expect(kinds(history([...before, at(0.5 * second, 1_000)]))).toEqual(['over-admission'])
+    const lost = [incident({ from: 1.2 * second, to: 1.2 * second, losesWrites: true })]
+    expect(kinds(history([...before, ...half(11)], lost))).toEqual([])
+  })
+
   it('may reach the capacity of a fixed window once per window', () => {
     const window = (resetAt: number, count: number) =>
       times(count, () => entry('window', 0, { limit: 30, resetAt: epochMs + resetAt }))

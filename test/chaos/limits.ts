@@ -2,7 +2,7 @@
 
 export interface Limit {
   readonly rule: string
-  readonly algorithm: 'TOKEN_BUCKET' | 'FIXED_WINDOW' | 'SLIDING_WINDOW_LOG' | 'LEAKY_BUCKET'
+  readonly algorithm: 'TOKEN_BUCKET' | 'FIXED_WINDOW' | 'SLIDING_WINDOW_LOG' | 'SLIDING_WINDOW_COUNTER' | 'LEAKY_BUCKET'
   readonly path: string
   readonly scope: 'USER_ID' | 'API_KEY'
   readonly capacity: number
@@ -27,6 +27,7 @@ export const limits: readonly Limit[] = [
   limit('token', 'TOKEN_BUCKET', {}),
   limit('window', 'FIXED_WINDOW', { capacity: 30 }),
   limit('log', 'SLIDING_WINDOW_LOG', { capacity: 30 }),
+  limit('counter', 'SLIDING_WINDOW_COUNTER', {}),
   limit('leaky', 'LEAKY_BUCKET', { capacity: 10 }),
   limit('leased', 'TOKEN_BUCKET', { capacity: 60, isLeased: true }),
   limit('pair-user', 'TOKEN_BUCKET', { path: '/pair' }),
@@ -50,7 +51,7 @@ export const limitOf = (rule: string): Limit => {
   return found
 }
 
-/** FIXED_WINDOW and SLIDING_WINDOW_LOG have no refill apart from their capacity. */
+/** Windows have no refill apart from their capacity. */
 export const bandOf = ({ algorithm, capacity, refillTokens, windowMs }: Limit, newCapacity = capacity) => ({
   label: 'band',
   capacity: newCapacity,

@@ -31,7 +31,7 @@ export function describe({ topology, seed, faultMs, startAt, history, violations
   )
   const shown = violations.flatMap((violation) => [
     `${violation.kind}: ${violation.text}`,
-    ...evidence(violation).map((entry) => `  ${line(entry, at)}`),
+    ...evidence(violation).map((entry) => `  ${line(entry, at)}${loopTimes(entry, history)}`),
     ...(violation.entries.length > mostEntries ? [`  … and ${violation.entries.length - mostEntries} more`] : []),
   ])
   return [
@@ -46,6 +46,12 @@ export function describe({ topology, seed, faultMs, startAt, history, violations
 
 const evidence = ({ entries }: Violation): readonly Entry[] =>
   entries.toSorted((a, b) => a.startAt - b.startAt).slice(0, mostEntries)
+
+/** The time in which the process and the harness were able to run meanwhile: much less than the clock shows if they starved. */
+function loopTimes({ process, startAt, endAt }: Entry, { loops }: History): string {
+  const [own, harness] = [process, 'harness'].map((name) => loops.between(name, startAt, endAt))
+  return `, loop time ${own} ms of ${process}, ${harness} ms of the harness`
+}
 
 function line(entry: Entry, at: (us: number) => string): string {
   const { process, decidedBy, startAt, endAt, path, user, permits, allowed, degraded, reason, delayMs, error } = entry

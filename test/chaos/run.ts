@@ -30,14 +30,15 @@ export interface RunOptions {
 const calmMs = 1_500
 
 const recentUs = 3_000_000
+/** Decisions must be exact this long after a fault, so faults before it have no effect any more when requests end. */
+const exactAgainUs = 1_000_000
 
 /** The users of one run differ from those of every other, so that all their buckets are new. */
 let runs = 0
 
 export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Promise<RunResult> {
   await topology.settle()
-  // What happened just before may still explain the first decisions.
-  const recent = bed.incidents.filter(({ to }) => to > nowUs() - recentUs)
+  const recent = recentIncidents(bed)
   const processes = bed.subjects.map(({ name }) => name)
   const schedule = scheduleOf({ seed, topology, ms: faultMs, processes, editedRules })
   const tag = `s${seed}r${++runs}`
@@ -61,6 +62,18 @@ export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Pro
     clockOffset: clock.stop(),
   }
   return { topology: topology.name, seed, faultMs, startAt, history, violations: check(history) }
+}
+
+/**
+ * Faults just before this run may still explain its first decisions. Circuit breakers are closed by requests only: one that
+ * was open when the requests of the run before ended is still open now, so the faults that explain it last until now. All
+ * buckets of this run are new, so none has lost writes.
+ */
+function recentIncidents({ incidents, unloadedAt }: Bed): Incident[] {
+  const now = nowUs()
+  const lasting = incidents.filter(({ explains, to }) => explains !== 'none' && to > unloadedAt - exactAgainUs)
+  const others = incidents.filter((incident) => !lasting.includes(incident) && incident.to > now - recentUs)
+  return [...others, ...lasting.map((incident) => ({ ...incident, to: now, losesWrites: false }))]
 }
 
 /** Silences of several servers at the same time are one. */
