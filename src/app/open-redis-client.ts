@@ -11,6 +11,7 @@ import {
   wrapRedisError,
 } from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
+import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../redis/transport-probe.js'
 import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './open-redis-settings.js'
 import type { RedisTarget } from './open-redis-target.js'
 import { SilenceWatch } from './open-redis-watch.js'
@@ -51,6 +52,13 @@ export class OwnClient {
   /** Made once for each trouble: capturing a stack trace would cost more than the rest of a decision. */
   #unreachable: NotConnectedError | undefined
   #revival: NodeJS.Timeout | undefined
+  /** Until the first connection: runs while an attempt gets no answer at all. */
+  #silentAttempt: NodeJS.Timeout | undefined
+  /** Only one side uses TLS, as far as is known. */
+  #mismatch: Error | undefined
+  #isProbing = false
+  /** The attempt that is probed for has failed. */
+  #awaitsProbe = false
   #settle = (): void => {}
   #succeed = (): void => {}
   #giveUp = (_reason: FluxGateError): void => {}
@@ -85,7 +93,8 @@ export class OwnClient {
   }
 
   get isUsable(): boolean {
-    return this.#client?.status === 'ready' && !this.#isRefused && !this.#isClosed
+    if (this.#isRefused || this.#isClosed || this.#mismatch !== undefined) return false
+    return this.#client?.status === 'ready'
   }
 
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
@@ -116,6 +125,7 @@ export class OwnClient {
     this.#isClosed = true
     await this.#connection?.close()
     clearTimeout(this.#revival)
+    clearTimeout(this.#silentAttempt)
     this.#decide()
     this.#hold?.end()
     this.#succeed()
@@ -142,7 +152,7 @@ export class OwnClient {
       this.#isRefused = false
     })
     events.on('ready', () => this.#greet(client))
-    events.on('error', (error: Error) => this.#fail(rootOf(error, this.#trouble)))
+    events.on('error', (error: Error) => this.#failed(rootOf(error, this.#trouble)))
     events.on('close', () => this.#closed())
     events.on('end', () => this.#revive(client))
     // Of one node, or one sentinel, while others may be fine.
@@ -154,6 +164,8 @@ export class OwnClient {
       if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {})
     })
     if (target.kind !== 'cluster') this.#silence.watchHandshake(client as Redis)
+    // The answer that TLS waits for never comes: no need to wait for the timeout of the attempt.
+    if (target.tls !== undefined) this.#silentAttempt = setTimeout(() => this.#probe(false), silentAttemptMs)
   }
 
   /** The first connection is pinged: only a reply shows that the server accepts our credentials. */
@@ -169,8 +181,10 @@ export class OwnClient {
       client.ping().then(
         () => this.#welcome(),
         (error: Error) => {
+          // A server that closes the connection in place of a reply, as one with TLS does, has not accepted it.
+          if (client.status !== 'ready') return
           if (!isMisconfigured(error) || error.message.startsWith('NOPERM')) return this.#welcome()
-          this.#fail(error)
+          this.#failed(error)
           client.disconnect(true)
         },
       )
@@ -178,6 +192,8 @@ export class OwnClient {
 
   #welcome(): void {
     this.#wasConnected = true
+    this.#mismatch = undefined
+    clearTimeout(this.#silentAttempt)
     this.#isUp = true
     this.#hold?.end()
     this.#succeed()
@@ -188,6 +204,37 @@ export class OwnClient {
     if (isVague(error) && this.#trouble !== undefined) return
     this.#trouble = withoutCommand(error)
     this.#unreachable = undefined
+  }
+
+  /** An attempt has failed. If that is all that is known, the reason found by probing stays. */
+  #failed(error: unknown): void {
+    const isAmbiguous = !this.#wasConnected && mayBeMismatch(error)
+    if (!isAmbiguous) this.#mismatch = undefined
+    if (isAmbiguous && this.#mismatch === undefined) {
+      this.#note(error)
+      this.#probe(true)
+    } else this.#fail(this.#mismatch ?? error)
+  }
+
+  /**
+   * Until the first connection: finds out whether the server uses TLS if this client does not, or the other way round.
+   * `hasFailed`: the attempt has failed, and what it comes to is known after the probe.
+   */
+  #probe(hasFailed: boolean): void {
+    if (this.#wasConnected || this.#isClosed) return
+    this.#awaitsProbe ||= hasFailed
+    if (this.#isProbing) return
+    this.#isProbing = true
+    const { tls } = this.#target
+    const nodes = this.#target.kind === 'server' ? [this.#target.node] : this.#target.nodes
+    void transportMismatch(nodes, tls !== undefined).then((mismatch) => {
+      this.#isProbing = false
+      if (this.#wasConnected || this.#isClosed) return
+      this.#mismatch = mismatch
+      if (mismatch !== undefined) this.#fail(mismatch)
+      else if (this.#awaitsProbe) this.#decide()
+      this.#awaitsProbe = false
+    })
   }
 
   #fail(error: unknown): void {
@@ -202,7 +249,8 @@ export class OwnClient {
 
   /** A connection was lost, or an attempt to connect has failed. */
   #closed(): void {
-    this.#decide()
+    if (!this.#wasConnected && mayBeMismatch(this.#trouble)) this.#probe(true)
+    else this.#decide()
     if (this.#isLost) this.#lose()
     else if (++this.#failedAttempts === maxAttempts) this.#hold?.end()
     this.#isUp = false
@@ -245,6 +293,7 @@ export class OwnClient {
 
   #noConnection(): unknown {
     if (this.#isClosed) return new FluxGateError('FLUXGATE_CLOSED', 'The connection to Redis was closed.')
+    if (this.#mismatch !== undefined) return this.#mismatch
     if (isMisconfigured(this.#trouble)) return this.#trouble
     this.#unreachable ??= notConnected(this.#target, this.#trouble, this.#wasConnected)
     return this.#unreachable

@@ -71,6 +71,8 @@ const configurationReplies: readonly (readonly [RegExp, string])[] = [
   ],
   [/^ERR This instance has cluster support disabled/, 'Give its address as uri instead of clusterNodes.'],
   [/^MOVED\b/, 'The server is part of a cluster: use clusterNodes, or a client for clusters.'],
+  [/^the server does not speak TLS$/, 'Use redis:// instead of rediss://, leave out tls, or enable TLS on the server.'],
+  [/^the server speaks TLS only$/, 'Use rediss:// instead of redis://, or set tls.'],
   [/^ERR No such master with that name/i, 'Give the name that the sentinels know the primary by.'],
 ]
 

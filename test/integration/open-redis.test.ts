@@ -174,6 +174,32 @@ describe('a server that refuses', () => {
     expect(await works(connection)()).toBe(true)
   })
 
+  it.each([
+    ['that does not speak TLS', 'rediss', undefined, /the server does not speak TLS\. Use redis:\/\//],
+    ['that speaks TLS only', 'redis', selfSigned(), /the server speaks TLS only\. Use rediss:\/\//],
+  ] as const)('%s is named with the scheme to use, again on every call', async (_, scheme, tls, message) => {
+    const { host, port } = await start({ ...(tls && { tls }) })
+    const uri = `${scheme}://${host}:${port}`
+    const connection = open({ uri })
+    await expect(connection.ready(readyMs)).rejects.toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
+    for (let i = 0; i < 3; i++) {
+      const error = await failureOf(connection.call('k', ['GET', 'k']))
+      expect(error.code).toBe('FLUXGATE_STORE_MISCONFIGURED')
+      expect(error.message).toMatch(message)
+    }
+  })
+
+  it('that has TLS turned on later is used then', async () => {
+    const plain = await start()
+    const tls = selfSigned()
+    const uri = `rediss://${plain.host}:${plain.port}`
+    const connection = open({ uri, tls: { ca: tls.cert, checkServerIdentity: () => undefined } })
+    await expect(connection.ready(readyMs)).rejects.toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
+    await plain.stop()
+    await start({ port: plain.port, tls })
+    await eventually('it works', works(connection))
+  })
+
   it('to be a cluster is said', async () => {
     const { host, port } = await start()
     expect(await refusal({ clusterNodes: [`${host}:${port}`] })).toMatch(
@@ -207,17 +233,6 @@ describe('a server that is not there', () => {
     const connection = open({ uri: `redis://127.0.0.1:${await freePort()}` })
     await connection.ready(100)
     expect(await settlesWithin(closeMs, connection.close())).toBe(true)
-  })
-
-  it('may be one that speaks no TLS, or nothing else', async () => {
-    const plain = await start()
-    const silent = open({ uri: `rediss://${plain.host}:${plain.port}` })
-    expect((await failureOf(silent.call('k', ['GET', 'k']))).message).toContain('does it speak TLS?')
-    const { host, port } = await start({ tls: selfSigned() })
-    const deaf = open({ uri: `redis://${host}:${port}` })
-    const error = await failureOf(deaf.call('k', ['GET', 'k']))
-    expect(error.code).toBe('FLUXGATE_STORE_UNREACHABLE')
-    expect(error.message).toContain(`no connection to Redis at ${host}:${port}`)
   })
 
   it('has a name that nobody knows', async () => {

@@ -1,5 +1,6 @@
 import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../transport-probe.js'
 import { type Command, encodeCommand } from './command-writer.js'
 import { errorIn, type Reply, ReplyReader } from './reply-reader.js'
 
@@ -50,19 +51,33 @@ export class BulkSocket {
     const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
     const socket = access.tls ? connectTls({ host, port, ...name, ...access.tls }) : connectTcp({ host, port })
     const opened = new BulkSocket(node, socket, access.silenceMs)
-    try {
-      const { username, password, database = 0 } = access
-      if (password !== undefined) {
-        const who = username === undefined ? [] : [username]
-        await opened.ask(['AUTH', ...who, password])
+    const isTls = access.tls !== undefined
+    let silent: NodeJS.Timeout | undefined
+    const mismatch = new Promise<never>((_, reject) => {
+      const probe = async (): Promise<void> => {
+        const found = await transportMismatch([node], isTls)
+        if (found !== undefined) reject(found)
       }
-      if (database !== 0) await opened.ask(['SELECT', String(database)])
-      await opened.ask(['PING'])
+      silent = setTimeout(probe, silentAttemptMs)
+    })
+    try {
+      await Promise.race([opened.#greet(access), mismatch])
     } catch (error) {
       opened.close()
-      throw error
+      throw (mayBeMismatch(error) && (await transportMismatch([node], isTls))) || error
+    } finally {
+      clearTimeout(silent)
     }
     return opened
+  }
+
+  async #greet({ username, password, database = 0 }: BulkAccess): Promise<void> {
+    if (password !== undefined) {
+      const who = username === undefined ? [] : [username]
+      await this.ask(['AUTH', ...who, password])
+    }
+    if (database !== 0) await this.ask(['SELECT', String(database)])
+    await this.ask(['PING'])
   }
 
   /** One command by itself; rejects with the server's error. Not while replies to others are outstanding. */
