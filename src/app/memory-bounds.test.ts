@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { boundedKey } from '../core/bounded-key.js'
 import { memoryStore } from '../stores/memory.js'
 import { RuleTable } from '../stores/rule-table.js'
 import { manualClock } from '../testing/manual-clock.js'
@@ -11,6 +12,29 @@ function limited(maxKeys: number, capacity: number) {
   const store = memoryStore({ maxKeys, clock })
   return { clock, store, limiter: createLimiter({ capacity, window: '10s', store, clock }) }
 }
+
+describe('long keys', () => {
+  it('are counted apart, refunded and reset, although only their digest is kept', async () => {
+    const { limiter } = limited(100, 2)
+    const [long, other] = [`${'x'.repeat(15_000)}a`, `${'x'.repeat(15_000)}b`]
+    expect(limiter.consumeSync(long, 2)).toMatchObject({ allowed: true, key: long })
+    expect([limiter.consumeSync(long).allowed, limiter.consumeSync(other).allowed]).toEqual([false, true])
+    await limiter.refund(long)
+    expect([limiter.consumeSync(long).allowed, limiter.consumeSync(long).allowed]).toEqual([true, false])
+    await limiter.reset(long)
+    expect(limiter.consumeSync(long).remaining).toBe(1)
+  })
+
+  it('share nothing with a short key that is their digest', () => {
+    const { limiter } = limited(100, 1)
+    const long = 'y'.repeat(129)
+    for (const key of [long, boundedKey(long), boundedKey(boundedKey(long))])
+      expect(limiter.consumeSync(key).allowed).toBe(true)
+    expect(limiter.consumeSync('y'.repeat(128)).allowed).toBe(true)
+    expect(boundedKey('y'.repeat(128))).toBe('y'.repeat(128))
+    expect(boundedKey('€'.repeat(43))).toMatch(/^%sha256-/)
+  })
+})
 
 describe('memoryStore is bounded', () => {
   it('remembers at most maxKeys identities', () => {

@@ -1,4 +1,5 @@
 import { algorithmTraits } from './algorithm-traits.js'
+import { boundedKey } from './bounded-key.js'
 import {
   type BandResult,
   type BucketStore,
@@ -185,7 +186,7 @@ export class RateLimiter {
   /** What a granted decision was charged, per bucket, with what gives it back. */
   #slotsOf(demands: readonly Demand[], result: ChargeResult): Slot[] {
     return chargesOf(demands, result).map(({ demand: { group, shadow }, bands, refund }) => ({
-      bucket: JSON.stringify([this.#number, group.ruleSetId, group.ruleId, group.generation, refund.key]),
+      bucket: JSON.stringify([this.#number, group.ruleSetId, group.ruleId, group.generation, boundedKey(refund.key)]),
       permits: refund.permits,
       grantedAt: refund.grantedAt,
       delay: shadow ? 0 : Math.max(...bands.map(({ delay }) => delay)),

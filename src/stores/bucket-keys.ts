@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
+import { digestOfKey, escapeKeyPart, isLongKey, specialInKey } from '../core/bounded-key.js'
 import type { BucketGroup } from '../core/bucket-store.js'
 import type { Band } from '../core/rule.js'
 
-/** An identity of more bytes than this is replaced by its digest. */
+/** Plain identities have at most so many bytes; longer ones are replaced by their digest. */
 const longestIdentity = 128
 
 /**
@@ -23,31 +23,12 @@ export const keySuffix = (group: BucketGroup, { label }: Pick<Band, 'label'>, in
 const groupSuffix = ({ ruleSetId, ruleId, generation }: BucketGroup): string =>
   `:${escaped(ruleSetId)}:${escaped(ruleId)}:${escaped(generation)}`
 
-function identityOf(key: string): string {
-  // A character has at most three bytes, so short ones need not be counted.
-  const isLong = key.length * 3 > longestIdentity && Buffer.byteLength(key) > longestIdentity
-  if (isLong) return `%sha256-${createHash('sha256').update(escaped(key)).digest('base64url')}`
-  return escaped(key)
-}
+const identityOf = (key: string): string => (isLongKey(key) ? digestOfKey(key) : escaped(key))
 
-/** Separators, braces, controls, the escape character itself, and halves of characters, which have no bytes of their own. */
-const special = /[:{}%\s\p{Cc}]|\p{Cs}/u
-
-const specials = new RegExp(special, 'gu')
-
-export function escaped(part: string): string {
-  // An empty part would make an empty hash tag, which is none; nothing else becomes a single escape character.
-  if (part === '') return '%'
-  return special.test(part) ? part.replace(specials, escapeCharacter) : part
-}
-
-function escapeCharacter(character: string): string {
-  const code = character.charCodeAt(0)
-  return code < 0x80 ? `%${code.toString(16).padStart(2, '0').toUpperCase()}` : `%u${code.toString(16).toUpperCase()}`
-}
+export const escaped = escapeKeyPart
 
 const plainBytes = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte < 0x80 && !special.test(String.fromCharCode(byte)) ? 1 : 0,
+  byte < 0x80 && !specialInKey.test(String.fromCharCode(byte)) ? 1 : 0,
 )
 
 /** Whether these bytes are an identity that is named as it is: nothing in it has to be escaped, and it is not too long. */

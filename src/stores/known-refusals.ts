@@ -1,5 +1,6 @@
 import { cellsOf } from '../algorithms/index.js'
 import { newStep, type Step } from '../core/algorithm.js'
+import { boundedKey, ownText } from '../core/bounded-key.js'
 import {
   type BandResult,
   type BucketGroup,
@@ -107,11 +108,15 @@ export class KnownRefusals implements ChargeObserver {
 
   /** What may refuse has changed. */
   forgetAll(): void {
-    for (const { group, key } of [...this.#ages.values()]) this.forget(group, key)
+    for (const { group, key } of [...this.#ages.values()]) this.#drop(group, key)
   }
 
   /** Of an identity with an override, too, it is its rule that will be asked for. */
   forget(group: BucketGroup, key: string): void {
+    this.#drop(group, boundedKey(key))
+  }
+
+  #drop(group: BucketGroup, key: string): void {
     const memories = this.#byGroup.get(group.insteadOf ?? group)
     const memory = memories?.get(key)
     if (memory === undefined) return
@@ -144,7 +149,7 @@ export class KnownRefusals implements ChargeObserver {
 
   /** What is remembered, unless it is from a time that is still to come. */
   #recall(group: BucketGroup, key: string, here: number): Memory | undefined {
-    const memory = this.#byGroup.get(group)?.get(key)
+    const memory = this.#byGroup.get(group)?.get(boundedKey(key))
     if (memory === undefined || here >= memory.askedAt) return memory
     this.forget(group, key)
     return undefined
@@ -192,7 +197,7 @@ export class KnownRefusals implements ChargeObserver {
   }
 
   #memoryOf(group: BucketGroup, key: string): Memory | undefined {
-    return this.#byGroup.get(group.insteadOf ?? group)?.get(key)
+    return this.#byGroup.get(group.insteadOf ?? group)?.get(boundedKey(key))
   }
 
   #isRefusing(demand: Demand, memory: Memory, now: number): boolean {
@@ -206,11 +211,12 @@ export class KnownRefusals implements ChargeObserver {
       memories = new Map()
       this.#byGroup.set(asked, memories)
     }
-    memories.set(key, memory)
-    this.#ages.set(memory, { group, key })
+    const stored = ownText(boundedKey(key))
+    memories.set(stored, memory)
+    this.#ages.set(memory, { group, key: stored })
     if (this.#ages.size <= this.#most) return
     const [oldest] = this.#ages.values()
-    if (oldest !== undefined) this.forget(oldest.group, oldest.key)
+    if (oldest !== undefined) this.#drop(oldest.group, oldest.key)
   }
 }
 

@@ -1,3 +1,4 @@
+import { isLongKey, ownText } from '../core/bounded-key.js'
 import type { BucketGroup } from '../core/bucket-store.js'
 import { newPool, type Pool } from './leased-pool.js'
 
@@ -30,16 +31,19 @@ export class LeasePools {
     return this.#of(group)?.byKey.get(key)
   }
 
-  /** The pool of a bucket that may hold more than `permits` in advance; made if there is room for one more. */
+  /**
+   * The pool of a bucket that may hold more than `permits` in advance; made if there is room for one more. A long key gets
+   * none: the pool needs the whole key to ask the store with, and pools are bounded by their number alone.
+   */
   open(group: BucketGroup, key: string, permits: number): Pool | undefined {
     const pools = this.#of(group)
     const pool = pools?.byKey.get(key)
-    if (pool !== undefined || this.#size >= this.#maxPools) return pool
+    if (pool !== undefined || this.#size >= this.#maxPools || isLongKey(key)) return pool
     const most = pools?.most ?? mostOf(group, this.#share)
     if (most <= permits) return undefined
-    const made = newPool(group, key, most)
+    const made = newPool(group, ownText(key), most)
     const home = pools ?? this.#add(group, most)
-    home.byKey.set(key, made)
+    home.byKey.set(made.key, made)
     this.#size += 1
     return made
   }

@@ -1,4 +1,5 @@
 import { type Buckets, newStep, type Step } from '../core/algorithm.js'
+import { boundedKey } from '../core/bounded-key.js'
 import {
   type BucketGroup,
   type ChargeResult,
@@ -19,6 +20,19 @@ import { RuleTables } from './rule-tables.js'
 function mayHaveOverrides(demands: readonly Demand[]): boolean {
   for (let i = 0; i < demands.length; i++) if ((demands[i] as Demand).group.hasOverrides) return true
   return false
+}
+
+/** With keys as they are stored. Denied demands have no bucket, and are looked up by their key again. */
+function bounded(demands: readonly Demand[]): readonly Demand[] {
+  let copy: Demand[] | undefined
+  for (let i = 0; i < demands.length; i++) {
+    const demand = demands[i] as Demand
+    const key = boundedKey(demand.key)
+    if (key === demand.key || demand.group.listed !== undefined) continue
+    copy ??= [...demands]
+    copy[i] = { ...demand, key }
+  }
+  return copy ?? demands
 }
 
 /** A bucket with a starting balance is there before anybody has used it. */
@@ -69,7 +83,9 @@ export class MemoryBuckets implements MemoryStore {
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult {
     const now = ticks(this.#clock)
     const applied = mayHaveOverrides(demands) ? this.overrides.appliedTo(demands, now) : undefined
-    return applied === undefined ? this.#charge(demands, peek, now) : { ...this.#charge(applied, peek, now), applied }
+    return applied === undefined
+      ? this.#charge(bounded(demands), peek, now)
+      : { ...this.#charge(bounded(applied), peek, now), applied }
   }
 
   #charge(demands: readonly Demand[], peek: boolean, now: number): ChargeResult {
@@ -120,7 +136,7 @@ export class MemoryBuckets implements MemoryStore {
   /** The straight line through `chargeSync`. */
   chargeOne(claim: Claim, key: string, permits: number): ChargeResult {
     const table = this.#tables.of(claim.group)
-    const slot = table.slotOf(key)
+    const slot = table.slotOf(boundedKey(key))
     return slot === undefined
       ? this.chargeSync([demandOf(claim, key, permits)], false)
       : this.#chargeKnown(table, slot, claim, permits)
@@ -182,8 +198,9 @@ export class MemoryBuckets implements MemoryStore {
       // What was granted at a certain time comes back to where it was taken from.
       const counted = grantedAt === undefined ? this.overrides.groupOf(group, key, now) : group
       if (counted.listed !== undefined) continue
-      if (isBegun(counted) && !this.#begin(counted, key, now)) continue
-      this.#tables.of(counted).refund(key, permits, now, grantedAt)
+      const stored = boundedKey(key)
+      if (isBegun(counted) && !this.#begin(counted, stored, now)) continue
+      this.#tables.of(counted).refund(stored, permits, now, grantedAt)
     }
   }
 
@@ -196,9 +213,10 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   async reset(group: BucketGroup, key: string): Promise<void> {
-    this.#tables.delete(this.#tables.of(group), key)
+    const stored = boundedKey(key)
+    this.#tables.delete(this.#tables.of(group), stored)
     const instead = this.overrides.groupOf(group, key, ticks(this.#clock))
-    if (instead !== group && instead.listed === undefined) this.#tables.delete(this.#tables.of(instead), key)
+    if (instead !== group && instead.listed === undefined) this.#tables.delete(this.#tables.of(instead), stored)
   }
 
   retire(group: BucketGroup): void {

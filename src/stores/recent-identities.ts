@@ -1,3 +1,4 @@
+import { boundedKey, ownText } from '../core/bounded-key.js'
 import type { BucketGroup } from '../core/bucket-store.js'
 
 type ByGroup<T> = Map<BucketGroup, Map<string, T>>
@@ -17,14 +18,19 @@ export class RecentIdentities<T> {
   }
 
   get(group: BucketGroup, key: string): T | undefined {
-    const known = this.#new.get(group)?.get(key)
+    const stored = boundedKey(key)
+    const known = this.#new.get(group)?.get(stored)
     if (known !== undefined) return known
-    const before = this.#old.get(group)?.get(key)
-    if (before !== undefined) this.set(group, key, before)
+    const before = this.#old.get(group)?.get(stored)
+    if (before !== undefined) this.#set(group, stored, before)
     return before
   }
 
   set(group: BucketGroup, key: string, value: T): void {
+    this.#set(group, boundedKey(key), value)
+  }
+
+  #set(group: BucketGroup, key: string, value: T): void {
     let known = this.#new.get(group)
     if (known?.has(key) !== true && ++this.#count > this.#half) {
       this.#old = this.#new
@@ -36,12 +42,13 @@ export class RecentIdentities<T> {
       known = new Map()
       this.#new.set(group, known)
     }
-    known.set(key, value)
+    known.set(known.has(key) ? key : ownText(key), value)
   }
 
   delete(group: BucketGroup, key: string): void {
-    if (this.#new.get(group)?.delete(key)) this.#count -= 1
-    this.#old.get(group)?.delete(key)
+    const stored = boundedKey(key)
+    if (this.#new.get(group)?.delete(stored)) this.#count -= 1
+    this.#old.get(group)?.delete(stored)
   }
 
   /** Of all rules. */

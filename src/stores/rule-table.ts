@@ -1,5 +1,6 @@
 import { createBuckets, Rows } from '../algorithms/index.js'
 import type { Buckets, Step } from '../core/algorithm.js'
+import { ownText } from '../core/bounded-key.js'
 import type { BucketGroup } from '../core/bucket-store.js'
 import type { Band } from '../core/rule.js'
 
@@ -56,7 +57,7 @@ export class RuleTable {
   /** The slot for a key that has none yet. */
   add(key: string): number {
     const slot = this.#freed.pop() ?? this.#slots.size
-    this.#slots.set(key, slot)
+    this.#slots.set(ownText(key), slot)
     return slot
   }
 

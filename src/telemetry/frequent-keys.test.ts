@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { FrequentKeys } from './frequent-keys.js'
 
+const shown = (key: string): string => key
 const named = (key: string) => ({ ruleSetId: 'api', ruleId: 'per-ip', key })
 const keysOf = (keys: FrequentKeys, at: number): string[] => keys.read(at).map(({ key }) => key)
 
 describe('FrequentKeys', () => {
   it('ranks by how often a key came', () => {
-    const keys = new FrequentKeys(10)
+    const keys = new FrequentKeys(10, shown)
     for (const [key, times] of [
       ['a', 3],
       ['b', 5],
@@ -18,7 +19,7 @@ describe('FrequentKeys', () => {
   })
 
   it('finds the one that comes often among a million that come once, in bounded memory', () => {
-    const keys = new FrequentKeys(100)
+    const keys = new FrequentKeys(100, shown)
     for (let i = 0; i < 1_000_000; i++) {
       keys.add(named(`once-${i}`), false, 1, 0)
       if (i % 50 === 0) keys.add(named('often'), true, 1, 0)
@@ -29,7 +30,7 @@ describe('FrequentKeys', () => {
   })
 
   it('counts a request half after five minutes, and forgets who does not come back', () => {
-    const keys = new FrequentKeys(10)
+    const keys = new FrequentKeys(10, shown)
     keys.add(named('a'), true, 8, 0)
     expect(keys.read(300_000)[0]).toMatchObject({ requests: 4, denied: 4 })
     expect(keys.read(600_000)[0]).toMatchObject({ requests: 2, denied: 2 })
@@ -37,7 +38,7 @@ describe('FrequentKeys', () => {
   })
 
   it('lets a newcomer overtake one who was busy an hour ago', () => {
-    const keys = new FrequentKeys(10)
+    const keys = new FrequentKeys(10, shown)
     keys.add(named('old'), true, 1_000, 0)
     keys.add(named('new'), true, 10, 3_600_000)
     expect(keysOf(keys, 3_600_000)).toEqual(['new', 'old'])

@@ -1,8 +1,10 @@
+import { boundedKey, isLongKey, ownText } from '../core/bounded-key.js'
 import type { KeyCount } from './statistics.js'
 
 export interface SeenKey extends Omit<KeyCount, 'key'> {
-  /** As it is counted. */
+  /** As it is counted; of a long key, as it is shown. */
   readonly key: string
+  readonly isShown: boolean
   requests: number
   denied: number
   lastAt: number
@@ -23,27 +25,36 @@ const least = 0.01
  */
 export class FrequentKeys {
   readonly #most: number
+  readonly #show: (key: string) => string
   readonly #entries = new Map<string, SeenKey>()
   #floor = 0
   #decayedAt: number | undefined
 
-  constructor(most: number) {
+  /** `show` is called for a long key, which is not kept. */
+  constructor(most: number, show: (key: string) => string) {
     this.#most = most
+    this.#show = show
   }
 
   get size(): number {
     return this.#entries.size
   }
 
-  add(seen: Pick<SeenKey, 'ruleSetId' | 'ruleId' | 'key'>, isDenied: boolean, weight: number, at: number): void {
+  add(
+    { ruleSetId, ruleId, key }: Pick<SeenKey, 'ruleSetId' | 'ruleId' | 'key'>,
+    isDenied: boolean,
+    weight: number,
+    at: number,
+  ): void {
     this.#decay(at)
-    const { ruleSetId, ruleId, key } = seen
     // Ids have no line breaks, so that no two tuples have the same name.
-    const name = `${ruleSetId}\n${ruleId}\n${key}`
+    const name = `${ruleSetId}\n${ruleId}\n${boundedKey(key)}`
     let entry = this.#entries.get(name)
     if (entry === undefined) {
-      entry = { ruleSetId, ruleId, key, requests: 0, denied: 0, lastAt: at, weight: this.#floor }
-      this.#entries.set(name, entry)
+      const isShown = isLongKey(key)
+      const kept = ownText(isShown ? this.#show(key) : key)
+      entry = { ruleSetId, ruleId, key: kept, isShown, requests: 0, denied: 0, lastAt: at, weight: this.#floor }
+      this.#entries.set(ownText(name), entry)
     }
     entry.requests += weight
     if (isDenied) entry.denied += weight

@@ -29,6 +29,27 @@ describe('LocalStatistics', () => {
     expect((await statistics.top({ by: 'requests', limit: 1 })).map(({ key }) => key)).toEqual(['ann'])
   })
 
+  it.each([true, false])(
+    'counts long keys apart, and shows them as short ones are shown: revealed %s',
+    async (reveals) => {
+      const { statistics, decide } = statisticsOf(reveals)
+      const [long, other] = [`${'x'.repeat(15_000)}a`, `${'x'.repeat(15_000)}b`]
+      for (const key of [long, other, long]) decide(key, false)
+      const shown = reveals ? [`${'x'.repeat(256)}…`, `${'x'.repeat(256)}…`] : [keyDigest(long), keyDigest(other)]
+      const found = await statistics.keys({ prefix: reveals ? 'xxx' : keyDigest(long), limit: 10 })
+      expect(found.map(({ key, requests }) => [key, requests])).toEqual(
+        reveals
+          ? [
+              [shown[0], 2],
+              [shown[1], 1],
+            ]
+          : [[shown[0], 2]],
+      )
+      expect((await statistics.top({ by: 'denied', limit: 10 })).map(({ key }) => key)).toEqual(shown)
+      expect((await statistics.recent({ limit: 2 })).map(({ key }) => key)).toEqual(shown)
+    },
+  )
+
   it('finds keys by what they begin with', async () => {
     const { statistics, decide } = statisticsOf(true)
     for (const key of ['user:1', 'user:2', 'admin:1', 'user:2']) decide(key, true)

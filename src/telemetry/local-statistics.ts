@@ -1,3 +1,4 @@
+import { isLongKey, ownText } from '../core/bounded-key.js'
 import type { Clock } from '../core/clock.js'
 import type { DecisionRecorder } from './decision-recorder.js'
 import { FrequentKeys, type SeenKey } from './frequent-keys.js'
@@ -21,14 +22,16 @@ const mostId = 128
 /** Statistics of this process alone. */
 export class LocalStatistics implements Statistics {
   readonly #options: LocalStatisticsOptions
-  readonly #seen = new FrequentKeys(keptKeys)
-  readonly #refused = new FrequentKeys(keptOffenders)
-  /** A ring; keys as they are. */
-  readonly #recent: RecentDecision[] = []
+  readonly #seen: FrequentKeys
+  readonly #refused: FrequentKeys
+  /** A ring. Keys are kept as they are, which costs less than showing them; long ones as they are shown. */
+  readonly #recent: { readonly decision: RecentDecision; readonly isShown: boolean }[] = []
   #next = 0
 
   constructor(options: LocalStatisticsOptions) {
     this.#options = options
+    this.#seen = new FrequentKeys(keptKeys, options.showKey)
+    this.#refused = new FrequentKeys(keptOffenders, options.showKey)
     options.recorder.onSample((sample) => this.#record(sample))
   }
 
@@ -44,8 +47,8 @@ export class LocalStatistics implements Statistics {
   async keys({ prefix, limit }: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
     const { showKey } = this.#options
     const isDigest = prefix.startsWith('sha256:')
-    const isWanted = ({ key }: SeenKey): boolean =>
-      key.startsWith(prefix) || (isDigest && showKey(key).startsWith(prefix))
+    const isWanted = ({ key, isShown }: SeenKey): boolean =>
+      key.startsWith(prefix) || (isDigest && !isShown && showKey(key).startsWith(prefix))
     return this.#seen.read(this.#now(), isWanted).slice(0, limit).map(this.#shown)
   }
 
@@ -62,17 +65,19 @@ export class LocalStatistics implements Statistics {
   async recent({ limit }: Parameters<Statistics['recent']>[0]): Promise<readonly RecentDecision[]> {
     const newestFirst = [...this.#recent.slice(this.#next), ...this.#recent.slice(0, this.#next)].reverse()
     const { showKey } = this.#options
-    return newestFirst.slice(0, limit).map((decision) => ({
+    return newestFirst.slice(0, limit).map(({ decision, isShown }) => ({
       ...decision,
-      key: decision.key === null ? null : showKey(decision.key),
+      key: decision.key === null || isShown ? decision.key : showKey(decision.key),
     }))
   }
 
   #record(sample: DecisionSample): void {
     const { decision, at, weight } = sample
-    this.#recent[this.#next] = recentDecision(sample, (key) => key)
-    this.#next = (this.#next + 1) % keptDecisions
     const { ruleSetId, ruleId, key, allowed } = decision
+    const { showKey } = this.#options
+    const isShown = key !== null && isLongKey(key)
+    this.#recent[this.#next] = { decision: recentDecision(sample, isShown ? showKey : ownText), isShown }
+    this.#next = (this.#next + 1) % keptDecisions
     if (key === null) return
     const seen = { ruleSetId, ruleId, key }
     this.#seen.add(seen, !allowed, weight, at)
@@ -81,10 +86,10 @@ export class LocalStatistics implements Statistics {
 
   #now = (): number => Math.round(this.#options.clock.now())
 
-  #shown = ({ ruleSetId, ruleId, key, requests, denied, lastAt }: SeenKey): KeyCount => ({
+  #shown = ({ ruleSetId, ruleId, key, isShown, requests, denied, lastAt }: SeenKey): KeyCount => ({
     ruleSetId,
     ruleId,
-    key: this.#options.showKey(key),
+    key: isShown ? key : this.#options.showKey(key),
     requests: Math.round(requests),
     denied: Math.round(denied),
     lastAt,
@@ -100,7 +105,7 @@ export function recentDecision({ decision, context, at, weight }: DecisionSample
     allowed,
     delayMs,
     reason,
-    ruleSetId: ruleSetId?.slice(0, mostId) ?? null,
+    ruleSetId: ruleSetId === null ? null : ownText(ruleSetId.slice(0, mostId)),
     ruleId,
     band,
     key: key === null ? null : showKey(key),
@@ -109,7 +114,7 @@ export function recentDecision({ decision, context, at, weight }: DecisionSample
     retryAfterMs,
     degraded,
     method: method?.slice(0, 32) ?? null,
-    path: path?.replace(/[?#].*/s, '').slice(0, mostPath) ?? null,
+    path: path === undefined ? null : ownText(path.slice(0, mostPath).replace(/[?#].*/s, '')),
     weight,
   }
 }

@@ -1,3 +1,4 @@
+import { boundedKey, isLongKey } from '../core/bounded-key.js'
 import { endOfText, textBytes, textOfBytes } from '../redis/search-index/ordered-bytes.js'
 import type { DecisionRecorder } from './decision-recorder.js'
 import { recentDecision } from './local-statistics.js'
@@ -15,7 +16,9 @@ export interface Portion {
 interface Seen {
   readonly ruleSetId: string | null
   readonly ruleId: string | null
+  /** Of a long key, as it is shown. */
   readonly key: string
+  readonly isShown: boolean
   requests: number
   denied: number
 }
@@ -47,11 +50,12 @@ export class PendingCounts {
     const { ruleSetId, ruleId, key, allowed } = sample.decision
     if (this.#decisions.length < mostDecisions) this.#decisions.push(sample)
     if (key === null) return
-    const name = `${ruleSetId}\n${ruleId}\n${key}`
+    const name = `${ruleSetId}\n${ruleId}\n${boundedKey(key)}`
     let seen = this.#keys.get(name)
     if (seen === undefined) {
       if (this.#keys.size >= mostKeys) return
-      seen = { ruleSetId, ruleId, key, requests: 0, denied: 0 }
+      const isShown = isLongKey(key)
+      seen = { ruleSetId, ruleId, key: isShown ? this.#show(key) : key, isShown, requests: 0, denied: 0 }
       this.#keys.set(name, seen)
     }
     seen.requests += sample.weight
@@ -62,8 +66,8 @@ export class PendingCounts {
   take(): Portion[] {
     const counts = this.#newCounts()
     const keys = [...this.#keys.values()].map(
-      ({ ruleSetId, ruleId, key, requests, denied }) =>
-        [nameBytes(this.#show(key), ruleSetId, ruleId), requests, denied] as const,
+      ({ ruleSetId, ruleId, key, isShown, requests, denied }) =>
+        [nameBytes(isShown ? key : this.#show(key), ruleSetId, ruleId), requests, denied] as const,
     )
     const decisions = this.#decisions.map((sample) => JSON.stringify(recentDecision(sample, this.#show)))
     this.#keys = new Map()
