@@ -1,0 +1,104 @@
+/** The command behind `npm run batteries`. */
+import { parseArgs } from 'node:util'
+import type { Violation } from './journal.js'
+import { GatewayBed, gatewayBatteries } from './run.js'
+
+const names = Object.keys(gatewayBatteries)
+
+const help = `Usage: npm run batteries -- [options]
+
+Sends generated traffic through FluxGate and checks both sides with an independent HTTP parser.
+
+  --seed <n>       the first seed (default: random)
+  --seeds <n>      number of seeds per battery (default 10)
+  --only <names>   batteries, separated by commas: ${names.join(', ')}
+  --minutes <n>    start no further seed after this much time
+  --help
+
+Exit status: 0 no violation, 1 violations, 2 invalid options.`
+
+interface Options {
+  readonly seed: number
+  readonly seeds: number
+  readonly only: readonly string[]
+  readonly endMs: number
+}
+
+class UsageError extends Error {}
+
+function readOptions(args: readonly string[]): Options | 'help' {
+  const text = { type: 'string' } as const
+  let values: Record<string, string | boolean | undefined>
+  try {
+    const options = { seed: text, seeds: text, only: text, minutes: text, help: { type: 'boolean' } as const }
+    values = parseArgs({ args: [...args], options }).values
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+  if (values.help) return 'help'
+  const number = (name: string, otherwise: number, lowest: number): number => {
+    const given = values[name]
+    const value = given === undefined ? otherwise : Number(given)
+    if (given === '' || !(value >= lowest) || (given !== undefined && !Number.isSafeInteger(value)))
+      throw new UsageError(`--${name} must be an integer of at least ${lowest}; received "${given}".`)
+    return value
+  }
+  const only = typeof values.only === 'string' ? values.only.split(',') : names
+  for (const name of only)
+    if (!names.includes(name)) throw new UsageError(`--only must name ${names.join(', ')}; received "${name}".`)
+  return {
+    seed: number('seed', 1 + Math.floor(Math.random() * 1e6), 0),
+    seeds: number('seeds', 10, 1),
+    only,
+    endMs: performance.now() + number('minutes', Number.POSITIVE_INFINITY, 1) * 60_000,
+  }
+}
+
+export const describe = (name: string, seed: number, violations: readonly Violation[]): string =>
+  [
+    ...violations.map(({ kind, detail }) => `  ${kind}: ${detail}`),
+    `  Replay: npm run batteries -- --only ${name} --seed ${seed} --seeds 1`,
+  ].join('\n')
+
+async function run({ seed, seeds, only, endMs }: Options, root: string): Promise<number> {
+  let failures = 0
+  let total = 0
+  const bed = await GatewayBed.start(root)
+  try {
+    for (const name of only) {
+      let [done, failed, connections, arrived] = [0, 0, 0, 0]
+      for (; done < seeds && performance.now() < endMs; done++) {
+        if (process.stderr.isTTY) process.stderr.write(`${name} ${done + 1} of ${seeds} \r`)
+        const result = await bed.run(name, seed + done)
+        connections += result.connections
+        arrived += result.arrived
+        if (result.violations.length === 0) continue
+        failed += 1
+        console.log(`${name} seed ${seed + done}:\n${describe(name, seed + done, result.violations)}`)
+      }
+      total += done
+      failures += failed
+      const counts = `${connections} connections, ${arrived} requests forwarded`
+      console.log(`${name}: ${done} seeds from ${seed}, ${counts}, ${failed} with violations`)
+    }
+  } finally {
+    await bed.stop()
+  }
+  console.log(`${total} seeds, ${failures} with violations`)
+  return failures === 0 ? 0 : 1
+}
+
+/** Returns the exit status. */
+export async function main(args: readonly string[], root: string): Promise<number> {
+  let options: Options | 'help'
+  try {
+    options = readOptions(args)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    console.error(`${error.message}\n\n${help}`)
+    return 2
+  }
+  if (options !== 'help') return await run(options, root)
+  console.log(help)
+  return 0
+}
