@@ -48,7 +48,7 @@ export function plannedBytes({ moves }: Conversation): Buffer {
 }
 
 /** Long enough for any machine: only a connection that is stuck gets there. */
-const deadlineMs = 120_000
+const deadlineMs = Number(process.env.FLUXGATE_BATTERIES_DEADLINE_MS ?? 120_000)
 
 export async function converse(port: number, conversation: Conversation): Promise<Received> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
@@ -112,9 +112,8 @@ class Client {
     }
     if (halfClosesEarly) this.#socket.end()
     const { requests, tail } = readSent(this.#sent)
-    // The gateway must end a connection on which nothing more can be understood; any other the client ends.
-    const isOurs = tail === 'nothing' || tail === 'incomplete'
-    await this.#until(() => isOurs && countFinals(this.#bytes, requests) >= requests.length)
+    const answers = requests.length + (tail === 'invalid' ? 1 : 0)
+    await this.#until(() => countFinals(this.#bytes, requests) >= answers)
     if (!this.#socket.writableEnded) this.#socket.end()
     await this.#until(() => false)
   }

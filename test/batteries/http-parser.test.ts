@@ -15,6 +15,7 @@ describe('a request', () => {
       message: {
         method: 'POST',
         target: '/a',
+        objection: undefined,
         version: '1.1',
         headers: [
           ['Host', 'a'],
@@ -71,11 +72,16 @@ describe('a request', () => {
     ['a control character in its target', 'GET /a\x01 HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a byte above 127 in its target', 'GET /\xe9 HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['another version', 'GET /a HTTP/2.0\r\nHost: a\r\n\r\n'],
-    ['no host', 'GET /a HTTP/1.1\r\n\r\n'],
-    ['two hosts', `${get}Host: a\r\n\r\n`],
-    ['a host with a slash', 'GET /a HTTP/1.1\r\nHost: a/b\r\n\r\n'],
   ])('with %s has invalid syntax', (_, text) => {
     expect(request(text)).toMatchObject({ kind: 'invalid', layer: 'syntax' })
+  })
+
+  it.each([
+    ['no host', 'GET /a HTTP/1.1\r\n\r\n', 'no Host header'],
+    ['two hosts', `${get}Host: a\r\n\r\n`, 'two Host headers'],
+    ['a host with a slash', 'GET /a HTTP/1.1\r\nHost: a/b\r\n\r\n', 'Host "a/b"'],
+  ])('with %s must be rejected, but has a certain end', (_, text, objection) => {
+    expect(request(text)).toMatchObject({ kind: 'complete', end: text.length, message: { objection } })
   })
 
   it.each([

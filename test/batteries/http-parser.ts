@@ -17,6 +17,8 @@ export interface Message {
 export interface RequestMessage extends Message {
   readonly method: string
   readonly target: string
+  /** Why a recipient must reject the request, although its end is certain. */
+  readonly objection: string | undefined
 }
 
 export interface ResponseMessage extends Message {
@@ -78,12 +80,13 @@ export function parseRequest(bytes: Buffer, start = 0): Parsed<RequestMessage> {
       if (!requestLine.test(line)) throw new Invalid('syntax', `request line ${JSON.stringify(line.slice(0, 80))}`)
     })
     const [, method = '', target = '', version] = requestLine.exec(head.line) as RegExpExecArray
-    checkHost(head, version === '1.1')
+    const objection = hostObjection(head, version === '1.1')
     const framing = requestFraming(head, version === '1.0')
     const { body, trailers, end } = readBody(bytes, head, framing, false)
     const options = listOf(head, 'connection')
     const closes = options.includes('close') || (version === '1.0' && !options.includes('keep-alive'))
-    const message = { method, target, version: version as '1.0' | '1.1', headers: head.headers, body, trailers, closes }
+    const { headers } = head
+    const message = { method, target, objection, version: version as '1.0' | '1.1', headers, body, trailers, closes }
     return { kind: 'complete', message, end }
   })
 }
@@ -160,12 +163,11 @@ function readFields(bytes: Buffer, start: number, startLine: string): { headers:
   }
 }
 
-function checkHost(head: Head, isRequired: boolean): void {
-  const hosts = valuesOf(head, 'host')
-  if (hosts.length > 1) throw new Invalid('syntax', 'two Host headers')
-  if (hosts.length === 0 && isRequired) throw new Invalid('syntax', 'no Host header')
-  if (hosts[0] !== undefined && !hostForm.test(hosts[0]))
-    throw new Invalid('syntax', `Host ${JSON.stringify(hosts[0])}`)
+function hostObjection(head: Head, isRequired: boolean): string | undefined {
+  const [host, ...others] = valuesOf(head, 'host')
+  if (others.length > 0) return 'two Host headers'
+  if (host === undefined) return isRequired ? 'no Host header' : undefined
+  return hostForm.test(host) ? undefined : `Host ${JSON.stringify(host)}`
 }
 
 function lengthOf(head: Head): number | undefined {

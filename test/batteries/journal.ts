@@ -72,6 +72,7 @@ export class Journal {
       this.report('desynchronisation', `${line} reached the upstream, but no client sent it`)
       return
     }
+    if (sent.objection !== undefined) this.report('forwarded an invalid request', `${line} with ${sent.objection}`)
     if (sent.method !== method) this.report('changed request', `${line} was sent as ${sent.method} ${sent.target}`)
     if (!sent.body.equals(body)) this.report('changed body', `${line}: ${show(body)} instead of ${show(sent.body)}`)
     this.#checkRepeat(id, line, method, { connection, position })
@@ -84,12 +85,17 @@ export class Journal {
     this.#arrivals.set(id, [...earlier, arrival])
     const [first] = earlier
     if (first === undefined) return
-    const mayRepeat = earlier.length === 1 && idempotent.has(method) && first.position > 0 && this.#unanswered.has(id)
-    if (!mayRepeat) this.report('ran twice', `${line} reached the upstream ${earlier.length + 1} times`)
+    const mayRepeat = earlier.length === 1 && idempotent.has(method) && first.position > 0
+    if (!mayRepeat)
+      this.report(
+        'ran twice',
+        `${line} reached the upstream ${earlier.length + 1} times: ${JSON.stringify([...earlier, arrival])}`,
+      )
   }
 
   #checkHead(request: RequestMessage): void {
     const line = `${request.method} ${request.target}`
+    if (request.objection !== undefined) this.report('malformed request upstream', `${line} with ${request.objection}`)
     for (const name of hopByHop)
       if (valuesOf(request, name).length > 0) this.report('hop-by-hop header', `${line} was forwarded with ${name}`)
     const codings = valuesOf(request, 'transfer-encoding')

@@ -1,7 +1,7 @@
 /** The command behind `npm run batteries`. */
 import { parseArgs } from 'node:util'
 import type { Violation } from './journal.js'
-import { GatewayBed, gatewayBatteries } from './run.js'
+import { GatewayBed, gatewayBatteries, launchGateway } from './run.js'
 
 const names = Object.keys(gatewayBatteries)
 
@@ -15,6 +15,7 @@ Sends generated traffic through FluxGate and checks both sides with an independe
   --minutes <n>    start no further seed after this much time
   --help
 
+FLUXGATE_BATTERIES_DEADLINE_MS is how long a connection may stay silent (default 120000).
 Exit status: 0 no violation, 1 violations, 2 invalid options.`
 
 interface Options {
@@ -63,7 +64,7 @@ export const describe = (name: string, seed: number, violations: readonly Violat
 async function run({ seed, seeds, only, endMs }: Options, root: string): Promise<number> {
   let failures = 0
   let total = 0
-  const bed = await GatewayBed.start(root)
+  const bed = await GatewayBed.start(launchGateway(root))
   try {
     for (const name of only) {
       let [done, failed, connections, arrived] = [0, 0, 0, 0]

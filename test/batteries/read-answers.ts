@@ -3,19 +3,22 @@ import type { Received } from './conversation.js'
 import { parseResponse, type RequestMessage, type ResponseMessage, valuesOf } from './http-parser.js'
 import { type Journal, show } from './journal.js'
 import { bytesOf, endsConnection, type Plan } from './plan.js'
-import { idOf } from './sent-stream.js'
+import { idOf, requestOf } from './sent-stream.js'
 
-/** The number of final responses at the start of `bytes`; stops at the first that is not complete. */
+/** The number of final responses at the start of `bytes`; stops at the first that is not complete. Infinite if no further one can follow. */
 export function countFinals(bytes: Buffer, requests: readonly RequestMessage[]): number {
   let [count, from] = [0, 0]
   for (;;) {
     const parsed = parseResponse(bytes, requests[count]?.method ?? 'GET', false, from)
-    if (parsed.kind !== 'complete') return count
+    if (parsed.kind === 'invalid') return Number.POSITIVE_INFINITY
+    if (parsed.kind === 'incomplete') return count
     from = parsed.end
     if (parsed.message.status >= 200) count += 1
-    else if (parsed.message.status === 101) return requests.length
+    else if (parsed.message.status === 101) return Number.POSITIVE_INFINITY
   }
 }
+
+type Asked = Pick<RequestMessage, 'method' | 'target' | 'version'> & Partial<RequestMessage>
 
 export interface Expectation {
   /** Each request must get the response of its upstream, not one of the gateway. */
@@ -49,14 +52,15 @@ export class AnswerCheck {
   run(): void {
     const { bytes, stream, hasLeft, isSilent, tunnelled } = this.#received
     if (isSilent) {
-      this.#report('silence', 'neither a response nor the end of the connection within two minutes')
+      this.#report('silence', 'neither a response nor the end of the connection before the deadline')
       return
     }
     const { requests, tail } = stream
+    const partial = stream.partial === undefined ? undefined : requestOf(stream.partial)
     let from = 0
     let isClosed = false
     for (let index = 0; from < bytes.length; ) {
-      const request = requests[index]
+      const request = requests[index] ?? (index === requests.length ? partial : undefined)
       if (isClosed || (request === undefined && (tail === 'nothing' || index > requests.length))) {
         this.#report('unasked bytes', `${show(bytes.subarray(from))} after response ${index}`)
         return
@@ -81,6 +85,8 @@ export class AnswerCheck {
           return
         }
         this.#checkFinal(message, request)
+        if (request === undefined && tail === 'invalid' && !message.closes)
+          this.#report('kept connection', `${message.status} to a request without a certain end does not close`)
         isClosed = message.closes
         index += 1
         if (index === requests.length && !isClosed && tail === 'closed') isClosed = true
@@ -100,13 +106,13 @@ export class AnswerCheck {
     )
   }
 
-  #checkInterim({ status }: ResponseMessage, request: RequestMessage | undefined): void {
+  #checkInterim({ status }: ResponseMessage, request: Asked | undefined): void {
     if (request === undefined) this.#report('unasked bytes', `an interim response ${status} to no request`)
     else if (request.version === '1.0') this.#report('interim response to HTTP/1.0', `${status} to ${request.target}`)
   }
 
-  #checkTunnel(message: ResponseMessage, request: RequestMessage | undefined, rest: Buffer, tunnelled: string): void {
-    const wanted = request !== undefined && valuesOf(request, 'upgrade').length > 0
+  #checkTunnel(message: ResponseMessage, request: Asked | undefined, rest: Buffer, tunnelled: string): void {
+    const wanted = request?.headers !== undefined && valuesOf({ headers: request.headers }, 'upgrade').length > 0
     if (!wanted) this.#report('unasked upgrade', `101 to ${request?.target}`)
     else if (valuesOf(message, 'x-id').join() !== idOf(request.target))
       this.#report('crossed answer', `101 of ${valuesOf(message, 'x-id').join()} to ${request.target}`)
@@ -114,7 +120,7 @@ export class AnswerCheck {
       this.#report('changed tunnel', `${show(rest)} instead of ${show(Buffer.from(tunnelled, 'latin1'))}`)
   }
 
-  #checkFinal(message: ResponseMessage, request: RequestMessage | undefined): void {
+  #checkFinal(message: ResponseMessage, request: Asked | undefined): void {
     const ids = valuesOf(message, 'x-id')
     const line = `${message.status} to ${request?.method} ${request?.target}`
     if (request?.version === '1.0' && valuesOf(message, 'transfer-encoding').length > 0)
@@ -126,14 +132,15 @@ export class AnswerCheck {
   }
 
   /** A response that the gateway wrote by itself. */
-  #checkOwn({ status, headers }: ResponseMessage, request: RequestMessage | undefined, line: string): void {
+  #checkOwn({ status, headers }: ResponseMessage, request: Asked | undefined, line: string): void {
     const isAbout = request?.method === 'OPTIONS' || request?.method === 'TRACE'
     if (status < 400 && !isAbout) this.#report('answer without an origin', `${line} ${JSON.stringify(headers)}`)
     else if (status === 500) this.#report('internal error', line)
-    else if (this.#mustSucceed && request !== undefined) this.#report('rejected a valid request', line)
+    else if (this.#mustSucceed && request?.objection === undefined && request?.headers !== undefined)
+      this.#report('rejected a valid request', line)
   }
 
-  #checkRelayed(message: ResponseMessage, request: RequestMessage, line: string): void {
+  #checkRelayed(message: ResponseMessage, request: Asked, line: string): void {
     const plan = this.#planOf(request)
     const planned = plan && plannedResponse(plan, request.method)
     if (plan === undefined || planned === undefined) return
@@ -142,7 +149,7 @@ export class AnswerCheck {
       if (status !== message.status) this.#report('changed response', `${line}: the upstream sent ${status}`)
       if (!body.equals(message.body))
         this.#report('changed response', `${line}: ${show(message.body)} instead of ${show(body)}`)
-    } else if (planned.kind === 'incomplete' || planned.layer === 'framing') {
+    } else if (message.body.length > 0 && (planned.kind === 'incomplete' || planned.layer === 'framing')) {
       const isMarked =
         message.closes && !message.headers.some(([name]) => /^(content-length|transfer-encoding)$/i.test(name))
       const detail = planned.kind === 'incomplete' ? 'ended early' : planned.reason
@@ -150,7 +157,7 @@ export class AnswerCheck {
     }
   }
 
-  #planOf(request: RequestMessage | undefined): Plan | undefined {
+  #planOf(request: Asked | undefined): Plan | undefined {
     return request && this.#journal.planOf(request.target, request.method)
   }
 

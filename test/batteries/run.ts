@@ -25,6 +25,20 @@ export const gatewayBatteries: Readonly<Record<string, Battery>> = {
   idle,
 }
 
+/** What stands between clients and upstreams. */
+export interface Subject {
+  readonly port: number
+  readonly isRunning: boolean
+  readonly output: string
+  takeComplaints(): string
+  stop(): Promise<void>
+}
+
+export interface UpstreamPorts {
+  readonly sound: number
+  readonly hostile: number
+}
+
 export interface SeedResult {
   readonly violations: readonly Violation[]
   readonly connections: number
@@ -33,17 +47,17 @@ export interface SeedResult {
 
 /** A gateway between raw clients and raw upstreams. It serves many seeds, and is started again after a crash. */
 export class GatewayBed {
-  readonly #root: string
+  readonly #launch: (ports: UpstreamPorts) => Promise<Subject>
   readonly #sound: RawUpstream
   readonly #hostile: RawUpstream
-  #subject: GatewaySubject | undefined
+  #subject: Subject | undefined
 
-  static async start(root: string): Promise<GatewayBed> {
-    return new GatewayBed(root, await RawUpstream.start(new Journal()), await RawUpstream.start(new Journal()))
+  static async start(launch: (ports: UpstreamPorts) => Promise<Subject>): Promise<GatewayBed> {
+    return new GatewayBed(launch, await RawUpstream.start(new Journal()), await RawUpstream.start(new Journal()))
   }
 
-  private constructor(root: string, sound: RawUpstream, hostile: RawUpstream) {
-    this.#root = root
+  private constructor(launch: (ports: UpstreamPorts) => Promise<Subject>, sound: RawUpstream, hostile: RawUpstream) {
+    this.#launch = launch
     this.#sound = sound
     this.#hostile = hostile
   }
@@ -56,7 +70,7 @@ export class GatewayBed {
   }
 
   async play(scene: Scene, where: string): Promise<SeedResult> {
-    this.#subject ??= await this.#launch()
+    this.#subject ??= await this.#launch({ sound: this.#sound.port, hostile: this.#hostile.port })
     const subject = this.#subject
     const journal = new Journal()
     for (const upstream of [this.#sound, this.#hostile]) upstream.journal = journal
@@ -80,7 +94,7 @@ export class GatewayBed {
   }
 
   /** Connections that are kept must still be in step: these requests get their own responses. */
-  async #probe(subject: GatewaySubject, journal: Journal, where: string): Promise<void> {
+  async #probe(subject: Subject, journal: Journal, where: string): Promise<void> {
     const ids = new Ids('probe', probes++)
     for (const path of ['sound', 'hostile', 'sound', 'hostile']) {
       const id = ids.next()
@@ -104,21 +118,18 @@ export class GatewayBed {
     this.#subject = undefined
     await subject?.stop()
   }
-
-  #launch(): Promise<GatewaySubject> {
-    const route = (id: string, { port }: RawUpstream, more: object = {}) => ({
-      id,
-      uri: `http://127.0.0.1:${port}`,
-      predicates: [`Path=/${id}/**`],
-      ...more,
-    })
-    const short = { metadata: { responseTimeout: 400 } }
-    const routes = [
-      route('hostile', this.#hostile, short),
-      { ...route('sound', this.#sound), predicates: ['Path=/**'] },
-    ]
-    return GatewaySubject.start({ root: this.#root, config: { gateway: { routes, maxConnections: 3, connectTimeout: '60s' } } })
-  }
 }
 
 let probes = 0
+
+/** The built gateway with few connections, so that requests share them. */
+export const launchGateway =
+  (root: string) =>
+  ({ sound, hostile }: UpstreamPorts): Promise<Subject> => {
+    const metadata = { responseTimeout: 400 }
+    const routes = [
+      { id: 'hostile', uri: `http://127.0.0.1:${hostile}`, predicates: ['Path=/hostile/**'], metadata },
+      { id: 'sound', uri: `http://127.0.0.1:${sound}`, predicates: ['Path=/**'] },
+    ]
+    return GatewaySubject.start({ root, config: { gateway: { routes, maxConnections: 3, connectTimeout: '60s' } } })
+  }
