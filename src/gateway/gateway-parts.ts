@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { ClientIpOf } from '../http/client-ip.js'
 import type { Guard } from '../http/guard.js'
+import type { Answer } from '../http/raw-answer.js'
 import type { AccessLog } from './access-log.js'
 import type { ClientRequest } from './client-request.js'
 import type { Forwarding } from './forwarded.js'
@@ -23,8 +24,8 @@ export interface GatewayParts {
   readonly isUntrustedHeader: IsUntrusted
   readonly limits: RequestLimits
   readonly log: AccessLog | undefined
-  /** The first route that takes the request. */
-  findRoute(request: ClientRequest): OpenRoute | undefined
+  /** The first route that takes the request; or the answer, if there is none. */
+  findRoute(request: ClientRequest): OpenRoute | Answer
   /** No more requests on a connection after this one. */
   isDraining(): boolean
 }

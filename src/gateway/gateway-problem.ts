@@ -11,6 +11,12 @@ export function problemAnswer(status: number, detail: string, headers: Readonly<
 
 export const noRoute = (): Answer => problemAnswer(404, 'No route of this gateway leads there.')
 
+export const ambiguousPath = (): Answer =>
+  problemAnswer(
+    400,
+    'The path has %2F, %5C or a semicolon, and its readings lead to different routes. Send it without.',
+  )
+
 export const internalProblem = (): Answer => problemAnswer(500, 'The gateway could not handle this request.')
 
 export function failureAnswer({ kind }: UpstreamFailure): Answer {

@@ -1,18 +1,20 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
+import { readPath } from '../core/normalise-path.js'
 import { ClientConnections } from '../http/client-connections.js'
 import type { ClientIpOf } from '../http/client-ip.js'
 import type { Guard } from '../http/guard.js'
 import { linger } from '../http/linger.js'
-import { rawAnswer } from '../http/raw-answer.js'
+import { type Answer, rawAnswer } from '../http/raw-answer.js'
 import type { IsTrustedProxy } from '../http/trusted-proxies.js'
 import type { AccessLog } from './access-log.js'
 import type { ClientRequest } from './client-request.js'
 import { Forwarding } from './forwarded.js'
 import type { GatewayParts, OpenRoute } from './gateway-parts.js'
-import { problemAnswer } from './gateway-problem.js'
+import { ambiguousPath, noRoute, problemAnswer } from './gateway-problem.js'
 import { isFramed, type RequestLimits } from './objection.js'
+import type { RoutedRequest } from './predicates.js'
 import { ProxiedRequest } from './proxied-request.js'
 import { reinjectWithoutUpgrade } from './reinject.js'
 import type { Route } from './route.js'
@@ -141,7 +143,19 @@ export class Gateway {
     void new UpgradedRequest(this.#parts, request, socket, first).start()
   }
 
-  #findRoute(request: ClientRequest): OpenRoute | undefined {
+  /** Upstreams disagree about paths with `%2F`, `%5C` or `;`. All readings must lead to one route: its limits were asked. */
+  #findRoute(request: ClientRequest): OpenRoute | Answer {
+    const found = this.#routeOf(request)
+    const readings = /[%;]/.test(request.url) ? readPath(request.url) : request.path
+    if (typeof readings !== 'string') {
+      const { method, query, host, headers } = request
+      const routed = { method, query, host, headers, clientIp: () => request.clientIp() }
+      if (readings.some((path) => this.#routeOf({ ...routed, path }) !== found)) return ambiguousPath()
+    }
+    return found ?? noRoute()
+  }
+
+  #routeOf(request: RoutedRequest): OpenRoute | undefined {
     for (const open of this.#routes) if (takes(open.route, request)) return open
     return undefined
   }
@@ -165,7 +179,7 @@ const tlsOptions = { minVersion: 'TLSv1.2', handshakeTimeout: 10_000 } as const
 /** Clients whose held requests were rejected have this long to read the answer. */
 const cutOffMs = 500
 
-function takes({ predicates }: Route, request: ClientRequest): boolean {
+function takes({ predicates }: Route, request: RoutedRequest): boolean {
   for (let i = 0; i < predicates.length; i++) if (!predicates[i]?.(request)) return false
   return true
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../http/raw-answer.js'
+import { forwardedPath, hasHiddenDots } from './forwarded-path.js'
 import { problemAnswer } from './gateway-problem.js'
 
 export interface RequestLimits {
@@ -11,6 +12,7 @@ export interface RequestLimits {
 
 /** What a request asks for. */
 export interface Target {
+  /** As it is matched, counted and, unless a filter rewrites it, forwarded. */
   readonly path: string
   /** Behind the question mark; empty if there is none. */
   readonly query: string
@@ -34,17 +36,26 @@ export function readTarget(request: IncomingMessage, limits: RequestLimits): Tar
   // A client of a proxy writes the whole URL, and its host counts instead of the header's.
   const [, authority, rest] = url.startsWith('/') ? [] : (/^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [])
   const origin = url.startsWith('/') ? url : rest
-  if (origin === undefined || url.includes('#')) return badRequest('The URL is not one.')
+  if (origin === undefined || url.includes('#')) return badRequest(targetForm)
   const host = authority ?? headers.host ?? ''
   const hosts = countOf(rawHeaders, 'host')
-  if (hosts > 1 || !hostForm.test(host)) return badRequest('The host is not one.')
-  if (hosts === 0 && httpVersion === '1.1') return badRequest('The host is missing.')
+  if (hosts > 1 || !hostForm.test(host)) return badRequest(hostRule)
+  if (hosts === 0 && httpVersion === '1.1')
+    return badRequest('Host is missing. Send one Host header, which HTTP/1.1 requires.')
   if (headers.expect !== undefined && !/100-continue/i.test(headers.expect))
     return problemAnswer(417, 'The only expectation is 100-continue.')
   const question = origin.indexOf('?')
-  const path = question === -1 ? origin : origin.slice(0, question)
-  return { path: path === '' ? '/' : path, query: question === -1 ? '' : origin.slice(question + 1), host }
+  const path = forwardedPath((question === -1 ? origin : origin.slice(0, question)) || '/')
+  if (path.includes('%00')) return badRequest('The path must not contain %00. Remove it.')
+  if (hasHiddenDots(path)) return badRequest(hiddenDots)
+  return { path, query: question === -1 ? '' : origin.slice(question + 1), host }
 }
+
+const targetForm =
+  'The request target must be a path such as /users?page=2, or an http or https URL. Send it without a fragment (#).'
+const hostRule = 'Host must be one name or address, with an optional port. Send exactly one Host header in this form.'
+const hiddenDots =
+  'The path has a dot segment beside %2F, %5C or a semicolon, which servers resolve differently. Resolve it before sending.'
 
 /**
  * False if the end of the request is uncertain, because its transfer coding is not exactly `chunked`. `node:http` takes

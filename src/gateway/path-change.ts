@@ -47,21 +47,3 @@ function groupOf(group: string, found: readonly unknown[], named: Record<string,
 }
 
 const slash = 0x2f
-
-/**
- * A path without dot segments, however they are spelt; all else stays as it was sent. The upstream must not see another
- * path than the one that was matched and counted.
- */
-export function withoutDotSegments(path: string): string {
-  if (!path.includes('/.') && !/%2e/i.test(path)) return path
-  const kept: string[] = []
-  const segments = path.split('/')
-  for (const [index, segment] of segments.entries()) {
-    const plain = segment.replaceAll(/%2e/gi, '.')
-    const isDots = plain === '.' || plain === '..'
-    if (plain === '..' && kept.length > 1) kept.pop()
-    if (!isDots) kept.push(segment)
-    else if (index === segments.length - 1) kept.push('')
-  }
-  return kept.join('/') || '/'
-}

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import { forwardedPath } from './forwarded-path.js'
 import type { GatewayParts } from './gateway-parts.js'
 import { changeHeaders } from './header-change.js'
 import { namedByConnection, notFromClients } from './hop-by-hop.js'
 import type { Target } from './objection.js'
-import { withoutDotSegments } from './path-change.js'
 import type { Route } from './route.js'
 
 /** What is written to the upstream before the body. */
@@ -34,8 +34,10 @@ export function requestHead(
 
 /** Path and query as the upstream gets them. */
 function sentTarget({ pathChanges }: Route, { path, query }: Target): string {
-  let sent = withoutDotSegments(path)
+  let sent = path
   for (const change of pathChanges) sent = change(sent)
+  // A rewritten path may have dot segments or repeated slashes again.
+  if (pathChanges.length > 0) sent = forwardedPath(sent)
   return query === '' ? sent : `${sent}?${query}`
 }
 

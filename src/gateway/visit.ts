@@ -5,7 +5,6 @@ import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
 import { type Admission, admit } from './admission.js'
 import { ClientRequest } from './client-request.js'
 import type { GatewayParts, OpenRoute } from './gateway-parts.js'
-import { noRoute } from './gateway-problem.js'
 import { readTarget, type Target } from './objection.js'
 import { requestHead } from './request-head.js'
 import { relayedHeaders } from './response-headers.js'
@@ -49,7 +48,7 @@ export class Visit {
     const request = new ClientRequest(this.#message, target, this.#parts.clientIpOf)
     this.#request = request
     const open = this.#parts.findRoute(request)
-    if (open === undefined) return noRoute()
+    if ('status' in open) return open
     const { route, pool } = open
     this.#routed = { route, pool, request, target }
     return this.#routed

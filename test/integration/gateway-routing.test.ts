@@ -189,12 +189,15 @@ describe('filters', () => {
 
 describe('the path that an upstream sees', () => {
   it.each([
-    ['/a//b/', '/a//b/'],
-    ['/%61?x=/../y', '/%61?x=/../y'],
+    ['/a//b/', '/a/b/'],
+    ['/%61?x=/../y', '/a?x=/../y'],
+    ['//x/login', '/x/login'],
+    ['/a\\..\\login', '/login'],
+    ['/%40me/Case', '/%40me/Case'],
+    ['/group%2Fproject;v=1', '/group%2Fproject;v=1'],
     ['/a/./b/../c', '/a/c'],
     ['/a/%2E%2e/%2e/c/..', '/'],
     ['/../../a', '/a'],
-    ['/a%2F..%2Fb', '/a%2F..%2Fb'],
     ['http://other.example.org/x?y', '/x?y'],
     ['http://other.example.org', '/'],
   ])('of %s is %s', async (target, expected) => {
@@ -203,6 +206,47 @@ describe('the path that an upstream sees', () => {
     const echo = JSON.parse(said.slice(said.indexOf('{'), said.lastIndexOf('}') + 1)) as Echo
     expect(echo.url).toBe(expected)
     expect(sent(echo, 'X-Forwarded-Host')).toEqual([target.startsWith('http') ? 'other.example.org' : 'a.example.org'])
+  })
+})
+
+describe('a path that upstreams read differently', () => {
+  const gatewayWithRoutes = async () => {
+    const { url: uri } = await echoUpstream()
+    return gatewayWith({
+      routes: [
+        { id: 'admin', uri, predicates: ['Path=/admin/**'] },
+        { id: 'api', uri, predicates: ['Path=/api/**'], filters: ['StripPrefix=1'] },
+        { id: 'rest', uri, filters: ['RewritePath=/old/(.*), /new/../$1'] },
+      ],
+    })
+  }
+  const target = async (port: number, path: string): Promise<string> => {
+    const said = await raw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    if (!said.startsWith('HTTP/1.1 200')) return said.slice(9, 12)
+    return (JSON.parse(said.slice(said.indexOf('{'), said.lastIndexOf('}') + 1)) as Echo).url
+  }
+
+  it.each([
+    ['a dot segment behind %2F', '/api/x%2F..%2F..%2Fadmin', '400'],
+    ['a dot segment behind %5c', '/api/..%5cadmin', '400'],
+    ['a dot segment with parameters', '/api/..;/admin', '400'],
+    ['%2F that leads to another route', '/admin%2Fusers', '400'],
+    ['parameters that lead to another route', '/admin;x/users', '400'],
+    ['%00', '/api/a%00b', '400'],
+    ['%2F that leads to the same route', '/api/group%2Fproject', '/group%2Fproject'],
+  ])('with %s: %s is %s', async (_, path, expected) => {
+    const { port } = await gatewayWithRoutes()
+    expect(await target(port, path)).toBe(expected)
+  })
+
+  it.each([
+    ['/old/a', '/a'],
+    ['/old//../b', '/b'],
+    ['/api/../api//x', '/x'],
+    ['/api', '/'],
+  ])('is normalised again after it was rewritten: %s is %s', async (path, expected) => {
+    const { port } = await gatewayWithRoutes()
+    expect(await target(port, path)).toBe(expected)
   })
 })
 
