@@ -79,7 +79,11 @@ function objection(file: string, specifier: string): string | undefined {
   if (specifier.startsWith('node:')) return undefined
   if (!specifier.startsWith('.')) {
     const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
-    const known = layer.name === 'app' || sharedPackages.includes(name) || (isTest(file) && testPackages.includes(name))
+    const known =
+      layer.name === 'app' ||
+      sharedPackages.includes(name) ||
+      (name === 'undici' && file.startsWith('gateway/upstream/')) ||
+      (isTest(file) && testPackages.includes(name))
     return known ? undefined : `${file} imports ${name}`
   }
   const target = withoutExtension(posix.join(posix.dirname(file), specifier))
@@ -145,7 +149,7 @@ describe('what a middleware loads', () => {
       const loaded = allLoadedBy(`app/${name}`)
       expect(loaded).toContain('stores/memory')
       const heavy =
-        /^(yaml|typebox|commander|ioredis|mongodb)$|^(gateway|server|telemetry|simulate|redis\/lock)\/|^stores\/redis/
+        /^(yaml|typebox|commander|ioredis|mongodb|undici)$|^(gateway|server|telemetry|simulate|redis\/lock)\/|^stores\/redis/
       expect(loaded.filter((one) => heavy.test(one))).toEqual([])
     },
   )

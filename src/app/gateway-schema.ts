@@ -1,6 +1,6 @@
 import { given } from '../core/given.js'
 import type { Route } from '../gateway/route.js'
-import type { RouteTimeouts } from '../gateway/upstream/connection.js'
+import type { RouteTimeouts } from '../gateway/upstream/exchange.js'
 import { type Origin, parseOrigin } from '../gateway/upstream/origin.js'
 import { isObject, itemsOf, openFields, wrongValue } from '../rules/fields.js'
 import { identifier } from '../rules/kinds.js'

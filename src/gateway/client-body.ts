@@ -1,72 +1,64 @@
 import type { IncomingMessage } from 'node:http'
-import { notInTrailers } from './hop-by-hop.js'
-import { trailerText } from './request-head.js'
-import type { UpstreamConnection } from './upstream/connection.js'
+import { Readable } from 'node:stream'
+import type { UpstreamBody } from './upstream/exchange.js'
 
-/** The rest of a body up to this size is read and dropped after a refusal, so that its connection can be kept. */
-const mostToDrop = 65_536
+/** The rest of a body up to this size is read and discarded after a rejection, so that its connection can be kept. */
+const mostToDiscard = 65_536
 
-/** The body of a request on its way to an upstream. Nothing of it is kept here: an upstream that cannot take more stops the client. */
-export class ClientBody {
-  readonly #message: IncomingMessage
-  readonly #isChunked: boolean
-  #connection: UpstreamConnection | undefined
-  #isSent = false
+/** The body of a client's request. Nothing of it is buffered beyond one chunk: a slow upstream stops the client. */
+export class ClientBody implements UpstreamBody {
+  readonly message: IncomingMessage
+  readonly length: number | undefined
+  #stream: Readable | undefined
 
   constructor(message: IncomingMessage) {
-    this.#message = message
-    this.#isChunked = message.headers['transfer-encoding'] !== undefined
+    this.message = message
+    this.length = isChunked(message) ? undefined : Number(message.headers['content-length'])
   }
 
-  /** Whether the upstream was told all of it. */
-  get isSent(): boolean {
-    return this.#isSent
-  }
-
-  /** Whether it is not worth reading for nobody. */
+  /** True if reading the rest only to discard it is not worthwhile. */
   get isLong(): boolean {
-    const length = this.#message.headers['content-length']
-    return length === undefined || Number(length) > mostToDrop
+    return this.length === undefined || this.length > mostToDiscard
   }
 
-  sendTo(connection: UpstreamConnection): void {
-    this.#connection = connection
-    connection.expectEarlyAnswer()
-    this.#message.on('data', this.#isChunked ? this.#onChunk : this.#onBytes).once('end', this.#onEnd)
+  readonly stream = (): Readable => {
+    const { message } = this
+    const stream = new Readable({
+      highWaterMark: 16_384,
+      read: () => void message.resume(),
+      destroy: (error, done) => {
+        message.off('data', this.#onData).off('end', this.#onEnd)
+        done(error)
+      },
+    })
+    this.#stream = stream
+    message.on('data', this.#onData).once('end', this.#onEnd)
+    return stream
   }
 
-  /** What still comes is read and goes nowhere. */
-  drop(): void {
-    this.#connection = undefined
-  }
-
-  /** What still comes is not read. */
+  /** Reads no more from the client. */
   stop(): void {
-    this.#message.off('data', this.#onBytes).off('data', this.#onChunk).pause()
+    this.#stream?.destroy()
+    this.message.pause()
   }
 
-  readonly #onBytes = (bytes: Buffer): void => {
-    if (this.#connection?.write(bytes) === false) this.#message.pause()
+  /** Reads the rest and discards it. */
+  discard(): void {
+    this.#stream?.destroy()
+    this.message.resume()
   }
 
-  readonly #onChunk = (bytes: Buffer): void => {
-    const connection = this.#connection
-    if (connection === undefined) return
-    connection.cork()
-    connection.write(`${bytes.length.toString(16)}\r\n`)
-    connection.write(bytes)
-    if (!connection.write('\r\n')) this.#message.pause()
-    connection.uncork()
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#stream?.push(chunk) === false) this.message.pause()
   }
 
   readonly #onEnd = (): void => {
     // A request that was cut off ends too, and must not look complete to the upstream.
-    if (this.#connection === undefined || !this.#message.complete) return
-    if (this.#isChunked) this.#connection.write(`0\r\n${trailerText(this.#message.rawTrailers, notInTrailers)}\r\n`)
-    this.#isSent = true
-    this.#connection.endRequest()
+    if (this.message.complete) this.#stream?.push(null)
   }
 }
 
-export const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+export const hasBody = (message: IncomingMessage): boolean =>
+  isChunked(message) || (message.headers['content-length'] ?? '0') !== '0'
+
+export const isChunked = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined

@@ -29,6 +29,8 @@ export function failureAnswer({ kind }: UpstreamFailure): Answer {
       return problemAnswer(503, 'The service behind this gateway is busy. Try again in 1 s.', { 'Retry-After': '1' })
     case 'REFUSED':
       return problemAnswer(502, 'The service behind this gateway cannot be reached.')
+    case 'UNSENDABLE':
+      return problemAnswer(400, 'The request has a header or a path that cannot be forwarded.')
     default:
       return problemAnswer(502, 'The service behind this gateway did not answer properly.')
   }

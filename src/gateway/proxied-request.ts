@@ -2,31 +2,31 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { linger } from '../http/linger.js'
 import { type Answer, rawAnswer } from '../http/raw-answer.js'
 import type { Admission } from './admission.js'
-import { ClientBody, hasBody } from './client-body.js'
+import { ClientBody, hasBody, isChunked } from './client-body.js'
 import type { GatewayParts } from './gateway-parts.js'
 import { failureAnswer, internalProblem } from './gateway-problem.js'
-import { notInTrailers } from './hop-by-hop.js'
-import type { RouteTimeouts, UpstreamConnection } from './upstream/connection.js'
-import type { Exchange, UpstreamFailure } from './upstream/exchange.js'
+import type { Exchange, RouteTimeouts, UpstreamFailure } from './upstream/exchange.js'
+import { allowedTrailers } from './upstream/node-request.js'
 import type { ResponseHead } from './upstream/response-head.js'
+import type { Transfer } from './upstream/transfer.js'
 import { type Routed, Visit } from './visit.js'
 
-const repeatable: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
+const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 
-/** One request from its arrival to its end. Nothing of a body is kept here: who cannot take more stops who sends. */
+/** One request from its arrival to its end. Nothing of a body is buffered here: back-pressure works in both directions. */
 export class ProxiedRequest implements Exchange {
   readonly method: string
-  readonly wantsUpgrade = false
+  readonly isUpgrade = false
+  readonly body: ClientBody | undefined
+  path = ''
+  headers: readonly string[] = []
   readonly #parts: GatewayParts
   readonly #visit: Visit
   readonly #message: IncomingMessage
   readonly #response: ServerResponse
-  readonly #body: ClientBody | undefined
   readonly #expectsContinue: boolean
-  #head = ''
-  #connection: UpstreamConnection | undefined
+  #transfer: Transfer | undefined
   #mayContinue = false
-  #isRepeated = false
   #isHeadPending = false
   #isWaitingForClient = false
   #isAnsweredLast = false
@@ -37,13 +37,22 @@ export class ProxiedRequest implements Exchange {
     this.#message = message
     this.#response = response
     this.method = message.method ?? 'GET'
-    this.#body = hasBody(message) ? new ClientBody(message) : undefined
+    this.body = hasBody(message) ? new ClientBody(message) : undefined
     this.#expectsContinue = expectsContinue
     response.once('close', this.#onClose)
   }
 
   get timeouts(): RouteTimeouts | undefined {
     return this.#visit.open?.route.timeouts
+  }
+
+  get isRepeatable(): boolean {
+    return this.body === undefined && idempotent.has(this.method)
+  }
+
+  get needsNodeClient(): boolean {
+    if (this.body === undefined) return false
+    return this.#expectsContinue || (isChunked(this.#message) && this.#message.headers.trailer !== undefined)
   }
 
   start(): void {
@@ -70,8 +79,9 @@ export class ProxiedRequest implements Exchange {
     this.#visit.takeNote(admission, routed)
     if (admission.kind === 'ANSWER') this.#answer(admission.answer)
     else {
-      this.#head = this.#visit.requestHead(routed, false)
-      routed.pool.request(this)
+      this.path = this.#visit.requestPath(routed)
+      this.headers = this.#visit.requestHeaders(routed)
+      this.#transfer = routed.pool.request(this)
     }
   }
 
@@ -81,88 +91,76 @@ export class ProxiedRequest implements Exchange {
     this.#answer(internalProblem())
   }
 
-  onConnection(connection: UpstreamConnection): void {
-    this.#connection = connection
-    connection.write(this.#head)
-    if (this.#body === undefined) connection.endRequest()
-    else this.#body.sendTo(connection)
-  }
-
-  onDrain(): void {
-    this.#message.resume()
-  }
-
-  onInformation({ status, headers, names }: ResponseHead): void {
-    if (status === 100 && this.#expectsContinue && !this.#mayContinue) {
+  /** Interim responses are dropped while the client does not read: they are hints, and would be buffered without bound. */
+  onInformation(status: number, headers: readonly string[]): void {
+    const response = this.#response
+    if (this.#message.httpVersion === '1.0') return
+    if (status === 100) {
+      if (!this.#expectsContinue || this.#mayContinue) return
       this.#mayContinue = true
-      this.#response.writeContinue()
-    } else if (status === 102) this.#response.writeProcessing()
-    else if (status === 103) {
-      const link = names.flatMap((name, index) => (name === 'link' ? [headers[2 * index + 1] as string] : []))
-      if (link.length > 0) this.#hint(link)
-    }
+      response.writeContinue()
+    } else if (response.writableLength >= response.writableHighWaterMark) return
+    else if (status === 102) response.writeProcessing()
+    else if (status === 103) this.#hint(valuesOf(headers, 'link'))
   }
 
-  /** Hints are worth no more than that: one that Node does not understand costs nobody the response. */
+  /** An early hint that Node rejects is not forwarded; it must not cost the client the response. */
   #hint(link: string[]): void {
+    if (link.length === 0 || link.some((value) => !isHeaderValue(value))) return
     try {
       this.#response.writeEarlyHints({ link })
     } catch {}
   }
 
   onHead(head: ResponseHead): void {
-    if (head.status === 101) return
     const headers = this.#visit.relayedHeaders(head)
-    // Who waits to be told to send its body, and is told something else, may or may not send it.
+    // A client that waits for 100 Continue and gets something else may or may not send its body.
     if (this.#parts.isDraining() || (this.#expectsContinue && !this.#mayContinue)) headers.push('Connection', 'close')
-    this.#visit.status = head.status
     // Without the reason phrase of the upstream: nothing depends on it, and node:http throws if it has a control character.
     this.#response.writeHead(head.status, headers)
+    this.#visit.status = head.status
     this.#isHeadPending = true
+    // If the body arrived with the head, both are sent at once; if it takes its time, the head is sent now.
+    process.nextTick(this.#flushHead)
   }
 
-  onData(chunk: Buffer, isLast: boolean): void {
-    if (this.#response.destroyed) return
-    this.#visit.bytes += chunk.length
-    this.#isHeadPending = false
-    if (isLast) this.#response.end(chunk)
-    else if (!this.#response.write(chunk)) {
-      this.#connection?.pause()
-      if (!this.#isWaitingForClient) this.#response.on('drain', this.#onClientDrain)
-      this.#isWaitingForClient = true
-    }
-  }
-
-  readonly #onClientDrain = (): void => this.#connection?.resume()
-
-  /** A client learns what there is to know also if the body takes its time. */
-  onPause(): void {
+  readonly #flushHead = (): void => {
     if (this.#isHeadPending) this.#response.flushHeaders()
     this.#isHeadPending = false
   }
 
+  onData(chunk: Buffer, isLast: boolean): boolean {
+    if (this.#response.destroyed) return true
+    this.#visit.bytes += chunk.length
+    this.#isHeadPending = false
+    if (isLast) this.#response.end(chunk)
+    else if (!this.#response.write(chunk)) {
+      if (!this.#isWaitingForClient) this.#response.on('drain', this.#onClientDrain)
+      this.#isWaitingForClient = true
+      return false
+    }
+    return true
+  }
+
+  readonly #onClientDrain = (): void => this.#transfer?.resume()
+
   onEnd(trailers: readonly string[]): void {
-    const connection = this.#leaveConnection()
+    this.#isHeadPending = false
     if (!this.#response.writableEnded) {
       if (trailers.length > 0) this.#response.addTrailers(allowedTrailers(trailers))
       this.#response.end()
     }
-    if (this.#body === undefined || this.#body.isSent) return
-    // It was answered before it was told everything, and does not want to know.
-    connection?.abandon()
-    this.#body.stop()
-    this.#response.once('finish', () => linger(this.#message.socket))
+    if (this.body === undefined || this.#transfer?.isRequestSent) return
+    // The upstream has answered without reading the whole body.
+    this.body.stop()
+    if (this.#response.writableFinished) linger(this.#message.socket)
+    else this.#response.once('finish', () => linger(this.#message.socket))
   }
 
   onFailure(failure: UpstreamFailure): void {
-    this.#leaveConnection()
-    if (failure.wasIdle && !this.#isRepeated && this.#body === undefined && repeatable.has(this.method)) {
-      this.#isRepeated = true
-      this.#visit.open?.pool.requestAnew(this)
-    } else if (this.#response.headersSent) {
-      // Ended properly, the part that has come would pass for the whole.
-      this.#response.destroy()
-    } else this.#answer(failureAnswer(failure))
+    // Ended regularly, a part of the body would pass for the whole.
+    if (this.#response.headersSent) this.#response.destroy()
+    else this.#answer(failureAnswer(failure))
   }
 
   onUpgrade(): void {}
@@ -174,11 +172,12 @@ export class ProxiedRequest implements Exchange {
     this.#visit.status = answer.status
     this.#visit.bytes = Buffer.byteLength(answer.body)
     if (this.#isMoreToCome() && response.socket === socket) {
-      this.#body?.stop()
+      this.body?.stop()
       this.#isAnsweredLast = true
       socket.write(rawAnswer(answer))
       linger(socket)
     } else {
+      this.body?.discard()
       const connection = this.#parts.isDraining() ? { Connection: 'close' } : undefined
       response.writeHead(answer.status, { ...answer.headers, 'Content-Length': this.#visit.bytes, ...connection })
       response.end(answer.body)
@@ -187,27 +186,21 @@ export class ProxiedRequest implements Exchange {
 
   /** Whether the client has a body to send that is not worth waiting for. */
   #isMoreToCome(): boolean {
-    if (this.#body === undefined || this.#message.complete) return false
-    return this.#expectsContinue || this.#body.isLong
-  }
-
-  #leaveConnection(): UpstreamConnection | undefined {
-    const connection = this.#connection
-    this.#connection = undefined
-    this.#body?.drop()
-    return connection
+    if (this.body === undefined || this.#message.complete) return false
+    return this.#expectsContinue || this.body.isLong
   }
 
   readonly #onClose = (): void => {
-    this.#leaveConnection()?.abandon()
-    this.#visit.open?.pool.cancel(this)
+    this.#transfer?.cancel()
     this.#visit.end(!this.#response.writableFinished && !this.#isAnsweredLast)
   }
 }
 
-function allowedTrailers(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = []
-  for (let i = 0; i < flat.length; i += 2)
-    if (!notInTrailers.has((flat[i] as string).toLowerCase())) pairs.push([flat[i] as string, flat[i + 1] as string])
-  return pairs
+function valuesOf(headers: readonly string[], name: string): string[] {
+  const values: string[] = []
+  for (let i = 0; i < headers.length; i += 2)
+    if ((headers[i] as string).toLowerCase() === name) values.push(headers[i + 1] as string)
+  return values
 }
+
+const isHeaderValue = (value: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(value)

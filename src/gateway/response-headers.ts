@@ -12,7 +12,10 @@ const limitHeaders: ReadonlySet<string> = new Set([
   'x-ratelimit-reset',
 ])
 
-/** The headers of a relayed response, flat: the upstream's without what was about its connection, then the gateway's. */
+/**
+ * The headers of a relayed response, flat: the upstream's without hop-by-hop headers, then the gateway's. A 204 has no length
+ * (RFC 9110, 8.6); that there is one length at most was checked before.
+ */
 export function relayedHeaders(head: ResponseHead, route: Route, limits: Readonly<Record<string, string>>): string[] {
   const { headers, names } = head
   const connection = names.includes('connection') ? joinedValues(head, 'connection') : undefined
@@ -26,6 +29,7 @@ export function relayedHeaders(head: ResponseHead, route: Route, limits: Readonl
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string
     if (notFromUpstreams.has(name) || named?.has(name) || (isLimited && limitHeaders.has(name))) continue
+    if (name === 'content-length' && head.status === 204) continue
     list.push(headers[2 * i] as string, headers[2 * i + 1] as string)
   }
   for (const name in limits) list.push(name, limits[name] as string)

@@ -2,7 +2,7 @@ import type { GuardOverrides } from '../http/guard.js'
 import type { HeaderChange } from './header-change.js'
 import type { PathChange } from './path-change.js'
 import type { Predicate } from './predicates.js'
-import type { RouteTimeouts } from './upstream/connection.js'
+import type { RouteTimeouts } from './upstream/exchange.js'
 import type { Origin } from './upstream/origin.js'
 
 /** Which requests go where, and what is changed on the way. */

@@ -4,23 +4,26 @@ import { linger } from '../http/linger.js'
 import { type Answer, rawAnswer } from '../http/raw-answer.js'
 import type { GatewayParts } from './gateway-parts.js'
 import { failureAnswer, internalProblem, problemAnswer } from './gateway-problem.js'
-import type { RouteTimeouts, UpstreamConnection } from './upstream/connection.js'
-import type { Exchange, UpstreamFailure } from './upstream/exchange.js'
+import type { Exchange, RouteTimeouts, UpstreamFailure } from './upstream/exchange.js'
 import type { ResponseHead } from './upstream/response-head.js'
+import type { Transfer } from './upstream/transfer.js'
 import { Visit } from './visit.js'
 
 /** A request to become a WebSocket. Admitted as any other; then two sockets that are passed on to each other. */
 export class UpgradedRequest implements Exchange {
   readonly method = 'GET'
-  readonly wantsUpgrade = true
+  readonly isUpgrade = true
+  readonly body = undefined
+  readonly isRepeatable = true
+  readonly needsNodeClient = false
+  path = ''
+  headers: readonly string[] = []
   readonly #message: IncomingMessage
   readonly #visit: Visit
   readonly #socket: Duplex
   /** What came behind the request. */
   readonly #first: Buffer
-  #head = ''
-  #connection: UpstreamConnection | undefined
-  #isRepeated = false
+  #transfer: Transfer | undefined
 
   constructor(parts: GatewayParts, message: IncomingMessage, socket: Duplex, first: Buffer) {
     this.#message = message
@@ -58,68 +61,60 @@ export class UpgradedRequest implements Exchange {
     this.#visit.takeNote(admission, routed)
     if (admission.kind === 'ANSWER') this.#answer(admission.answer)
     else {
-      this.#head = this.#visit.requestHead(routed, true)
-      routed.pool.request(this)
+      this.path = this.#visit.requestPath(routed)
+      this.headers = this.#visit.requestHeaders(routed)
+      this.#transfer = routed.pool.request(this)
     }
   }
 
-  onConnection(connection: UpstreamConnection): void {
-    this.#connection = connection
-    connection.write(this.#head)
-    connection.endRequest()
-  }
-
-  onDrain(): void {}
-  onPause(): void {}
   onInformation(): void {}
 
-  /** `node:http` has let go of the connection, so that the response is written here, as the last one on it. */
+  /** The upstream declined. `node:http` no longer manages the connection, so the response is written here, as its last. */
   onHead(head: ResponseHead): void {
     const headers = this.#visit.relayedHeaders(head)
-    if (head.status === 101) headers.push('Upgrade', 'websocket', 'Connection', 'Upgrade')
-    else headers.push('Connection', 'close')
-    let text = `HTTP/1.1 ${head.status} ${STATUS_CODES[head.status] ?? ''}\r\n`
-    for (let i = 0; i < headers.length; i += 2) {
-      const [name, value] = [headers[i] as string, headers[i + 1] as string]
-      validateHeaderName(name)
-      validateHeaderValue(name, value)
-      text += `${name}: ${value}\r\n`
-    }
-    this.#visit.status = head.status
-    this.#socket.write(`${text}\r\n`, 'latin1')
+    headers.push('Connection', 'close')
+    this.#writeHead(head.status, headers)
   }
 
-  onData(chunk: Buffer): void {
+  onData(chunk: Buffer): boolean {
     this.#visit.bytes += chunk.length
-    if (this.#socket.write(chunk)) return
-    this.#connection?.pause()
-    this.#socket.once('drain', () => this.#connection?.resume())
+    if (this.#socket.write(chunk)) return true
+    this.#socket.once('drain', () => this.#transfer?.resume())
+    return false
   }
 
   onEnd(): void {
-    this.#connection = undefined
     linger(this.#socket)
   }
 
-  onUpgrade(upstream: Duplex, first: Buffer): void {
-    this.#connection = undefined
+  onUpgrade(head: ResponseHead, upstream: Duplex): void {
     const client = this.#socket
+    const headers = this.#visit.relayedHeaders(head)
+    headers.push('Upgrade', 'websocket', 'Connection', 'Upgrade')
+    this.#writeHead(head.status, headers)
     upstream.on('error', () => client.destroy()).once('close', () => client.destroy())
     client.once('close', () => upstream.destroy())
     if (client.destroyed) upstream.destroy()
-    if (first.length > 0) client.write(first)
     if (this.#first.length > 0) upstream.write(this.#first)
     client.pipe(upstream)
     upstream.pipe(client)
   }
 
   onFailure(failure: UpstreamFailure): void {
-    this.#connection = undefined
-    if (failure.wasIdle && !this.#isRepeated) {
-      this.#isRepeated = true
-      this.#visit.open?.pool.requestAnew(this)
-    } else if (this.#visit.status !== null) this.#socket.destroy()
+    if (this.#visit.status !== null) this.#socket.destroy()
     else this.#answer(failureAnswer(failure))
+  }
+
+  #writeHead(status: number, headers: readonly string[]): void {
+    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`
+    for (let i = 0; i < headers.length; i += 2) {
+      const [name, value] = [headers[i] as string, headers[i + 1] as string]
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+      text += `${name}: ${value}\r\n`
+    }
+    this.#visit.status = status
+    this.#socket.write(`${text}\r\n`, 'latin1')
   }
 
   #answer(answer: Answer): void {
@@ -131,9 +126,7 @@ export class UpgradedRequest implements Exchange {
   }
 
   readonly #onClose = (): void => {
-    this.#connection?.abandon()
-    this.#connection = undefined
-    this.#visit.open?.pool.cancel(this)
+    this.#transfer?.cancel()
     this.#visit.end(this.#visit.status === null)
   }
 }

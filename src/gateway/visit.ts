@@ -6,7 +6,7 @@ import { type Admission, admit } from './admission.js'
 import { ClientRequest } from './client-request.js'
 import type { GatewayParts, OpenRoute } from './gateway-parts.js'
 import { readTarget, type Target } from './objection.js'
-import { requestHead } from './request-head.js'
+import { requestHeaders, requestPath } from './request-head.js'
 import { relayedHeaders } from './response-headers.js'
 import type { ResponseHead } from './upstream/response-head.js'
 
@@ -64,9 +64,14 @@ export class Visit {
     if (admission.kind === 'PASS') this.#limitHeaders = admission.headers
   }
 
-  /** What is written to the upstream before the body. */
-  requestHead({ route, target }: Routed, isUpgrade: boolean): string {
-    return requestHead(this.#parts, this.#message, route, target, isUpgrade)
+  /** The headers that the upstream gets, flat. */
+  requestHeaders({ route, target }: Routed): string[] {
+    return requestHeaders(this.#parts, this.#message, route, target)
+  }
+
+  /** Path and query as the upstream gets them. */
+  requestPath({ route, target }: Routed): string {
+    return requestPath(route, target)
   }
 
   /** What an upstream's response becomes, flat. */

@@ -131,7 +131,7 @@ describe('an upstream', () => {
   it.each([
     ['a size that is none', 'x\r\nabc\r\n'],
     ['a size without digits', '\r\nabc\r\n'],
-    ['a size that is too large', 'fffffffffffff\r\nabc\r\n'],
+    ['a size that is too large', 'fffffffffffffffff\r\nabc\r\n'],
     ['data longer than its size', '3\r\nabcd\r\n'],
     ['a size that ends in LF alone', '3\nabc\r\n'],
     ['a trailer without a name', '0\r\nabc\r\n\r\n'],

@@ -347,7 +347,7 @@ describe('headers about one connection', () => {
       expect(names).not.toContain(name)
     expect(sent(echo, 'X-Other')).toEqual(['b'])
     expect(sent(echo, 'TE')).toEqual(['trailers'])
-    expect(sent(echo, 'Connection')).toEqual(['TE'])
+    expect(sent(echo, 'Connection')).toEqual(['keep-alive'])
     expect(sent(echo, 'X-Forwarded-For')).toEqual(['127.0.0.1'])
     expect(echo.body).toBe('x')
   })

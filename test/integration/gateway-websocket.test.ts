@@ -41,7 +41,7 @@ describe('a WebSocket', () => {
     const [asked] = target.asked
     expect(asked?.url).toBe('/ws?token=x')
     expect(sent(asked as unknown as Echo, 'X-Forwarded-For')).toEqual(['127.0.0.1'])
-    expect(sent(asked as unknown as Echo, 'Connection')).toEqual(['Upgrade'])
+    expect(sent(asked as unknown as Echo, 'Connection')).toEqual(['upgrade'])
   })
 
   it('ends for both when one ends it', async () => {
@@ -107,6 +107,7 @@ describe('an offer of another protocol', () => {
       ['POST', '/a', 'abc'],
       ['GET', '/b', ''],
     ])
-    for (const name of ['Upgrade', 'HTTP2-Settings', 'Connection']) expect(sent(echoes[0] as Echo, name)).toEqual([])
+    for (const name of ['Upgrade', 'HTTP2-Settings']) expect(sent(echoes[0] as Echo, name)).toEqual([])
+    expect(sent(echoes[0] as Echo, 'Connection')).toEqual(['keep-alive'])
   })
 })

@@ -1,32 +1,61 @@
-import type { Duplex } from 'node:stream'
-import type { RouteTimeouts, UpstreamConnection } from './connection.js'
-import type { ResponseSink } from './response-parser.js'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex, Readable } from 'node:stream'
+import type { ResponseHead } from './response-head.js'
+
+export interface UpstreamTimeouts {
+  readonly connectTimeoutMs: number
+  /** From the end of the request to the end of the response head, however slowly its bytes arrive. */
+  readonly responseTimeoutMs: number
+  /** Longest pause within a body, in either direction; 0 disables it. */
+  readonly idleTimeoutMs: number
+  /** How long an idle connection is kept. */
+  readonly keepAliveMs: number
+}
+
+/** Time-outs that a route overrides. */
+export type RouteTimeouts = Partial<Pick<UpstreamTimeouts, 'connectTimeoutMs' | 'responseTimeoutMs'>>
 
 export interface UpstreamFailure {
   /**
-   * REFUSED: no connection came about. BROKEN: it ended too early. BAD_RESPONSE: what came was not HTTP. TIMEOUT: nothing
-   * came in time. STALLED: the client stopped sending. BUSY: all connections were taken for too long.
+   * REFUSED: no connection was established. BROKEN: the connection ended too early. BAD_RESPONSE: the response is not valid
+   * HTTP/1.1. TIMEOUT: the upstream was too slow. STALLED: the client stopped sending. BUSY: all connections were in use
+   * for too long. UNSENDABLE: the request cannot be expressed in HTTP/1.1.
    */
-  readonly kind: 'REFUSED' | 'BROKEN' | 'BAD_RESPONSE' | 'TIMEOUT' | 'STALLED' | 'BUSY'
-  /** For whoever runs the gateway. */
+  readonly kind: 'REFUSED' | 'BROKEN' | 'BAD_RESPONSE' | 'TIMEOUT' | 'STALLED' | 'BUSY' | 'UNSENDABLE'
+  /** For operators; never sent to clients. */
   readonly detail: string
-  /** A connection that had been idle ended before a byte of the answer: the upstream most likely closed it meanwhile. */
-  readonly wasIdle: boolean
 }
 
-/** One request to an upstream and its response, as its owner sees it. After `onEnd`, `onFailure` or `onUpgrade` nothing follows. */
-export interface Exchange extends ResponseSink {
+export interface UpstreamBody {
+  /** `Content-Length` of the client's request; undefined if it is chunked. */
+  readonly length: number | undefined
+  /** The body as a stream of its own, which an upstream client may destroy without touching the client's connection. */
+  readonly stream: () => Readable
+  readonly message: IncomingMessage
+}
+
+/** One request to an upstream and the callbacks for its response. Nothing follows `onEnd`, `onFailure` or `onUpgrade`. */
+export interface Exchange {
   readonly method: string
-  readonly wantsUpgrade: boolean
-  /** Undefined: those of all upstreams. */
+  /** Path and query. */
+  readonly path: string
+  /** Flat list of names and values, without those that frame the message or manage the connection. */
+  readonly headers: readonly string[]
+  readonly body: UpstreamBody | undefined
+  readonly isUpgrade: boolean
+  /** True if a second execution does no harm and the request can be sent again. */
+  readonly isRepeatable: boolean
+  /** The client waits for `100 Continue`, or announced trailers: undici supports neither in requests. */
+  readonly needsNodeClient: boolean
+  /** Undefined: the time-outs of all upstreams. */
   readonly timeouts: RouteTimeouts | undefined
-  /** The time to write the request; the connection may not be established yet. */
-  onConnection(connection: UpstreamConnection): void
-  /** All that has come so far was told; more may take its time. */
-  onPause(): void
-  /** More may be written. */
-  onDrain(): void
+  /** A 1xx response other than 101. */
+  onInformation(status: number, headers: readonly string[]): void
+  onHead(head: ResponseHead): void
+  /** `isLast`: the body ends with this chunk. Returns false to pause until `Transfer.resume`. */
+  onData(chunk: Buffer, isLast: boolean): boolean
+  onEnd(trailers: readonly string[]): void
   onFailure(failure: UpstreamFailure): void
-  /** After a response 101: the connection, and what came behind the response. */
-  onUpgrade(socket: Duplex, first: Buffer): void
+  /** The response was 101: the connection now belongs to the exchange. */
+  onUpgrade(head: ResponseHead, socket: Duplex): void
 }

@@ -1,90 +1,99 @@
-import { UpstreamConnection, type UpstreamTimeouts } from './connection.js'
-import type { Exchange } from './exchange.js'
+import type { Exchange, UpstreamTimeouts } from './exchange.js'
 import type { Origin } from './origin.js'
+import { Slot } from './slot.js'
+import { Transfer } from './transfer.js'
+import { WaitingQueue } from './waiting-queue.js'
 
 export interface PoolLimits extends UpstreamTimeouts {
-  /** To one upstream; further requests wait for one of them. */
+  /** Connections to one upstream; further requests wait for one of them. */
   readonly maxConnections: number
 }
 
-interface Waiting {
-  readonly exchange: Exchange
-  readonly sinceAt: number
-}
-
-/** The connections to one upstream. The one used last is used next, so that those nobody needs grow old. */
+/** The connections to one upstream. The connection used last is used next, so that surplus connections time out. */
 export class UpstreamPool {
   readonly #origin: Origin
   readonly #limits: PoolLimits
-  readonly #all = new Set<UpstreamConnection>()
-  readonly #idle: UpstreamConnection[] = []
-  #waiting: Waiting[] = []
-  /** No route leads here any more. */
-  isRetired = false
+  readonly #slots = new Set<Slot>()
+  /** Free slots that had a connection when they were released. */
+  readonly #idle: Slot[] = []
+  /** Free slots without a connection. */
+  readonly #spare: Slot[] = []
+  readonly #waiting = new WaitingQueue<Transfer>()
+  #isServingScheduled = false
+  #isRetired = false
 
   constructor(origin: Origin, limits: PoolLimits) {
     this.#origin = origin
     this.#limits = limits
   }
 
+  get isRetired(): boolean {
+    return this.#isRetired
+  }
+
   get isEmpty(): boolean {
-    return this.#all.size === 0 && this.#waiting.length === 0
+    return this.#slots.size === 0 && this.#waiting.size === 0
   }
 
-  request(exchange: Exchange): void {
-    for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
-      if (kept.isUsable) {
-        kept.begin(exchange)
-        return
-      }
-      kept.abandon()
-    }
-    if (this.#all.size < this.#limits.maxConnections) this.requestAnew(exchange)
-    else this.#waiting.push({ exchange, sinceAt: performance.now() })
-  }
-
-  /** On a connection that cannot have been closed since its last use, because it had none. */
-  requestAnew(exchange: Exchange): void {
-    const connection = new UpstreamConnection(this.#origin, this)
-    this.#all.add(connection)
-    connection.begin(exchange)
-  }
-
-  /** For who still waits for a connection. */
-  cancel(exchange: Exchange): void {
-    if (this.#waiting.length > 0) this.#waiting = this.#waiting.filter((one) => one.exchange !== exchange)
+  request(exchange: Exchange): Transfer {
+    const transfer = new Transfer(exchange, this.#leaveQueue)
+    const slot = this.#waiting.size === 0 ? this.#freeSlot() : undefined
+    if (slot === undefined) this.#waiting.push(transfer)
+    else slot.begin(transfer)
+    return transfer
   }
 
   checkTime(now: number): void {
-    for (const connection of this.#all) connection.checkTime(now, this.#limits)
-    if (this.#waiting.length === 0) return
-    const { connectTimeoutMs, maxConnections } = this.#limits
-    const isLate = ({ exchange, sinceAt }: Waiting): boolean =>
-      now - sinceAt > (exchange.timeouts?.connectTimeoutMs ?? connectTimeoutMs)
-    const late = this.#waiting.filter(isLate)
-    this.#waiting = this.#waiting.filter((one) => !isLate(one))
-    const detail = `all ${maxConnections} connections to it were taken`
-    for (const { exchange } of late) exchange.onFailure({ kind: 'BUSY', detail, wasIdle: false })
+    for (const slot of this.#slots) slot.transfer?.checkTime(now, this.#limits)
+    this.#waiting.visit((transfer) => transfer.checkTime(now, this.#limits))
   }
 
-  /** What is under way ends, and nothing is kept. */
+  /** Finishes what is in flight, and keeps no connection after that. */
   retire(): void {
-    this.isRetired = true
-    for (const connection of this.#idle.splice(0)) connection.abandon()
+    this.#isRetired = true
+    for (const slot of [...this.#idle.splice(0), ...this.#spare.splice(0)]) this.#discard(slot)
   }
 
-  onIdle(connection: UpstreamConnection): void {
-    const next = this.#waiting.shift()
-    if (next !== undefined) connection.begin(next.exchange)
-    else if (this.isRetired) connection.abandon()
-    else this.#idle.push(connection)
+  /** A route leads here again. */
+  restore(): void {
+    this.#isRetired = false
   }
 
-  onGone(connection: UpstreamConnection): void {
-    if (!this.#all.delete(connection)) return
-    const index = this.#idle.indexOf(connection)
-    if (index !== -1) this.#idle.splice(index, 1)
-    const next = this.#waiting.shift()
-    if (next !== undefined) this.requestAnew(next.exchange)
+  onRelease(slot: Slot): void {
+    if (this.#isRetired && this.#waiting.size === 0) this.#discard(slot)
+    else if (slot.isConnected) this.#idle.push(slot)
+    else this.#spare.push(slot)
+    if (this.#waiting.size === 0 || this.#isServingScheduled) return
+    // Later: a slot is released from within the parser of undici, which must not be entered again.
+    this.#isServingScheduled = true
+    queueMicrotask(this.#serveWaiting)
+  }
+
+  readonly #leaveQueue = (transfer: Transfer): void => this.#waiting.remove(transfer)
+
+  readonly #serveWaiting = (): void => {
+    this.#isServingScheduled = false
+    while (this.#waiting.size > 0) {
+      const slot = this.#freeSlot()
+      if (slot === undefined) return
+      slot.begin(this.#waiting.shift() as Transfer)
+    }
+  }
+
+  #freeSlot(): Slot | undefined {
+    for (let slot = this.#idle.pop(); slot !== undefined; slot = this.#idle.pop()) {
+      if (slot.isConnected) return slot
+      this.#spare.push(slot)
+    }
+    const spare = this.#spare.pop()
+    if (spare !== undefined || this.#slots.size >= this.#limits.maxConnections) return spare
+    const slot = new Slot(this.#origin, this.#limits.keepAliveMs, this)
+    this.#slots.add(slot)
+    return slot
+  }
+
+  #discard(slot: Slot): void {
+    this.#slots.delete(slot)
+    slot.destroy()
   }
 }

@@ -1,8 +1,8 @@
-import type { RouteTimeouts } from './connection.js'
+import type { RouteTimeouts } from './exchange.js'
 import { type Origin, originKey } from './origin.js'
 import { type PoolLimits, UpstreamPool } from './pool.js'
 
-/** All upstreams. One timer looks after all time-outs; requests set none. */
+/** All upstreams. One timer checks all time-outs: a timer per request would cost more. */
 export class UpstreamPools {
   readonly #limits: PoolLimits
   readonly #pools = new Map<string, UpstreamPool>()
@@ -32,7 +32,7 @@ export class UpstreamPools {
   keepOnly(origins: readonly Origin[]): void {
     const keys = new Set(origins.map(originKey))
     for (const [key, pool] of this.#pools) {
-      if (keys.has(key)) pool.isRetired = false
+      if (keys.has(key)) pool.restore()
       else pool.retire()
     }
   }

@@ -1,91 +1,50 @@
-/** What comes before the body of a response. */
+/** Bytes of a response head, or of trailers. */
+export const maxHeadSize = 65_536
+
+/** The response head of an upstream. */
 export interface ResponseHead {
   readonly status: number
-  readonly reason: string
   /** Name, value, name, value, as they were sent. */
   readonly headers: readonly string[]
   /** The names alone, in lower case. */
   readonly names: readonly string[]
-  readonly framing: Framing
-  /** Whether the connection may be used again. */
-  readonly isKeptAlive: boolean
+  /** Bytes of the body, if they are known before its end. */
+  readonly length: number | undefined
 }
 
-/** How the end of the body is found. A length of 0 is no body. */
-export type Framing = number | 'CHUNKED' | 'UNTIL_CLOSE'
-
-/** The upstream does not speak HTTP/1.1, or not so that everybody would read it the same way. */
+/** The upstream's response is not valid HTTP/1.1, or recipients could disagree about its meaning. */
 export class BadResponse extends Error {
   override readonly name = 'BadResponse'
 }
 
-/** `text` is everything before the empty line, in latin1. */
-export function parseResponseHead(text: string, method: string): ResponseHead {
-  const lineEnd = endOfLine(text, 0)
-  const [, minor, code = '', reason = ''] = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: (.*))?$/.exec(text.slice(0, lineEnd)) ?? []
-  if (minor === undefined) throw new BadResponse('its status line is not HTTP/1.1')
-  const status = Number(code)
-  const headers: string[] = []
+/**
+ * Checks what the HTTP parsers of undici and `node:http` leave open: they end a body with an unknown transfer coding at the
+ * end of the connection, and accept any three digits as a status.
+ */
+export function responseHead(status: number, headers: readonly string[], method: string): ResponseHead {
+  if (status < 101 || status > 999) throw new BadResponse(`its status is ${status}`)
   const names: string[] = []
   let length: string | undefined
-  let coding: string | undefined
-  let connection = ''
-  for (let at = lineEnd + 2; at < text.length; ) {
-    const end = endOfLine(text, at)
-    const colon = text.indexOf(':', at)
-    if (colon <= at || colon > end) throw new BadResponse('a header line has no name')
-    const name = text.slice(at, colon)
-    const value = text.slice(colon + 1, end).trim()
-    const lower = name.toLowerCase()
-    headers.push(name, value)
-    names.push(lower)
-    if (lower === 'content-length') {
-      if (length !== undefined && length !== value) throw new BadResponse('it has two lengths')
-      length = value
-    } else if (lower === 'transfer-encoding') coding = coding === undefined ? value : `${coding}, ${value}`
-    else if (lower === 'connection') connection += `,${value.toLowerCase()}`
-    at = end + 2
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = (headers[i] as string).toLowerCase()
+    names.push(name)
+    if (name === 'content-length') {
+      if (length !== undefined) throw new BadResponse('it has two lengths')
+      length = headers[i + 1] as string
+      if (!/^\d{1,15}$/.test(length)) throw new BadResponse('its length is not a number')
+    } else if (name === 'transfer-encoding' && (headers[i + 1] as string).toLowerCase() !== 'chunked')
+      throw new BadResponse('its transfer coding is not chunked')
   }
-  const isModern = minor === '1'
-  const framing = framingOf(status, method, length, coding)
-  return {
-    status,
-    reason,
-    headers,
-    names,
-    framing,
-    isKeptAlive:
-      framing !== 'UNTIL_CLOSE' && (isModern ? !has(connection, 'close') : has(connection, 'keep-alive') && !coding),
-  }
+  if (method === 'HEAD' || hasNoBody(status)) return { status, headers, names, length: 0 }
+  return { status, headers, names, length: length === undefined ? undefined : Number(length) }
 }
 
-const has = (connection: string, option: string): boolean =>
-  connection !== '' && connection.split(',').some((one) => one.trim() === option)
+/** Statuses whose responses end with the head, whatever their headers announce (RFC 9112, 6.3). */
+export const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304
 
-function endOfLine(text: string, from: number): number {
-  const end = text.indexOf('\r\n', from)
-  return end === -1 ? text.length : end
-}
-
-/** RFC 9112, 6.3, without its leniency: what two readers could understand differently is refused. */
-function framingOf(status: number, method: string, length: string | undefined, coding: string | undefined): Framing {
-  if (coding !== undefined && length !== undefined) throw new BadResponse('it has both a length and a transfer coding')
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
-    throw new BadResponse('its transfer coding is not chunked')
-  if (length !== undefined && !/^\d{1,15}$/.test(length)) throw new BadResponse('its length is not a number')
-  if (method === 'HEAD' || status < 200 || status === 204 || status === 304) return 0
-  if (coding !== undefined) return 'CHUNKED'
-  return length === undefined ? 'UNTIL_CLOSE' : Number(length)
-}
-
-/** Trailers of a chunked body, as a flat list like headers. */
-export function parseTrailers(text: string): string[] {
-  const trailers: string[] = []
-  for (const line of text.split('\r\n')) {
-    if (line === '') continue
-    const colon = line.indexOf(':')
-    if (colon <= 0) throw new BadResponse('a trailer has no name')
-    trailers.push(line.slice(0, colon), line.slice(colon + 1).trim())
-  }
-  return trailers
+/** Header bytes as Node's parser represents them: one character per byte. */
+export function decodedHeaders(raw: readonly Buffer[]): string[] {
+  const headers: string[] = new Array(raw.length)
+  for (let i = 0; i < raw.length; i++) headers[i] = (raw[i] as Buffer).toString('latin1')
+  return headers
 }

@@ -1,0 +1,150 @@
+import { type ClientRequest, type IncomingMessage, request as nodeRequest } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { messageOf } from '../../core/errors.js'
+import { notInTrailers } from '../hop-by-hop.js'
+import type { UpstreamBody } from './exchange.js'
+import { drainBeforeFailing, openSocket } from './open-socket.js'
+import type { Origin } from './origin.js'
+import { maxHeadSize } from './response-head.js'
+import type { Carrier, Transfer } from './transfer.js'
+
+/**
+ * One request with the client of `node:http`, on a connection of its own that is closed afterwards: for what undici cannot
+ * send, `Expect: 100-continue` and trailers behind a request body.
+ */
+export class NodeRequest implements Carrier {
+  readonly #transfer: Transfer
+  readonly #origin: Origin
+  readonly #onDone: () => void
+  #socket: Socket | undefined
+  #request: ClientRequest | undefined
+  #response: IncomingMessage | undefined
+  #stream: Readable | undefined
+  #isConnected = false
+  #isFinished = false
+
+  constructor(transfer: Transfer, origin: Origin, onDone: () => void) {
+    this.#transfer = transfer
+    this.#origin = origin
+    this.#onDone = onDone
+    transfer.connecting(this)
+  }
+
+  start(): void {
+    this.#socket = openSocket(this.#origin, (error) => {
+      if (error !== null) this.#fail(error)
+      else if (!this.#isConnected) {
+        this.#isConnected = true
+        this.#send()
+      }
+    })
+    drainBeforeFailing(this.#socket)
+  }
+
+  abort(): void {
+    this.#socket?.destroy()
+    this.#finish()
+  }
+
+  resume(): void {
+    this.#response?.resume()
+  }
+
+  isUpstreamSlow(): boolean {
+    return this.#socket?.writableNeedDrain ?? false
+  }
+
+  #send(): void {
+    const { exchange } = this.#transfer
+    const { body } = exchange
+    const framing = body?.length === undefined ? ['Transfer-Encoding', 'chunked'] : []
+    const expectation = body?.message.headers.expect === undefined ? [] : ['Expect', '100-continue']
+    try {
+      const request = nodeRequest({
+        createConnection: () => this.#socket as Socket,
+        method: exchange.method,
+        path: exchange.path,
+        headers: [...exchange.headers, ...framing, ...expectation, 'Connection', 'close'],
+        maxHeaderSize: maxHeadSize,
+        setHost: false,
+      })
+      this.#request = request
+      request.maxHeadersCount = 0
+      request
+        .on('continue', () => this.#transfer.information(100, []))
+        .on('information', ({ statusCode, rawHeaders }) => {
+          if (statusCode !== 100) this.#transfer.information(statusCode, rawHeaders)
+        })
+        .on('response', this.#onResponse)
+        .on('error', this.#fail)
+        .on('close', () => this.#fail(new Error('it closed the connection too early')))
+      this.#transfer.sending()
+      this.#sendBody(request)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #sendBody(request: ClientRequest): void {
+    const { body } = this.#transfer.exchange
+    if (body === undefined) {
+      request.end()
+      this.#transfer.sent()
+      return
+    }
+    this.#stream = body.stream()
+    this.#stream
+      .on('data', () => this.#transfer.sending())
+      .once('end', () => this.#endBody(request, body))
+      .pipe(request, { end: false })
+    request.flushHeaders()
+  }
+
+  #endBody(request: ClientRequest, { length, message }: UpstreamBody): void {
+    try {
+      if (length === undefined) request.addTrailers(allowedTrailers(message.rawTrailers))
+      request.end()
+      this.#transfer.sent()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  readonly #onResponse = (response: IncomingMessage): void => {
+    this.#response = response
+    this.#transfer.head(response.statusCode ?? 0, response.rawHeaders)
+    response
+      .on('data', (chunk: Buffer) => {
+        if (!this.#transfer.data(chunk)) response.pause()
+      })
+      .once('end', () => {
+        if (!response.complete) return this.#fail(new Error('it closed the connection too early'))
+        this.#transfer.end(response.rawTrailers)
+        this.abort()
+      })
+      .on('error', this.#fail)
+  }
+
+  readonly #fail = (error: unknown): void => {
+    const isBadResponse = error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_')
+    const kind = this.#isConnected ? 'BROKEN' : 'REFUSED'
+    this.#transfer.fail(isBadResponse ? 'BAD_RESPONSE' : kind, messageOf(error))
+    this.abort()
+  }
+
+  #finish(): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#stream?.destroy()
+    this.#request?.destroy()
+    this.#onDone()
+  }
+}
+
+export function allowedTrailers(flat: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = []
+  for (let i = 0; i < flat.length; i += 2)
+    if (!notInTrailers.has((flat[i] as string).toLowerCase())) pairs.push([flat[i] as string, flat[i + 1] as string])
+  return pairs
+}
