@@ -65,8 +65,6 @@ const standard = {
     missingRuleBehavior: 'ALLOW',
     clientIpHeader: 'X-Forwarded-For',
     ipv6Prefix: 56,
-    userIdHeader: 'X-User-Id',
-    apiKeyHeader: 'X-API-Key',
     headers: 'both',
     onStoreFailure: 'LOCAL',
     localShare: 1,

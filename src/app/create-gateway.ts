@@ -17,6 +17,7 @@ import { GatewayRules } from './gateway-rules.js'
 import type { RouteDefinition } from './gateway-schema.js'
 import { configuredRules } from './run-rules.js'
 import { readTlsPair, type TlsPair } from './tls-pair.js'
+import { warnOfUnsourced } from './unsourced-identities.js'
 
 export interface GatewayChoices {
   /** Where rules are kept, which stays the caller's to close; default what the configuration says, if there are any. */
@@ -60,6 +61,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
   let isRerouting = false
   const guard = new Guard<IncomingMessage>(gate, ratelimit)
   const opened = (): Route[] => openRoutes(routes, rules)
+  const stopWarning = warnOfUnsourced(gate, ratelimit, () => true)
   const gateway = new Gateway({
     routes: opened(),
     guard,
@@ -99,6 +101,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
       gateway.setRoutes(opened())
     },
     async close() {
+      stopWarning()
       await gateway.close(config.gateway.drainTimeout, async () => guard.close())
       await gate.close()
       await own?.close()

@@ -32,7 +32,7 @@ it.each<[string, LoneLimit, GuardOptions]>([
   ['by window', { ...hour, algorithm: 'FIXED_WINDOW' }, {}],
   ['that needs an address', { ...hour, onMissingKey: 'DENY' }, {}],
   ['that only watches', { ...hour, mode: 'SHADOW' }, {}],
-  ['by user', { ...hour, limitScope: 'USER_ID' }, {}],
+  ['by user', { ...hour, limitScope: 'USER_ID' }, { userIdHeader: 'X-User-Id' }],
   ['of some paths', { ...hour, path: '/elsewhere' }, {}],
   ['behind a proxy', hour, { trustedProxies: ['192.0.2.1'] }],
   ['at a price', hour, { permits: 2 }],

@@ -1,4 +1,4 @@
-import { systemClock } from '../core/clock.js'
+import { type Clock, systemClock } from '../core/clock.js'
 import type { Handler } from '../core/handler.js'
 import { compileSnapshot } from '../core/snapshot.js'
 import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../core/waiting-room.js'
@@ -12,6 +12,7 @@ import type { FluxGateOptions } from './gate-options.js'
 import { boundedStore, isStore, openStore } from './open-parts.js'
 import { orClose } from './or-close.js'
 import { redisStoreLater } from './redis-store-later.js'
+import { type IdentitySources, requireSources, type WatchedRules, warnOfUnsourced } from './unsourced-identities.js'
 
 /** One rule of its own: `{ capacity: 100, window: '1m' }`, or any field of a rule. */
 export interface LoneLimit extends Omit<LoneRuleInput, 'permits'> {
@@ -43,10 +44,17 @@ export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = '
   checkEdgeOptions(options)
   if (options.handler !== undefined) {
     const guard = new Guard<Native>(options.handler, options)
-    return { guard, close: async () => guard.close() }
+    const stopWarning = watchIdentities(options.handler, options)
+    return {
+      guard,
+      async close() {
+        stopWarning?.()
+        guard.close()
+      },
+    }
   }
   const { edge, limit } = divided(options)
-  const { handler, close } = handlerOf(limit, ruleSetId, options.clock ?? systemClock)
+  const { handler, close } = handlerOf(limit, edge, ruleSetId, options.clock ?? systemClock)
   const guard = orClose(close, () => new Guard<Native>(handler, edge))
   return {
     guard,
@@ -57,10 +65,23 @@ export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = '
   }
 }
 
+/** Only a gate knows its rules; of its sets, the one that requests are decided by. Routes may name others. */
+export function watchIdentities(
+  handler: Handler & Partial<WatchedRules>,
+  options: GuardOptions<never>,
+): (() => void) | undefined {
+  if (!Array.isArray(handler.ruleSets) || handler.on === undefined) return undefined
+  const { ruleSetId } = options
+  return warnOfUnsourced(handler as WatchedRules, options, ({ id }, all) =>
+    ruleSetId === undefined ? all.length === 1 || id === 'default' : id === ruleSetId,
+  )
+}
+
 /** What answers for one rule alone. */
-function handlerOf(limit: LoneLimit, ruleSetId: string, clock: NonNullable<GuardOptions['clock']>) {
+function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
   const { store: given, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
   const rule = parseRule({ id: 'limit', ...document })
+  requireSources(rule, edge)
   const snapshot = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {
     ipv6Prefix,
     resolvers: undefined,

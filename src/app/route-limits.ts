@@ -7,7 +7,14 @@ import { identifier } from '../rules/kinds.js'
 import { noMistakes } from '../rules/mistakes.js'
 import { configInvalid } from './config-invalid.js'
 import { checkEdgeOptions, permitCount } from './edge-options.js'
-import { divided, guardOf, type LoneLimit, type OwnedGuard, type RateLimitOptions } from './guard-of.js'
+import {
+  divided,
+  guardOf,
+  type LoneLimit,
+  type OwnedGuard,
+  type RateLimitOptions,
+  watchIdentities,
+} from './guard-of.js'
 import { isStore, openStore } from './open-parts.js'
 import { orClose } from './or-close.js'
 import { redisStoreLater } from './redis-store-later.js'
@@ -55,9 +62,18 @@ export class RouteLimits<Native> {
     return this.#closing
   }
 
+  /** Of a rule set that only a route names. */
+  #watchIdentities({ ruleSetId }: GuardOverrides): void {
+    const { handler } = this.#options
+    if (handler === undefined || ruleSetId === undefined) return
+    const stop = watchIdentities(handler, { ...this.#options, ruleSetId })
+    if (stop !== undefined) this.#owned.push({ guard: this.#main.guard, close: async () => stop() })
+  }
+
   #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): Place<Native> {
     if (!isRule(limit)) {
       checkOverrides(limit, this.#options.handler !== undefined)
+      this.#watchIdentities(limit)
       return { guard: this.#main.guard, overrides: limit }
     }
     const { edge, limit: main } = divided(this.#options)

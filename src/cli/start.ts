@@ -31,7 +31,7 @@ Examples:
   $ fluxgate start --rules shop.yaml --port 9000 --server-port 9001
   $ FLUXGATE_GATEWAY_PORT=9000 fluxgate start --config fluxgate.yaml
 
-Requests are told apart by the address of their connection, X-User-Id and X-API-Key.
+Requests to the example are told apart by the address of their connection, X-User-Id and X-API-Key.
 SIGHUP reads rules and routes again.
 Exit status: 0 stopped by a signal, 1 the port is not to be had, 2 rules or configuration are mistaken.
 `
@@ -52,9 +52,10 @@ export function startCommand(): Command {
 }
 
 async function start(options: StartOptions): Promise<void> {
-  const config = await readConfig(options)
+  const read = await readConfig(options)
+  const isExample = read.gateway.routes === undefined
+  const config = isExample ? withExampleIdentities(read) : read
   const report = reportWith(openLog(config), options)
-  const isExample = config.gateway.routes === undefined
   const warnings: string[] = []
   if (config.gateway.workers !== 1 || config.server.workers !== 1)
     warnings.push('workers are for `fluxgate gateway` and `fluxgate serve`; this is one process.')
@@ -77,6 +78,16 @@ async function start(options: StartOptions): Promise<void> {
     onStart: (close, reload) => onSignals({ close, reload, onStop: report.stopping }),
   })
 }
+
+/** The rules of the example count users and API keys, which its requests name themselves. */
+const withExampleIdentities = (config: Config): Config => ({
+  ...config,
+  ratelimit: {
+    userIdHeader: 'X-User-Id',
+    apiKeyHeader: 'X-API-Key',
+    ...given(config.ratelimit),
+  } as Config['ratelimit'],
+})
 
 /** To a service in this process, which ends with the gateway. */
 async function exampleRoutes(config: Config, path: string | undefined): Promise<RouteDefinition[]> {

@@ -11,6 +11,7 @@ export const errorCodes = {
   FLUXGATE_OVERRIDE_INVALID: 'An override has mistakes; `errors` lists each with its place.',
   FLUXGATE_CONFIG_INVALID: 'The configuration has mistakes; `errors` lists each with its place.',
   FLUXGATE_CONFIG_UNREADABLE: 'The configuration file could not be read.',
+  FLUXGATE_IDENTITY_UNCONFIGURED: 'A rule counts by a user or an API key, and nothing says where requests have it.',
   FLUXGATE_ARGUMENT_INVALID: 'A function was called with something it cannot take.',
   FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that answers without waiting, such as the memory store.',
   FLUXGATE_STORE_FAILED: 'The bucket store answered with an error.',

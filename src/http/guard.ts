@@ -16,7 +16,7 @@ export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFil
   readonly ruleSetId?: string | undefined
   /** What one request costs, times the rule's `permits`; default 1. */
   readonly permits?: number | ((request: Native) => number) | undefined
-  /** Who asks, by the name of a header; default `X-User-Id` and `X-API-Key`. */
+  /** The headers that hold the user and the API key. Neither is read unless it is named: clients can write anything into it. */
   readonly userIdHeader?: string | undefined
   readonly apiKeyHeader?: string | undefined
   /** Which headers tell of limits; default both kinds. */
@@ -66,12 +66,14 @@ const gone: Outcome = Object.freeze({ kind: 'GONE' })
  * a refusal. What the application does afterwards is none of its business.
  */
 export class Guard<Native = unknown> {
+  /** True if no `trustedProxies` are given: then the framework's own setting says which proxies to trust. */
+  readonly followsFramework: boolean
   readonly #handler: Handler
   readonly #options: GuardOptions<Native>
   readonly #clientIpOf: ClientIpOf
   readonly #isLimited: ((path: string) => boolean) | undefined
-  readonly #userIdHeader: string
-  readonly #apiKeyHeader: string
+  readonly #userIdHeader: string | undefined
+  readonly #apiKeyHeader: string | undefined
   readonly #headers: HeaderChoice
   readonly #ruleSetId: string | undefined
   readonly #permits: GuardOptions<Native>['permits']
@@ -83,11 +85,12 @@ export class Guard<Native = unknown> {
 
   constructor(handler: Handler, options: GuardOptions<Native> = {}) {
     this.#handler = handler
+    this.followsFramework = options.trustedProxies === undefined
     this.#options = options
     this.#clientIpOf = compileClientIp(options)
     this.#isLimited = compilePathFilter(options)
-    this.#userIdHeader = (options.userIdHeader ?? 'X-User-Id').toLowerCase()
-    this.#apiKeyHeader = (options.apiKeyHeader ?? 'X-API-Key').toLowerCase()
+    this.#userIdHeader = options.userIdHeader?.toLowerCase()
+    this.#apiKeyHeader = options.apiKeyHeader?.toLowerCase()
     this.#headers = options.headers ?? 'both'
     this.#ruleSetId = options.ruleSetId
     this.#permits = options.permits
@@ -142,8 +145,8 @@ export class Guard<Native = unknown> {
   #contextOf({ method, url, headers }: EdgeRequest, clientIp: string | undefined): RequestContext {
     return {
       clientIp,
-      userId: textOf(headers[this.#userIdHeader]),
-      apiKey: textOf(headers[this.#apiKeyHeader]),
+      userId: textOf(headers, this.#userIdHeader),
+      apiKey: textOf(headers, this.#apiKeyHeader),
       method,
       path: pathOf(url),
       headers,
@@ -261,7 +264,8 @@ const refusal = (problem: Problem, headers: Readonly<Record<string, string>>): O
 })
 
 /** A header that is empty says nothing. */
-function textOf(value: EdgeHeaders[string]): string | undefined {
+function textOf(headers: EdgeHeaders, name: string | undefined): string | undefined {
+  const value = name === undefined ? undefined : headers[name]
   if (value === undefined) return undefined
   return (typeof value === 'string' ? value : value.join(', ')).trim() || undefined
 }

@@ -1,5 +1,5 @@
 import type { Guard, Outcome } from '../http/guard.js'
-import { edgeOf, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
+import { edgeOf, frameworkAddress, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 /** For Express, and for whatever else takes `(request, response, next)`. */
 export type ExpressMiddleware<Request extends NodeRequest> = (
@@ -21,6 +21,7 @@ export function expressMiddleware<Request extends NodeRequest>(guard: Guard<Requ
       // Outside the try block: an error of the application must not call `next` a second time.
       if (passes) next()
     }
-    guard.admitThen(edgeOf(request, response), request, undefined, settle, next)
+    const address = guard.followsFramework ? frameworkAddress(request) : undefined
+    guard.admitThen(edgeOf(request, response, undefined, address), request, undefined, settle, next)
   }
 }

@@ -3,7 +3,7 @@ import { type Outcome, whenAdmitted } from '../http/guard.js'
 import type { LimitScope, Place, PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import type { FastifyScopes } from './fastify-scopes.js'
-import { edgeOf, isSent, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
+import { edgeOf, frameworkAddress, isSent, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 export interface FastifyRequest {
   readonly raw: NodeRequest
@@ -62,7 +62,8 @@ export function fastifyHook<Request extends FastifyRequest>(
     }
     const { raw } = request
     if (reply.sent) return
-    const admitted = place.guard.admitNow(edgeOf(raw, reply.raw), request, place.overrides)
+    const address = place.guard.followsFramework ? frameworkAddress(request) : undefined
+    const admitted = place.guard.admitNow(edgeOf(raw, reply.raw, undefined, address), request, place.overrides)
     if (admitted instanceof Promise) settleLater(admitted, raw, reply, isStacked, done)
     else settle(admitted, raw, reply, isStacked, done)
   }

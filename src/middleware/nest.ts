@@ -3,7 +3,7 @@ import type { PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import { limitFor } from './nest-decorators.js'
 import { scopeOf } from './nest-scopes.js'
-import { edgeOf, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
+import { edgeOf, frameworkAddress, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
 
 /** As much of Nest's ExecutionContext as is needed. */
 export interface NestContext {
@@ -36,7 +36,8 @@ export async function canActivate<Request extends NestRequest>(
   const request = context.switchToHttp().getRequest() as Request
   const response = context.switchToHttp().getResponse() as NestResponse
   const raw = request.raw ?? request
-  const edge = edgeOf(raw, response.raw ?? response, request.originalUrl)
+  const address = place.guard.followsFramework ? frameworkAddress(request) : undefined
+  const edge = edgeOf(raw, response.raw ?? response, request.originalUrl, address)
   const admitted = await place.guard.admit(edge, request, place.overrides)
   const outcome = unlessGone(admitted, response.sent === true || edge.isGone())
   // Neither the application nor a filter has anything to do. One promise per request: a shared one would retain them all.

@@ -42,11 +42,13 @@ export class NodeEdge implements EdgeRequest {
   readonly request: NodeRequest
   readonly response: NodeResponse
   readonly givenUrl: string | undefined
+  readonly givenAddress: string | undefined
 
-  constructor(request: NodeRequest, response: NodeResponse, url: string | undefined) {
+  constructor(request: NodeRequest, response: NodeResponse, url: string | undefined, address: string | undefined) {
     this.request = request
     this.response = response
     this.givenUrl = url
+    this.givenAddress = address
   }
 
   get method(): string {
@@ -62,6 +64,7 @@ export class NodeEdge implements EdgeRequest {
   }
 
   get remoteAddress(): string | undefined {
+    if (this.givenAddress !== undefined) return this.givenAddress
     const socket: NotedSocket = this.request.socket
     socket[noted] ??= socket.remoteAddress
     return socket[noted]
@@ -87,9 +90,25 @@ export class NodeEdge implements EdgeRequest {
 export const isSent = ({ headersSent, writableEnded, destroyed, stream }: NodeResponse): boolean =>
   headersSent === true || writableEnded === true || destroyed === true || stream?.destroyed === true
 
-/** `url` where the framework knows better than the request. */
-export const edgeOf = (request: NodeRequest, response: NodeResponse, url?: string): NodeEdge =>
-  new NodeEdge(request, response, url)
+/** `url` and `address` where the framework knows better than the request. */
+export const edgeOf = (request: NodeRequest, response: NodeResponse, url?: string, address?: string): NodeEdge =>
+  new NodeEdge(request, response, url, address)
+
+/** As much of a request of Express or Fastify as says where it comes from. */
+interface FrameworkRequest {
+  readonly ip?: string | undefined
+  readonly app?: { readonly settings?: Readonly<Record<string, unknown>> | undefined } | undefined
+}
+
+/**
+ * `request.ip`, if Express (`trust proxy`) or Fastify (`trustProxy`) trusts any proxy. Otherwise that is the address of the
+ * socket, which is read for less. Only requests of a Fastify that trusts proxies have `ips`.
+ */
+export function frameworkAddress(request: object): string | undefined {
+  const { settings } = (request as FrameworkRequest).app ?? {}
+  const isTrusting = settings === undefined ? 'ips' in request : Boolean(settings['trust proxy'])
+  return isTrusting ? (request as FrameworkRequest).ip : undefined
+}
 
 /** True: on with the application. Otherwise the response was sent, or nobody is there to read one. */
 export function mayPass(outcome: Outcome, request: NodeRequest, response: NodeResponse): boolean {

@@ -84,7 +84,7 @@ export class Bed {
     const gatewayConfig = config(gatewayProcess, {
       gateway: { port: ports.gateway, routes: [{ ...route, filters: [`RateLimiter=${ruleSetId}`] }] },
       // A degraded decision is then a 503: nothing else in a response of the gateway shows it.
-      ratelimit: { onStoreFailure: 'DENY' },
+      ratelimit: { onStoreFailure: 'DENY', userIdHeader: 'X-User-Id', apiKeyHeader: 'X-API-Key' },
     })
     const serverConfig = config(serverProcess, { server: { port: ports.server } })
     const subject = (name: string, program: string, args: SubjectArgs, port?: number) =>

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { eventually } from '../servers/eventually.js'
 import {
   answerOf,
@@ -50,9 +50,27 @@ describe('a RateLimiter', () => {
     ['header.x-tenant', 'X-Tenant'],
   ])('counts by %s', async (keyResolver, header) => {
     const { url: uri } = await echoUpstream()
-    const { url } = await gatewayWith({ routes: [{ id: 'one', uri, filters: [oneAnHour({ keyResolver })] }] })
+    const { url } = await gatewayWith({
+      routes: [{ id: 'one', uri, filters: [oneAnHour({ keyResolver })] }],
+      ratelimit: { userIdHeader: 'X-User-Id', apiKeyHeader: 'X-API-Key' },
+    })
     const as = (name: string) => ask(url, { headers: { [header]: name } })
     expect([(await as('a')).status, (await as('b')).status, (await as('a')).status]).toEqual([200, 200, 429])
+  })
+
+  it('reads no header as an identity that is not named, and reports the limit that needs it', async () => {
+    const warnings: unknown[] = []
+    const onWarning = (warning: { code?: string; message: string }) => warnings.push([warning.code, warning.message])
+    process.on('warning', onWarning)
+    onTestFinished(() => void process.off('warning', onWarning))
+    const { url: uri } = await echoUpstream()
+    const { url } = await gatewayWith({ routes: [{ id: 'one', uri, filters: [oneAnHour({ keyResolver: 'user' })] }] })
+    const as = (name: string) => ask(url, { headers: { 'X-User-Id': name } })
+    expect([(await as('a')).status, (await as('b')).status]).toEqual([200, 429])
+    expect(warnings).toContainEqual([
+      'FLUXGATE_IDENTITY_UNCONFIGURED',
+      expect.stringContaining('Rule "one" of rule set "route:one": it counts by USER_ID'),
+    ])
   })
 
   it('counts by address, behind trusted proxies by the real one', async () => {

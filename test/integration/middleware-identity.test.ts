@@ -153,7 +153,7 @@ const withoutAddress = (context: object) => ({ ...context, clientIp: undefined }
 describe.each(adapters)('users of $name', (adapter) => {
   it('have a hundred requests an hour each, and those who are nobody share one bucket', async () => {
     const limit = { id: 'api', path: '/api/**', limitScope: 'USER_ID', capacity: 100, window: '1h' } as const
-    const bed = await startBed(adapter, [{ ...limit, algorithm: 'FIXED_WINDOW' }])
+    const bed = await startBed(adapter, [{ ...limit, algorithm: 'FIXED_WINDOW', userIdHeader: 'X-User-Id' }])
     const asUser = (user?: string) =>
       bed.ask({ path: '/api/orders?page=2', headers: user === undefined ? {} : { 'X-User-Id': user } })
     const first = await Promise.all(Array.from({ length: 100 }, () => asUser('user123')))

@@ -193,7 +193,7 @@ describe.each(adapters)('$name', (adapter) => {
     const free = [
       { path: '/other' },
       { path: '/api/health?now' },
-      { path: '/api//x/../health/' },
+      { path: '/api//Health/' },
       { path: '/api/a', headers: { 'X-Internal': 'yes' } },
     ]
     for (const question of [...free, ...free])
@@ -207,7 +207,9 @@ describe.each(adapters)('$name', (adapter) => {
     ['SKIP', [200, 200, 200]],
     ['DENY', [429, 429, 200]],
   ] as const)('treats requests without an identity as the rule says: %s', async (onMissingKey, statuses) => {
-    const bed = await startBed(adapter, [{ capacity: 1, window: '1m', limitScope: 'USER_ID', onMissingKey }])
+    const bed = await startBed(adapter, [
+      { capacity: 1, window: '1m', limitScope: 'USER_ID', userIdHeader: 'X-User-Id', onMissingKey },
+    ])
     const answers = [await bed.ask(), await bed.ask(), await bed.ask({ headers: { 'X-User-Id': 'somebody' } })]
     expect(answers.map(({ status }) => status)).toEqual(statuses)
   })
