@@ -74,12 +74,12 @@ async function evaluate(file: string, source: string): Promise<unknown> {
 }
 
 describe('the tarball', () => {
-  it('holds what runs, its types, the schema of its configuration, the licence and the readme, and nothing else', () => {
-    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']))
+  it('holds what runs, its types, the schema of its configuration, the licence, the readme and the threat model, and nothing else', () => {
+    expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'SECURITY.md', 'package.json']))
     expect(
       files.filter(
         (file) =>
-          !/^(LICENSE|README\.md|package\.json|docs\/reference\/fluxgate\.schema\.json|dist\/.+\.(js|d\.ts)|dist\/command\/LICENSES\.txt)$/.test(
+          !/^(LICENSE|README\.md|SECURITY\.md|package\.json|docs\/reference\/fluxgate\.schema\.json|dist\/.+\.(js|d\.ts)|dist\/command\/LICENSES\.txt)$/.test(
             file,
           ),
       ),

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 
 /** A key of more bytes than this is replaced by its digest. */
-const longestKey = 128
+export const longestKey = 128
 
 const digestMark = '%sha256-'
 

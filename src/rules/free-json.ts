@@ -3,7 +3,7 @@ import { isObject, itemsOf } from './fields.js'
 import { found, type Mistakes, placeOf } from './mistakes.js'
 
 const maxDepth = 100
-const maxNodes = 100_000
+export const maxNodes = 100_000
 
 /**
  * A copy of what the owner of a rule keeps on it: same content, same order of keys, no longer shared with the

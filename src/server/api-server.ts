@@ -35,10 +35,10 @@ export interface RequestTimes {
   readonly everyMs: number
 }
 
-const usualTimes: RequestTimes = { headersMs: 10_000, requestMs: 30_000, everyMs: 5_000 }
+export const usualTimes: RequestTimes = { headersMs: 10_000, requestMs: 30_000, everyMs: 5_000 }
 /** Longer than the minute after which most balancers close, so that they do so first. */
 const keepAliveMs = 65_000
-const maxHeaderBytes = 16_384
+export const maxHeaderBytes = 16_384
 
 /** The HTTP server: owns the port and its connections, and knows nothing of what the routes do. */
 export class ApiServer {

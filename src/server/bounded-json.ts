@@ -5,7 +5,7 @@ import { printable } from '../rules/mistakes.js'
 import { ApiProblem } from './api-problem.js'
 
 /** Deeper than any rule, and shallow enough for every function that calls itself. */
-const maxDepth = 100
+export const maxDepth = 100
 
 const quote = 0x22
 const backslash = 0x5c

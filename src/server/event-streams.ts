@@ -14,12 +14,12 @@ export interface EventStreamOptions {
   readonly now?: () => number
 }
 
-const maxStreams = 100
+export const maxStreams = 100
 /** Of all decisions a sample is told; each says for how many it stands. */
 const decisionsPerSecond = 20
 const heartbeatMs = 15_000
 /** Who reads more slowly than this much is told goodbye: events wait in memory. */
-const maxWaitingBytes = 64 * 1024
+export const maxWaitingBytes = 64 * 1024
 
 /**
  * Server-sent events for whoever watches. Nobody watching, nobody listens: decisions cost nothing then. There is no memory of

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiProblem } from './api-problem.js'
 
-const maxBodyBytes = 2 ** 20
+export const maxBodyBytes = 2 ** 20
 
 const nothing = Buffer.alloc(0)
 

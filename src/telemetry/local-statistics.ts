@@ -11,9 +11,9 @@ export interface LocalStatisticsOptions {
   readonly showKey: ShowKey
 }
 
-const keptDecisions = 500
+export const keptDecisions = 500
 /** Of those who ask most; and of those who are refused most, whom many others must not hide. */
-const keptKeys = 10_000
+export const keptKeys = 10_000
 const keptOffenders = 1_000
 const mostPath = 256
 /** A rule set that does not exist may be asked for by any name. */

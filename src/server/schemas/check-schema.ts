@@ -68,7 +68,7 @@ export const checkSchema = Type.Object(
   },
 )
 
-const maxBatch = 1_000
+export const maxBatch = 1_000
 
 export const batchSchema = Type.Object(
   { checks: Type.Array(checkSchema, { maxItems: maxBatch }) },

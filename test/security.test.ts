@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { settings } from '../src/app/config-settings.js'
+import { longestKey } from '../src/core/bounded-key.js'
+import { maxCapacity, maxLogCapacity } from '../src/core/rule.js'
+import { maxNodes } from '../src/rules/free-json.js'
+import { maxPathLength } from '../src/rules/path-schema.js'
+import { maxBands } from '../src/rules/rule-schema.js'
+import { maxRulesPerSet } from '../src/rules/schema.js'
+import { maxHeaders } from '../src/server/api-request.js'
+import { maxHeaderBytes, usualTimes } from '../src/server/api-server.js'
+import { maxDepth } from '../src/server/bounded-json.js'
+import { maxStreams, maxWaitingBytes } from '../src/server/event-streams.js'
+import { maxBodyBytes } from '../src/server/read-body.js'
+import { maxBatch } from '../src/server/schemas/check-schema.js'
+import { pageParameters } from '../src/server/schemas/common-schemas.js'
+import { keptDecisions, keptKeys } from '../src/telemetry/local-statistics.js'
+
+const number = (value: unknown): string => Number(value).toLocaleString('en-US')
+const bytes = (value: unknown): string =>
+  Number(value) % 2 ** 20 === 0 ? `${Number(value) / 2 ** 20} MiB` : `${Number(value) / 1_024} KiB`
+const seconds = (ms: number): string => `${ms / 1_000} s`
+const { gateway, store, waitForRefill } = settings
+
+/** The second column of the table, by the first. */
+const bounds: Readonly<Record<string, unknown>> = {
+  'server: request body': bytes(maxBodyBytes),
+  'server: header fields': number(maxHeaders),
+  'server: URL and headers together': bytes(maxHeaderBytes),
+  'server: time to send headers': seconds(usualTimes.headersMs),
+  'server: time to send a request': seconds(usualTimes.requestMs),
+  'server: JSON nesting': `${maxDepth} levels`,
+  'server: checks in one batch': number(maxBatch),
+  'server: event streams': number(maxStreams),
+  'server: unsent bytes of one event stream': bytes(maxWaitingBytes),
+  'server: items on one page': number((pageParameters.limit as { readonly maximum?: number }).maximum),
+  'gateway: request headers': bytes(gateway.maxHeaderSize.standard),
+  'gateway: URL': `${number(gateway.maxUrlLength.standard)} characters`,
+  'gateway: body that stands still': spelt(gateway.idleTimeout.standard),
+  'gateway: connections to one upstream': number(gateway.maxConnections.standard),
+  'gateway: time to connect to an upstream': spelt(gateway.connectTimeout.standard),
+  'gateway: time until an upstream responds': spelt(gateway.responseTimeout.standard),
+  'memory store: keys': number(store.maxKeys.standard),
+  'keys kept as they are; longer ones as a digest': `${longestKey} bytes`,
+  'requests that wait for a refill': number(waitForRefill.maxConcurrentWaits.standard),
+  'time that a request waits for a refill': spelt(waitForRefill.maxWaitTime.standard),
+  'time that a decision waits for Redis': `${store.timeoutMs.standard} ms`,
+  'statistics: recent decisions': number(keptDecisions),
+  'statistics: keys': number(keptKeys),
+  'rules in one set': number(maxRulesPerSet),
+  'bands of one rule': number(maxBands),
+  'path pattern': `${number(maxPathLength)} characters`,
+  'values in one rule': number(maxNodes),
+  'capacity of a band': number(maxCapacity),
+  'capacity of a sliding window log': number(maxLogCapacity),
+}
+
+/** `5s` → `5 s`, `5m` → `5 min`. */
+function spelt(duration: unknown): string {
+  return String(duration)
+    .replace(/^(\d+)m$/, '$1 min')
+    .replace(/^(\d+)s$/, '$1 s')
+}
+
+it('SECURITY.md lists the bounds that the code has', () => {
+  const [, table = ''] = /^## Bounds\n([\s\S]*?)^## /m.exec(readFileSync('SECURITY.md', 'utf8')) ?? []
+  const rows = [...table.matchAll(/^\| (.+?) \| (.+?) \| ?(.*?) ?\|$/gm)].slice(1)
+  expect(Object.fromEntries(rows.map(([, name, bound]) => [name, bound]))).toEqual(bounds)
+  for (const [, name, , key] of rows) {
+    const [section, setting] = (key ?? '').replaceAll('`', '').split('.')
+    if (section) expect(settings[section as keyof typeof settings], name).toHaveProperty(setting ?? '')
+  }
+})
