@@ -38,7 +38,9 @@ export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, m
 }
 
 function readShort<T>(text: string, path: string, forms: PartForms<T>, mistakes: Mistakes): T | undefined {
-  const [, name = '', rest = ''] = /^\s*([^=]*?)\s*(?:=(.*))?$/s.exec(text) ?? []
+  const equals = text.indexOf('=')
+  const name = (equals < 0 ? text : text.slice(0, equals)).trim()
+  const rest = equals < 0 ? '' : text.slice(equals + 1)
   const form = formOf(name, path, forms, mistakes)
   return form?.read(fieldsOf(form.short(rest), path, mistakes), mistakes)
 }

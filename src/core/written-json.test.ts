@@ -6,6 +6,12 @@ import { jsonText, onOneLine, parseJson, writtenText } from './written-json.js'
 const odd = '{"b": 1.0,"10":12345678901234567890, "2":"\\u00e9","a":1e400,"e":{},"l":[ ],"x":-0}'
 
 describe('JSON with attributes', () => {
+  it('is put on one line in linear time', () => {
+    const spaces = ' '.repeat(500_000)
+    expect(onOneLine(`[1,${spaces}2]`)).toBe(`[1,${spaces}2]`)
+    expect(onOneLine(`[1,${spaces}\n${spaces}2,\r\n3, 4]`)).toBe('[1, 2, 3, 4]')
+  })
+
   it('comes back as it was written, at any place', () => {
     for (const text of [
       `{"id":"a","attributes":${odd}}`,

@@ -84,8 +84,9 @@ export const isWrittenAlike = (a: unknown, b: unknown): boolean => a === b || co
 
 const comparable = (value: unknown): string => withWriting([value], JSON.stringify, compactJson)
 
-/** The same JSON where there is no place for line breaks. */
-export const onOneLine: Layout = (text) => text.replace(/[ \t]*[\r\n][ \t\r\n]*/g, ' ')
+/** The same JSON where there is no place for line breaks. Each run of white space is looked at once, however long it is. */
+export const onOneLine: Layout = (text) =>
+  text.replace(/[ \t\r\n]+/g, (run) => (run.includes('\n') || run.includes('\r') ? ' ' : run))
 
 /** Lets `render` make a text of a value in which marks stand for what was written, and puts that in their place. */
 export function withWriting(value: unknown, render: (marked: unknown) => string, layout: Layout = asWritten): string {

@@ -64,7 +64,7 @@ export function endAfterBody(
 export function assertReadable({ headers }: IncomingMessage): void {
   if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge()
   const type = headers['content-type'] ?? ''
-  const isJson = type === 'application/json' || jsonType.test(type)
+  const isJson = type === 'application/json' || isJsonType(type)
   const coding = headers['content-encoding']
   if (isJson && (coding === undefined || coding.toLowerCase() === 'identity')) return
   throw new ApiProblem(
@@ -76,4 +76,12 @@ export function assertReadable({ headers }: IncomingMessage): void {
   )
 }
 
-const jsonType = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i
+/** JSON in UTF-8, with or without saying so. In linear time: the header is the client's, and may be long. */
+function isJsonType(type: string): boolean {
+  const [media = '', ...parameters] = type.split(';').map((part) => part.trim())
+  if (parameters.at(-1) === '') parameters.pop()
+  return jsonMedia.test(media) && parameters.length <= 1 && parameters.every((parameter) => utf8.test(parameter))
+}
+
+const jsonMedia = /^application\/(?:[\w.-]+\+)?json$/i
+const utf8 = /^charset\s*=\s*"?utf-8"?$/i

@@ -362,3 +362,43 @@ describe('bounds', () => {
     expect((await index.verify()).problems).toEqual([])
   })
 })
+
+describe('forged cursors', () => {
+  const forged = (field: number, order: 'ascending' | 'descending', score: string, member: string) =>
+    Buffer.from(`${field}${order === 'ascending' ? '+' : '-'}:${score}:${member}`, 'latin1').toString('base64url')
+
+  it.each([
+    ['scores', 'price', { from: 3, to: 5 }, ['p3', 'p4', 'p5']],
+    ['scores above and below', 'price', { above: 3, below: 5 }, ['p4']],
+    ['texts', 'name', { from: 'n3', to: 'n5' }, ['p3', 'p4', 'p5']],
+    ['texts above and below', 'name', { above: 'n3', below: 'n5' }, ['p4']],
+    ['texts by prefix', 'name', { prefix: 'n4' }, ['p4']],
+    ['texts without bounds', 'name', {}, ['p0', 'p1', 'p2', 'p3', 'p4', 'p5', 'p6', 'p7', 'p8', 'p9']],
+    ['composites', 'shelf', { equals: ['b'] }, ['p3', 'p4', 'p5']],
+    ['bounded composites', 'shelf', { equals: ['b'], from: 4 }, ['p4', 'p5']],
+    ['tags', 'colours', { equals: ['green'] }, ['p3', 'p4', 'p5']],
+  ] as const)('of %s do not leave the bounds of the query', async (_, by, bounds, within) => {
+    const index = fresh()
+    for (let i = 0; i < 10; i++) {
+      const [category, colour] = i < 3 ? ['a', 'blue'] : i < 6 ? ['b', 'green'] : ['c', 'red']
+      await index.put(`p${i}`, product(`n${i}`, i, 1, { category, colours: [colour] }))
+    }
+    const field = ['price', 'name', 'shelf', 'colours'].indexOf(by)
+    for (const order of ['ascending', 'descending'] as const) {
+      // Of all places and scores, also those of other queries.
+      const own = await index.find({ by, order, limit: 1 })
+      const cursors = [
+        own.cursor,
+        ...['-1e9', '-1', '0', '4', '1e999'].map((score) => forged(field, order, score, 'p4')),
+      ]
+      for (const member of ['', '\0', 'a', 'n4', 'z', '\xff\xff\xff']) cursors.push(forged(field, order, '0', member))
+      for (const cursor of cursors) {
+        const { items } = await index.find({ by, ...bounds, order, cursor })
+        for (const { id } of items) expect(within, `${order} ${cursor}`).toContain(id)
+      }
+      const before = forged(field, order, order === 'ascending' ? '-1e9' : '1e999', order === 'ascending' ? '' : '\xff')
+      const all = order === 'ascending' ? within : within.toReversed()
+      expect((await index.find({ by, ...bounds, order, cursor: before })).items.map(({ id }) => id)).toEqual(all)
+    }
+  })
+})

@@ -2,9 +2,9 @@
 -- One page of records in the order of a field, from where the last page ended.
 --
 -- ARGV   2 number of the field  3 'scores' or 'places'  4 'ascending' or 'descending'  5 limit
---        6 and 7 the bounds: of ZCOUNT (all below the first, all up to the last), or of ZRANGEBYLEX
---        8 where to go on: '' from the start, or the score of the last one seen; of places, anything
---        9 the last one seen
+--        6 and 7 the bounds: of ZCOUNT (all below the first, all up to the last), or of ZRANGEBYLEX, behind the cursor
+--        8 of scores, where to go on: '' from the start, or the score of the last one seen
+--        9 of scores, the last one seen
 --        10… tag sets, as `<field>:tag:<tag>`, that an id has to be in
 -- result nil if there is nothing at all, 'CHANGED' or 'REBUILDING', or { 1 if there is more, score, the last one seen,
 --        then id and document in turn }
@@ -37,8 +37,6 @@ end
 
 local function by_bytes()
   local from, to = first, last
-  if seen_score ~= '' and ascending then from = '(' .. seen end
-  if seen_score ~= '' and not ascending then to = '(' .. seen end
   return function(count)
     local found
     if ascending then

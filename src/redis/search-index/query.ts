@@ -55,20 +55,14 @@ export function pageArguments(definition: ReadDefinition, query: FindQuery): Arg
   }
   if (order !== 'ascending' && order !== 'descending') throw mistake('order', 'ascending, descending')
   checkLimit(limit, 1_000)
-  const bounds = field.kind === 'number' ? scoreBounds(query) : placeBounds(query, partsOf(field))
+  const seen = readCursor(cursor, cursorMark(number, order))
+  const bounds =
+    field.kind === 'number' ? scoreBounds(query) : behindCursor(placeBounds(query, partsOf(field)), order, seen)
   const filters = Object.entries(tagged).flatMap(([name, tags]) =>
     [tags].flat().map((tag) => tagSet(definition, name, tag)),
   )
   const kind = field.kind === 'number' ? 'scores' : 'places'
-  return [
-    String(number),
-    kind,
-    order,
-    String(limit),
-    ...bounds,
-    ...readCursor(cursor, cursorMark(number, order)),
-    ...filters,
-  ]
+  return [String(number), kind, order, String(limit), ...bounds, ...seen, ...filters]
 }
 
 const partsOf = (field: ReadDefinition['fields'][number]): number => (field.kind === 'composite' ? field.of.length : 1)
@@ -121,6 +115,24 @@ function placeBounds({ equals = [], from, above, to, below, prefix }: FindQuery,
   return [first, last]
 }
 
+/**
+ * The bounds of what follows the cursor: the tighter of bound and cursor, because a cursor may be forged, or of another query.
+ * Compared here, and by bytes: texts in Lua are compared by the locale of the server. Scores are compared by the script.
+ */
+function behindCursor(
+  [first, last]: [Argument, Argument],
+  order: NonNullable<FindQuery['order']>,
+  [score, member]: [string, Buffer],
+): [Argument, Argument] {
+  if (score === '') return [first, last]
+  const seen = opened('(', member)
+  const compared = (bound: Argument): number =>
+    typeof bound === 'string' ? -1 : Buffer.compare(member, bound.subarray(1))
+  // '+' is behind everything.
+  if (order === 'ascending') return [compared(first) >= 0 ? seen : first, last]
+  return [first, compared(last) < 0 ? seen : last]
+}
+
 function checkPart(part: unknown, place: string): Part {
   if (typeof part === 'number' && !Number.isNaN(part)) return part
   return checkText(part, place, 512)
@@ -134,8 +146,8 @@ export const cursorMark = (field: number | string, order: string): string =>
 export const writeCursor = (mark: string, score: Buffer, member: Buffer): string =>
   Buffer.concat([Buffer.from(`${mark}:${score}:`), member]).toString('base64url')
 
-function readCursor(cursor: unknown, mark: string): [Argument, Argument] {
-  if (cursor === undefined || cursor === null) return ['', '']
+function readCursor(cursor: unknown, mark: string): [string, Buffer] {
+  if (cursor === undefined || cursor === null) return ['', Buffer.alloc(0)]
   const bytes = Buffer.from(typeof cursor === 'string' ? cursor : '', 'base64url')
   const [start = '', score = ''] = /^\d+[+-]:(-?[\d.e+-]+|-?inf):/.exec(bytes.toString('latin1')) ?? []
   if (start === '' || !start.startsWith(`${mark}:`) || Number.isNaN(Number(score)))

@@ -248,7 +248,7 @@ call('LTRIM', name('recent'), 0, recent - 1)
 end
 return 1`
 
-export const pageSha = 'fe82973a7fd478123788f1be3f9ded8ac96df4ea'
+export const pageSha = '51e7977c4fa3139ceeaa4bfb69a08d3ec0d9f826'
 
 export const pageScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
@@ -304,8 +304,6 @@ end
 end
 local function by_bytes()
 local from, to = first, last
-if seen_score ~= '' and ascending then from = '(' .. seen end
-if seen_score ~= '' and not ascending then to = '(' .. seen end
 return function(count)
 local found
 if ascending then

@@ -58,7 +58,7 @@ export const beginsLine = (text: string, offset: number): boolean =>
 
 /** Whether nothing else stands on the lines from `start` to `end`, but for the comma and the comment after an item. */
 export const hasOwnLines = (text: string, start: number, end: number): boolean =>
-  beginsLine(text, start) && /^[ \t]*,?[ \t]*(#.*)?$/.test(text.slice(end, nextLine(text, end)).trimEnd())
+  beginsLine(text, start) && /^[ \t]*(?:,[ \t]*)?(#.*)?$/.test(text.slice(end, nextLine(text, end)).trimEnd())
 
 /** Where the comments begin that stand right above a line, just as deep: they are about what stands there. */
 export function commentsAbove(text: string, offset: number): number {
