@@ -39,7 +39,7 @@ export function readTarget(request: IncomingMessage, limits: RequestLimits): Tar
   if (origin === undefined || url.includes('#')) return badRequest(targetForm)
   const host = authority ?? headers.host ?? ''
   const hosts = countOf(rawHeaders, 'host')
-  if (hosts > 1 || !hostForm.test(host)) return badRequest(hostRule)
+  if (hosts > 1 || !hostForm.test(host) || !hostForm.test(headers.host ?? '')) return badRequest(hostRule)
   if (hosts === 0 && httpVersion === '1.1')
     return badRequest('Host is missing. Send one Host header, which HTTP/1.1 requires.')
   if (headers.expect !== undefined && !/100-continue/i.test(headers.expect))

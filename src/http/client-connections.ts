@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { linger } from './linger.js'
 import type { ParseError } from './parse-error.js'
-import { type Answer, rawAnswer, rawHead } from './raw-answer.js'
+import { type Answer, rawAnswer, rawBodilessAnswer } from './raw-answer.js'
 
 /** How long a first request head that has begun to arrive may take once the server drains. */
 const lastHeadMs = 1_000
@@ -99,8 +99,8 @@ export class ClientConnections {
       if (broken?.writableEnded || error.code === 'HPE_CLOSED_CONNECTION') linger(socket)
       else if (broken?.headersSent) socket.destroy()
       else {
-        const isHead = error.rawPacket?.toString('latin1', 0, 5) === 'HEAD '
-        socket.write((isHead ? rawHead : rawAnswer)(answerTo(error)))
+        const answer = answerTo(error)
+        socket.write(mayBeHead(error, broken) ? rawBodilessAnswer(answer) : rawAnswer(answer))
         linger(socket)
       }
     }
@@ -165,5 +165,9 @@ export class ClientConnections {
     }
   }
 }
+
+/** A request without a complete head has no known method, and its packet may begin with earlier requests. */
+const mayBeHead = ({ rawPacket }: ParseError, broken: ServerResponse | undefined): boolean =>
+  broken === undefined ? rawPacket?.includes('HEAD ') === true : broken.req.method === 'HEAD'
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`

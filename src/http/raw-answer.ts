@@ -9,16 +9,15 @@ export interface Answer {
 
 /** An answer as it stands on the wire, for connections that `node:http` has let go of. The last on its connection. */
 export function rawAnswer({ status, headers, body }: Answer): string {
-  return rawHead({ status, headers, body }) + body
+  return rawHead(status, { ...headers, 'Content-Length': String(Buffer.byteLength(body)) }) + body
 }
 
-/** The same to a HEAD, which has everything but the body. */
-export function rawHead({ status, headers, body }: Answer): string {
-  const lines = Object.entries({
-    ...headers,
-    Date: new Date().toUTCString(),
-    'Content-Length': String(Buffer.byteLength(body)),
-    Connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}\r\n`)
+/** The same if the request may have been HEAD: without a body, and without the length that a GET would wait for. */
+export const rawBodilessAnswer = ({ status, headers }: Answer): string => rawHead(status, headers)
+
+function rawHead(status: number, headers: Readonly<Record<string, string>>): string {
+  const lines = Object.entries({ ...headers, Date: new Date().toUTCString(), Connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n`
 }

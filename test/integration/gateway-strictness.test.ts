@@ -36,6 +36,7 @@ describe('a request', () => {
     ['a header without a name', 'GET /x HTTP/1.1\r\nHost: a\r\n: b\r\n\r\n'],
     ['two hosts', 'GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n'],
     ['a host that ends a quotation', 'GET /x HTTP/1.1\r\nHost: a";for=1.2.3.4\r\n\r\n'],
+    ['an invalid host beside a whole URL', 'GET http://a/x HTTP/1.1\r\nHost: a#b\r\n\r\n'],
     ['no host', 'GET /x HTTP/1.1\r\n\r\n'],
     ['a fragment', 'GET /x#/../admin HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a URL of another scheme', 'GET ftp://a/x HTTP/1.1\r\nHost: a\r\n\r\n'],
@@ -144,6 +145,18 @@ describe('sizes', () => {
     const said = await raw(port, `HEAD /${'a'.repeat(5_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
     expect(said).toMatch(/^HTTP\/1\.1 414 /)
     expect(said).toMatch(/\r\n\r\n$/)
+  })
+
+  it('that cannot be parsed behind a HEAD get a response that is valid for either method', async () => {
+    const { port } = await strict(setup)
+    const said = await raw(
+      port,
+      'HEAD / HTTP/1.1\r\nHost: a\r\n\r\nPOST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n',
+    )
+    const [, , second] = said.split('HTTP/1.1 ')
+    expect(second).toMatch(/^400 /)
+    expect(second).not.toMatch(/content-length/i)
+    expect(second).toMatch(/\r\nConnection: close\r\n\r\n$/)
   })
 
   it('of headers are what is limited, not their number: none is dropped', async () => {
