@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { canonicalIp } from '../core/ip-address.js'
 import { forwardedValue, isWellFormed } from '../http/forwarded-header.js'
 import type { IsTrustedProxy } from '../http/trusted-proxies.js'
+import { forwardsLeft } from './max-forwards.js'
 
 /** The other end of a client's connection. */
 interface Peer {
@@ -49,6 +50,7 @@ export class Forwarding {
       // Behind an open quotation, readers that start at the left would not see the gateway's element.
       appended(isWellFormed(text(said.forwarded) ?? '') ? said.forwarded : undefined, own),
     )
+    addHop(headers, request)
   }
 
   #peerOf(socket: Socket): Peer {
@@ -65,6 +67,16 @@ export class Forwarding {
     this.#peers.set(socket, peer)
     return peer
   }
+}
+
+/** RFC 9110 asks every proxy for both: `Via` shows loops and protocol versions, `Max-Forwards` ends loops. */
+function addHop(list: string[], request: IncomingMessage): void {
+  const { headers, httpVersion } = request
+  list.push('Via', appended(headers.via, `${httpVersion} fluxgate`))
+  const sent = headers['max-forwards']
+  if (sent === undefined) return
+  const left = forwardsLeft(request)
+  list.push('Max-Forwards', left === undefined ? String(sent) : String(left - 1))
 }
 
 type Said = Readonly<Record<string, string | string[] | undefined>>

@@ -17,6 +17,8 @@ export const notFromClients: ReadonlySet<string> = new Set([
   'host',
   'content-length',
   'expect',
+  'via',
+  'max-forwards',
   // Upstreams that pass headers to programs as environment variables would take it for HTTP_PROXY.
   'proxy',
   'forwarded',

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../http/raw-answer.js'
 import { forwardedPath, hasHiddenDots } from './forwarded-path.js'
 import { problemAnswer } from './gateway-problem.js'
+import { forwardsLeft, lastHopAnswer, optionsAnswer } from './max-forwards.js'
 
 export interface RequestLimits {
   /** Bytes of the path and query. */
@@ -24,8 +25,8 @@ export interface Target {
 const hostForm = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/
 
 /**
- * What the gateway is asked for; or why it does not pass that on. `node:http` has already refused what is not HTTP, and what
- * two readers could take apart differently: two lengths, a length beside chunks, folded lines, bad chunks.
+ * The target of the request; or the answer, if it is not forwarded. `node:http` has already rejected what is not HTTP, and what
+ * two servers could frame differently: two lengths, a length beside chunks, folded lines, bad chunks.
  */
 export function readTarget(request: IncomingMessage, limits: RequestLimits): Target | Answer {
   const { url = '', headers, httpVersion, rawHeaders } = request
@@ -35,7 +36,8 @@ export function readTarget(request: IncomingMessage, limits: RequestLimits): Tar
   if (!isFramed(request)) return unframed(request)
   // A client of a proxy writes the whole URL, and its host counts instead of the header's.
   const [, authority, rest] = url.startsWith('/') ? [] : (/^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [])
-  const origin = url.startsWith('/') ? url : rest
+  const isOptions = request.method === 'OPTIONS'
+  const origin = url.startsWith('/') || (isOptions && url === '*') ? url : rest
   if (origin === undefined || url.includes('#')) return badRequest(targetForm)
   const host = authority ?? headers.host ?? ''
   const hosts = countOf(rawHeaders, 'host')
@@ -44,6 +46,9 @@ export function readTarget(request: IncomingMessage, limits: RequestLimits): Tar
     return badRequest('Host is missing. Send one Host header, which HTTP/1.1 requires.')
   if (headers.expect !== undefined && !/100-continue/i.test(headers.expect))
     return problemAnswer(417, 'The only expectation is 100-continue.')
+  // RFC 9112: a URL without a path means the same as *.
+  if (isOptions && (origin === '*' || origin === '')) return optionsAnswer()
+  if (forwardsLeft(request) === 0) return lastHopAnswer(request)
   const question = origin.indexOf('?')
   const path = forwardedPath((question === -1 ? origin : origin.slice(0, question)) || '/')
   if (path.includes('%00')) return badRequest('The path must not contain %00. Remove it.')

@@ -40,7 +40,7 @@ describe('a request', () => {
     ['no host', 'GET /x HTTP/1.1\r\n\r\n'],
     ['a fragment', 'GET /x#/../admin HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a URL of another scheme', 'GET ftp://a/x HTTP/1.1\r\nHost: a\r\n\r\n'],
-    ['no URL', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['no URL', 'GET * HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a space in its URL', 'GET /x y HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a control character in its URL', 'GET /x\x01 HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['chunks in HTTP/1.0', `POST /x HTTP/1.0\r\nHost: a\r\n${chunked}\r\n\r\n0\r\n\r\n`],
