@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { normalisePath } from '../core/normalise-path.js'
 import type { ClientIpOf } from '../http/client-ip.js'
 import type { EdgeHeaders, EdgeRequest } from '../http/edge-request.js'
-import type { Target } from './objection.js'
 import type { RoutedRequest } from './predicates.js'
+import type { Target } from './request-target.js'
 
 /** A request as routes and limits look at it. */
 export class ClientRequest implements RoutedRequest, EdgeRequest {

@@ -3,7 +3,7 @@ import { forwardedPath } from './forwarded-path.js'
 import type { GatewayParts } from './gateway-parts.js'
 import { changeHeaders } from './header-change.js'
 import { namedByConnection, notFromClients } from './hop-by-hop.js'
-import type { Target } from './objection.js'
+import type { Target } from './request-target.js'
 import type { Route } from './route.js'
 
 /** The headers that the upstream gets, flat; those that manage the connection are added by the upstream client. */

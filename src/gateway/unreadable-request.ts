@@ -1,7 +1,7 @@
 import type { ParseError } from '../http/parse-error.js'
 import type { Answer } from '../http/raw-answer.js'
 import { problemAnswer } from './gateway-problem.js'
-import { badRequest, type RequestLimits, tooManyHeaders } from './objection.js'
+import { badRequest, type RequestLimits, tooManyHeaders } from './request-target.js'
 
 /** What a client is told whose request is not HTTP, too large or too slow. */
 export function unreadableRequest({ code, rawPacket }: ParseError, limits: RequestLimits): Answer {
