@@ -5,6 +5,7 @@ import { readPath } from '../core/normalise-path.js'
 import { ClientConnections } from '../http/client-connections.js'
 import type { ClientIpOf } from '../http/client-ip.js'
 import type { Guard } from '../http/guard.js'
+import { closeIdleAfterReading } from '../http/idle-timeout.js'
 import { linger } from '../http/linger.js'
 import { type Answer, rawAnswer } from '../http/raw-answer.js'
 import type { IsTrustedProxy } from '../http/trusted-proxies.js'
@@ -112,6 +113,7 @@ export class Gateway {
   #serve(server: Server, requests: RequestLimits): void {
     // By default, headers beyond a number are dropped without a word. Their size is limited instead.
     server.maxHeadersCount = 0
+    closeIdleAfterReading(server)
     const begin = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
       if (!this.#connections.begin(response)) return
       if (!isFramed(request)) this.#connections.endAfterThis(request.socket)

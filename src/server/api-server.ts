@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { FluxGateError } from '../core/errors.js'
 import { ClientConnections } from '../http/client-connections.js'
+import { closeIdleAfterReading } from '../http/idle-timeout.js'
 import { ApiRequest, maxHeaders, type RequestParts } from './api-request.js'
 import { isLoopback } from './loopback.js'
 import type { Route } from './route.js'
@@ -129,6 +130,7 @@ function openServer(tls: ApiServerOptions['tls'], times: RequestTimes): Server {
     tls === undefined ? createServer(options) : createTlsServer({ ...options, ...tls, minVersion: 'TLSv1.2' })
   // One more than are allowed are read, so that too many can be told from enough.
   server.maxHeadersCount = maxHeaders + 1
+  closeIdleAfterReading(server)
   return server
 }
 
