@@ -13,7 +13,7 @@ import { appendHistory, readHistory } from './file-history.js'
 import { codeOf, withFileLock } from './file-lock.js'
 import { nothing, type Records, reconciled, recordsIn, recordsText } from './file-records.js'
 import { replaceFile } from './replace-file.js'
-import { rewriteDocument } from './rewrite-document.js'
+import { rewriteSteps } from './rewrite-large.js'
 import { type RulesText, rulesTextSteps } from './rules-text.js'
 
 /** Rules in one file. `file` is its absolute path, `shown` how it appears in messages. */
@@ -113,7 +113,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
       return writing(async () => {
         const { read, records, entries } = await readState()
         if ((records.get(change.ruleSetId) ?? nothing).version !== change.from) return false
-        const next = rewriteDocument(read, format, changedDocument(read.document, change))
+        const next = await inSlices(rewriteSteps(read, format, changedDocument(read.document, change)))
         // A link stays one, and what it points to is replaced.
         const target = await realpath(file)
         const isUntouched = async () => (await readRulesFile(file, shown)).digest === read.digest

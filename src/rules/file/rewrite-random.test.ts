@@ -2,8 +2,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Document, isCollection, isMap, isSeq, type Node, parseDocument as parseYaml, visit } from 'yaml'
+import { finish } from '../../core/steps.js'
 import { parseDocument } from '../document.js'
 import { rewriteDocument } from './rewrite-document.js'
+import { rewriteLarge } from './rewrite-large.js'
 import { rewriteRules } from './rewrite-rules.js'
 import { readRulesText } from './rules-text.js'
 
@@ -178,6 +180,56 @@ describe('random edits, one after the other', () => {
       { numRuns: runs },
     )
     expect(quick).toBeGreaterThan(runs / 4)
+  })
+})
+
+describe('random edits in steps, one after the other', () => {
+  const setEdit = fc.record({
+    edit,
+    head: fc.constantFrom('same', 'first', 'all'),
+    sets: fc.constantFrom('same', 'new', 'gone'),
+  })
+
+  it.each([
+    ['yaml', 0],
+    ['yaml', 32],
+    ['json', 0],
+    ['json', 32],
+  ] as const)('of %s, up to %i rules together: they say what they should', (format, together) => {
+    let done = 0
+    fc.assert(
+      fc.property(document, style, fc.array(setEdit, { minLength: 1, maxLength: 4 }), (given, how, edits) => {
+        const text = format === 'yaml' ? written(given, how) : JSON.stringify(given, null, how.indent)
+        let current = readRulesText(text, format)
+        for (const [step, { edit, head, sets }] of edits.entries()) {
+          const { changed, to, removed, added } = edit
+          const changedSets = afterEdit(current.document as { ruleSets: LooseSet[] }, (rules) => [
+            ...rules
+              .filter(({ id }) => id !== removed)
+              .map((rule) => (rule.id === changed ? inOrder(rule, { id: changed, ...to }) : rule)),
+            ...(added === undefined ? [] : [{ id: `n${step}`, ...added }]),
+          ]).ruleSets.map((set) => (head === 'same' ? set : { ...set, strategy: head }))
+          const wanted = {
+            ruleSets:
+              sets === 'gone'
+                ? changedSets.slice(0, -1)
+                : sets === 'new'
+                  ? [...changedSets, { id: `z${step}`, rules: [{ id: 'm0' }, { id: 'm1', ...to }] }]
+                  : changedSets,
+          }
+          const next = finish(rewriteLarge(current, format, wanted, together))
+          if (next !== undefined) {
+            done += 1
+            const again = readRulesText(next.text, format)
+            expect(JSON.stringify(again.document)).toBe(JSON.stringify(wanted))
+            expect(next.places).toEqual(again.places)
+          }
+          current = next ?? readRulesText(rewriteDocument(current, format, wanted).text, format)
+        }
+      }),
+      { numRuns: runs },
+    )
+    expect(done).toBeGreaterThan(runs / 4)
   })
 })
 

@@ -17,22 +17,34 @@ export function rewriteRules(given: RulesText, format: DocumentFormat, to: unkno
   const [before, after] = [rulesOf(given.document, set), rulesOf(to, set)]
   if (places === undefined || before === undefined || after === undefined) return undefined
   const window = differenceOf(before, after)
-  return format === 'json'
-    ? inJson(given, to, places, window)
-    : inYaml(given, to, places, { ...window, set, isAtEnd: window.last === before.length })
+  const written = rewriteWindow(given, format, { set, places, window, isAtEnd: window.last === before.length })
+  return written && { ...written, document: to }
+}
+
+interface WindowChange {
+  readonly set: number
+  readonly places: RulePlaces
+  readonly window: Window
+  /** Whether the last rule of the list is part of it. */
+  readonly isAtEnd: boolean
+}
+
+/** The text with the rules of a window rewritten; its document is that of the text before. */
+export function rewriteWindow(given: RulesText, format: DocumentFormat, change: WindowChange): RulesText | undefined {
+  return format === 'json' ? inJson(given, change) : inYaml(given, change)
 }
 
 /** Rules from `first` up to, and without, `last` are to become others. */
-interface Window extends Rewriting {
+export interface Window extends Rewriting {
+  readonly from: readonly unknown[]
+  readonly to: readonly unknown[]
   readonly first: number
   readonly last: number
 }
 
 function inYaml(
-  { text, places: all }: RulesText,
-  to: unknown,
-  places: RulePlaces,
-  { set, isAtEnd, first, last, ...lists }: Window & { readonly set: number; readonly isAtEnd: boolean },
+  { text, document, places: all }: RulesText,
+  { set, places, isAtEnd, window: { first, last, ...lists } }: WindowChange,
 ): RulesText | undefined {
   const start = places.starts[first] as number
   // Blank lines and comments below the last one could become part of what then stands above them.
@@ -56,13 +68,13 @@ function inYaml(
   }
   return {
     text: text.slice(0, start) + written + text.slice(end),
-    document: to,
+    document,
     places: all.map((other, index) => (index === set ? own : index < set ? other : moved(other, by))),
   }
 }
 
 /** Where the items of a list stand, if it says what it should. */
-function placesOfList(text: string, items: unknown): RulePlaces | undefined {
+export function placesOfList(text: string, items: unknown): RulePlaces | undefined {
   const saved = Buffer.from(text).toString()
   try {
     const { value, yaml } = readDocument(saved, 'yaml')
@@ -73,10 +85,8 @@ function placesOfList(text: string, items: unknown): RulePlaces | undefined {
 }
 
 function inJson(
-  { text }: RulesText,
-  to: unknown,
-  places: RulePlaces,
-  { first, last, ...lists }: Window,
+  { text, document, places: all }: RulesText,
+  { set, places, window: { first, last, ...lists } }: WindowChange,
 ): RulesText | undefined {
   const start = places.starts[first] as number
   const next = places.starts[last]
@@ -86,10 +96,29 @@ function inJson(
   const written = spliced(list, documentEdits(list, 'json', lists, jsonUnit(text)))
   if (written === undefined || !isJsonOf(list, lists.from) || !isJsonOf(written, lists.to)) return undefined
   const after = text.slice(0, start) + written.slice(1, -1) + text.slice(end)
-  return { text: after, document: to, places: jsonPlacesOf(after) }
+  const inside = jsonPlacesOf(`{"rules":${written}}`)[0]
+  // An empty list has no places.
+  if (inside === undefined) return { text: after, document, places: jsonPlacesOf(after) }
+  const by = written.length - list.length
+  // Both begin with more than the list itself.
+  const offset = start - '{"rules":['.length
+  const own: RulePlaces = {
+    ...places,
+    starts: [
+      ...places.starts.slice(0, first),
+      ...inside.starts.map((at) => at + offset),
+      ...places.starts.slice(last).map((at) => at + by),
+    ],
+    end: next === undefined ? inside.end + offset : places.end + by,
+  }
+  return {
+    text: after,
+    document,
+    places: all.map((other, index) => (index === set ? own : index < set ? other : moved(other, by))),
+  }
 }
 
-function isJsonOf(text: string, items: unknown): boolean {
+export function isJsonOf(text: string, items: unknown): boolean {
   try {
     return isWrittenAlike(readDocument(Buffer.from(text).toString(), 'json').value, items)
   } catch {
@@ -116,7 +145,7 @@ function rulesOf(document: unknown, set: number): readonly unknown[] | undefined
 }
 
 /** Rules that stay are the same objects. One of them on each side is taken along, as a neighbour of what comes or goes. */
-function differenceOf(before: readonly unknown[], after: readonly unknown[]): Window {
+export function differenceOf(before: readonly unknown[], after: readonly unknown[]): Window {
   const least = Math.min(before.length, after.length)
   let first = 0
   while (first < least && before[first] === after[first]) first += 1
