@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 
 /** By module: the scripts of its folder that it holds. */
 const modules = {
-  'src/rules/redis/rule-scripts.generated.ts': ['rule-commit', 'rule-find', 'rule-read'],
+  'src/rules/redis/rule-scripts.generated.ts': ['rule-commit', 'rule-find', 'rule-read', 'rule-stage', 'rule-swap'],
   'src/stores/consume.generated.ts': ['consume'],
   'src/redis/lock/scripts.generated.ts': [
     'acquire',

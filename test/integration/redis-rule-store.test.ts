@@ -72,6 +72,39 @@ describe('rules in Redis', () => {
     expect(second).toEqual({ items: [expect.objectContaining({ id: 'r59' })], cursor: null })
   })
 
+  it('are written and read in parts if there are many, and every change is made as a whole', async () => {
+    const prefix = freshPrefix()
+    const store = redisRuleStore(client, { prefix })
+    const many = (count: number, name: string) =>
+      Array.from({ length: count }, (_, i) => rule(`r${i}`, { name, path: `/p${i}`, enabled: i % 2 === 0 }))
+    const { document } = await store.putRuleSet({ id: 'api', rules: many(1_500, 'first') }, { by })
+    expect(document.rules).toHaveLength(1_500)
+    const [loaded] = await store.load()
+    expect(loaded?.rules).toHaveLength(1_500)
+    await checkIndexes(client, prefix)
+    // Nothing is written by an editor who has seen another version.
+    await expect(
+      store.putRuleSet({ id: 'api', rules: many(1_400, 'late') }, { by, ifVersion: 7 }),
+    ).rejects.toMatchObject({
+      code: 'FLUXGATE_RULES_CONFLICT',
+    })
+    await Promise.all([
+      store.putRuleSet({ id: 'api', strategy: 'first', rules: many(1_200, 'second') }, { by }),
+      redisRuleStore(client, { prefix }).putRule('api', rule('alone'), { by }),
+    ])
+    const after = await store.getRuleSet('api')
+    expect(after?.strategy).toBe('first')
+    expect(after?.version).toBe(3)
+    expect(after?.rules.filter(({ name }) => name === 'second')).toHaveLength(1_200)
+    const found = await store.listRules('api', { limit: 5, q: '/P1199' })
+    expect(found.items.map(({ id }) => id)).toEqual(['r1199'])
+    await checkIndexes(client, prefix)
+    await store.putRuleSet({ id: 'api', rules: [] }, { by })
+    expect((await store.getRuleSet('api'))?.rules).toEqual([])
+    expect(await client.keys(`${prefix}*staged*`)).toEqual([])
+    await store.close()
+  })
+
   it('come from settings as a configuration has them', async () => {
     const prefix = freshPrefix()
     const store = redisRuleStore(client, { prefix })

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { RuleDocument } from '../../core/rule-store.js'
-import { inSlices } from '../../core/steps.js'
-import { jsonText, parseJson } from '../../core/written-json.js'
+import { inSlices, mapInSteps } from '../../core/steps.js'
+import { jsonText, jsonTextSteps, parseJson } from '../../core/written-json.js'
 import type { RedisConnection } from '../../redis/connection.js'
 import { reasonOf, withoutCommand } from '../../redis/connection-errors.js'
 import { lockOn, type RedisLock } from '../../redis/lock/lock-on.js'
@@ -19,6 +19,10 @@ import {
   ruleFindSha,
   ruleReadScript,
   ruleReadSha,
+  ruleStageScript,
+  ruleStageSha,
+  ruleSwapScript,
+  ruleSwapSha,
 } from './rule-scripts.generated.js'
 import { piecesAsked, piecesOf } from './text-pieces.js'
 
@@ -37,10 +41,20 @@ export interface RedisRuleStorageOptions {
 /** So long one who wants to change many sets waits for another one. */
 const longestImportMs = 60_000
 
+/** Redis does nothing else while a script runs: larger sets are read, and larger changes written, in parts. */
+const largeSet = 1_000
+const largeChange = 500
+const rulesPerCall = 100
+/** After this time an editor that writes in parts is taken for gone. */
+const stagedMs = 10 * 60_000
+const maxReads = 50
+
 const scripts = {
   commit: new Script(ruleCommitScript, ruleCommitSha),
   find: new Script(ruleFindScript, ruleFindSha),
   read: new Script(ruleReadScript, ruleReadSha),
+  stage: new Script(ruleStageScript, ruleStageSha),
+  swap: new Script(ruleSwapScript, ruleSwapSha),
 }
 
 /**
@@ -90,19 +104,19 @@ export class RedisRuleStorage implements RuleStorage {
         'FLUXGATE_RULES_UNREADABLE',
         `${this.source} had rules and has none any more, nor any trace of them: was it emptied? Put them back.`,
       )
-    const document = await inSlices(wholeDocument(sets.map(keptOf) as KeptRuleSet[]))
+    const document = await inSlices(wholeDocument((await this.#keptAll(sets)) as KeptRuleSet[]))
     this.#loaded = { latest, document }
     return document
   }
 
   async read(ruleSetId: string): Promise<Kept> {
     const [, set] = await this.#read('', ruleSetId)
-    return keptOf(set as SetReply)
+    return this.#kept(set as SetReply)
   }
 
   async readAll(): Promise<readonly KeptRuleSet[]> {
     const [, ...sets] = await this.#read('')
-    return sets.map(keptOf) as KeptRuleSet[]
+    return (await this.#keptAll(sets)) as KeptRuleSet[]
   }
 
   async readRule(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined> {
@@ -136,19 +150,37 @@ export class RedisRuleStorage implements RuleStorage {
     const keys = [`${this.#base}sets`, ...ofSet.map((kind) => this.#key(kind, ruleSetId)), `${this.#base}latest`]
     const { head, version, removedVersion } = after
     const message = announcement(ruleSetId, Math.trunc(this.#clock.now()), this.#id)
-    const rules = put.flatMap((rule) => {
-      // Ids in ascending order of rank come highest priority first, and those of one rank by id.
-      const rank = String(-priorityOf(rule))
-      return [rule.id, jsonText(rule), rank, isEnabled(rule) ? '1' : '0', JSON.stringify(piecesOf(rule))]
-    })
-    const made = await this.#run('commit', 'be changed', keys, [
+    const args = [
       ...[ruleSetId, String(from), String(version), String(removedVersion)],
       ...[head === undefined ? '' : JSON.stringify(head), this.#channel, message],
-      ...[String(this.#maxHistory), jsonText({ setVersion: version, entry }), randomUUID()],
-      ...[String(put.length), ...rules],
-      ...remove,
-    ])
-    return made === 1
+      ...[String(this.#maxHistory), await inSlices(jsonTextSteps({ setVersion: version, entry })), randomUUID()],
+    ]
+    if (head !== undefined && put.length + remove.length > largeChange) return this.#swap(keys, args, after.rules)
+    const rules = put.flatMap(indexed)
+    return (await this.#run('commit', 'be changed', keys, [...args, String(put.length), ...rules, ...remove])) === 1
+  }
+
+  /** Writes all rules of a set into keys of their own, which then take the place of those that it has. */
+  async #swap(keys: readonly string[], args: readonly string[], rules: readonly RuleDocument[]): Promise<boolean> {
+    const staging = `${this.#base}staged:${randomUUID()}:`
+    const staged = ['rules', 'ranks', 'disabled', 'texts', 'pieces'].map((kind) => staging + kind)
+    const discard = (): Promise<unknown> => this.#connection.call(staged[0] as string, ['UNLINK', ...staged])
+    try {
+      for (let at = 0; at < rules.length; at += rulesPerCall) {
+        const part = await inSlices(mapInSteps(rules.slice(at, at + rulesPerCall), indexed))
+        await this.#run('stage', 'be changed', staged, [String(stagedMs), ...part.flat()])
+      }
+      const made = await this.#run('swap', 'be changed', [...keys, ...staged], [...args, String(rules.length)])
+      if (made === 0) await discard()
+      if (made !== -1) return made === 1
+    } catch (error) {
+      await discard().catch(() => {})
+      throw error
+    }
+    throw new FluxGateError(
+      'FLUXGATE_RULES_UNREADABLE',
+      `Rules in ${this.source} could not be changed: Redis has lost a part of them meanwhile. Nothing was changed: repeat the edit.`,
+    )
   }
 
   async history(ruleSetId: string, below: number, limit: number) {
@@ -170,10 +202,53 @@ export class RedisRuleStorage implements RuleStorage {
   readonly #key = (kind: string, ruleSetId: string): string => `${this.#base}${kind}${ruleSetId}`
 
   async #read(known = '', ruleSetId?: string): Promise<[string, ...SetReply[]]> {
-    const args = [this.#base, known, ...(ruleSetId === undefined ? [] : [ruleSetId])]
+    const args = [this.#base, known, ruleSetId ?? '', String(largeSet)]
     const reply = await this.#run('read', 'be read', [`${this.#base}sets`, `${this.#base}latest`], args)
     const [latest, ...sets] = reply as [Buffer, ...SetReply[]]
     return [String(latest), ...sets]
+  }
+
+  async #keptAll(sets: readonly SetReply[]): Promise<readonly Kept[]> {
+    const all: Kept[] = []
+    for (const set of sets) all.push(await this.#kept(set))
+    return all
+  }
+
+  /** Of a large set, the rules are read in parts, and again if the set was changed meanwhile. */
+  async #kept(reply: SetReply): Promise<Kept> {
+    let [id, version, removedVersion, head, rules] = reply
+    for (let attempt = 1; !Array.isArray(rules); attempt++) {
+      const texts = await this.#scan(this.#key('rules:', String(id)))
+      const [, again] = (await this.#read('', String(id))) as [string, SetReply]
+      if (String(again[1]) === String(version)) rules = texts
+      else [id, version, removedVersion, head, rules] = again
+      if (attempt === maxReads)
+        throw new FluxGateError(
+          'FLUXGATE_RULES_UNREADABLE',
+          `The rules in ${this.source} are being changed all the time; try again.`,
+        )
+    }
+    const documents = await inSlices(mapInSteps(rules, (text) => parseJson(String(text)) as RuleDocument))
+    return {
+      version: Number(version),
+      removedVersion: Number(removedVersion),
+      ...(head.length > 0 && { head: JSON.parse(String(head)) }),
+      rules: documents,
+    }
+  }
+
+  /** All values of a hash; each once, although Redis may return some twice. */
+  async #scan(key: string): Promise<readonly Buffer[]> {
+    const values = new Map<string, Buffer>()
+    let cursor = '0'
+    do {
+      const command = ['HSCAN', key, cursor, 'COUNT', String(rulesPerCall)]
+      const reply = await this.#asked('be read', () => this.#connection.call(key, command, true))
+      const [next, pairs] = reply as [Buffer, Buffer[]]
+      for (let at = 0; at < pairs.length; at += 2) values.set(String(pairs[at]), pairs[at + 1] as Buffer)
+      cursor = String(next)
+    } while (cursor !== '0')
+    return [...values.values()]
   }
 
   #run(name: keyof typeof scripts, what: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
@@ -201,13 +276,21 @@ export class RedisRuleStorage implements RuleStorage {
   }
 }
 
-type SetReply = readonly [id: Buffer, version: Buffer, removedVersion: Buffer, head: Buffer, rules: readonly Buffer[]]
+/** Of a large set the number of its rules. */
+type SetReply = readonly [
+  id: Buffer,
+  version: Buffer,
+  removedVersion: Buffer,
+  head: Buffer,
+  rules: readonly Buffer[] | number,
+]
 
-function keptOf([, version, removedVersion, head, rules]: SetReply): Kept {
-  return {
-    version: Number(version),
-    removedVersion: Number(removedVersion),
-    ...(head.length > 0 && { head: JSON.parse(String(head)) }),
-    rules: rules.map((text) => parseJson(String(text)) as RuleDocument),
-  }
-}
+/** A rule and its indexes, as scripts take it. */
+const indexed = (rule: RuleDocument): readonly string[] => [
+  rule.id,
+  jsonText(rule),
+  // Ids in ascending order of rank come highest priority first, and those of one rank by id.
+  String(-priorityOf(rule)),
+  isEnabled(rule) ? '1' : '0',
+  JSON.stringify(piecesOf(rule)),
+]

@@ -1,4 +1,4 @@
-/** Made from rule-commit.lua, rule-find.lua, rule-read.lua by scripts/assemble-lua.mjs; edit those. */
+/** Made from rule-commit.lua, rule-find.lua, rule-read.lua, rule-stage.lua, rule-swap.lua by scripts/assemble-lua.mjs; edit those. */
 export const ruleCommitSha = '6b000ea22017469feab6ee2a878b0f5b09903a5f'
 
 export const ruleCommitScript = `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
@@ -102,13 +102,56 @@ if #ids < 100 then return found end
 start = start + 100
 end`
 
-export const ruleReadSha = '03ac79d83e16734f5de364c1a1316e1dcc5f0e5e'
+export const ruleReadSha = 'f22d73530aa3b27e50d035eee8592d93fb19b067'
 
 export const ruleReadScript = `local latest = redis.call('GET', KEYS[2]) or ''
 local result = {latest}
 if latest ~= '' and latest == ARGV[2] then return result end
-for _, id in ipairs(ARGV[3] and {ARGV[3]} or redis.call('ZRANGE', KEYS[1], 0, -1)) do
+for _, id in ipairs(ARGV[3] ~= '' and {ARGV[3]} or redis.call('ZRANGE', KEYS[1], 0, -1)) do
 local version, removed, head = unpack(redis.call('HMGET', ARGV[1] .. 'head:' .. id, 'version', 'removedVersion', 'head'))
-result[#result + 1] = {id, version or '0', removed or '0', head or '', redis.call('HVALS', ARGV[1] .. 'rules:' .. id)}
+local rules = redis.call('HLEN', ARGV[1] .. 'rules:' .. id)
+if rules <= tonumber(ARGV[4]) then rules = redis.call('HVALS', ARGV[1] .. 'rules:' .. id) end
+result[#result + 1] = {id, version or '0', removed or '0', head or '', rules}
 end
 return result`
+
+export const ruleStageSha = '5081e72d70ce762910f96579402b12ce1024d0c8'
+
+export const ruleStageScript = `local zero = string.char(0)
+for at = 2, #ARGV, 5 do
+local id = ARGV[at]
+redis.call('HSET', KEYS[1], id, ARGV[at + 1])
+redis.call('ZADD', KEYS[2], ARGV[at + 2], id)
+if ARGV[at + 3] ~= '1' then redis.call('SADD', KEYS[3], id) end
+redis.call('HSET', KEYS[5], id, ARGV[at + 4])
+for _, piece in ipairs(cjson.decode(ARGV[at + 4])) do redis.call('ZADD', KEYS[4], 0, piece .. zero .. id) end
+end
+for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[1]) end
+return 1`
+
+export const ruleSwapSha = '0067b970acb29dc14b88efcaa2adc1c01f21ee83'
+
+export const ruleSwapScript = `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string', 'hash', 'zset', 'set', 'zset', 'hash'}
+for i, kind in ipairs(kinds) do
+local found = redis.call('TYPE', KEYS[i]).ok
+if found ~= 'none' and found ~= kind then
+return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' holds a ' .. found)
+end
+end
+if (redis.call('HGET', KEYS[2], 'version') or '0') ~= ARGV[2] then return 0 end
+if redis.call('HLEN', KEYS[10]) ~= tonumber(ARGV[11]) then return -1 end
+redis.call('PUBLISH', ARGV[6], ARGV[7])
+for i = 3, 7 do
+local staged = KEYS[7 + i]
+redis.call('UNLINK', KEYS[i])
+if redis.call('EXISTS', staged) == 1 then
+redis.call('RENAME', staged, KEYS[i])
+redis.call('PERSIST', KEYS[i])
+end
+end
+redis.call('HSET', KEYS[2], 'version', ARGV[3], 'removedVersion', ARGV[4], 'head', ARGV[5])
+redis.call('ZADD', KEYS[1], 0, ARGV[1])
+redis.call('ZADD', KEYS[8], ARGV[3], ARGV[9])
+redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -tonumber(ARGV[8]) - 1)
+redis.call('SET', KEYS[9], ARGV[10])
+return 1`

@@ -1,0 +1,31 @@
+-- Makes one change to one rule set as rule-commit does, with all its rules already in other keys (rule-stage). What they
+-- replace is freed in the background, so that the call is short, however many rules there are.
+--
+-- KEYS  1 to 9 as of rule-commit   10 to 14 the keys of rule-stage
+-- ARGV  1 to 10 as of rule-commit, with a head   11 how many rules there are
+-- Result: 1, or 0 if the set has another version; -1 if staged keys have expired
+local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string', 'hash', 'zset', 'set', 'zset', 'hash'}
+for i, kind in ipairs(kinds) do
+  local found = redis.call('TYPE', KEYS[i]).ok
+  if found ~= 'none' and found ~= kind then
+    return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' holds a ' .. found)
+  end
+end
+if (redis.call('HGET', KEYS[2], 'version') or '0') ~= ARGV[2] then return 0 end
+if redis.call('HLEN', KEYS[10]) ~= tonumber(ARGV[11]) then return -1 end
+
+redis.call('PUBLISH', ARGV[6], ARGV[7])
+for i = 3, 7 do
+  local staged = KEYS[7 + i]
+  redis.call('UNLINK', KEYS[i])
+  if redis.call('EXISTS', staged) == 1 then
+    redis.call('RENAME', staged, KEYS[i])
+    redis.call('PERSIST', KEYS[i])
+  end
+end
+redis.call('HSET', KEYS[2], 'version', ARGV[3], 'removedVersion', ARGV[4], 'head', ARGV[5])
+redis.call('ZADD', KEYS[1], 0, ARGV[1])
+redis.call('ZADD', KEYS[8], ARGV[3], ARGV[9])
+redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -tonumber(ARGV[8]) - 1)
+redis.call('SET', KEYS[9], ARGV[10])
+return 1
