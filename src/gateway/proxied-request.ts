@@ -26,6 +26,8 @@ export class ProxiedRequest implements Exchange {
   readonly #response: ServerResponse
   readonly #expectsContinue: boolean
   #transfer: Transfer | undefined
+  #isContinued = false
+  /** True once the client was sent 100 Continue. */
   #mayContinue = false
   #isHeadPending = false
   #isWaitingForClient = false
@@ -91,17 +93,30 @@ export class ProxiedRequest implements Exchange {
     this.#answer(internalProblem())
   }
 
-  /** Interim responses are dropped while the client does not read: they are hints, and would be buffered without bound. */
+  /**
+   * Hints are dropped while the client does not read, because they would be buffered without bound. They are also dropped
+   * while an earlier response on the connection is pending: `node:http` would write them behind the head of this response.
+   */
   onInformation(status: number, headers: readonly string[]): void {
     const response = this.#response
     if (this.#message.httpVersion === '1.0') return
-    if (status === 100) {
-      if (!this.#expectsContinue || this.#mayContinue) return
-      this.#mayContinue = true
-      response.writeContinue()
-    } else if (response.writableLength >= response.writableHighWaterMark) return
+    if (status === 100) this.#continue()
+    else if (response.socket === null || response.writableLength >= response.writableHighWaterMark) return
     else if (status === 102) response.writeProcessing()
     else if (status === 103) this.#hint(valuesOf(headers, 'link'))
+  }
+
+  /** Waits for its turn on the connection. A final response that is there by then replaces it. */
+  #continue(): void {
+    if (!this.#expectsContinue || this.#isContinued) return
+    this.#isContinued = true
+    const write = (): void => {
+      if (this.#response.headersSent) return
+      this.#mayContinue = true
+      this.#response.writeContinue()
+    }
+    if (this.#response.socket === null) this.#response.once('socket', write)
+    else write()
   }
 
   /** An early hint that Node rejects is not forwarded; it must not cost the client the response. */

@@ -42,6 +42,15 @@ export function responseHead(status: number, headers: readonly string[], method:
 /** Statuses whose responses end with the head, whatever their headers announce (RFC 9112, 6.3). */
 export const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304
 
+/** Whether the parsers of undici and `node:http` wait for a body, also behind a status that never has one. */
+export function announcesBody(headers: readonly string[]): boolean {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = (headers[i] as string).toLowerCase()
+    if (name === 'transfer-encoding' || (name === 'content-length' && headers[i + 1] !== '0')) return true
+  }
+  return false
+}
+
 /** Header bytes as Node's parser represents them: one character per byte. */
 export function decodedHeaders(raw: readonly Buffer[]): string[] {
   const headers: string[] = new Array(raw.length)

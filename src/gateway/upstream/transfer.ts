@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
 import type { Exchange, UpstreamFailure, UpstreamTimeouts } from './exchange.js'
-import { BadResponse, responseHead } from './response-head.js'
+import { announcesBody, BadResponse, responseHead } from './response-head.js'
 import type { Queued } from './waiting-queue.js'
 
 /** The part of a transfer that depends on the HTTP client which carries it. */
@@ -122,6 +122,7 @@ export class Transfer implements Queued<Transfer> {
     if (this.isDone) return
     try {
       if (status < 100 || status === 101) throw new BadResponse(`its status is ${status}`)
+      if (announcesBody(headers)) throw new BadResponse('its informational response has a body')
       if (++this.#informational > maxInformational)
         throw new BadResponse(`it sent more than ${maxInformational} informational responses`)
       this.exchange.onInformation(status, headers)

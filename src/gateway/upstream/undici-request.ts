@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { messageOf } from '../../core/errors.js'
 import type { UpstreamFailure } from './exchange.js'
-import { decodedHeaders, hasNoBody } from './response-head.js'
+import { announcesBody, decodedHeaders, hasNoBody } from './response-head.js'
 import type { Slot } from './slot.js'
 import type { Carrier, Transfer } from './transfer.js'
 
@@ -130,9 +130,3 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
 }
 
 const ignore = (): void => {}
-
-function announcesBody(headers: readonly string[]): boolean {
-  for (let i = 0; i < headers.length; i += 2)
-    if ((headers[i] as string).toLowerCase() === 'content-length') return headers[i + 1] !== '0'
-  return false
-}
