@@ -115,6 +115,8 @@ describe('path patterns', () => {
     }
     expect(pathPatternMistake('/:id/x/{id}')).toBe('"{id}" is captured twice')
     expect(pathPatternMistake('/{id}/x/{id}')).toBe('"{id}" is captured twice')
+    expect(pathPatternMistake('/a'.repeat(64))).toBeUndefined()
+    expect(pathPatternMistake('/a'.repeat(65))).toBe('must have at most 64 segments')
     expect(pathPatternMistake(`/${'a'.repeat(2047)}`)).toBeUndefined()
     expect(pathPatternMistake(`/${'a'.repeat(2048)}`)).toBe('must have at most 2048 characters')
   })

@@ -1,6 +1,6 @@
 import { canonicalPattern, foldPath } from './path-characters.js'
 import { withoutDots } from './path-readings.js'
-import { matchesGlob } from './segment-glob.js'
+import { compileGlob, matchesGlob, type SegmentGlob } from './segment-glob.js'
 
 /**
  * One segment of a pattern. A capture inside a segment is a glob too (`{id}.json` is `?*.json`), so that patterns which
@@ -9,6 +9,8 @@ import { matchesGlob } from './segment-glob.js'
 export interface PatternSegment {
   readonly kind: 'literal' | 'any' | 'glob' | 'deep'
   readonly text: string
+  /** Of a glob alone. */
+  readonly glob: SegmentGlob | undefined
 }
 
 export type PathVariables = Readonly<Record<string, string>>
@@ -81,7 +83,7 @@ export function matchesFrom(segments: readonly PatternSegment[], path: string, s
     const end = segmentEnd(path, at)
     if (segment.kind === 'literal') {
       if (end - at !== segment.text.length || !path.startsWith(segment.text, at)) return false
-    } else if (segment.kind === 'glob' && !matchesGlob(segment.text, path.slice(at, end))) return false
+    } else if (segment.glob && !matchesGlob(segment.glob, path.slice(at, end))) return false
     at = end + 1
   }
   return at > path.length
@@ -107,12 +109,16 @@ export function capturedFrom({ names, behindDeep }: Captures, path: string): Pat
 }
 
 const longestPattern = 2048
+/** What a `**` costs grows with the segments behind it. */
+const mostSegments = 64
 
 /** What is wrong with a pattern, for the author of a rule; undefined when nothing is. */
 export function pathPatternMistake(text: string): string | undefined {
   if (text.length > longestPattern) return `must have at most ${longestPattern} characters`
   const names = new Set<string>()
-  for (const part of partsOf(text)) {
+  const parts = partsOf(text)
+  if (parts.length > mostSegments) return `must have at most ${mostSegments} segments`
+  for (const part of parts) {
     if (!/^:|[{}]/.test(part)) continue
     const capture = captureIn(part)
     if (!capture) {
@@ -148,12 +154,15 @@ function captureIn(part: string): CaptureText | undefined {
 }
 
 function segmentOf(part: string, capture: CaptureText | undefined, caseSensitive: boolean): PatternSegment {
-  if (part === '**') return { kind: 'deep', text: '**' }
+  if (part === '**') return { kind: 'deep', text: '**', glob: undefined }
   // A capture is never empty, as a whole segment is never empty.
   const glob = literalText(capture ? `${capture.before}?*${capture.after}` : part.replace(/\*+/g, '*'), caseSensitive)
-  if (glob === '*' || glob === '?*') return { kind: 'any', text: '*' }
+  if (glob === '*' || glob === '?*') return { kind: 'any', text: '*', glob: undefined }
   // A copy, since a slice of the pattern would be slower to compare with and keep the whole of it.
-  return { kind: /[*?]/.test(glob) ? 'glob' : 'literal', text: Buffer.from(glob).toString() }
+  const copy = Buffer.from(glob).toString()
+  return /[*?]/.test(copy)
+    ? { kind: 'glob', text: copy, glob: compileGlob(copy) }
+    : { kind: 'literal', text: copy, glob: undefined }
 }
 
 /** As normalised paths spell it. */
@@ -173,7 +182,8 @@ function decodedText(text: string): string {
 
 /**
  * Which part of the path each segment of the pattern takes; undefined if they do not match. Only the latest `**` is
- * ever extended: giving more to an earlier one could not help a later one. So the cost is at most parts × segments.
+ * ever extended: giving more to an earlier one could not help a later one. So the cost is at most parts × segments, and a
+ * pattern has at most 64 segments.
  */
 function placesOf(segments: readonly PatternSegment[], parts: readonly string[]): readonly number[] | undefined {
   const places: number[] = []
@@ -198,5 +208,5 @@ function placesOf(segments: readonly PatternSegment[], parts: readonly string[])
 
 function matchesSegment(segment: PatternSegment, part: string): boolean {
   if (segment.kind === 'any') return true
-  return segment.kind === 'glob' ? matchesGlob(segment.text, part) : segment.text === part
+  return segment.glob ? matchesGlob(segment.glob, part) : segment.text === part
 }

@@ -1,5 +1,5 @@
+import { GlobIndex } from './glob-index.js'
 import { matchesFrom, type PatternSegment, segmentEnd } from './path-pattern.js'
-import { matchesGlob } from './segment-glob.js'
 import type { Steps } from './steps.js'
 
 /** Finds every leaf whose pattern matches a normalised path, each once. */
@@ -51,7 +51,7 @@ interface Node<Leaf extends TreeLeaf> {
   /** The text of the only literal, if there is just one: compared in place, it needs no copy of the segment. */
   readonly onlyText: string | undefined
   readonly onlyBranch: Branch<Leaf> | undefined
-  readonly globs: ReadonlyMap<string, Branch<Leaf>>
+  readonly globs: GlobIndex<Branch<Leaf>> | undefined
   readonly any: Branch<Leaf> | undefined
   /** What follows a `**` here: tried from this segment of the path and from every later one. */
   readonly deep: Branch<Leaf> | undefined
@@ -97,13 +97,23 @@ function* branchOf<Leaf extends TreeLeaf>(
     literals,
     onlyText,
     onlyBranch,
-    globs: yield* branchesOf('glob'),
+    globs: yield* globIndex(yield* branchesOf('glob')),
     any: (yield* branchesOf('any')).get('*'),
     deep: (yield* branchesOf('deep')).get('**'),
     leaf: endsAt(depth),
     below: endsAt(depth + 1, 'deep'),
     repeats,
   }
+}
+
+function* globIndex<Item>(globs: ReadonlyMap<string, Item>): Steps<GlobIndex<Item> | undefined> {
+  if (globs.size === 0) return undefined
+  const index = new GlobIndex<Item>()
+  for (const [text, item] of globs) {
+    index.add(text, item)
+    yield
+  }
+  return index
 }
 
 function shared(tails: SharedTails, tail: readonly PatternSegment[]): readonly PatternSegment[] {
@@ -158,10 +168,7 @@ function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, star
     const literal = literalAt(node, path, at, end)
     const segmentStart = at
     at = end + 1
-    if (node.globs.size > 0) {
-      const segment = path.slice(segmentStart, end)
-      for (const [glob, child] of node.globs) if (matchesGlob(glob, segment)) visit(walk, child, at)
-    }
+    if (node.globs) for (const child of node.globs.find(path.slice(segmentStart, end))) visit(walk, child, at)
     if (literal && node.any) visit(walk, node.any, at)
     branch = literal ?? node.any
   }

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { matchesGlob } from './segment-glob.js'
+import { compileGlob, matchesGlob as matches, matchGreedily, matchInParallel } from './segment-glob.js'
+
+const matchesGlob = (glob: string, text: string): boolean => matches(compileGlob(glob), text)
 
 describe('matchesGlob', () => {
   it.each([
@@ -35,10 +37,27 @@ describe('matchesGlob', () => {
     const glob = fc.array(fc.oneof(character, fc.constantFrom('*', '?')), { maxLength: 8 })
     fc.assert(
       fc.property(glob, fc.array(character, { maxLength: 8 }), (pattern, text) => {
-        expect(matchesGlob(pattern.join(''), text.join(''))).toBe(naive(pattern, text))
+        const expected = naive(pattern, text)
+        expect(matchesGlob(pattern.join(''), text.join(''))).toBe(expected)
+        expect(matchInParallel(pattern.join(''), text.join(''))).toBe(expected)
       }),
       { numRuns: 5000 },
     )
+  })
+
+  it('takes steps in proportion to the text, where trying one way after the other would take text × glob', () => {
+    const text = 'a'.repeat(15_000)
+    const run = 'a'.repeat(500)
+    const steps = 4 * (text.length + run.length + 4)
+    // Gives up, so that the whole cost is these steps and one pass over the text.
+    expect(matchGreedily(`*${run}1*`, text, steps)).toBeUndefined()
+    expect(matchesGlob(`*${run}1*`, text)).toBe(false)
+    expect(matchesGlob(`*${run}1*`, `${text}1`)).toBe(true)
+    expect(matchesGlob(`*${run}?1*`, `${text}1x`)).toBe(true)
+    expect(matchesGlob(`*${run}?1?*`, `${text}1`)).toBe(false)
+    // Literal ends are compared, not searched for: nothing is left to search.
+    expect(compileGlob(`*${run}1`)).toEqual({ prefix: '', middle: '*', suffix: `${run}1` })
+    expect(matchesGlob(`*${run}1`, text)).toBe(false)
   })
 
   it('is not led astray by many stars', () => {

@@ -1,14 +1,42 @@
 import { isEscapeAt } from './normalise-path.js'
 
+/** `?` (one character) and `*` (any number) within a segment, between literal text. No regular expression is built from it. */
+export interface SegmentGlob {
+  readonly prefix: string
+  /** From the first wildcard to the last. */
+  readonly middle: string
+  readonly suffix: string
+}
+
+export function compileGlob(text: string): SegmentGlob {
+  const first = text.search(/[*?]/)
+  if (first === -1) return { prefix: text, middle: '', suffix: '' }
+  const last = Math.max(text.lastIndexOf('*'), text.lastIndexOf('?'))
+  return { prefix: text.slice(0, first), middle: text.slice(first, last + 1), suffix: text.slice(last + 1) }
+}
+
+/** Whether a segment matches. Takes time linear in its length, for globs of up to 32 characters and per 32 beyond. */
+export function matchesGlob({ prefix, middle, suffix }: SegmentGlob, text: string): boolean {
+  const end = text.length - suffix.length
+  if (end < prefix.length || !text.startsWith(prefix) || !text.endsWith(suffix)) return false
+  if (suffix !== '' && isInsideEscape(text, end)) return false
+  if (middle === '*') return true
+  if (middle === '?*') return end > prefix.length
+  const rest = text.slice(prefix.length, end)
+  return matchGreedily(middle, rest, 4 * (middle.length + rest.length)) ?? matchInParallel(middle, rest)
+}
+
 /**
- * Matches one segment against `?` (one character) and `*` (any number). Only the latest `*` is ever extended, so the
- * cost is at most text × glob whatever they contain; no regular expression is built from what a user wrote.
+ * Only the latest `*` is ever extended. That is fastest for nearly all texts, and takes text × glob steps for the worst.
+ * Undefined if `maxSteps` were not enough.
  */
-export function matchesGlob(glob: string, text: string): boolean {
+export function matchGreedily(glob: string, text: string, maxSteps: number): boolean | undefined {
   let index = 0
   let star = -1
   let resume = 0
+  let steps = 0
   for (let at = 0; at < text.length; ) {
+    if (++steps > maxSteps) return undefined
     const wanted = glob.charCodeAt(index)
     if (wanted === asterisk) {
       star = index++
@@ -29,8 +57,66 @@ export function matchesGlob(glob: string, text: string): boolean {
   return index === glob.length
 }
 
+/**
+ * All ways at once, as bits: bit n is set if the text so far may have matched n characters of the glob. Each character of
+ * the text moves all bits in one step per 32 of them.
+ */
+export function matchInParallel(glob: string, text: string): boolean {
+  const tokens = charactersOf(glob)
+  const wanted = tokens.filter((token) => token !== '*')
+  const words = (wanted.length >> 5) + 1
+  const stays = new Int32Array(words)
+  const any = new Int32Array(words)
+  const literals = new Map<string, Int32Array>()
+  let bit = 0
+  for (const token of tokens) {
+    if (token === '*') setBit(stays, bit)
+    else if (token === '?') setBit(any, bit++)
+    else setBit(literals.get(token) ?? setNew(literals, token, words), bit++)
+  }
+  const states = new Int32Array(words)
+  setBit(states, 0)
+  for (let at = 0; at < text.length; ) {
+    const end = characterEnd(text, at)
+    const literal = literals.get(text.slice(at, end))
+    at = end
+    let carry = 0
+    for (let i = 0; i < words; i++) {
+      const state = states[i] as number
+      const moves = state & ((any[i] as number) | (literal === undefined ? 0 : (literal[i] as number)))
+      states[i] = (moves << 1) | carry | (state & (stays[i] as number))
+      carry = moves >>> 31
+    }
+  }
+  return ((states[wanted.length >> 5] as number) & (1 << (wanted.length & 31))) !== 0
+}
+
+function setNew(literals: Map<string, Int32Array>, token: string, words: number): Int32Array {
+  const bits = new Int32Array(words)
+  literals.set(token, bits)
+  return bits
+}
+
+function setBit(bits: Int32Array, index: number): void {
+  bits[index >> 5] = (bits[index >> 5] as number) | (1 << (index & 31))
+}
+
+function charactersOf(text: string): string[] {
+  const characters: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const end = characterEnd(text, at)
+    characters.push(text.slice(at, end))
+    at = end
+  }
+  return characters
+}
+
 const asterisk = 0x2a
 const question = 0x3f
+
+/** Whether this is behind the start of an escape and before its end. */
+const isInsideEscape = (text: string, index: number): boolean =>
+  isEscapeAt(text, index - 1) || isEscapeAt(text, index - 2)
 
 /** An escape such as `%20`, or the several that UTF-8 needs for one character, count as the character they stand for. */
 function characterEnd(text: string, start: number): number {

@@ -69,6 +69,30 @@ describe('a document', () => {
       `ruleSets[0].rules[0].${wrong}: unknown field "${wrong}"; did you mean ${right}?`,
     ])
   })
+  it('takes any number of globs with one star, and a hundred of others that start and end alike', () => {
+    const rulesOf = (count: number, pathOf: (i: number) => string) => [
+      {
+        id: 's',
+        rules: Array.from({ length: count }, (_, i) => ({
+          id: `${i}`,
+          path: pathOf(i),
+          bands: [{ capacity: 1, window: '1s' }],
+        })),
+      },
+    ]
+    for (const pathOf of [
+      (i: number) => `/x/a${i}*b`,
+      (i: number) => `/x/*b${i}`,
+      (i: number) => `/x/${i}?b`,
+      (i: number) => `/x/{n${i}}b`,
+      (i: number) => `/x${i}/*a*`,
+    ])
+      expect(mistakesIn(rulesOf(300, pathOf))).toEqual([])
+    expect(mistakesIn(rulesOf(100, (i) => `/x/*${i}*`))).toEqual([])
+    const [mistake, ...others] = mistakesIn(rulesOf(101, (i) => `/x/*${i}*`))
+    expect(mistake).toContain('ruleSets[0].rules[100].path: found more than 100 globs like "*100*" in the same place')
+    expect(others).toEqual([])
+  })
   it('lists what is allowed when nothing is near', () => {
     expect(mistakesIn([{ id: 's', rules: [], zzz: 1 }])).toEqual([
       'ruleSets[0].zzz: unknown field "zzz"; allowed: id, description, strategy, caseSensitive, rules, version',

@@ -8,6 +8,7 @@ import type { Mistake } from '../core/errors.js'
 import { given } from '../core/given.js'
 import type { Rule, RuleSet } from '../core/rule.js'
 import { finish, type Steps } from '../core/steps.js'
+import { checkGlobs } from './crowded-globs.js'
 import { type Fields, isObject, itemsOf, openFields, wrongValue } from './fields.js'
 import { identifier, oneOf, text, wholeNumber, yesOrNo } from './kinds.js'
 import { type Mistakes, noMistakes, quoted, rulesInvalid } from './mistakes.js'
@@ -80,6 +81,9 @@ function* readRuleSet(value: unknown, path: string, mistakes: Mistakes): Steps<R
   const caseSensitive = fields.read('caseSensitive', yesOrNo)
   fields.read('version', versionKind)
   const rules = yield* readRules(fields, mistakes)
+  // Where a rule is missing because of its own mistakes, places would be those of others.
+  if (rules.length === itemsOf(fields.value('rules'))?.length)
+    yield* checkGlobs(rules, caseSensitive === true, fields.at('rules'), mistakes)
   return { id: id ?? '', ...given({ description }), strategy, ...given({ caseSensitive }), rules }
 }
 
