@@ -184,6 +184,7 @@ describe('readPath', () => {
     ['///x/login', '/login'],
     ['/\\x/login', '/login'],
     ['http://host//x/login', '/login'],
+    ['//host/api/@me%2flogin', '/api/@me/login'],
     ['/a\\..\\login', '/login'],
     ['/a%5C..%5clogin', '/login'],
     ['/a%2F..%2flogin', '/login'],

@@ -12,7 +12,7 @@ export function otherReadings(path: string, caseSensitive: boolean): ReadonlySet
   const decoded = text.replace(/%2F|%5C/g, '/')
   const readings = new Set([text, literal, decoded].map(withDots))
   // URL parsers read `//host/path`. Fastify may end a path at the first `;`.
-  const ends = [text.replace(/^\/{2,}[^/]*/, ''), literal.replace(/;.*/, '')]
+  const ends = [withoutHost(text), withoutHost(decoded), literal.replace(/;.*/, '')]
   for (const one of new Set([text, literal, decoded, ...ends])) {
     // Java servers cut `;parameters` off each segment before they remove dot segments.
     for (const cut of new Set([one, one.replace(/;[^/]*/g, '')])) {
@@ -33,6 +33,8 @@ export function withoutDots(text: string): string {
   }
   return joined(kept)
 }
+
+const withoutHost = (text: string): string => text.replace(/^\/{2,}[^/]*/, '')
 
 const withDots = (text: string): string => joined(text.split('/'))
 
