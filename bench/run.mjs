@@ -1,10 +1,12 @@
 // @ts-check
 /**
  * npm run bench [-- --quick] [--runs <n>] [--busy <n>] [<section> ...]
+ * npm run bench -- compare --other <checkout> [--pairs <n>] [--only <area>]
  *
  * Exits with 0 whatever the figures say, and with 1 if a contender does not do its work.
  */
 import { parseArgs } from 'node:util'
+import { compare } from './compare/main.mjs'
 import { Broken } from './measure.mjs'
 import { sectionText, verdicts, verdictText } from './report.mjs'
 import { writeResults } from './results-file.mjs'
@@ -43,6 +45,7 @@ const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--busy <n>] [<sec
   --quick    a look of a few seconds; the figures are rough, and bench/RESULTS.md is left as it is
   --runs     of the section faults: how often processes are started
   --busy     of the section faults: how many busy loops run beside the processes that start
+             npm run bench -- compare: this checkout beside another one
   <section>  ${Object.keys(sections).join(', ')}; all unless named
 `
 
@@ -77,12 +80,17 @@ const quick = {
   faults: { runs: 1, processes: 2, busyLoops: 0, cuts: 1, cutSeconds: 0.4 },
 }
 
-const options = readOptions()
 const terminal = process.stderr.isTTY
 const progress = (/** @type {string} */ text) => {
   if (terminal) process.stderr.write(`\r\u001b[K${text}`)
 }
 
+if (process.argv[2] === 'compare') {
+  await compare(process.argv.slice(3)).catch(giveUp)
+  process.exit(0)
+}
+
+const options = readOptions()
 /** @type {import('./report.mjs').Findings[]} */
 const findings = []
 for (const [name, section] of Object.entries(sections)) {

@@ -1,0 +1,65 @@
+// @ts-check
+/** `npm run bench -- compare`: this checkout beside another one. Both must be built. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { sectionText } from '../report.mjs'
+import { gatewayArea, middlewareArea } from './http.mjs'
+import { inPairs, ratioFigures } from './pairs.mjs'
+import { redisArea } from './redis.mjs'
+
+const areas = {
+  redis: { title: 'Redis, EXACT', open: redisArea },
+  gateway: { title: 'Gateway, one route, one limit', open: gatewayArea },
+  middleware: { title: 'Middleware, one limit in memory', open: middlewareArea },
+}
+
+const usage = `Usage: npm run bench -- compare --other <checkout> [--pairs <n>] [--only <area>]
+  --other  another checkout of this repository, after \`npm ci\` and \`node scripts/bootstrap.mjs\`
+  --pairs  measurements of both, in turn (default 5)
+  --only   ${Object.keys(areas).join(', ')}; all unless named
+`
+
+const thisRoot = new URL('../../', import.meta.url)
+
+export async function compare(/** @type {readonly string[]} */ args) {
+  const { other, pairs, names } = readOptions(args)
+  const figures = []
+  for (const name of names) {
+    const { title, open } = areas[name]
+    const area = await open()
+    try {
+      const onPair = (/** @type {number} */ pair) => {
+        if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${name}: pair ${pair} of ${pairs}`)
+      }
+      figures.push(ratioFigures(title, await inPairs(area, [thisRoot, other], pairs, onPair)))
+    } finally {
+      await area.stop()
+    }
+  }
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+  const note = `${pairs} pairs. The ratio is the median of this : other within each pair; more is better for rates, less for times.`
+  process.stdout.write(`${sectionText({ title: 'Compare', note, tables: [], figures, ratios: [] })}\n`)
+}
+
+function readOptions(/** @type {readonly string[]} */ args) {
+  try {
+    const text = /** @type {const} */ ({ type: 'string' })
+    const { values } = parseArgs({ args: [...args], options: { other: text, pairs: text, only: text } })
+    const { other, pairs = '5', only } = values
+    const names = /** @type {(keyof typeof areas)[]} */ (Object.keys(areas)).filter((name) => (only ?? name) === name)
+    if (names.length === 0) throw new Error(`--only must be ${Object.keys(areas).join(', ')}; received "${only}".`)
+    const count = Number(pairs)
+    if (!Number.isInteger(count) || count < 1)
+      throw new Error(`--pairs must be a whole number from 1; received "${pairs}".`)
+    if (other === undefined) throw new Error('--other is missing: name the checkout to compare with.')
+    const folder = resolve(other)
+    if (!existsSync(resolve(folder, 'dist/bundle/index.js')))
+      throw new Error(`--other: ${other} is not built. Run node scripts/bootstrap.mjs there.`)
+    return { other: pathToFileURL(`${folder}/`), pairs: count, names }
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n${usage}`)
+    process.exit(2)
+  }
+}
