@@ -19,7 +19,7 @@ export function tellReport(report: BulkReport, { emit, dryRun, json }: ReportOpt
 
 /** `isTaken`: standard output holds what was asked for already. */
 export function tell(report: BulkReport, what: string, isTaken = false): void {
-  for (const line of troubles(report)) process.stderr.write(`${line}\n`)
+  for (const line of troubles(report, isTaken)) process.stderr.write(`${line}\n`)
   const summary = summaryOf(report, what)
   if (isTaken) process.stderr.write(`${summary}\n`)
   else print(summary)
@@ -33,13 +33,14 @@ function summaryOf({ records, done, failed, elapsedMs }: BulkReport, what: strin
   return `${count(done)} of ${count(records)} records ${what}${failures}, ${took}`
 }
 
-function* troubles(report: BulkReport): Generator<string> {
+function* troubles(report: BulkReport, isEmitted: boolean): Generator<string> {
   const { failures, failed, stoppedBy, resumeFromLine } = report
   const paint = paintFor(process.stderr)
   for (const { line, message } of failures) yield `${paint('red', '✗')} line ${line}: ${message}`
   if (failed > failures.length) yield `  … and ${(failed - failures.length).toLocaleString('en')} more`
-  // An import that was stopped has changed nothing, and begins anew.
-  if (stoppedBy !== undefined && 'isLive' in report) yield `${paint('red', 'error:')} ${stoppedBy.message}`
+  // An import that was stopped has changed nothing, and begins anew. What reads the output knows how much of it arrived.
+  if (stoppedBy !== undefined && (isEmitted || 'isLive' in report))
+    yield `${paint('red', 'error:')} ${stoppedBy.message}`
   else if (stoppedBy !== undefined)
     yield `${paint('red', 'error:')} ${stoppedBy.message} Go on with --from-line ${resumeFromLine}: all records before it have been answered, and of those behind it some may have been carried out.`
 }

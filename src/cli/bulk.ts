@@ -8,6 +8,7 @@ import { redisOf } from './bulk-redis.js'
 import { tellReport } from './bulk-report.js'
 import { UsageError } from './failure.js'
 import { wholeNumber } from './option-values.js'
+import { reportClosedOutput } from './output.js'
 import { stopOnSignal } from './start-stop.js'
 
 interface BulkCommandOptions {
@@ -84,8 +85,10 @@ async function bulk(file: string, options: BulkCommandOptions): Promise<void> {
   let report: BulkReport
   try {
     if (options.dryRun) report = await bulkCheck(input, load)
-    else if (options.emit) report = await bulkEmit(process.stdout, input, load)
-    else report = await bulkLoad(await redisOf(options), input, load)
+    else if (options.emit) {
+      reportClosedOutput()
+      report = await bulkEmit(process.stdout, input, load)
+    } else report = await bulkLoad(await redisOf(options), input, load)
   } finally {
     bar.clear()
   }

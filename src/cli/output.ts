@@ -39,10 +39,21 @@ export function printData(value: unknown): void {
   print(JSON.stringify(value))
 }
 
-/** Whoever reads our output may have seen enough (`| head`), or have closed the terminal: that is no failure. */
+let reportsClosedOutput = false
+
+/** For a command whose output is data that must arrive completely: it reports a closed pipe itself, as a failure. */
+export function reportClosedOutput(): void {
+  reportsClosedOutput = true
+}
+
+/**
+ * The reader of a listing may have seen enough (`| head`), or the terminal was closed: as with other Unix tools, that is no
+ * failure.
+ */
 export function endQuietlyOnClosedPipe(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (reportsClosedOutput && stream === process.stdout) return
       if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
       process.exit()
     })

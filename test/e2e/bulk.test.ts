@@ -63,6 +63,18 @@ describe('fluxgate bulk', () => {
     expect(await server.call('EXISTS', 'dry')).toBe(0)
   })
 
+  it('fails if the reader of --emit closes the pipe before the end', async () => {
+    // More than a pipe holds, so that it cannot be written after its end has been closed.
+    writeFileSync(file('long.txt'), `SET key ${'x'.repeat(1_000)}\n`.repeat(5_000))
+    const { stdout, stderr } = shell(`{ fluxgate bulk long.txt --emit; echo "status $?" >&2; } | head -c 5`)
+    expect([stdout.length, stderr]).toEqual([
+      5,
+      expect.stringMatching(
+        /^error: The load was stopped: the output was closed after \d+ commands?\.\n.*\nstatus 1\n$/,
+      ),
+    ])
+  })
+
   it('writes what redis-cli --pipe reads', async () => {
     writeFileSync(file('many.txt'), Array.from({ length: 5_000 }, (_, i) => `SET piped:${i} "안녕 ${i}"\n`).join(''))
     const { stdout } = shell(`fluxgate bulk many.txt --emit | redis-cli -p ${server.port} --pipe`)

@@ -13,6 +13,9 @@ export class StreamSink implements BulkSink {
   readonly #stream: Writable | undefined
   readonly #waiter = new Waiter()
   #isBlocked = false
+  /** Records in the buffer, and writes that the stream has not confirmed. */
+  #records = 0
+  #writes = 0
 
   constructor(out: CommandWriter, tally: Tally, stream?: Writable) {
     this.#out = out
@@ -27,20 +30,35 @@ export class StreamSink implements BulkSink {
   }
 
   put(): void {
-    this.#tally.done += this.#out.records
+    this.#records += this.#out.records
   }
 
   flush(): Promise<void> | undefined {
     if (this.#waiter.error !== undefined) return Promise.reject(this.#waiter.error)
     const bytes = this.#out.take()
-    const sent = (): void => this.#out.recycle(bytes)
-    if (this.#stream === undefined) sent()
-    else if (bytes.length > 0) this.#isBlocked = !this.#stream.write(bytes, sent)
+    const records = this.#records
+    this.#records = 0
+    const written = (): void => {
+      this.#out.recycle(bytes)
+      this.#tally.done += records
+    }
+    if (this.#stream === undefined || bytes.length === 0) written()
+    else {
+      this.#writes += 1
+      this.#isBlocked = !this.#stream.write(bytes, (error) => {
+        this.#writes -= 1
+        if (error) this.#onError(error)
+        else written()
+        this.#waiter.look()
+      })
+    }
     return this.#isBlocked ? this.#waiter.until(() => !this.#isBlocked) : undefined
   }
 
+  /** Waits for the last write: only then is it known whether the output was open until the end. */
   async finish(): Promise<void> {
     await this.flush()
+    await this.#waiter.until(() => this.#writes === 0)
   }
 
   close(): void {
@@ -58,5 +76,8 @@ export class StreamSink implements BulkSink {
     this.#waiter.look()
   }
 
-  readonly #onError = (error: Error): void => this.#stop(stopped(error.message, error))
+  readonly #onError = (error: NodeJS.ErrnoException): void => {
+    const closed = `the output was closed after ${this.#tally.done} ${this.#tally.done === 1 ? 'command' : 'commands'}`
+    this.#stop(stopped(error.code === 'EPIPE' ? closed : error.message, error))
+  }
 }
