@@ -25,6 +25,8 @@ export function refusalOf(outcome: Exclude<Outcome, { kind: 'PASS' }>, method: s
 
 /** The response of the application with these headers on it; another object, if that one cannot be changed. */
 export function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  // `Response.error()` and switched protocols have a status that a copy cannot have.
+  if (response.status < 200) return response
   try {
     setHeaders(response, headers)
     return response

@@ -27,9 +27,25 @@ export function koaMiddleware<Context extends KoaContext>(guard: Guard<Context>)
       return
     }
     setHeaders(res, outcome.headers, outcome.kind === 'REFUSE')
-    if (outcome.kind === 'PASS') return next()
+    if (outcome.kind === 'PASS') {
+      try {
+        return await next()
+      } catch (error) {
+        keepHeaders(error, Object.keys(outcome.headers), res)
+        throw error
+      }
+    }
     if (isUnread(req)) context.set({ Connection: 'close' })
     context.status = outcome.status
     context.body = outcome.body
   }
+}
+
+/** Koa removes all headers from the response to an error, and then sets those of the error. */
+function keepHeaders(error: unknown, names: readonly string[], res: NodeResponse): void {
+  if (!(error instanceof Error) || !Object.isExtensible(error) || names.length === 0) return
+  const told = names.map((name) => [name, res.getHeader(name)] as const)
+  const kept = Object.fromEntries(told.filter(([, value]) => value !== undefined))
+  const { headers } = error as { headers?: object }
+  Object.assign(error, { headers: { ...headers, ...kept } })
 }

@@ -249,7 +249,41 @@ describe('hono', () => {
   })
 })
 
+describe('koa', () => {
+  it.each([
+    [
+      'ctx.throw',
+      (context: Koa.Context) => context.throw(418, 'no coffee', { headers: { 'X-Own': 'yes' } }),
+      418,
+      'yes',
+    ],
+    ['a thrown error', () => Promise.reject(new Error('of the application')), 500, null],
+  ] as const)('keeps the headers of all limits on the response to %s', async (_, fail, status, own) => {
+    const app = new Koa()
+    app.silent = true
+    for (const capacity of [5, 3]) app.use(koaLimit({ id: `of-${capacity}`, capacity, window: '1m' }))
+    app.use((context) => fail(context))
+    const { headers, ...response } = await fetch(await served(app.callback())).then((answer) => ({
+      status: answer.status,
+      headers: answer.headers,
+    }))
+    expect([response.status, headers.get('x-own')]).toEqual([status, own])
+    expect(headers.get('x-ratelimit-remaining')).toBe('2')
+    expect(headers.get('ratelimit-policy')).toBe('"of-5.5-per-1m";q=5;w=60, "of-3.3-per-1m";q=3;w=60')
+  })
+})
+
 describe('fetch', () => {
+  it('passes Response.error() through unharmed', async () => {
+    const failed = Response.error()
+    const handler = fetchLimit(minute).wrap(() => failed)
+    expect(await handler(new Request('http://localhost/'))).toBe(failed)
+    const app = new Hono()
+    app.use(honoLimit(minute))
+    app.get('/', () => Response.error())
+    expect(await app.request('/')).toMatchObject({ type: 'error', status: 0 })
+  })
+
   it('answers for a request that may not pass, and is silent about others', async () => {
     const limit = fetchLimit(minute)
     const request = () => new Request('http://localhost/')
