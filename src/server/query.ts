@@ -17,8 +17,8 @@ export function parseQuery(text: string, schema: TObject): Record<string, unknow
       throw invalidRequest('query', `has no parameter ${JSON.stringify(name.slice(0, 60))}; ${namesOf(schema)}`)
     if (Object.hasOwn(query, name)) throw invalidRequest(name, 'is given twice')
     const type = 'type' in known ? known.type : 'string'
-    const isFlag = equals === -1 && type === 'boolean'
-    query[name] = isFlag || converted(decoded(equals === -1 ? '' : pair.slice(equals + 1)), type)
+    const value = decoded(equals === -1 ? '' : pair.slice(equals + 1))
+    query[name] = (value === '' && type === 'boolean') || converted(value, type)
   }
   assertValid(schema, query, 'query')
   return query
