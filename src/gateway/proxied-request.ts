@@ -136,10 +136,10 @@ export class ProxiedRequest implements Exchange {
     this.#visit.status = head.status
     this.#isHeadPending = true
     // If the body arrived with the head, both are sent at once; if it takes its time, the head is sent now.
-    process.nextTick(this.#flushHead)
+    process.nextTick(flushHead, this)
   }
 
-  readonly #flushHead = (): void => {
+  flushHead(): void {
     if (this.#isHeadPending) this.#response.flushHeaders()
     this.#isHeadPending = false
   }
@@ -150,14 +150,12 @@ export class ProxiedRequest implements Exchange {
     this.#isHeadPending = false
     if (isLast) this.#response.end(chunk)
     else if (!this.#response.write(chunk)) {
-      if (!this.#isWaitingForClient) this.#response.on('drain', this.#onClientDrain)
+      if (!this.#isWaitingForClient) this.#response.on('drain', () => this.#transfer?.resume())
       this.#isWaitingForClient = true
       return false
     }
     return true
   }
-
-  readonly #onClientDrain = (): void => this.#transfer?.resume()
 
   onEnd(trailers: readonly string[]): void {
     this.#isHeadPending = false
@@ -210,6 +208,8 @@ export class ProxiedRequest implements Exchange {
     this.#visit.end(!this.#response.writableFinished && !this.#isAnsweredLast)
   }
 }
+
+const flushHead = (request: ProxiedRequest): void => request.flushHead()
 
 function valuesOf(headers: readonly string[], name: string): string[] {
   const values: string[] = []

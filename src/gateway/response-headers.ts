@@ -18,8 +18,7 @@ const limitHeaders: ReadonlySet<string> = new Set([
  */
 export function relayedHeaders(head: ResponseHead, route: Route, limits: Readonly<Record<string, string>>): string[] {
   const { headers, names } = head
-  const connection = names.includes('connection') ? joinedValues(head, 'connection') : undefined
-  const named = namedByConnection(connection)
+  const named = namedByConnection(connectionOf(head))
   const list: string[] = []
   let isLimited = false
   for (const _ in limits) {
@@ -37,7 +36,12 @@ export function relayedHeaders(head: ResponseHead, route: Route, limits: Readonl
   return list
 }
 
-/** All values of a header as one. */
-function joinedValues({ headers, names }: ResponseHead, name: string): string {
-  return names.flatMap((one, index) => (one === name ? [headers[2 * index + 1] as string] : [])).join(',')
+/** All values of `Connection` as one. */
+function connectionOf({ headers, names }: ResponseHead): string | undefined {
+  let joined: string | undefined
+  for (let i = names.indexOf('connection'); i !== -1; i = names.indexOf('connection', i + 1)) {
+    const value = headers[2 * i + 1] as string
+    joined = joined === undefined ? value : `${joined},${value}`
+  }
+  return joined
 }

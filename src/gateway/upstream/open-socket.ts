@@ -17,6 +17,8 @@ export function openSocket(origin: Origin, settle: (error: Error | null) => void
   const socket = isSecure
     ? connectSecurely({ host, port, ALPNProtocols: ['http/1.1'], ...(servername !== undefined && { servername }) })
     : connect({ host, port })
+  // undici would call both natively for every request; connections are closed with their pool instead.
+  socket.ref = socket.unref = () => socket
   return socket
     .setNoDelay(true)
     .setKeepAlive(true, 60_000)

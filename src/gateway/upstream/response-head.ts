@@ -51,9 +51,14 @@ export function announcesBody(headers: readonly string[]): boolean {
   return false
 }
 
+/** The method behind `toString('latin1')`, which costs twice as much for short values. */
+interface Latin1 {
+  latin1Slice(): string
+}
+
 /** Header bytes as Node's parser represents them: one character per byte. */
 export function decodedHeaders(raw: readonly Buffer[]): string[] {
-  const headers: string[] = new Array(raw.length)
-  for (let i = 0; i < raw.length; i++) headers[i] = (raw[i] as Buffer).toString('latin1')
+  const headers: string[] = []
+  for (let i = 0; i < raw.length; i++) headers.push((raw[i] as Buffer & Latin1).latin1Slice())
   return headers
 }
