@@ -46,6 +46,8 @@ describe('an upstream response', () => {
     ['NUL in a value', [502], `HTTP/1.1 200 OK\r\nX-A: a\0b\r\n${length}`],
     ['bytes beyond ASCII in a value', [200], `HTTP/1.1 200 OK\r\nX-A: \xe4\xff\r\n${length}`],
     ['a name that is not a token', [502], `HTTP/1.1 200 OK\r\nX(A): b\r\n${length}`],
+    ['version 0.9', [502], 'HTTP/0.9 200 OK\r\n\r\nok'],
+    ['version 2.0', [502], `HTTP/2.0 200 OK\r\n${length}`],
     ['a status of 000', [502], `HTTP/1.1 000 No\r\n${length}`],
     ['a status of 099', [502], `HTTP/1.1 099 No\r\n${length}`],
     ['a status of 1000', [502], `HTTP/1.1 1000 No\r\n${length}`],

@@ -113,6 +113,10 @@ export class NodeRequest implements Carrier {
 
   readonly #onResponse = (response: IncomingMessage): void => {
     this.#response = response
+    if (response.httpVersionMajor !== 1) {
+      this.#fail(new Error('its response is not HTTP/1.1'))
+      return
+    }
     this.#transfer.head(response.statusCode ?? 0, response.rawHeaders)
     response
       .on('data', (chunk: Buffer) => {

@@ -10,6 +10,9 @@ import { UndiciRequest } from './undici-request.js'
 /** An idle connection is given up this long before the upstream's `Keep-Alive: timeout=` runs out. */
 const keepAliveMarginMs = 1_000
 
+/** llhttp accepts versions 0.9 and 2.0 too, and undici does not report the version. */
+const responseStart = Buffer.from('HTTP/1.')
+
 interface SlotOwner {
   /** The slot is free. */
   onRelease(slot: Slot): void
@@ -27,6 +30,7 @@ export class Slot {
   #transfer: Transfer | undefined
   #socket: Socket | undefined
   #uses = 0
+  #checkedBytes = responseStart.length
   #drainsBeforeFailing = false
   #settleConnect: ((error: Error | null) => void) | undefined
 
@@ -91,6 +95,7 @@ export class Slot {
       this.#drainsBeforeFailing = true
       drainBeforeFailing(this.#socket)
     }
+    this.#checkedBytes = 0
     return this.#uses++ > 0
   }
 
@@ -113,6 +118,17 @@ export class Slot {
     queueMicrotask(() => void this.#client.destroy())
   }
 
+  /** Fails the transfer unless its response starts as it has to. */
+  #checked(chunk: Buffer | null): Buffer | null {
+    if (chunk === null) return null
+    for (let i = 0; i < chunk.length && this.#checkedBytes < responseStart.length; i++)
+      if (chunk[i] !== responseStart[this.#checkedBytes++]) {
+        this.#transfer?.fail('BAD_RESPONSE', 'its response is not HTTP/1.1')
+        return null
+      }
+    return chunk
+  }
+
   readonly #connect = (_: buildConnector.Options, callback: buildConnector.Callback): void => {
     if (this.#transfer === undefined || this.#transfer.isDone) {
       queueMicrotask(() => callback(new Error('cancelled'), null))
@@ -130,6 +146,8 @@ export class Slot {
     }
     this.#settleConnect = settle
     const socket = openSocket(this.#origin, settle)
+    const read = socket.read.bind(socket)
+    socket.read = (size) => this.#checked(read(size))
     this.#socket = socket
     this.#uses = 0
     this.#drainsBeforeFailing = false
