@@ -47,6 +47,7 @@ export function rulesApplyCommand(): Command {
       onTarget(options, async (target) => {
         const given = await documentsOf(files)
         const document = options.onlyNew ? await newTo(target, given) : given
+        for (const set of document.ruleSets) assertFits(set, target)
         const changes = await compare(document, target, options.prune === true)
         if (!options.dryRun) await importRules(document, target, { by: editor(), removeOthers: options.prune === true })
         tell(changes, options, target.source)
@@ -91,6 +92,17 @@ async function documentsOf(files: readonly string[]): Promise<RulesDocument> {
   const twice = ids.find((id, i) => ids.indexOf(id) !== i)
   if (twice !== undefined) throw new UsageError(`The rule set "${twice}" is in several of the documents.`)
   return { ruleSets: ruleSets as WrittenSet[] }
+}
+
+/** Before anything is sent: what is refused in the middle would leave a part of the document applied. */
+function assertFits(set: WrittenSet, { source, maxSetBytes = Number.POSITIVE_INFINITY }: RulesTarget): void {
+  if (maxSetBytes === Number.POSITIVE_INFINITY) return
+  const bytes = Buffer.byteLength(jsonText(set))
+  if (bytes <= maxSetBytes) return
+  throw new UsageError(
+    `The rule set "${set.id}" has ${set.rules.length} rules in ${bytes} bytes of JSON; ${source} takes ${maxSetBytes} at once. ` +
+      'Nothing was changed. Apply it where the server keeps its rules, with --config or --rules, or split it into several rule sets.',
+  )
 }
 
 /** Without the rule sets that are there already. */

@@ -6,6 +6,7 @@ import { ruleStoreSettings } from '../app/config-rules.js'
 import { openRuleStore } from '../app/open-rules.js'
 import type { RuleSetDocument, RuleStore } from '../core/rule-store.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
+import { maxBodyBytes } from '../server/read-body.js'
 import { UsageError } from './failure.js'
 import { type ServerClient, serverClient } from './server-client.js'
 import { shownPath } from './shown-path.js'
@@ -16,10 +17,11 @@ export interface TargetOptions {
   readonly server?: string
 }
 
-export type RulesTarget = Pick<
-  RuleStore,
-  'source' | 'listRuleSets' | 'getRuleSet' | 'putRuleSet' | 'deleteRuleSet' | 'close'
->
+export interface RulesTarget
+  extends Pick<RuleStore, 'source' | 'listRuleSets' | 'getRuleSet' | 'putRuleSet' | 'deleteRuleSet' | 'close'> {
+  /** How many bytes of JSON a rule set may have there; left out if that is not bounded. */
+  readonly maxSetBytes?: number
+}
 
 /** The options of every command that has one. */
 export const withTarget = (command: Command): Command =>
@@ -66,6 +68,7 @@ function remoteRules(client: ServerClient): RulesTarget {
   const pathOf = (id: string): string => `/api/rule-sets/${encodeURIComponent(id)}`
   return {
     source: client.url,
+    maxSetBytes: maxBodyBytes,
     async listRuleSets({ limit, cursor }) {
       const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) })
       const { body } = await client.ask('GET', `/api/rule-sets?${query}`)

@@ -164,6 +164,21 @@ it('keep the comments of a file', async () => {
 })
 
 describe('a server', () => {
+  it('is sent nothing of documents with a rule set that it cannot take at once', async () => {
+    const place = workplace()
+    place.write('rules.yaml', 'ruleSets: []')
+    const { api } = await place.start(['serve', '--port', '0'])
+    const rule = (i: number) => ({ id: `r${i}`, description: 'x'.repeat(200), bands: [{ capacity: 1, window: '1s' }] })
+    const large = { id: 'large', rules: Array.from({ length: 5_000 }, (_, i) => rule(i)) }
+    place.write('large.json', { ruleSets: [{ id: 'small', rules: [] }, large] })
+    const { status, stderr } = await run(place, ['rules', 'apply', 'large.json', '--server', api])
+    expect(status).toBe(2)
+    expect(stderr).toMatch(
+      /The rule set "large" has 5000 rules in \d+ bytes of JSON; .* takes 1048576 at once\. Nothing was changed\./,
+    )
+    expect((await run(place, ['rules', 'list', '--server', api, '--json'])).stdout.trim()).toBe('[]')
+  })
+
   it('that asks for a token, refuses one, or is not there is told in a sentence', async () => {
     const place = workplace()
     place.write('rules.yaml', rules)
