@@ -34,7 +34,7 @@ const question = 0x3f
 const hash = 0x23
 const backslash = 0x5c
 
-/** What a character may mean for the spelling of a path. */
+/** Kinds of characters, by their effect on the spelling of a path. */
 const plain = 0
 const upper = 1
 const delimiter = 2

@@ -314,7 +314,8 @@ describe('forwarding headers of a client', () => {
   }
 
   it('that upstreams believe are removed, in every spelling', async () => {
-    expect(await passed({ clientIpHeader: 'X-Own-Address' })).toEqual(Object.keys(harmless))
+    const identities = { userIdHeader: 'X-User-Id', apiKeyHeader: 'X-API-Key' }
+    expect(await passed({ clientIpHeader: 'X-Own-Address', ...identities })).toEqual(Object.keys(harmless))
   })
 
   it('pass if it is a trusted proxy', async () => {
