@@ -3,6 +3,8 @@ import { expect, it } from 'vitest'
 import { settings } from '../src/app/config-settings.js'
 import { longestKey } from '../src/core/bounded-key.js'
 import { maxCapacity, maxLogCapacity } from '../src/core/rule.js'
+import { maxHeadSize } from '../src/gateway/upstream/response-head.js'
+import { maxInformational } from '../src/gateway/upstream/transfer.js'
 import { maxNodes } from '../src/rules/free-json.js'
 import { maxPathLength } from '../src/rules/path-schema.js'
 import { maxBands } from '../src/rules/rule-schema.js'
@@ -40,6 +42,8 @@ const bounds: Readonly<Record<string, unknown>> = {
   'gateway: connections to one upstream': number(gateway.maxConnections.standard),
   'gateway: time to connect to an upstream': spelt(gateway.connectTimeout.standard),
   'gateway: time until an upstream responds': spelt(gateway.responseTimeout.standard),
+  'gateway: response headers of an upstream': bytes(maxHeadSize),
+  'gateway: informational (1xx) responses to one request': number(maxInformational),
   'memory store: keys': number(store.maxKeys.standard),
   'keys kept as they are; longer ones as a digest': `${longestKey} bytes`,
   'requests that wait for a refill': number(waitForRefill.maxConcurrentWaits.standard),

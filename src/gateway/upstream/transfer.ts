@@ -15,7 +15,7 @@ export interface Carrier {
 }
 
 /** Interim responses before the final one. More than that is a flood: each is parsed and possibly buffered for the client. */
-const maxInformational = 16
+export const maxInformational = 16
 
 /**
  * An exchange from the queue for a connection to its end. Every callback of the exchange is called from here, guarded: an
