@@ -41,6 +41,9 @@ const standard = {
     responseTimeout: 60_000,
     idleTimeout: 300_000,
     maxConnections: 1_024,
+    clientShare: 0.5,
+    minUploadRate: 240,
+    uploadGracePeriod: 10_000,
     keepAlive: 4_000,
     clientKeepAlive: 75_000,
     maxHeaderSize: 16_384,
@@ -108,7 +111,7 @@ server:
   { host: 0.0.0.0, port: 81, adminToken: "\${TOKEN:a}", check-token: c, tls: { cert: tls/cert.pem, key: /etc/key.pem }, workers: auto, revealKeys: true,
     drainTimeout: 6s }
 gateway:
-  { host: 0.0.0.0, port: 0, routes: [], workers: auto, connectTimeout: 1s, responseTimeout: 2s, idleTimeout: 0s, maxConnections: 9,
+  { host: 0.0.0.0, port: 0, routes: [], workers: auto, connectTimeout: 1s, responseTimeout: 2s, idleTimeout: 0s, maxConnections: 9, clientShare: 1, minUploadRate: 0, uploadGracePeriod: 1s,
     keepAlive: 3s, client-keep-alive: 4s, maxHeaderSize: 2048, maxUrlLength: 100, drainTimeout: 5s, accessLog: log/access.jsonl,
     metricsHost: 10.0.0.1, metricsPort: 9 }
 store: { type: memory, maxKeys: 10 }
@@ -144,6 +147,9 @@ log: { level: warn, format: json }
         responseTimeout: 2_000,
         idleTimeout: 0,
         maxConnections: 9,
+        clientShare: 1,
+        minUploadRate: 0,
+        uploadGracePeriod: 1_000,
         keepAlive: 3_000,
         clientKeepAlive: 4_000,
         maxHeaderSize: 2_048,

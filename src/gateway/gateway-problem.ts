@@ -24,7 +24,9 @@ export function failureAnswer({ kind }: UpstreamFailure): Answer {
     case 'TIMEOUT':
       return problemAnswer(504, 'The service behind this gateway did not answer in time.')
     case 'STALLED':
-      return problemAnswer(408, 'The rest of the request did not arrive in time.')
+      return problemAnswer(408, 'The request body arrives too slowly. Send it faster, or in parts.', {
+        Connection: 'close',
+      })
     case 'BUSY':
       return problemAnswer(503, 'The service behind this gateway is busy. Try again in 1 s.', { 'Retry-After': '1' })
     case 'REFUSED':

@@ -44,6 +44,10 @@ export class ProxiedRequest implements Exchange {
     response.once('close', this.#onClose)
   }
 
+  clientAddress(): string {
+    return this.#visit.clientAddress()
+  }
+
   get timeouts(): RouteTimeouts | undefined {
     return this.#visit.open?.route.timeouts
   }

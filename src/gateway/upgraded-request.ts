@@ -33,6 +33,10 @@ export class UpgradedRequest implements Exchange {
     socket.on('error', () => socket.destroy()).once('close', this.#onClose)
   }
 
+  clientAddress(): string {
+    return this.#visit.clientAddress()
+  }
+
   get timeouts(): RouteTimeouts | undefined {
     return this.#visit.open?.route.timeouts
   }
@@ -94,6 +98,8 @@ export class UpgradedRequest implements Exchange {
     this.#writeHead(head.status, headers)
     upstream.on('error', () => client.destroy()).once('close', () => client.destroy())
     client.once('close', () => upstream.destroy())
+    // A WebSocket is never half closed: an upstream that keeps its side open would occupy the connection for ever.
+    client.once('end', () => linger(upstream))
     if (client.destroyed) upstream.destroy()
     if (this.#first.length > 0) upstream.write(this.#first)
     client.pipe(upstream)

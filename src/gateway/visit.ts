@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { ipIdentity } from '../core/ip-address.js'
 import type { Answer } from '../http/raw-answer.js'
 import { traceIdOf } from '../http/trace-id.js'
 import { type AccessEntry, decisionOf, loggedPath } from './access-log.js'
@@ -62,6 +63,11 @@ export class Visit {
   takeNote(admission: Admission, { route }: Routed): void {
     this.#decision = decisionOf(admission, route)
     if (admission.kind === 'PASS') this.#limitHeaders = admission.headers
+  }
+
+  /** One IPv6 network counts as one client, as for limits. */
+  clientAddress(): string {
+    return ipIdentity(this.#request?.clientIp() ?? '')
   }
 
   /** The headers that the upstream gets, flat. */

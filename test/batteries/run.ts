@@ -131,5 +131,8 @@ export const launchGateway =
       { id: 'hostile', uri: `http://127.0.0.1:${hostile}`, predicates: ['Path=/hostile/**'], metadata },
       { id: 'sound', uri: `http://127.0.0.1:${sound}`, predicates: ['Path=/**'] },
     ]
-    return GatewaySubject.start({ root, config: { gateway: { routes, maxConnections: 3, connectTimeout: '60s' } } })
+    return GatewaySubject.start({
+      root,
+      config: { gateway: { routes, maxConnections: 3, clientShare: 1, connectTimeout: '60s' } },
+    })
   }

@@ -146,7 +146,7 @@ describe('interim responses', () => {
       else if (text.startsWith('GET /2')) socket.write(hint(8_000).repeat(16) + ok)
       else socket.write(ok)
     })
-    const { url, port } = await gatewayTo(target, { gateway: { maxConnections: 2 } })
+    const { url, port } = await gatewayTo(target, { gateway: { maxConnections: 2, clientShare: 1 } })
     // The second response of a client has to wait for the first.
     const said = raw(port, get('/1') + get('/2'), (text) => text.split('ok').length > 2)
     const socket = await first.promise

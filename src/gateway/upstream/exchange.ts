@@ -49,6 +49,8 @@ export interface Exchange {
   readonly needsNodeClient: boolean
   /** Undefined: the time-outs of all upstreams. */
   readonly timeouts: RouteTimeouts | undefined
+  /** The client that the connection counts for. */
+  clientAddress(): string
   /** A 1xx response other than 101. */
   onInformation(status: number, headers: readonly string[]): void
   onHead(head: ResponseHead): void

@@ -1,12 +1,16 @@
+import { ClientShares } from './client-shares.js'
 import type { Exchange, UpstreamTimeouts } from './exchange.js'
 import type { Origin } from './origin.js'
 import { Slot } from './slot.js'
 import { Transfer } from './transfer.js'
+import type { UploadLimits } from './upload-rate.js'
 import { WaitingQueue } from './waiting-queue.js'
 
-export interface PoolLimits extends UpstreamTimeouts {
-  /** Connections to one upstream; further requests wait for one of them. */
+export interface PoolLimits extends UpstreamTimeouts, UploadLimits {
+  /** Connections to one upstream, tunnels included; further requests wait for one of them. */
   readonly maxConnections: number
+  /** The part of them that one client address may occupy: above 0, at most 1. */
+  readonly clientShare: number
 }
 
 /** The connections to one upstream. The connection used last is used next, so that surplus connections time out. */
@@ -19,12 +23,14 @@ export class UpstreamPool {
   /** Free slots without a connection. */
   readonly #spare: Slot[] = []
   readonly #waiting = new WaitingQueue<Transfer>()
+  readonly #shares: ClientShares
   #isServingScheduled = false
   #isRetired = false
 
   constructor(origin: Origin, limits: PoolLimits) {
     this.#origin = origin
     this.#limits = limits
+    this.#shares = new ClientShares(limits.maxConnections, limits.clientShare)
   }
 
   get isRetired(): boolean {
@@ -32,20 +38,25 @@ export class UpstreamPool {
   }
 
   get isEmpty(): boolean {
-    return this.#slots.size === 0 && this.#waiting.size === 0
+    return this.#slots.size === 0 && this.#waiting.size + this.#shares.parked === 0
   }
 
   request(exchange: Exchange): Transfer {
     const transfer = new Transfer(exchange, this.#leaveQueue)
+    if (this.#shares.enter(transfer)) this.#start(transfer)
+    return transfer
+  }
+
+  #start(transfer: Transfer): void {
     const slot = this.#waiting.size === 0 ? this.#freeSlot() : undefined
     if (slot === undefined) this.#waiting.push(transfer)
     else slot.begin(transfer)
-    return transfer
   }
 
   checkTime(now: number): void {
     for (const slot of this.#slots) slot.transfer?.checkTime(now, this.#limits)
     this.#waiting.visit((transfer) => transfer.checkTime(now, this.#limits))
+    this.#shares.visitParked((transfer) => transfer.checkTime(now, this.#limits))
   }
 
   /** Finishes what is in flight, and keeps no connection after that. */
@@ -59,7 +70,8 @@ export class UpstreamPool {
     this.#isRetired = false
   }
 
-  onRelease(slot: Slot): void {
+  onRelease(slot: Slot, transfer: Transfer): void {
+    this.#leaveShare(transfer)
     if (this.#isRetired && this.#waiting.size === 0) this.#discard(slot)
     else if (slot.isConnected) this.#idle.push(slot)
     else this.#spare.push(slot)
@@ -69,7 +81,17 @@ export class UpstreamPool {
     queueMicrotask(this.#serveWaiting)
   }
 
-  readonly #leaveQueue = (transfer: Transfer): void => this.#waiting.remove(transfer)
+  readonly #leaveQueue = (transfer: Transfer): void => {
+    if (transfer.queueLinks === undefined) return
+    if (!transfer.isParked) this.#waiting.remove(transfer)
+    this.#leaveShare(transfer)
+  }
+
+  /** The next request of the same client queues up for a connection. */
+  #leaveShare(transfer: Transfer): void {
+    const next = this.#shares.leave(transfer)
+    if (next !== undefined) this.#waiting.push(next)
+  }
 
   readonly #serveWaiting = (): void => {
     this.#isServingScheduled = false

@@ -52,7 +52,8 @@ export class UpstreamPools {
 }
 
 /** Often enough for the shortest of them to be met within a quarter. */
-function lookEveryMs({ connectTimeoutMs, responseTimeoutMs, idleTimeoutMs, keepAliveMs }: PoolLimits): number {
-  const shortest = Math.min(connectTimeoutMs, responseTimeoutMs, idleTimeoutMs || 1_000, keepAliveMs)
+function lookEveryMs(limits: PoolLimits): number {
+  const { connectTimeoutMs, responseTimeoutMs, idleTimeoutMs, keepAliveMs, uploadGraceMs } = limits
+  const shortest = Math.min(connectTimeoutMs, responseTimeoutMs, idleTimeoutMs || 1_000, keepAliveMs, uploadGraceMs)
   return Math.min(1_000, Math.max(20, shortest / 4))
 }

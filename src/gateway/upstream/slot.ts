@@ -14,8 +14,8 @@ const keepAliveMarginMs = 1_000
 const responseStart = Buffer.from('HTTP/1.')
 
 interface SlotOwner {
-  /** The slot is free. */
-  onRelease(slot: Slot): void
+  /** The slot is free again after this transfer. */
+  onRelease(slot: Slot, transfer: Transfer): void
 }
 
 /**
@@ -109,8 +109,9 @@ export class Slot {
   }
 
   release(): void {
+    const transfer = this.#transfer
     this.#transfer = undefined
-    this.#owner.onRelease(this)
+    if (transfer !== undefined) this.#owner.onRelease(this, transfer)
   }
 
   destroy(): void {

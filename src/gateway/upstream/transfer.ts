@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
 import type { Exchange, UpstreamFailure, UpstreamTimeouts } from './exchange.js'
 import { announcesBody, BadResponse, responseHead } from './response-head.js'
+import { type UploadLimits, UploadRate } from './upload-rate.js'
 import type { Queued } from './waiting-queue.js'
 
 /** The part of a transfer that depends on the HTTP client which carries it. */
@@ -24,6 +25,9 @@ export const maxInformational = 16
 export class Transfer implements Queued<Transfer> {
   readonly exchange: Exchange
   queueLinks: Queued<Transfer>['queueLinks']
+  /** Set by ClientShares. */
+  client: string | undefined
+  isParked = false
   /** The request was sent again after its idle connection had closed. */
   isRepeated = false
   readonly #leaveQueue: (transfer: Transfer) => void
@@ -33,6 +37,7 @@ export class Transfer implements Queued<Transfer> {
   #informational = 0
   #left: number | undefined
   #isRequestSent = false
+  #uploadRate: UploadRate | undefined
 
   constructor(exchange: Exchange, leaveQueue: (transfer: Transfer) => void) {
     this.exchange = exchange
@@ -77,7 +82,7 @@ export class Transfer implements Queued<Transfer> {
     }
   }
 
-  checkTime(now: number, limits: UpstreamTimeouts): void {
+  checkTime(now: number, limits: UpstreamTimeouts & UploadLimits): void {
     const restedMs = now - this.#activeAt
     const { timeouts } = this.exchange
     switch (this.#phase) {
@@ -89,13 +94,27 @@ export class Transfer implements Queued<Transfer> {
         break
       case 'SENDING':
       case 'SENT':
-        if (restedMs <= (timeouts?.responseTimeoutMs ?? limits.responseTimeoutMs)) break
-        if (this.#isRequestSent || this.#carrier?.isUpstreamSlow()) this.fail('TIMEOUT', 'no response')
-        else this.fail('STALLED', 'the client stopped sending')
+        this.#checkRequest(now, restedMs, limits)
         break
       case 'RECEIVING':
         if (limits.idleTimeoutMs > 0 && restedMs > limits.idleTimeoutMs) this.fail('TIMEOUT', 'its body stood still')
     }
+  }
+
+  #checkRequest(now: number, restedMs: number, limits: UpstreamTimeouts & UploadLimits): void {
+    if (this.#isUploadTooSlow(now, limits)) this.fail('STALLED', 'the client sends its body too slowly')
+    else if (restedMs <= (this.exchange.timeouts?.responseTimeoutMs ?? limits.responseTimeoutMs)) return
+    else if (this.#isRequestSent || this.#carrier?.isUpstreamSlow()) this.fail('TIMEOUT', 'no response')
+    else this.fail('STALLED', 'the client stopped sending')
+  }
+
+  #isUploadTooSlow(now: number, limits: UploadLimits): boolean {
+    const message = this.exchange.body?.message
+    if (message === undefined || this.#isRequestSent || limits.minUploadRate === 0) return false
+    const { bytesRead } = message.socket
+    this.#uploadRate ??= new UploadRate(now, bytesRead)
+    const isUpstreamSlow = message.isPaused() || this.#carrier?.isUpstreamSlow() === true
+    return this.#uploadRate.isTooSlow(now, bytesRead, isUpstreamSlow, limits)
   }
 
   // Called by the carrier.

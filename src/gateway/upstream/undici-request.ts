@@ -105,7 +105,9 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
   onUpgrade(status: number, raw: Buffer[] | string[] | null, socket: Duplex): void {
     this.#slot.detach()
     this.#transfer.upgrade(status, decodedHeaders((raw ?? []) as Buffer[]), socket)
-    this.#slot.release()
+    // A tunnel counts as a connection for as long as it is open.
+    if (socket.closed) this.#slot.release()
+    else socket.once('close', () => this.#slot.release())
   }
 
   onError(error: Error & { code?: unknown }): void {

@@ -18,6 +18,10 @@ export class WaitingQueue<T extends Queued<T>> {
     return this.#size
   }
 
+  get first(): T | undefined {
+    return this.#first
+  }
+
   push(item: T): void {
     item.queueLinks = { previous: this.#last, next: undefined }
     if (this.#last?.queueLinks) this.#last.queueLinks.next = item
