@@ -41,9 +41,9 @@ export async function leaveAll(
   }
 }
 
-/** Returns the state as soon as it is the expected one: refunds are sent in the background. Returns another one after 3 s. */
+/** Returns the state as soon as it is the expected one: refunds are sent in the background. Returns another one after 30 s. */
 export async function settledState<State>(read: () => Promise<State>, expected: State): Promise<State> {
   const text = JSON.stringify(expected)
-  await eventually('the expected state', async () => JSON.stringify(await read()) === text, 3_000).catch(() => {})
+  await eventually('the expected state', async () => JSON.stringify(await read()) === text, 30_000).catch(() => {})
   return read()
 }
