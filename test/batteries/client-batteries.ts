@@ -125,7 +125,7 @@ export const targets: Battery = (draw, ids) =>
       `//gateway.example${path}`,
       `/x/..${path}`,
       `/.${path}`,
-      `${path}/../id-${ids.evil()}/..`,
+      `/sound/id-${ids.evil()}/..${path.slice(6)}`,
       `${path}#fragment`,
       `${path}?a#b`,
       `${path}?a=%00&b=%0d%0aX-A:%20b`,
@@ -240,7 +240,8 @@ export const expectations: Battery = (draw, ids) => {
       })
     const before = Array.from({ length: draw.int(3) }, () => validRequest(draw, ids)).join('')
     if (!hasBody) return conversation(draw, [before, head, validRequest(draw, ids)])
-    if (draw.chance(0.4)) return conversation(draw, [before, head, sentBody, validRequest(draw, ids)])
+    if (draw.chance(0.4) || version === '1.0')
+      return conversation(draw, [before, head, sentBody, validRequest(draw, ids)])
     // Only a client without anything before the request can tell which response it got.
     return { moves: [{ send: head }, { awaitAnswer: true }, { sendIfContinued: sentBody }] }
   }

@@ -152,8 +152,11 @@ export class AnswerCheck {
     } else if (message.body.length > 0 && (planned.kind === 'incomplete' || planned.layer === 'framing')) {
       const isMarked =
         message.closes && !message.headers.some(([name]) => /^(content-length|transfer-encoding)$/i.test(name))
+      // A length on an interim response means nothing.
+      const isInterim = planned.kind === 'invalid' && planned.reason.startsWith('a body with status 1')
       const detail = planned.kind === 'incomplete' ? 'ended early' : planned.reason
-      if (!isMarked) this.#report('completed a broken response', `${line}: the upstream's response ${detail}`)
+      if (!isMarked && !isInterim)
+        this.#report('completed a broken response', `${line}: the upstream's response ${detail}`)
     }
   }
 

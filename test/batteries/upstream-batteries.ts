@@ -2,6 +2,7 @@
 import type { Battery } from './client-batteries.js'
 import type { Conversation } from './conversation.js'
 import type { Draw } from './draw.js'
+import { parseResponse } from './http-parser.js'
 import { answerText, type Plan, type Step } from './plan.js'
 import { conversation, type Ids, requestText, type Scene, several, validRequest } from './request-text.js'
 
@@ -57,7 +58,7 @@ function hostileText(draw: Draw, id: string, ids: Ids): string {
     `${ok}X-\xe9: b\r\nContent-Length: 2\r\n\r\nok`,
     `${ok}X-Big: ${'b'.repeat(100_000)}\r\nContent-Length: 2\r\n\r\nok`,
     `${ok}${Array.from({ length: 3_000 }, (_, i) => `X-${i}: b\r\n`).join('')}Content-Length: 2\r\n\r\nok`,
-    `${ok}Connection: Content-Length, X-Id\r\nContent-Length: 2\r\n\r\nok`,
+    `${ok}Connection: Content-Length, X-A\r\nX-A: b\r\nContent-Length: 2\r\n\r\nok`,
     `${ok}Connection: close\r\nContent-Length: 2\r\n\r\nok`,
     `${ok}Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nok`,
     `HTTP/1.1 204 No Content\r\nX-Id: ${id}\r\nContent-Length: 2\r\n\r\nok`,
@@ -99,8 +100,17 @@ const planned = (draw: Draw, ids: Ids, make: (id: string) => Plan, more: Partial
 
 const ending = (draw: Draw): Step[] => draw.pick<Step[]>([[{ end: 'close' }], [{ end: 'reset' }], [], []])
 
+/** Bodies that stall have no deadline, so a response that is not complete ends with its connection. */
+const endingOf = (draw: Draw, text: string): Step[] => {
+  const isComplete = parseResponse(Buffer.from(text, 'latin1'), 'GET', false).kind === 'complete'
+  return isComplete ? ending(draw) : [{ end: draw.pick(['close', 'reset']) }]
+}
+
 export const hostile: Battery = (draw, ids) =>
-  planned(draw, ids, (id) => ({ steps: [{ write: hostileText(draw, id, ids) }, ...ending(draw)], isSound: false }))
+  planned(draw, ids, (id) => {
+    const text = hostileText(draw, id, ids)
+    return { steps: [{ write: text }, ...endingOf(draw, text)], isSound: false }
+  })
 
 export const dripping: Battery = (draw, ids) =>
   planned(draw, ids, (id) => {
@@ -112,7 +122,7 @@ export const dripping: Battery = (draw, ids) =>
           { write: `HTTP/1.1 200 OK\r\nX-Id: ${id}\r\n` },
           { flood: `X-A: ${draw.text(50)}\r\n`, times: Number.POSITIVE_INFINITY },
         ]
-      : [{ drip: text.slice(0, 400) }, { write: text.slice(400) }, ...ending(draw)]
+      : [{ drip: text.slice(0, 400) }, { write: text.slice(400) }, ...endingOf(draw, text)]
     return { steps, isSound: false }
   })
 
@@ -131,7 +141,7 @@ export const interim: Battery = (draw, ids) =>
     ])
     const times = draw.pick([1, 2, 30, 3_000, draw.chance(0.2) ? Number.POSITIVE_INFINITY : 5])
     const last = draw.chance(0.8) ? answerText(id) : hostileText(draw, id, ids)
-    return { steps: [{ flood: text, times }, { write: last }, ...ending(draw)], isSound: false }
+    return { steps: [{ flood: text, times }, { write: last }, ...endingOf(draw, last)], isSound: false }
   })
 
 /** Responses before the end of a request, and connections that end in the middle. */
