@@ -133,7 +133,7 @@ export const targets: Battery = (draw, ids) =>
       `${path}%00`,
       `${path}%zz`,
       `${path}%`,
-      `${path}\\..\\..\\x`,
+      `/sound\\x\\..${path.slice(6).replace('/', '\\')}`,
       `${path};a=b`,
       `${path}"<>^\`{|}`,
       `${path}\x01`,

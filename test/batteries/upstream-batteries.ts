@@ -58,7 +58,7 @@ function hostileText(draw: Draw, id: string, ids: Ids): string {
     `${ok}X-\xe9: b\r\nContent-Length: 2\r\n\r\nok`,
     `${ok}X-Big: ${'b'.repeat(100_000)}\r\nContent-Length: 2\r\n\r\nok`,
     `${ok}${Array.from({ length: 3_000 }, (_, i) => `X-${i}: b\r\n`).join('')}Content-Length: 2\r\n\r\nok`,
-    `${ok}Connection: Content-Length, X-A\r\nX-A: b\r\nContent-Length: 2\r\n\r\nok`,
+    `${ok}Connection: X-A\r\nX-A: b\r\nContent-Length: 2\r\n\r\nok`,
     `${ok}Connection: close\r\nContent-Length: 2\r\n\r\nok`,
     `${ok}Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 2\r\n\r\nok`,
     `HTTP/1.1 204 No Content\r\nX-Id: ${id}\r\nContent-Length: 2\r\n\r\nok`,
