@@ -34,7 +34,7 @@ export function readSent(bytes: Buffer): SentStream {
 }
 
 /** The id of a request is a segment of its path; `evil` ones are written where only a confused reader finds a request. */
-export const idOf = (target: string): string | undefined => /^.*\/id-([\w.]+)/.exec(target)?.[1]
+export const idOf = (target: string): string | undefined => /^.*[\\/]id-([\w.]+)/.exec(target)?.[1]
 
 /** As much of a request as its first line says. */
 export function requestOf(startLine: string): Pick<RequestMessage, 'method' | 'target' | 'version'> {

@@ -31,7 +31,8 @@ const listening = async (listener: RequestListener): Promise<Server> => {
 function isProtected(url: string, base: string): boolean {
   try {
     const segments = new URL(url, base).pathname.split('/').filter((segment) => segment !== '')
-    return `/${segments.map(decodeURIComponent).join('/')}`.toLowerCase() === protectedPath
+    const decoded = segments.map((segment) => decodeURIComponent(segment).toLowerCase())
+    return JSON.stringify(['', ...decoded]) === JSON.stringify(protectedPath.split('/'))
   } catch {
     return false
   }

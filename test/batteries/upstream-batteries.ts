@@ -28,7 +28,7 @@ function hostileText(draw: Draw, id: string, ids: Ids): string {
     `HTTP/1.1 600 OK\r\nX-Id: ${id}\r\nContent-Length: 2\r\n\r\nok`,
     `HTTP/2.0 200 OK\r\nX-Id: ${id}\r\n\r\n`,
     `HTTP/1.0 200 OK\r\nX-Id: ${id}\r\nContent-Length: 2\r\n\r\nok`,
-    `HTTP/0.9 200 OK\r\n\r\n`,
+    `HTTP/0.9 200 OK\r\nX-Id: ${id}\r\n\r\n`,
     `ICY 200 OK\r\nX-Id: ${id}\r\n\r\n`,
     'SSH-2.0-OpenSSH_9.6\r\n',
     '\x15\x03\x01\x00\x02\x02\x28',

@@ -1,0 +1,40 @@
+/** A few seeds of every battery; `npm run batteries` runs more. */
+import { spawnSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe as describeViolations } from './main.js'
+import { GatewayBed, gatewayBatteries, launchGateway } from './run.js'
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+const firstSeed = Number(process.env.FLUXGATE_BATTERIES_SEED ?? 1 + Math.floor(Math.random() * 1e6))
+const seeds = 2
+
+describe(`batteries with FLUXGATE_BATTERIES_SEED=${firstSeed}`, () => {
+  let bed: GatewayBed
+  beforeAll(async () => {
+    bed = await GatewayBed.start(launchGateway(root))
+  })
+  afterAll(() => bed.stop())
+
+  it.each(Object.keys(gatewayBatteries))('find nothing wrong: %s', { timeout: 600_000 }, async (name) => {
+    for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
+      const { violations } = await bed.run(name, seed)
+      expect(violations.length, describeViolations(name, seed, violations)).toBe(0)
+    }
+  })
+})
+
+describe('npm run batteries', () => {
+  const batteries = (...args: string[]) =>
+    spawnSync(process.execPath, [join(root, 'scripts', 'batteries.mjs'), ...args], { encoding: 'utf8' })
+
+  it('explains its options', () => {
+    expect(batteries('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--seeds <n>') })
+  })
+
+  it('rejects a battery that does not exist', () => {
+    const message = '--only must name valid, framing'
+    expect(batteries('--only', 'x')).toMatchObject({ status: 2, stderr: expect.stringContaining(message) })
+  })
+})
