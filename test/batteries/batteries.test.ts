@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { FrameworkBed } from './framework-bed.js'
 import { describe as describeViolations } from './main.js'
 import { GatewayBed, gatewayBatteries, launchGateway } from './run.js'
 
@@ -21,6 +22,18 @@ describe(`batteries with FLUXGATE_BATTERIES_SEED=${firstSeed}`, () => {
     for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
       const { violations } = await bed.run(name, seed)
       expect(violations.length, describeViolations(name, seed, violations)).toBe(0)
+    }
+  })
+})
+
+describe(`frameworks with FLUXGATE_BATTERIES_SEED=${firstSeed}`, () => {
+  const bed = new FrameworkBed(root)
+  afterAll(() => bed.stop())
+
+  it('survive aborts, early responses and errors behind a slow limiter', { timeout: 600_000 }, async () => {
+    for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
+      const { violations } = await bed.run('frameworks', seed)
+      expect(violations.length, describeViolations('frameworks', seed, violations)).toBe(0)
     }
   })
 })

@@ -1,9 +1,11 @@
 /** The command behind `npm run batteries`. */
 import { parseArgs } from 'node:util'
+import { FrameworkBed } from './framework-bed.js'
 import type { Violation } from './journal.js'
 import { GatewayBed, gatewayBatteries, launchGateway } from './run.js'
 
-const names = Object.keys(gatewayBatteries)
+const frameworks = 'frameworks'
+const names = [...Object.keys(gatewayBatteries), frameworks]
 
 const help = `Usage: npm run batteries -- [options]
 
@@ -65,12 +67,13 @@ async function run({ seed, seeds, only, endMs }: Options, root: string): Promise
   let failures = 0
   let total = 0
   const bed = await GatewayBed.start(launchGateway(root))
+  const frameworkBed = new FrameworkBed(root)
   try {
     for (const name of only) {
       let [done, failed, connections, arrived] = [0, 0, 0, 0]
       for (; done < seeds && performance.now() < endMs; done++) {
         if (process.stderr.isTTY) process.stderr.write(`${name} ${done + 1} of ${seeds} \r`)
-        const result = await bed.run(name, seed + done)
+        const result = await (name === frameworks ? frameworkBed : bed).run(name, seed + done)
         connections += result.connections
         arrived += result.arrived
         if (result.violations.length === 0) continue
@@ -79,11 +82,12 @@ async function run({ seed, seeds, only, endMs }: Options, root: string): Promise
       }
       total += done
       failures += failed
-      const counts = `${connections} connections, ${arrived} requests forwarded`
+      const counts = `${connections} connections, ${arrived} requests processed`
       console.log(`${name}: ${done} seeds from ${seed}, ${counts}, ${failed} with violations`)
     }
   } finally {
     await bed.stop()
+    await frameworkBed.stop()
   }
   console.log(`${total} seeds, ${failures} with violations`)
   return failures === 0 ? 0 : 1
