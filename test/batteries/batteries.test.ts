@@ -8,7 +8,8 @@ import { describe as describeViolations } from './main.js'
 import { GatewayBed, gatewayBatteries, launchGateway } from './run.js'
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
-const firstSeed = Number(process.env.FLUXGATE_BATTERIES_SEED ?? 1 + Math.floor(Math.random() * 1e6))
+/** Fixed, so that a change cannot fail because of a defect that it did not cause; `npm run batteries` draws a random seed. */
+const firstSeed = Number(process.env.FLUXGATE_BATTERIES_SEED ?? 1)
 const seeds = 2
 
 describe(`batteries with FLUXGATE_BATTERIES_SEED=${firstSeed}`, () => {
