@@ -10,6 +10,7 @@ import { paintFor, print, printJson } from './output.js'
 import { changesOf, type SetChange, type WrittenSet } from './rules-changes.js'
 import { readDocument } from './rules-document.js'
 import { editor, onTarget, type RulesTarget, type TargetOptions, withTarget } from './rules-target.js'
+import { type StatusLine, statusLine } from './status-line.js'
 
 interface ApplyOptions extends TargetOptions {
   readonly prune?: true
@@ -45,11 +46,16 @@ export function rulesApplyCommand(): Command {
     .addHelpText('after', applyExamples)
     .action((files: readonly string[], options: ApplyOptions) =>
       onTarget(options, async (target) => {
-        const given = await documentsOf(files)
-        const document = options.onlyNew ? await newTo(target, given) : given
-        for (const set of document.ruleSets) assertFits(set, target)
-        const changes = await compare(document, target, options.prune === true)
-        if (!options.dryRun) await importRules(document, target, { by: editor(), removeOthers: options.prune === true })
+        const changes = await withStatus(async (status) => {
+          const given = await documentsOf(files, status)
+          const document = options.onlyNew ? await newTo(target, given) : given
+          for (const set of document.ruleSets) assertFits(set, target)
+          const found = await compare(document, target, options.prune === true, status)
+          status.show(`writing ${ruleCount(document)}`)
+          if (!options.dryRun)
+            await importRules(document, target, { by: editor(), removeOthers: options.prune === true })
+          return found
+        })
         tell(changes, options, target.source)
       }),
     )
@@ -73,17 +79,33 @@ export function rulesDiffCommand(): Command {
     .addHelpText('after', diffExamples)
     .action((files: readonly string[], options: ApplyOptions) =>
       onTarget(options, async (target) => {
-        const changes = await compare(await documentsOf(files), target, options.prune === true)
+        const changes = await withStatus(async (status) =>
+          compare(await documentsOf(files, status), target, options.prune === true, status),
+        )
         process.exitCode = changes.length === 0 ? exitStatus.ok : exitStatus.no
         tell(changes, options, target.source)
       }),
     )
 }
 
+/** Shows what a command with many rules is doing, and leaves nothing of it behind. */
+async function withStatus<T>(work: (status: StatusLine) => Promise<T>): Promise<T> {
+  const status = statusLine(process.stderr)
+  try {
+    return await work(status)
+  } finally {
+    status.clear()
+  }
+}
+
+const ruleCount = ({ ruleSets }: RulesDocument): string =>
+  `${ruleSets.reduce((count, { rules }) => count + rules.length, 0)} rules`
+
 /** Several documents are one, so that they are checked together. */
-async function documentsOf(files: readonly string[]): Promise<RulesDocument> {
+async function documentsOf(files: readonly string[], status: StatusLine): Promise<RulesDocument> {
   const ruleSets: unknown[] = []
   for (const file of files) {
+    status.show(`reading ${file === '-' ? 'standard input' : file}`)
     const document = await readDocument(file)
     parseRuleSets(document, file === '-' ? 'standard input' : file)
     ruleSets.push(...setsOf(document))
@@ -111,7 +133,13 @@ async function newTo(target: RulesTarget, { ruleSets }: RulesDocument): Promise<
   return { ruleSets: ruleSets.filter(({ id }) => !known.has(id)) }
 }
 
-async function compare({ ruleSets }: RulesDocument, target: RulesTarget, isWhole: boolean): Promise<SetChange[]> {
+async function compare(
+  { ruleSets }: RulesDocument,
+  target: RulesTarget,
+  isWhole: boolean,
+  status: StatusLine,
+): Promise<SetChange[]> {
+  status.show(`comparing ${ruleCount({ ruleSets })}`)
   const changes: (SetChange | undefined)[] = []
   for (const set of ruleSets) changes.push(changesOf(await target.getRuleSet(set.id), set))
   if (isWhole)

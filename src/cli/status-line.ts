@@ -1,0 +1,15 @@
+export interface StatusLine {
+  /** Replaces the line. */
+  show(text: string): void
+  clear(): void
+}
+
+type Output = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>
+
+/** One line that says what a long command is doing. It is written only to a terminal. */
+export function statusLine(stream: Output): StatusLine {
+  const write = (text: string): void => {
+    if (stream.isTTY) stream.write(`\r\u001b[K${text}`)
+  }
+  return { show: (text) => write(`${text} …`), clear: () => write('') }
+}
