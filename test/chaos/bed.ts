@@ -167,7 +167,8 @@ export class Bed {
   }
 
   /** When the server was slow, which explains decisions of the process that asks it. */
-  observations(): Incident[] {
+  async observations(): Promise<Incident[]> {
+    if (this.subjects.some(({ name }) => name === serverProcess)) await this.#serverControl.answered()
     const processes = [remoteProcess]
     return this.#serverControl
       .observations()

@@ -50,10 +50,13 @@ export async function runSeed({ bed, topology, seed, faultMs }: RunOptions): Pro
   await topology.settle()
   await pause(calmMs)
   const unanswered = await bed.unload()
+  // A silence becomes an observation when it ends, and the last one may still last.
+  await topology.settle()
+  const observedServer = await bed.observations()
   const observed = merged(topology.observations()).map(
     ({ what, ...period }): Incident => ({ fault: what, isObserved: true, explains: 'outage', ...period }),
   )
-  bed.incidents.push(...recent, ...bed.observations(), ...observed)
+  bed.incidents.push(...recent, ...observedServer, ...observed)
   const history: History = {
     entries: bed.entries,
     incidents: bed.incidents.toSorted((a, b) => a.from - b.from),
