@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { sectionText } from '../report.mjs'
+import { writeResults } from '../results-file.mjs'
 import { gatewayArea, middlewareArea } from './http.mjs'
 import { inPairs, ratioFigures } from './pairs.mjs'
 import { redisArea } from './redis.mjs'
@@ -15,16 +16,17 @@ const areas = {
   middleware: { title: 'Middleware, one limit in memory', open: middlewareArea },
 }
 
-const usage = `Usage: npm run bench -- compare --other <checkout> [--pairs <n>] [--only <area>]
+const usage = `Usage: npm run bench -- compare --other <checkout> [--pairs <n>] [--only <area>] [--record <name>]
   --other  another checkout of this repository, after \`npm ci\` and \`node scripts/bootstrap.mjs\`
   --pairs  measurements of both, in turn (default 5)
   --only   ${Object.keys(areas).join(', ')}; all unless named
+  --record writes the result to bench/RESULTS.md, as compared with this name
 `
 
 const thisRoot = new URL('../../', import.meta.url)
 
 export async function compare(/** @type {readonly string[]} */ args) {
-  const { other, pairs, names } = readOptions(args)
+  const { other, pairs, names, record } = readOptions(args)
   const figures = []
   for (const name of names) {
     const { title, open } = areas[name]
@@ -40,14 +42,17 @@ export async function compare(/** @type {readonly string[]} */ args) {
   }
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const note = `${pairs} pairs. The ratio is the median of this : other within each pair; more is better for rates, less for times.`
-  process.stdout.write(`${sectionText({ title: 'Compare', note, tables: [], figures, ratios: [] })}\n`)
+  const title = record === undefined ? 'Compare' : `Compared with ${record}`
+  const found = { title, note, tables: [], figures, ratios: [] }
+  process.stdout.write(`${sectionText(found)}\n`)
+  if (record !== undefined) writeResults([found])
 }
 
 function readOptions(/** @type {readonly string[]} */ args) {
   try {
     const text = /** @type {const} */ ({ type: 'string' })
-    const { values } = parseArgs({ args: [...args], options: { other: text, pairs: text, only: text } })
-    const { other, pairs = '5', only } = values
+    const { values } = parseArgs({ args: [...args], options: { other: text, pairs: text, only: text, record: text } })
+    const { other, pairs = '5', only, record } = values
     const names = /** @type {(keyof typeof areas)[]} */ (Object.keys(areas)).filter((name) => (only ?? name) === name)
     if (names.length === 0) throw new Error(`--only must be ${Object.keys(areas).join(', ')}; received "${only}".`)
     const count = Number(pairs)
@@ -57,7 +62,7 @@ function readOptions(/** @type {readonly string[]} */ args) {
     const folder = resolve(other)
     if (!existsSync(resolve(folder, 'dist/bundle/index.js')))
       throw new Error(`--other: ${other} is not built. Run node scripts/bootstrap.mjs there.`)
-    return { other: pathToFileURL(`${folder}/`), pairs: count, names }
+    return { other: pathToFileURL(`${folder}/`), pairs: count, names, record }
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : error}\n${usage}`)
     process.exit(2)
