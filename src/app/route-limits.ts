@@ -45,6 +45,11 @@ export class RouteLimits<Native> {
     this.#owned = [this.#main]
   }
 
+  /** Where no route says otherwise. */
+  get main(): Place<Native> {
+    return this.#elsewhere
+  }
+
   /** An arrow, since adapters are given it alone. */
   readonly of = (limit: unknown, scopeOf: () => LimitScope): Place<Native> | undefined => {
     if (limit === undefined || limit === true) return this.#elsewhere

@@ -3,7 +3,15 @@ import { type Outcome, whenAdmitted } from '../http/guard.js'
 import type { LimitScope, Place, PlaceOf } from '../http/place.js'
 import { stackedHeaders } from '../http/stacked-headers.js'
 import type { FastifyScopes } from './fastify-scopes.js'
-import { edgeOf, frameworkAddress, isSent, isUnread, type NodeRequest, type NodeResponse } from './node-edge.js'
+import {
+  edgeOf,
+  frameworkAddress,
+  isSent,
+  isUnread,
+  type NodeEdge,
+  type NodeRequest,
+  type NodeResponse,
+} from './node-edge.js'
 
 export interface FastifyRequest {
   readonly raw: NodeRequest
@@ -60,13 +68,31 @@ export function fastifyHook<Request extends FastifyRequest>(
       done()
       return
     }
-    const { raw } = request
-    if (reply.sent) return
-    const address = place.guard.followsFramework ? frameworkAddress(request) : undefined
-    const admitted = place.guard.admitNow(edgeOf(raw, reply.raw, undefined, address), request, place.overrides)
-    if (admitted instanceof Promise) settleLater(admitted, raw, reply, isStacked, done)
-    else settle(admitted, raw, reply, isStacked, done)
+    ask(place, request, reply, isStacked, done)
   }
+}
+
+/** Calls `done` if the request may pass. Otherwise the rejection is sent, or nothing if the reply was sent before. */
+export function ask<Request extends FastifyRequest>(
+  place: Place<Request>,
+  request: Request,
+  reply: FastifyReply,
+  isStacked: boolean,
+  done: (error?: Error) => void,
+): void {
+  if (reply.sent) return
+  const { raw } = request
+  const admitted = place.guard.admitNow(edgeOfReply(place, request, reply), request, place.overrides)
+  if (admitted instanceof Promise) settleLater(admitted, raw, reply, isStacked, done)
+  else settle(admitted, raw, reply, isStacked, done)
+}
+
+export function edgeOfReply<Request extends FastifyRequest>(
+  { guard }: Place<Request>,
+  request: Request,
+  reply: FastifyReply,
+): NodeEdge {
+  return edgeOf(request.raw, reply.raw, undefined, guard.followsFramework ? frameworkAddress(request) : undefined)
 }
 
 /** Of what a route says about itself. */
@@ -118,7 +144,7 @@ function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStack
 }
 
 /** One by one, in lower case as Fastify keeps them: names that are looked up or made anew would cost more than the decision. */
-function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>, isRefusal: boolean): void {
+export function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>, isRefusal: boolean): void {
   if (headers['RateLimit-Policy'] !== undefined) reply.header('ratelimit-policy', headers['RateLimit-Policy'])
   if (headers.RateLimit !== undefined) reply.header('ratelimit', headers.RateLimit)
   if (headers['X-RateLimit-Remaining'] !== undefined) {

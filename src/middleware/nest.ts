@@ -15,6 +15,8 @@ export interface NestContext {
 
 /** Of Express, or of Fastify, which has those of Node inside. */
 export type NestRequest = NodeRequest & { readonly raw?: NodeRequest }
+/** With the property of each limit that has decided on it. */
+export type DecidedRequest = NodeRequest & Record<symbol, unknown>
 type NestResponse = NodeResponse & {
   readonly raw?: NodeResponse
   /** Of Fastify: true if the reply was sent or hijacked. */
@@ -22,20 +24,26 @@ type NestResponse = NodeResponse & {
   header(name: string, value: string): unknown
 }
 
-/** Asks before a handler is called. What is refused is thrown, so that exception filters see it. */
+/**
+ * Asks before a handler is called. What is refused is thrown, so that exception filters see it. `decided` is the property of
+ * a request that holds the place where it was counted last, so that none is counted twice in one place.
+ */
 export async function canActivate<Request extends NestRequest>(
   context: NestContext,
   placeOf: PlaceOf<Request>,
   exceptionOf: (refusal: Refusal) => Promise<Error>,
+  decided: symbol,
 ): Promise<boolean> {
   if (context.getType() !== 'http') return true
   const [method, owner] = [context.getHandler(), context.getClass()]
   const { limit, isOfMethod } = limitFor(method, owner)
   const place = placeOf(limit, () => scopeOf(owner, isOfMethod ? method : undefined))
-  if (place === undefined) return true
   const request = context.switchToHttp().getRequest() as Request
+  const raw = (request.raw ?? request) as DecidedRequest
+  const isCounted = place !== undefined && raw[decided] === place
+  raw[decided] = place ?? false
+  if (place === undefined || isCounted) return true
   const response = context.switchToHttp().getResponse() as NestResponse
-  const raw = request.raw ?? request
   const address = place.guard.followsFramework ? frameworkAddress(request) : undefined
   const edge = edgeOf(raw, response.raw ?? response, request.originalUrl, address)
   const admitted = await place.guard.admit(edge, request, place.overrides)

@@ -57,7 +57,7 @@ export async function startBed(
   return { ...served, application, port, begin, ask: (question) => begin(question).answer }
 }
 
-function beginAt(port: number, { path = '/', method = 'GET', headers = {}, body, localAddress }: Question) {
+export function beginAt(port: number, { path = '/', method = 'GET', headers = {}, body, localAddress }: Question) {
   const options = { host: '127.0.0.1', port, path, method, headers, agent: false as const }
   const asked = request({ ...options, ...(localAddress !== undefined && { localAddress }) })
   const answer = new Promise<Answer>((resolve, reject) => {
