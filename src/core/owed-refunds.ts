@@ -1,5 +1,5 @@
 import { type Clock, ticks, ticksPerMs } from './clock.js'
-import type { TimedSlot } from './slot-queue.js'
+import type { TimedSlot } from './slot.js'
 
 const firstRetryMs = 25
 const longestRetryMs = 500
@@ -15,6 +15,7 @@ export class OwedRefunds {
   readonly #clock: Clock
   readonly #vacate: (slots: readonly TimedSlot[]) => void
   #kept: TimedSlot[] = []
+  readonly #keptBuckets = new Set<string>()
   /** How many refunds of a bucket are being repeated. */
   readonly #repeated = new Map<string, number>()
   #isRetrying = false
@@ -33,7 +34,7 @@ export class OwedRefunds {
     const { bucket } = timed.slot
     if (this.#isRetrying) void this.#repeat(timed)
     // The store takes slots back from the end of the queue, so this one waits for those behind it.
-    else if (this.#repeated.has(bucket) || this.#kept.some(({ slot }) => slot.bucket === bucket)) this.#keep(timed)
+    else if (this.#repeated.has(bucket) || this.#keptBuckets.has(bucket)) this.#keep(timed)
     else void this.#send(timed)
   }
 
@@ -54,6 +55,7 @@ export class OwedRefunds {
     const now = ticks(this.#clock)
     const kept = this.#kept.filter((timed) => expiresAt(timed) > now)
     this.#kept = []
+    this.#keptBuckets.clear()
     this.#triedAt = now
     this.#isRetrying = true
     this.#vacate(kept)
@@ -81,7 +83,10 @@ export class OwedRefunds {
 
   #keep(timed: TimedSlot): void {
     if (this.#isClosed) return
-    if (this.#kept.length < mostKept) this.#kept.push(timed)
+    if (this.#kept.length < mostKept) {
+      this.#kept.push(timed)
+      this.#keptBuckets.add(timed.slot.bucket)
+    }
     if (this.#cancelTimer === undefined) this.#arm()
   }
 

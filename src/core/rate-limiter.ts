@@ -17,7 +17,7 @@ import type { Decision } from './decision.js'
 import { FluxGateError, isUnsent } from './errors.js'
 import { noPlace } from './no-place.js'
 import type { Band } from './rule.js'
-import type { Slot } from './slot-queue.js'
+import type { Slot } from './slot.js'
 import type { Departure, WaitingRoom } from './waiting-room.js'
 
 export interface DecideOptions {

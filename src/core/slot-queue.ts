@@ -1,29 +1,7 @@
-/** Permits of one bucket that a request was granted for a certain time. */
-export interface Slot {
-  /** Identifies the bucket. Requests that wait for the same bucket can exchange slots of the same number of permits. */
-  readonly bucket: string
-  readonly permits: number
-  /** Per band, the store's tick for which the permits were granted. It identifies the slot; the local clock plays no part. */
-  readonly grantedAt: readonly number[]
-  /** Ticks from the decision until the request may use the permits. */
-  readonly delay: number
-  /** True if the store takes the slot back only while no later slot of the bucket is taken. */
-  readonly isOrdered: boolean
-  /** Returns the permits. Resolves to false if the store has certainly not executed the refund, so that it can be repeated. */
-  readonly giveBack?: () => Promise<boolean>
-}
-
-export interface TimedSlot {
-  slot: Slot
-  /** The tick of the local clock from which the slot may be used. */
-  dueAt: number
-}
-
-/** The slot that one request holds in one bucket. */
-export interface Ticket extends TimedSlot {
-  /** True if the request is notified of its release, so that it can move to an earlier slot. */
-  readonly isMovable: boolean
-}
+import { FixedQueue } from './fixed-queue.js'
+import { MixedQueue } from './mixed-queue.js'
+import { bySlot, type Ticket, type TicketQueue, type TimedSlot } from './slot.js'
+import { isUniform, UniformQueue } from './uniform-queue.js'
 
 /**
  * The slots of one bucket that requests of this process wait for. Movable requests hold the earliest slots in order of
@@ -31,33 +9,53 @@ export interface Ticket extends TimedSlot {
  * an earlier one that waits for another number of permits, or for a time that it was told.
  *
  * Slots and local times are sorted separately: a local time also contains the latency of its own reply.
+ *
+ * Entering and leaving take O(log n) steps while all requests can move and wait for the same number of permits, or none
+ * can move. Otherwise they take O(n) steps.
  */
-export class SlotQueue {
-  /** In order of arrival. */
-  #tickets: Ticket[] = []
+export class SlotQueue<T extends Ticket> {
+  readonly #onDue: (ticket: T) => void
+  #queue: TicketQueue<T>
   /** Slots that no request holds, but that are still taken in the store. */
   #vacancies: TimedSlot[] = []
 
+  /** `onDue` is called when the time of a ticket has come, and when it has not after all: the clock was set back. */
+  constructor(onDue: (ticket: T) => void) {
+    this.#onDue = onDue
+    this.#queue = new UniformQueue(onDue)
+  }
+
   get isEmpty(): boolean {
-    return this.#tickets.length === 0 && this.#vacancies.length === 0
+    return !this.#queue.hasTickets && !this.#hasVacancies
   }
 
   get hasTickets(): boolean {
-    return this.#tickets.length > 0
+    return this.#queue.hasTickets
   }
 
-  add(ticket: Ticket, now: number): void {
+  /** The earliest time of a ticket that is not due yet. */
+  get nextDue(): number {
+    return this.#queue.nextDue
+  }
+
+  dueAtOf(ticket: T): number {
+    return this.#queue.dueAtOf(ticket)
+  }
+
+  add(ticket: T, now: number): void {
     this.#dropLost(now)
-    const { permits } = ticket.slot
-    const last = this.#tickets.findLast(({ slot, isMovable }) => isMovable && slot.permits === permits)
-    this.#tickets.push(ticket)
-    // A request usually gets the last slot of all, and then no other one changes.
-    const isLast = last === undefined || (bySlot(last.slot, ticket.slot) <= 0 && last.dueAt <= ticket.dueAt)
-    if (!isLast || this.#vacancies.length > 0) this.#moveUp(permits, now, ticket)
+    if (!this.#queue.accepts(ticket.isMovable, [...this.#vacancies, ticket])) {
+      this.#mix()
+      // Those that the queue itself has kept.
+      this.#dropLost(now)
+    }
+    this.#vacancies = this.#queue.add(ticket, this.#vacancies, now)
+    this.#unmix()
   }
 
-  remove(ticket: Ticket): void {
-    this.#tickets = this.#tickets.filter((other) => other !== ticket)
+  /** Sets the slot and the time that the ticket held. */
+  remove(ticket: T): void {
+    this.#queue.remove(ticket)
   }
 
   /** Adds a slot that no request holds any more. It is lost if its time comes before it can be taken back. */
@@ -72,62 +70,58 @@ export class SlotQueue {
   }
 
   /** The same for a request that leaves. Its slot can be used even if its time has come: the request was not released. */
-  vacate(ticket: Ticket, now: number): TimedSlot[] {
+  vacate(ticket: TimedSlot, now: number): TimedSlot[] {
     this.#dropLost(now)
     this.addVacancy(ticket)
     return this.#takeBack(now)
   }
 
+  /** Marks the tickets that are due. Time has passed since the last call. */
+  advance(now: number): void {
+    this.#queue.advance(now)
+  }
+
+  /** The same after the clock was set back. All times move by `ticks`. */
+  setBack(now: number, ticks: number): void {
+    this.#mix()
+    for (const ticket of this.#queue.tickets()) ticket.dueAt += ticks
+    this.#vacancies = this.#vacancies.map(({ slot, dueAt }) => ({ slot, dueAt: dueAt + ticks }))
+    this.#queue.advance(now)
+    this.#unmix()
+  }
+
   #dropLost(now: number): void {
-    this.#vacancies = this.#vacancies.filter(({ dueAt }) => dueAt > now)
+    if (this.#vacancies.length > 0) this.#vacancies = this.#vacancies.filter(({ dueAt }) => dueAt > now)
   }
 
   #takeBack(now: number): TimedSlot[] {
-    if (this.#vacancies.length === 0) return []
-    for (const permits of new Set(this.#vacancies.map(({ slot }) => slot.permits))) this.#moveUp(permits, now)
-    let last: Slot | undefined
-    for (const { slot, dueAt } of this.#tickets)
-      if (dueAt > now && (last === undefined || bySlot(slot, last) > 0)) last = slot
+    if (!this.#hasVacancies) return []
+    if (this.#queue instanceof UniformQueue && !this.#queue.accepts(true, this.#vacancies)) this.#mix()
+    const free = this.#queue.exchange(this.#vacancies, now)
+    const { last } = this.#queue
     const isKept = ({ slot, dueAt }: TimedSlot): boolean =>
       slot.isOrdered && dueAt > now && last !== undefined && bySlot(slot, last) < 0
-    const taken = this.#vacancies.filter((vacancy) => !isKept(vacancy))
-    this.#vacancies = this.#vacancies.filter(isKept)
-    return taken.sort((one, other) => bySlot(other.slot, one.slot))
+    this.#vacancies = free.filter(isKept)
+    this.#unmix()
+    return free.filter((vacancy) => !isKept(vacancy)).sort((one, other) => bySlot(other.slot, one.slot))
   }
 
-  shiftVacancies(ticks: number): void {
-    for (const vacancy of this.#vacancies) vacancy.dueAt += ticks
+  get #hasVacancies(): boolean {
+    return this.#vacancies.length > 0 || this.#queue.hasVacancies
   }
 
-  /** Assigns the earliest slots of this size to the requests that arrived first; the others become vacant. */
-  #moveUp(permits: number, now: number, newcomer?: Ticket): void {
-    const isMoving = (ticket: Ticket): boolean =>
-      ticket.isMovable && ticket.slot.permits === permits && (ticket.dueAt > now || ticket === newcomer)
-    const isOfSize = ({ slot }: TimedSlot): boolean => slot.permits === permits
-    const free = sorted([...this.#tickets.filter(isMoving), ...this.#vacancies.filter(isOfSize)])
-    /** The last slot of earlier requests that cannot move: no request moves ahead of them. */
-    let floor: Slot | undefined
-    for (const ticket of this.#tickets) {
-      if (isMoving(ticket)) {
-        const earliest = floor === undefined || bySlot(floor, ticket.slot) <= 0 ? floor : ticket.slot
-        const index = earliest && free.findLastIndex(({ slot }) => bySlot(slot, earliest) >= 0)
-        const [place] = index === undefined ? free.splice(-1) : free.splice(index, 1)
-        Object.assign(ticket, place)
-      } else if (ticket.dueAt > now && (floor === undefined || bySlot(ticket.slot, floor) > 0)) floor = ticket.slot
-    }
-    this.#vacancies = [...this.#vacancies.filter((vacancy) => !isOfSize(vacancy)), ...free]
+  #mix(): void {
+    if (this.#queue instanceof MixedQueue) return
+    this.#vacancies = [...this.#vacancies, ...this.#queue.vacancies()]
+    this.#queue = new MixedQueue(this.#onDue, this.#queue.tickets())
   }
-}
 
-/** Slots and times, each in their own order; the earliest is the last element. */
-function sorted(places: readonly TimedSlot[]): TimedSlot[] {
-  const slots = places.map(({ slot }) => slot).sort((one, other) => bySlot(other, one))
-  const times = places.map(({ dueAt }) => dueAt).sort((one, other) => other - one)
-  return slots.map((slot, index) => ({ slot, dueAt: times[index] as number }))
-}
-
-/** Compares band by band: a later slot of a bucket is not earlier in any band. */
-function bySlot({ grantedAt: one }: Slot, { grantedAt: other }: Slot): number {
-  for (const [band, at] of one.entries()) if (at !== other[band]) return at - (other[band] ?? 0)
-  return 0
+  /** Goes back to a queue that does not visit all requests, if possible. */
+  #unmix(): void {
+    if (!(this.#queue instanceof MixedQueue)) return
+    const tickets = this.#queue.tickets()
+    if (this.#vacancies.length === 0 && isUniform(tickets)) this.#queue = new UniformQueue(this.#onDue, tickets)
+    else if (tickets.every(({ isDue, isMovable }) => isDue || !isMovable))
+      this.#queue = new FixedQueue(this.#onDue, tickets)
+  }
 }
