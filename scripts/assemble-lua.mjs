@@ -9,9 +9,9 @@ import { fileURLToPath } from 'node:url'
 
 /** By module: the scripts of its folder that it holds. */
 const modules = {
-  'src/rules/redis/rule-scripts.generated.ts': ['rule-commit', 'rule-find', 'rule-read', 'rule-stage', 'rule-swap'],
-  'src/stores/consume.generated.ts': ['consume'],
-  'src/redis/lock/scripts.generated.ts': [
+  'src/rules/redis/lua/scripts.generated.ts': ['commit', 'find', 'read', 'stage', 'swap'],
+  'src/stores/redis/lua/consume.generated.ts': ['consume'],
+  'src/redis/lock/lua/scripts.generated.ts': [
     'acquire',
     'extend',
     'release',
@@ -20,8 +20,8 @@ const modules = {
     'semaphore-extend',
     'semaphore-release',
   ],
-  'src/redis/search-index/scripts.generated.ts': ['edit', 'page', 'suggest', 'read', 'turn'],
-  'src/telemetry/scripts.generated.ts': ['flush', 'look'],
+  'src/redis/search-index/lua/scripts.generated.ts': ['edit', 'page', 'suggest', 'read', 'turn'],
+  'src/telemetry/statistics/lua/scripts.generated.ts': ['flush', 'look'],
 }
 const root = new URL('../', import.meta.url)
 

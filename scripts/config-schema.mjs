@@ -4,7 +4,7 @@
  * `node scripts/config-schema.mjs`, after a build. A test compares the result with the file.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { configSchema } from '../dist/app/config-schema.js'
+import { configSchema } from '../dist/config/json-schema.js'
 
 const page = readFileSync(new URL('../docs/reference/configuration.md', import.meta.url), 'utf8')
 const rows = page.matchAll(/^\| `([\w.]+)` \|.*\| (.*?) \|$/gm)

@@ -7,29 +7,41 @@ import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
-/** Folder of src, what it is for, what it may import. ARCHITECTURE.md shows the same text. */
+/** Each component, what it is for, and what it may import. ARCHITECTURE.md shows the same text. */
 const layers = `
-core/         the vocabulary and the decision; matching, keys, contracts, errors          nothing
-algorithms/   one pure step each, in TypeScript and in Lua                                core
-redis/        what Redis is good for besides buckets                                      core
-stores/       where buckets live, and decorators around them                              core algorithms redis
-rules/        documents to rules: schema, rule stores, reload                             core redis
-handlers/     who answers: this process, or a server that is asked over HTTP              core
-http/         the edge without a framework: headers, problems, holding a request          core
-middleware/   one small file per framework; nothing is decided here                       core http
-gateway/      the reverse proxy                                                           core http
-simulate/     traffic in, decisions over time out                                         core algorithms
-telemetry/    metrics, logs and statistics of decisions                                   core redis
-server/       REST, events, console files, health                                         everything above
-app/          composition root: configuration to running parts                            everything above
-index.ts      what an embedder needs first                                                core stores rules handlers app
-cli/          one file per command                                                        core rules simulate app server gateway
-testing/      published contract suites, manual clock, reference models                   core algorithms stores/memory
+core/         types, contracts and the decision itself: matching, keys, waiting            nothing
+validation/   parsing and checking of options, settings and documents                      core
+algorithms/   one pure step per algorithm, in TypeScript and in Lua                        core
+redis/        connections and scripts (client); locks, bulk loading, search index          core validation
+stores/       bucket stores (memory, redis) and their decorators (leased, resilient)       core validation algorithms redis
+rules/        rule documents, rule stores (file, redis, mongo), reload                     core validation redis
+handlers/     decisions in this process, or from a FluxGate server over HTTP               core
+http/         framework-free edge: guard, client IP, headers, problem documents            core validation rules
+telemetry/    metrics, statistics and logs                                                 core redis
+gateway/      reverse proxy: routes, proxy, upstream                                       core validation rules http
+config/       fluxgate.yaml and environment variables to typed settings                    core validation redis stores rules http gateway
+gate/         createFluxGate and createLimiter: rules, store, waiting and events           core validation redis stores rules handlers telemetry config
+middleware/   one entry per framework                                                      core validation stores rules handlers http gate
+simulate/     simulated traffic and its decisions over time                                core algorithms
+server/       REST API, events, health, console                                            core validation rules http telemetry
+program/      composition of a running process: server, gateway, workers, doctor, demo     core validation redis rules http telemetry gateway config gate server
+*.ts          entries of the package: index, redis, mongo, lock, bulk, search-index        everything above
+cli/          the fluxgate command                                                         core validation redis rules gateway config gate simulate server program
+testing/      published contract suites, manual clock, reference models                    core algorithms stores/memory
 `.trim()
 
-/** Packages that any part may use. Clients of servers and web frameworks are not among them: only app/ knows those. */
+/** Packages that every component may import. */
 const sharedPackages = ['commander', 'typebox', 'yaml']
-const testPackages = ['vitest', 'fast-check']
+const testPackages = ['vitest', 'fast-check', 'ajv', 'ioredis', 'redis']
+
+/** Packages that only one folder may import, so that a user installs only the clients and frameworks in use. */
+const packageOwners: Readonly<Record<string, string>> = {
+  undici: 'gateway/upstream/',
+  ioredis: 'redis/client/',
+  mongodb: 'rules/mongo/',
+  '@nestjs/common': 'middleware/',
+  '@nestjs/core': 'middleware/',
+}
 
 interface Layer {
   readonly name: string
@@ -69,7 +81,8 @@ const loadedBy = (source: string): string[] =>
 
 /** `core/rule` of `core/rule.ts`: how files are named here, relative to src. */
 const withoutExtension = (file: string): string => file.replace(/\.[jt]s$/, '')
-const layerOf = (file: string): string => withoutExtension(file).split('/')[0] ?? ''
+/** `*` stands for the entries, which are directly in src. */
+const layerOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : '*')
 const isTest = (file: string): boolean => file.endsWith('.test.ts')
 
 /** What is wrong with `file` importing `specifier`, or undefined. */
@@ -79,16 +92,16 @@ function objection(file: string, specifier: string): string | undefined {
   if (specifier.startsWith('node:')) return undefined
   if (!specifier.startsWith('.')) {
     const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
+    const owner = packageOwners[name]
     const known =
-      layer.name === 'app' ||
       sharedPackages.includes(name) ||
-      (name === 'undici' && file.startsWith('gateway/upstream/')) ||
+      (owner !== undefined && file.startsWith(owner)) ||
       (isTest(file) && testPackages.includes(name))
     return known ? undefined : `${file} imports ${name}`
   }
   const target = withoutExtension(posix.join(posix.dirname(file), specifier))
   const allowed = [layer.name, ...layer.mayImport, ...(isTest(file) ? testBed : [])]
-  const known = allowed.some((place) => target === place || target.startsWith(`${place}/`))
+  const known = allowed.some((place) => target.startsWith(`${place}/`))
   return known ? undefined : `${file} imports ${target}`
 }
 
@@ -146,10 +159,10 @@ describe('what a middleware loads', () => {
   it.each(['express', 'fastify', 'fetch', 'hono', 'koa', 'nest', 'node'])(
     'fluxgate/%s leaves out what counting in its own process does not need',
     (name) => {
-      const loaded = allLoadedBy(`app/${name}`)
-      expect(loaded).toContain('stores/memory')
+      const loaded = allLoadedBy(`middleware/${name}`)
+      expect(loaded).toContain('stores/memory/memory-store')
       const heavy =
-        /^(yaml|typebox|commander|ioredis|mongodb|undici)$|^(gateway|server|telemetry|simulate|redis\/lock)\/|^stores\/redis/
+        /^(yaml|typebox|commander|ioredis|mongodb|undici)$|^(gateway|server|telemetry|simulate|redis\/lock)\/|^stores\/redis\/redis/
       expect(loaded.filter((one) => heavy.test(one))).toEqual([])
     },
   )
@@ -188,32 +201,33 @@ describe('the check itself', () => {
   })
 
   it.each([
-    ['core/rule.ts', '../stores/memory.js'],
-    ['algorithms/token-bucket.ts', '../stores/memory.js'],
-    ['stores/memory.ts', '../testing/manual-clock.js'],
-    ['testing/index.ts', '../stores/redis.js'],
+    ['core/rule.ts', '../stores/memory/memory-store.js'],
+    ['algorithms/token-bucket.ts', '../stores/memory/memory-store.js'],
+    ['stores/memory/memory-store.ts', '../../testing/manual-clock.js'],
+    ['testing/index.ts', '../stores/redis/redis-store.js'],
     ['middleware/express.ts', 'express'],
-    ['stores/redis.ts', 'ioredis'],
-    ['rules/mongo.ts', 'mongodb'],
-    ['algorithms/token-bucket.test.ts', '../rules/schema.js'],
+    ['stores/redis/redis-store.ts', 'ioredis'],
+    ['rules/store/page.ts', 'mongodb'],
+    ['algorithms/token-bucket.test.ts', '../rules/schema/schema.js'],
     ['core/rule.ts', 'vitest'],
     ['core/rule.ts', '../../package.json'],
+    ['gate/gate.ts', '../redis.js'],
     ['elsewhere/x.ts', 'node:fs'],
-  ])('objects when %s imports %s', (file, specifier) => {
+  ])('rejects %s importing %s', (file, specifier) => {
     expect(objection(file, specifier)).toBeTypeOf('string')
   })
 
   it.each([
     ['core/rule.ts', './decision.js'],
-    ['stores/memory.ts', '../core/clock.js'],
-    ['stores/memory.test.ts', '../testing/index.js'],
-    ['algorithms/token-bucket.test.ts', '../stores/memory.js'],
-    ['testing/index.ts', '../stores/memory.js'],
-    ['app/connect.ts', 'ioredis'],
-    ['rules/document.ts', 'yaml'],
+    ['stores/memory/memory-store.ts', '../../core/clock.js'],
+    ['stores/memory/memory-store.test.ts', '../../testing/index.js'],
+    ['algorithms/token-bucket.test.ts', '../stores/memory/memory-store.js'],
+    ['testing/index.ts', '../stores/memory/memory-store.js'],
+    ['redis/client/open/open-redis.ts', 'ioredis'],
+    ['rules/document/document.ts', 'yaml'],
     ['core/rule.test.ts', 'vitest'],
-    ['index.ts', './stores/memory.js'],
-  ])('is content when %s imports %s', (file, specifier) => {
+    ['index.ts', './stores/memory/memory-store.js'],
+  ])('accepts %s importing %s', (file, specifier) => {
     expect(objection(file, specifier)).toBeUndefined()
   })
 })

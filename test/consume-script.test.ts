@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { assemble } from '../scripts/assemble-lua.mjs'
-import { consumeScript } from '../src/stores/consume.generated.js'
+import { consumeScript } from '../src/stores/redis/lua/consume.generated.js'
 
 describe('scripts for Redis', () => {
   it.each(assemble())('$path is made of the Lua files as they are', ({ path, text }) => {

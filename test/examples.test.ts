@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createFluxGate } from '../src/app/create-flux-gate.js'
-import { createServer } from '../src/app/create-server.js'
+import { createFluxGate } from '../src/gate/create-flux-gate.js'
+import { createServer } from '../src/program/create-server.js'
 import { sharedRedis } from './servers/shared-redis.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))

@@ -1,8 +1,8 @@
 // @ts-check
 /** One load, in a process of its own. Arguments: URI, file of commands, `fast` or `gentle`. Prints JSON. */
 
-/** That alone, as a program that loads would. @type {typeof import('../../src/app/bulk.js')} */
-const { bulkLoad } = await import(new URL('../../dist/app/bulk.js', import.meta.url).href)
+/** That alone, as a program that loads would. @type {typeof import('../../src/bulk.js')} */
+const { bulkLoad } = await import(new URL('../../dist/bulk.js', import.meta.url).href)
 
 const [uri = '', file = '', how = ''] = process.argv.slice(2)
 const { done, failed, stoppedBy } = await bulkLoad(uri, file, { format: 'commands', fast: how === 'fast' })

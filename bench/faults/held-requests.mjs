@@ -12,7 +12,7 @@ const spacingMs = 60_000
 /** So much that there is always room for one more: its delay tells how many are ahead of it. */
 const capacity = 2 * held
 
-/** @type {readonly (readonly [name: string, limit: import('../../src/app/create-limiter.js').LimiterOptions])[]} */
+/** @type {readonly (readonly [name: string, limit: import('../../src/gate/limiter/create-limiter.js').LimiterOptions])[]} */
 const limits = [
   ['LEAKY_BUCKET', { algorithm: 'LEAKY_BUCKET', capacity, window: `${capacity * spacingMs}ms` }],
   ['WAIT_FOR_REFILL', { onLimitExceed: 'WAIT_FOR_REFILL', capacity: 1, window: `${spacingMs}ms` }],
@@ -36,7 +36,7 @@ export async function permitsLost(server) {
   return found
 }
 
-/** @param {import('../../src/app/create-limiter.js').LimiterOptions} limit */
+/** @param {import('../../src/gate/limiter/create-limiter.js').LimiterOptions} limit */
 async function lostOf(limit) {
   const limiter = createLimiter({ ...limit, maxConcurrentWaits: held })
   await limiter.consume('a')

@@ -9,8 +9,8 @@ import { Broken } from '../measure.mjs'
 /**
  * @typedef {import('./closed-loop.mjs').Asker} Asker
  * @typedef {{ capacity: number, windowMs: number }} Limit
- * @typedef {import('../../src/app/create-limiter.js').LimiterOptions} Rule
- * @typedef {import('../../src/app/redis-store.js').RedisStoreOptions} StoreOptions
+ * @typedef {import('../../src/gate/limiter/create-limiter.js').LimiterOptions} Rule
+ * @typedef {import('../../src/stores/redis/redis-store.js').RedisStoreOptions} StoreOptions
  * @typedef {Partial<import('rate-limiter-flexible').IRateLimiterRedisOptions>} FlexibleOptions
  */
 

@@ -106,7 +106,7 @@ function compile(/** @type {import('../../src/index.js').RuleSetInput} */ docume
 
 /**
  * @param {string} name
- * @param {import('../../src/core/rule-matcher.js').RuleMatcher} matcher
+ * @param {import('../../src/core/matching/rule-matcher.js').RuleMatcher} matcher
  * @param {(_: unknown, i: number) => import('../../src/index.js').RequestContext} request
  * @returns {import('../measure.mjs').Contender}
  */

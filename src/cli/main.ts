@@ -1,19 +1,20 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
-import { packageVersion } from '../app/package-version.js'
+import { packageVersion } from '../program/package-version.js'
 import { run } from './run.js'
 
 /** Each is loaded when it is asked for, because none needs everything that all of them need. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  start: async () => (await import('./start.js')).startCommand(),
-  serve: async () => (await import('./serve.js')).serveCommand(),
-  gateway: async () => (await import('./gateway.js')).gatewayCommand(),
-  check: async () => (await import('./check.js')).checkCommand(),
-  rules: async () => (await import('./rules.js')).rulesCommand(),
-  simulate: async () => (await import('./simulate.js')).simulateCommand(),
-  doctor: async () => (await import('./doctor.js')).doctorCommand(),
-  bulk: async () => (await import('./bulk.js')).bulkCommand(),
-  completion: async () => (await import('./completion.js')).completionCommand(() => programOf(Object.keys(commands))),
+  start: async () => (await import('./commands/start.js')).startCommand(),
+  serve: async () => (await import('./commands/serve.js')).serveCommand(),
+  gateway: async () => (await import('./commands/gateway.js')).gatewayCommand(),
+  check: async () => (await import('./commands/check.js')).checkCommand(),
+  rules: async () => (await import('./commands/rules/rules.js')).rulesCommand(),
+  simulate: async () => (await import('./commands/simulate/simulate.js')).simulateCommand(),
+  doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
+  bulk: async () => (await import('./commands/bulk/bulk.js')).bulkCommand(),
+  completion: async () =>
+    (await import('./commands/completion.js')).completionCommand(() => programOf(Object.keys(commands))),
 }
 
 async function programOf(names: readonly string[]): Promise<Command> {

@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander'
 import { exitStatus } from './exit-status.js'
 import { describeFailure, UsageError } from './failure.js'
-import { endQuietlyOnClosedPipe, paintFor } from './output.js'
+import { endQuietlyOnClosedPipe, paintFor } from './output/output.js'
 
 /** Runs the command that the arguments name. Leaves the process to end by itself, so that all output is written. */
 export async function run(program: Command, argv: readonly string[]): Promise<void> {

@@ -1,6 +1,6 @@
 /** A FluxGate server, asked from the command line. The token is in the environment: a command line is seen by everybody. */
 import { messageOf } from '../core/errors.js'
-import { jsonText, parseJson } from '../core/written-json.js'
+import { jsonText, parseJson } from '../core/json/written-json.js'
 import { ServerError, UsageError } from './failure.js'
 
 export interface ServerAnswer {

@@ -1,7 +1,7 @@
 import type { Step } from './algorithm.js'
 import { ticksPerMs } from './clock.js'
 import type { FluxGateError } from './errors.js'
-import type { OverrideBook } from './override-book.js'
+import type { OverrideBook } from './overrides/override-book.js'
 import type { Band, Policy } from './rule.js'
 
 /** The buckets of one rule: where they live and how they count. Built once per rule, shared by all its decisions. */

@@ -1,6 +1,6 @@
 import type { Decision } from './decision.js'
 import type { RequestContext } from './request-context.js'
-import type { Departure } from './waiting-room.js'
+import type { Departure } from './waiting/waiting-room.js'
 
 export interface CheckOptions {
   /** Left out: the configured default; else the only rule set there is; else the one called `default`. */

@@ -1,5 +1,5 @@
-import type { Admission } from './admission.js'
-import type { Route } from './route.js'
+import type { Admission } from './proxy/admission.js'
+import type { Route } from './routes/route.js'
 
 /** What became of one request, as a line of an access log. No query, no identity but the address, and of headers only a trace id is in it. */
 export interface AccessEntry {

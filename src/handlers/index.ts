@@ -1,5 +1,5 @@
+export { compileSnapshot, type Snapshot, type SnapshotOptions } from '../core/decision/snapshot.js'
 export type { CheckOptions, Handler } from '../core/handler.js'
-export { compileSnapshot, type Snapshot, type SnapshotOptions } from '../core/snapshot.js'
-export { WaitingRoom } from '../core/waiting-room.js'
-export { HttpHandler, type HttpHandlerOptions } from './http.js'
+export { WaitingRoom } from '../core/waiting/waiting-room.js'
+export { HttpHandler, type HttpHandlerOptions } from './http/http-handler.js'
 export { StandaloneHandler, type StandaloneOptions } from './standalone.js'

@@ -1,11 +1,11 @@
 import { algorithmTraits } from '../core/algorithm-traits.js'
 import { type BucketGroup, type BucketStore, type Demand, withBands } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
+import { type DecideOptions, RateLimiter } from '../core/decision/rate-limiter.js'
+import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { Decision } from '../core/decision.js'
-import { type DecideOptions, RateLimiter } from '../core/rate-limiter.js'
 import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
-import { unmeteredDecision } from '../core/unmetered-decision.js'
-import type { WaitingRoom } from '../core/waiting-room.js'
+import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 
 export interface WithoutStoreOptions {
   /** The one that fails; which overrides it had is remembered. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { Decision } from '../core/decision.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
-import { unmeteredDecision } from '../core/unmetered-decision.js'
 import { manualClock } from '../testing/index.js'
 import { Guard } from './guard.js'
 

@@ -1,6 +1,6 @@
 import { FluxGateError } from '../core/errors.js'
-import { readPath } from '../core/normalise-path.js'
-import { compilePathPattern, matchesPath, pathPatternMistake } from '../core/path-pattern.js'
+import { readPath } from '../core/matching/paths/normalise-path.js'
+import { compilePathPattern, matchesPath, pathPatternMistake } from '../core/matching/paths/path-pattern.js'
 
 export interface PathFilterOptions {
   /** Only these paths are limited; default all. */

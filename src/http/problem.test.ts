@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
-import { unmeteredDecision } from '../core/unmetered-decision.js'
 import { refusalProblem } from './problem.js'
 
 const band = (label: string, more: Partial<BandDecision> = {}): BandDecision => ({

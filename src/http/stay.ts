@@ -1,5 +1,5 @@
 import type { CheckOptions } from '../core/handler.js'
-import type { Departure } from '../core/waiting-room.js'
+import type { Departure } from '../core/waiting/waiting-room.js'
 import type { EdgeRequest } from './edge-request.js'
 
 /** The options of checks that nobody waits for, and what the handler says about the last one. */

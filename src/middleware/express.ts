@@ -1,27 +1,19 @@
-import type { Guard, Outcome } from '../http/guard.js'
-import { edgeOf, frameworkAddress, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
+/** `fluxgate/express`: Express 4 and 5, connect, and whatever else takes `(request, response, next)`. */
+import { type ExpressMiddleware, expressMiddleware } from './adapters/express.js'
+import type { NodeRequest, NodeResponse } from './edge/node-edge.js'
+import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
 
-/** For Express, and for whatever else takes `(request, response, next)`. */
-export type ExpressMiddleware<Request extends NodeRequest> = (
-  request: Request,
-  response: NodeResponse,
-  next: (error?: unknown) => void,
-) => void
+export type { ContextCustomizer } from '../http/guard.js'
+export type { ExpressRateLimit, NodeRequest, NodeResponse, RateLimitOptions }
 
-export function expressMiddleware<Request extends NodeRequest>(guard: Guard<Request>): ExpressMiddleware<Request> {
-  return (request, response, next) => {
-    const settle = (outcome: Outcome): void => {
-      let passes: boolean
-      try {
-        passes = mayPass(outcome, request, response)
-      } catch (error) {
-        next(error)
-        return
-      }
-      // Outside the try block: an error of the application must not call `next` a second time.
-      if (passes) next()
-    }
-    const address = guard.followsFramework ? frameworkAddress(request) : undefined
-    guard.admitThen(edgeOf(request, response, undefined, address), request, undefined, settle, next)
-  }
+type ExpressRateLimit<Request extends NodeRequest> = ExpressMiddleware<Request> & {
+  /** Refuses those who are held, and closes what was made for this middleware. */
+  close(): Promise<void>
+}
+
+export function rateLimit<Request extends NodeRequest = NodeRequest>(
+  options: RateLimitOptions<Request>,
+): ExpressRateLimit<Request> {
+  const { guard, close } = guardOf(options)
+  return Object.assign(expressMiddleware(guard), { close })
 }

@@ -1,158 +1,107 @@
-import type { EdgeHeaders } from '../http/edge-request.js'
-import { type Outcome, whenAdmitted } from '../http/guard.js'
-import type { LimitScope, Place, PlaceOf } from '../http/place.js'
-import { stackedHeaders } from '../http/stacked-headers.js'
-import type { FastifyScopes } from './fastify-scopes.js'
+/** `fluxgate/fastify` */
+import type { ContextCustomizer, GuardOptions } from '../http/guard.js'
 import {
-  edgeOf,
-  frameworkAddress,
-  isSent,
-  isUnread,
-  type NodeEdge,
-  type NodeRequest,
-  type NodeResponse,
-} from './node-edge.js'
+  type FastifyHook,
+  type FastifyRequest,
+  type FastifyRoute,
+  type FastifyRoutes,
+  fastifyHook,
+  limitOf,
+  placeOfRoute,
+} from './adapters/fastify.js'
+import { FastifyScopes } from './adapters/fastify-scopes.js'
+import type { HandledLimit, LoneLimit, RateLimitOptions } from './limits/guard-of.js'
+import { type RouteLimit, RouteLimits } from './limits/route-limits.js'
 
-export interface FastifyRequest {
-  readonly raw: NodeRequest
-  readonly method: string
-  readonly url: string
-  readonly headers: EdgeHeaders
-  readonly routeOptions: FastifyRoute
+export type { ContextCustomizer, FastifyApp, FastifyRateLimitOptions, FastifyRequest, RateLimitOptions, RouteLimit }
+
+/** A hook that may call its request what Fastify calls it: `register` has no place to say so otherwise. */
+type Hook<F extends (...given: never[]) => unknown> = { hook(...given: Parameters<F>): ReturnType<F> }['hook']
+
+type Hooks = {
+  readonly permits?: number | Hook<(request: FastifyRequest) => number> | undefined
+  readonly skip?: Hook<(request: FastifyRequest) => boolean | Promise<boolean>> | undefined
+  readonly customize?: Hook<ContextCustomizer<FastifyRequest>> | undefined
 }
 
-export interface FastifyRoute {
-  readonly config?: object | undefined
-  readonly handler?: unknown
-  readonly constraints?: object | undefined
-  readonly exposeHeadRoute?: boolean | undefined
-  readonly method?: string | string[] | undefined
-  readonly url?: string | undefined
+type FastifyRateLimitOptions = Omit<GuardOptions<FastifyRequest>, keyof Hooks> & Hooks & (LoneLimit | HandledLimit)
+
+/** As much of Fastify as the plugin needs. */
+interface FastifyApp {
+  addHook(name: 'onRequest', hook: FastifyHook<FastifyRequest>): unknown
+  addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): unknown
+  addHook(name: 'onReady' | 'preClose', hook: (done: () => void) => void): unknown
+  decorate(name: symbol, value: unknown): unknown
+  hasDecorator(name: symbol): boolean
+  printRoutes(): string
+  hasRoute(route: { method: 'GET'; url: string }): boolean
+  readonly initialConfig: object
 }
 
-export interface FastifyReply {
-  readonly raw: NodeResponse
-  /** True if the reply was sent or hijacked. */
-  readonly sent?: boolean | undefined
-  getHeader(name: string): unknown
-  header(name: string, value: string): unknown
-  code(status: number): unknown
-  send(body: Buffer): unknown
-  hijack(): unknown
-}
+/** Says that an application has a limit already. */
+const limited = Symbol('fluxgate.limited')
 
-export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done: (error?: Error) => void) => void
+/** A plugin: `app.register(rateLimit, { capacity: 100, window: '1m' })`. */
+export const rateLimit = Object.assign(
+  (app: FastifyApp, options: FastifyRateLimitOptions, done: (error?: Error) => void): void => {
+    try {
+      limit(app, withoutRegisterOptions(options))
+    } catch (error) {
+      // Fastify would let it end the process, although whoever registers the plugin may want to hear of it.
+      done(error as Error)
+      return
+    }
+    done()
+  },
+  {
+    // The plugin is for the whole application, not only for what is registered inside it.
+    [Symbol.for('skip-override')]: true,
+    [Symbol.for('fastify.display-name')]: 'fluxgate',
+    [Symbol.for('plugin-meta')]: { name: 'fluxgate', fastify: '>=5' },
+  },
+)
 
-/** Of an application. */
-export interface FastifyRoutes {
-  /** Whether any of them may say something about limits. */
-  readonly maySpeak: boolean
-  readonly scopes: FastifyScopes
+function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void {
+  const limits = new RouteLimits(options)
+  const isStacked = app.hasDecorator(limited)
+  if (!isStacked) app.decorate(limited, true)
+  app.addHook('onRequest', fastifyHook(limits.of, routesOf(app, limits), isStacked))
+  // Before the server waits for those who are held.
+  app.addHook('preClose', (closed) => {
+    limits.close().then(closed, closed)
+  })
 }
 
 /**
- * An `onRequest` hook. Not an async function: Fastify calls those that take `done` without a promise of its own. Nor has it
- * functions inside, for which every request would pay. `isStacked`: another limit may have spoken on a reply before.
+ * What a request tells of its route Fastify puts together whenever it is asked. Therefore nobody asks if it is known before
+ * the first request that no route says anything: all of them have been seen coming.
  */
-export function fastifyHook<Request extends FastifyRequest>(
-  placeOf: PlaceOf<Request>,
-  routes: FastifyRoutes,
-  isStacked: boolean,
-): FastifyHook<Request> {
-  return (request, reply, done) => {
-    // What is thrown here is the hook's, which Fastify handles.
-    const place = routes.maySpeak
-      ? placeOfRoute(placeOf, request.routeOptions, routes.scopes)
-      : placeOf(undefined, noScope)
-    if (place === undefined) {
-      done()
-      return
-    }
-    ask(place, request, reply, isStacked, done)
-  }
+function routesOf(app: FastifyApp, limits: RouteLimits<FastifyRequest>): FastifyRoutes {
+  const hasGet = (url: string): boolean => app.hasRoute({ method: 'GET', url })
+  const scopes = new FastifyScopes(exposesHead(app), hasGet)
+  const routes = { maySpeak: true, scopes }
+  const haveAllBeenSeen = app.printRoutes() === '(empty tree)'
+  const seen: FastifyRoute[] = []
+  app.addHook('onRoute', (route) => {
+    // Mistakes in what a route says are found before it is asked for.
+    scopes.register(route)
+    placeOfRoute(limits.of, route, scopes)
+    seen.push(route)
+  })
+  // Not before: hooks of others may still change what a route says.
+  app.addHook('onReady', (done) => {
+    routes.maySpeak = !haveAllBeenSeen || seen.some((route) => limitOf(route) !== undefined)
+    done()
+  })
+  return routes
 }
 
-/** Calls `done` if the request may pass. Otherwise the rejection is sent, or nothing if the reply was sent before. */
-export function ask<Request extends FastifyRequest>(
-  place: Place<Request>,
-  request: Request,
-  reply: FastifyReply,
-  isStacked: boolean,
-  done: (error?: Error) => void,
-): void {
-  if (reply.sent) return
-  const { raw } = request
-  const admitted = place.guard.admitNow(edgeOfReply(place, request, reply), request, place.overrides)
-  if (admitted instanceof Promise) settleLater(admitted, raw, reply, isStacked, done)
-  else settle(admitted, raw, reply, isStacked, done)
+/** What Fastify itself takes among the options of a plugin. */
+function withoutRegisterOptions<Options extends object>(options: Options): Options {
+  const { prefix, logLevel, logSerializers, ...own } = options as Options & Record<string, unknown>
+  return own as Options
 }
 
-export function edgeOfReply<Request extends FastifyRequest>(
-  { guard }: Place<Request>,
-  request: Request,
-  reply: FastifyReply,
-): NodeEdge {
-  return edgeOf(request.raw, reply.raw, undefined, guard.followsFramework ? frameworkAddress(request) : undefined)
-}
-
-/** Of what a route says about itself. */
-export function placeOfRoute<Request>(
-  placeOf: PlaceOf<Request>,
-  route: FastifyRoute,
-  scopes: FastifyScopes,
-): Place<Request> | undefined {
-  return placeOf(limitOf(route), () => scopes.of(route))
-}
-
-/** Not called: where no route has a limit of its own there is no scope. */
-const noScope = (): LimitScope => ({ name: '', identity: '' })
-
-/** What a route says about its limit; undefined if it says nothing. */
-export const limitOf = ({ config }: FastifyRoute): unknown => (config as { rateLimit?: unknown } | undefined)?.rateLimit
-
-function settleLater(
-  admitted: Promise<Outcome>,
-  raw: NodeRequest,
-  reply: FastifyReply,
-  isStacked: boolean,
-  done: (error?: Error) => void,
-): void {
-  const isGone = (): boolean => reply.sent === true || isSent(reply.raw) || raw.socket.destroyed === true
-  const onError = (error: unknown): void => {
-    // Fastify throws if it is to send an error on a response that was sent without it; it only warns if it was hijacked.
-    if (isGone()) reply.hijack()
-    done(error as Error)
-  }
-  const onOutcome = (outcome: Outcome): void => settle(outcome, raw, reply, isStacked, done)
-  whenAdmitted(admitted, isGone, onOutcome, onError)
-}
-
-function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStacked: boolean, done: () => void): void {
-  if (outcome.kind === 'GONE') {
-    reply.hijack()
-    return
-  }
-  const isRefusal = outcome.kind === 'REFUSE'
-  setHeaders(reply, isStacked ? stackedHeaders(outcome.headers, reply, isRefusal) : outcome.headers, isRefusal)
-  if (outcome.kind === 'PASS') done()
-  else {
-    if (isUnread(raw)) reply.header('connection', 'close')
-    reply.code(outcome.status)
-    // Text would be sent with a charset, which a problem has not.
-    reply.send(Buffer.from(outcome.body))
-  }
-}
-
-/** One by one, in lower case as Fastify keeps them: names that are looked up or made anew would cost more than the decision. */
-export function setHeaders(reply: FastifyReply, headers: Readonly<Record<string, string>>, isRefusal: boolean): void {
-  if (headers['RateLimit-Policy'] !== undefined) reply.header('ratelimit-policy', headers['RateLimit-Policy'])
-  if (headers.RateLimit !== undefined) reply.header('ratelimit', headers.RateLimit)
-  if (headers['X-RateLimit-Remaining'] !== undefined) {
-    reply.header('x-ratelimit-limit', headers['X-RateLimit-Limit'] as string)
-    reply.header('x-ratelimit-remaining', headers['X-RateLimit-Remaining'])
-    reply.header('x-ratelimit-reset', headers['X-RateLimit-Reset'] as string)
-  }
-  if (!isRefusal) return
-  if (headers['Retry-After'] !== undefined) reply.header('retry-after', headers['Retry-After'])
-  reply.header('content-type', headers['Content-Type'] as string)
-}
+/** Fastify adds HEAD routes to GET routes unless it is told otherwise. */
+const exposesHead = ({ initialConfig }: FastifyApp): boolean =>
+  !('exposeHeadRoutes' in initialConfig) || initialConfig.exposeHeadRoutes !== false

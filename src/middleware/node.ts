@@ -1,34 +1,28 @@
-import type { Guard, Outcome } from '../http/guard.js'
-import { edgeOf, isSent, mayPass, type NodeRequest, type NodeResponse } from './node-edge.js'
+/** `fluxgate/node`: servers of node:http, without a framework. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { limitedListener, type NodeListener } from './adapters/node.js'
+import type { NodeRequest, NodeResponse } from './edge/node-edge.js'
+import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
 
-export type NodeListener<Request, Response> = (request: Request, response: Response) => unknown
+export type { ContextCustomizer } from '../http/guard.js'
+export type { NodeListener, NodeRateLimit, NodeRequest, NodeResponse, RateLimitOptions }
 
-/** A listener of `node:http` that hears only of the requests that may pass. */
-export function limitedListener<Request extends NodeRequest, Response extends NodeResponse>(
-  guard: Guard<Request>,
-  listener: NodeListener<Request, Response>,
-): (request: Request, response: Response) => void {
-  return (request, response) => {
-    const onError = (error: unknown): void => fail(response, error)
-    const settle = (outcome: Outcome): void => {
-      let passes: boolean
-      try {
-        passes = mayPass(outcome, request, response)
-      } catch (error) {
-        onError(error)
-        return
-      }
-      if (passes) listener(request, response)
-    }
-    guard.admitThen(edgeOf(request, response), request, undefined, settle, onError)
-  }
+interface NodeRateLimit<Native extends NodeRequest> {
+  /** A listener that hears only of the requests that may pass. */
+  (listener: NodeListener<Native, ServerResponse>): (request: Native, response: ServerResponse) => void
+  /** The same for others than those of `node:http`, such as those of `node:http2`. */
+  <Request extends Native, Response extends NodeResponse>(
+    listener: NodeListener<Request, Response>,
+  ): (request: Request, response: Response) => void
+  /** Refuses those who are held, and closes what was made for this limit. */
+  close(): Promise<void>
 }
 
-/** The operator gets the error as a warning of the process, the client an empty 500. */
-function fail(response: NodeResponse, error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error))
-  if (isSent(response)) return
-  response.statusCode = 500
-  response.setHeader('Connection', 'close')
-  response.end('')
+export function rateLimit<Native extends NodeRequest = IncomingMessage>(
+  options: RateLimitOptions<Native>,
+): NodeRateLimit<Native> {
+  const { guard, close } = guardOf(options)
+  const limit = <Request extends Native, Response extends NodeResponse>(listener: NodeListener<Request, Response>) =>
+    limitedListener(guard, listener)
+  return Object.assign(limit, { close })
 }

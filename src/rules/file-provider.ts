@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
-import { inSlices } from '../core/steps.js'
-import { documentSteps, formatOf } from './document.js'
-import { readRulesFile } from './rules-file.js'
-import { ruleSetSteps } from './schema.js'
-import { watchFile } from './watch-file.js'
+import { inSlices } from '../core/scheduling/steps.js'
+import { documentSteps, formatOf } from './document/document.js'
+import { readRulesFile } from './document/rules-file.js'
+import { watchFile } from './document/watch-file.js'
+import { ruleSetSteps } from './schema/schema.js'
 
 /** Rules from one YAML or JSON file (by its ending), watched for changes. */
 export function fileRules(path: string): RuleSetProvider {

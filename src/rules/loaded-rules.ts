@@ -1,7 +1,7 @@
 import type { RuleSet } from '../core/rule.js'
-import type { Steps } from '../core/steps.js'
-import { isObject, itemsOf, wrongValue } from './fields.js'
-import { noMistakes, rulesInvalid } from './mistakes.js'
+import type { Steps } from '../core/scheduling/steps.js'
+import { isObject, itemsOf, wrongValue } from '../validation/fields.js'
+import { noMistakes, rulesInvalid } from '../validation/issues.js'
 import type { Requirement } from './requirement.js'
 
 const allowed = 'rule sets as parseRuleSets gives them'

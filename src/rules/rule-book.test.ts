@@ -8,7 +8,7 @@ import { fileRules } from './file-provider.js'
 import { objectRules } from './object-provider.js'
 import { watchReload } from './reload/watch-reload.js'
 import { type ReloadResult, RuleBook } from './rule-book.js'
-import { parseRuleSets } from './schema.js'
+import { parseRuleSets } from './schema/schema.js'
 
 const document = (capacity: unknown) => ({ id: 's', rules: [{ id: 'r', bands: [{ capacity, window: '1s' }] }] })
 const capacityOf = (ruleSets: readonly RuleSet[]) => ruleSets[0]?.rules[0]?.bands[0]?.capacity

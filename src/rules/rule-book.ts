@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 import type { ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
-import { inSlices, type Steps } from '../core/steps.js'
+import { inSlices, type Steps } from '../core/scheduling/steps.js'
 import { loadedSteps } from './loaded-rules.js'
 import type { Requirement } from './requirement.js'
 

@@ -1,7 +1,7 @@
 import type { RuleStore } from '../core/rule-store.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
-import type { Statistics } from '../telemetry/statistics.js'
-import type { AskedTokens } from './openapi.js'
+import type { Statistics } from '../telemetry/statistics/statistics.js'
+import type { AskedTokens } from './openapi/openapi.js'
 import type { ServedGate, ServedHealth } from './served-gate.js'
 import type { ServerLog } from './server-log.js'
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import Type from 'typebox'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ApiServer } from './api-server.js'
-import { json, route } from './route.js'
+import { json, route } from './request/route.js'
 
 const echo = route({
   method: 'POST',

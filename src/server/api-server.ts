@@ -3,15 +3,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { FluxGateError } from '../core/errors.js'
-import { ClientConnections } from '../http/client-connections.js'
-import { closeIdleAfterReading } from '../http/idle-timeout.js'
-import { ApiRequest, maxHeaders, type RequestParts } from './api-request.js'
-import { isLoopback } from './loopback.js'
-import type { Route } from './route.js'
-import { Router } from './router.js'
+import { ClientConnections } from '../http/connections/client-connections.js'
+import { closeIdleAfterReading } from '../http/connections/idle-timeout.js'
+import { ApiRequest, maxHeaders, type RequestParts } from './request/api-request.js'
+import { isLoopback } from './request/loopback.js'
+import type { Route } from './request/route.js'
+import { Router } from './request/router.js'
+import { type TokenOptions, Tokens } from './request/tokens.js'
+import { unreadableRequest } from './request/unreadable-request.js'
 import { type ServerLog, silentLog } from './server-log.js'
-import { type TokenOptions, Tokens } from './tokens.js'
-import { unreadableRequest } from './unreadable-request.js'
 
 export interface ApiServerOptions extends TokenOptions {
   readonly routes: readonly Route[]

@@ -1,5 +1,5 @@
 import { traceIdOf } from '../http/trace-id.js'
-import type { Call } from './route.js'
+import type { Call } from './request/route.js'
 import type { ServerLog } from './server-log.js'
 
 /** Every change that is made through the server: who, what, and by which request. When is what the log adds to each line. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { unmeteredDecision } from '../core/unmetered-decision.js'
+import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import { type EventStreamOptions, EventStreams } from './event-streams.js'
 import type { ServedGate } from './served-gate.js'
 

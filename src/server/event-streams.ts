@@ -3,8 +3,8 @@ import type { Decision } from '../core/decision.js'
 import { messageOf } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
-import { recentDecision } from '../telemetry/local-statistics.js'
-import { ApiProblem } from './api-problem.js'
+import { recentDecision } from '../telemetry/statistics/local-statistics.js'
+import { ApiProblem } from './request/api-problem.js'
 import type { ServedGate } from './served-gate.js'
 
 export interface EventStreamOptions {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { errorStatus, requestProblems } from './api-problem.js'
 import { apiRoutes } from './api-routes.js'
+import { errorStatus, requestProblems } from './request/api-problem.js'
 
 const reference = readFileSync(new URL('../../docs/reference/http-api.md', import.meta.url), 'utf8')
 const rows = [...reference.matchAll(/^\| `(.+?)`(.*?) \| (.+?) \|/gm)]

@@ -1,7 +1,7 @@
 import { type FluxGateError, messageOf } from '../core/errors.js'
 import type { RuleStore } from '../core/rule-store.js'
 import type { ApiParts } from './api-parts.js'
-import { ApiProblem } from './api-problem.js'
+import { ApiProblem } from './request/api-problem.js'
 
 /** Where rules are edited, for routes that need it. */
 export function rulesOf({ rules }: ApiParts): RuleStore {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
-import { unmeteredDecision } from '../core/unmetered-decision.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { DecisionRecorder } from './decision-recorder.js'
 import { RuleCounters } from './rule-counters.js'
-import type { DecisionSample } from './statistics.js'
+import type { DecisionSample } from './statistics/statistics.js'
 
 const decision = (changes: Partial<Decision> = {}): Decision => ({
   ...unmeteredDecision(true, 'ALLOWED', 0, { ruleSetId: 'api', ruleId: 'per-ip' }),

@@ -11,7 +11,7 @@ import {
   keptSeconds,
   mostDecisionsFirst,
   type StatisticsSummary,
-} from './statistics.js'
+} from './statistics/statistics.js'
 
 /** Up to so many decisions a second are all told; of more, each stands for several. */
 const samplesPerSecond = 1_000

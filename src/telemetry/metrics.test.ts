@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { unmeteredDecision } from '../core/unmetered-decision.js'
+import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { DecisionRecorder } from './decision-recorder.js'
 import { mergeMetrics } from './merge-metrics.js'

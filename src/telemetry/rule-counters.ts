@@ -1,5 +1,5 @@
 import type { Decision } from '../core/decision.js'
-import type { DecisionCounts, RuleCounts } from './statistics.js'
+import type { DecisionCounts, RuleCounts } from './statistics/statistics.js'
 
 interface Row extends RuleCounts {
   allowed: number

@@ -10,7 +10,7 @@ import { algorithmNames } from '../core/rule.js'
 import { compareWithModel } from './compare-with-model.js'
 import { band, demand, group, second, startMs } from './demands.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
-import { overrideContract } from './override-contract.js'
+import { overrideContract } from './overrides/override-contract.js'
 
 export type TestRunner = (title: string, test: () => Promise<void>) => void
 export type StoreFactory = (clock: Clock) => BucketStore | Promise<BucketStore>

@@ -1,9 +1,9 @@
 /** Loads into a cluster: every record goes to the node that has its slot, whatever moves meanwhile. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { bulkLoad } from '../../src/app/bulk.js'
-import type { Command } from '../../src/redis/bulk/command-writer.js'
-import { hashSlot } from '../../src/redis/hash-slot.js'
+import { bulkLoad } from '../../src/bulk.js'
+import type { Command } from '../../src/redis/bulk/commands/command-writer.js'
+import { hashSlot } from '../../src/redis/client/hash-slot.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { eventually } from '../servers/eventually.js'
 import type { RedisServer } from '../servers/redis-server.js'

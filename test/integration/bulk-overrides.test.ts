@@ -1,10 +1,10 @@
 /** All overrides of a rule are replaced together, or nothing changes. */
 import { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
-import { bulkOverrides } from '../../src/app/bulk.js'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import type { FluxGate } from '../../src/app/flux-gate.js'
+import { bulkOverrides } from '../../src/bulk.js'
 import type { Rule } from '../../src/core/rule.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
+import type { FluxGate } from '../../src/gate/flux-gate.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'
 

@@ -5,8 +5,8 @@ import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Config, loadConfig } from '../../src/app/config.js'
-import { createGateway, type GatewayChoices, type RunningGateway } from '../../src/app/create-gateway.js'
+import { type Config, loadConfig } from '../../src/config/config.js'
+import { createGateway, type GatewayChoices, type RunningGateway } from '../../src/program/gateway/create-gateway.js'
 
 export interface Upstream {
   readonly port: number

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/app/config.js'
-import { createGateway } from '../../src/app/create-gateway.js'
-import { watchRoutes } from '../../src/app/gateway-reload.js'
+import { loadConfig } from '../../src/config/config.js'
 import { messageOf } from '../../src/core/errors.js'
+import { createGateway } from '../../src/program/gateway/create-gateway.js'
+import { watchRoutes } from '../../src/program/gateway/reload.js'
 import { echoUpstream, gatewayWith, statuses } from './gateway-bed.js'
 
 const cwd = mkdtempSync(join(tmpdir(), 'fluxgate-'))

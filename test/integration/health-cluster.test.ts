@@ -2,9 +2,9 @@
 import { Cluster as IoredisCluster } from 'ioredis'
 import { createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import type { FluxGateOptions } from '../../src/app/gate-options.js'
-import { redisStore } from '../../src/app/redis-store.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
+import type { FluxGateOptions } from '../../src/gate/options.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { eventually } from '../servers/eventually.js'
 

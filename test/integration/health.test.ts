@@ -1,10 +1,10 @@
 /** Health and readiness of a server whose Redis fails and recovers, mostly without a single decision in between. */
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { FluxGateOptions } from '../../src/app/gate-options.js'
-import { redisStore } from '../../src/app/redis-store.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
 import { systemClock } from '../../src/core/clock.js'
+import type { FluxGateOptions } from '../../src/gate/options.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { eventually } from '../servers/eventually.js'
 import { freePort } from '../servers/free-port.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'

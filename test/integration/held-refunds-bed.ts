@@ -1,9 +1,9 @@
 /** What the tests of requests that leave while they wait have in common. They run on a real clock. */
 import { onTestFinished } from 'vitest'
-import { redisStore } from '../../src/app/redis-store.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
 import { systemClock } from '../../src/core/clock.js'
-import { memoryStore } from '../../src/stores/memory.js'
+import { memoryStore } from '../../src/stores/memory/memory-store.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { eventually } from '../servers/eventually.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 

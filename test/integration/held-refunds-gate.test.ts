@@ -1,8 +1,8 @@
 /** Requests that leave while a gate holds them: all buckets end up as if those requests had never been made. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import type { FluxGate } from '../../src/app/flux-gate.js'
-import type { RuleInput } from '../../src/rules/input.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
+import type { FluxGate } from '../../src/gate/flux-gate.js'
+import type { RuleInput } from '../../src/rules/schema/input.js'
 import { seededRandom } from '../../src/testing/history.js'
 import { dayMs, leaveAll, orders, settledState, stores, turn } from './held-refunds-bed.js'
 import { randomSeed } from './random-seed.js'

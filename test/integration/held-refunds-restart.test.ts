@@ -1,8 +1,8 @@
 /** Requests that leave while Redis restarts: their permits are given back when it answers again. */
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createLimiter, type Limiter } from '../../src/app/create-limiter.js'
-import { redisStore } from '../../src/app/redis-store.js'
+import { createLimiter, type Limiter } from '../../src/gate/limiter/create-limiter.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { seededRandom } from '../../src/testing/history.js'
 import { eventually } from '../servers/eventually.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'

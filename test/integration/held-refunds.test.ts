@@ -1,8 +1,8 @@
 /** Requests that leave while they wait, on a real clock: the bucket ends up as if those requests had never been made. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/app/create-limiter.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
-import { memoryStore } from '../../src/stores/memory.js'
+import { createLimiter, type Limiter, type LimiterOptions } from '../../src/gate/limiter/create-limiter.js'
+import { memoryStore } from '../../src/stores/memory/memory-store.js'
 import { seededRandom } from '../../src/testing/history.js'
 import { dayMs, leaveAll, minuteMs, orders, settledState, stores, turn } from './held-refunds-bed.js'
 import { randomSeed } from './random-seed.js'

@@ -5,7 +5,7 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
 import { HttpHandler, type HttpHandlerOptions } from '../../src/handlers/index.js'
 import { manualClock } from '../../src/testing/index.js'
 import { eventually } from '../servers/eventually.js'

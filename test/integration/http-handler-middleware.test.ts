@@ -1,8 +1,8 @@
 /** Every middleware, with a FluxGate server that decides. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createServer } from '../../src/app/create-server.js'
 import { HttpHandler, type HttpHandlerOptions } from '../../src/handlers/index.js'
 import { createFluxGate, type RuleInput } from '../../src/index.js'
+import { createServer } from '../../src/program/create-server.js'
 import { eventually } from '../servers/eventually.js'
 import { adapters } from './middleware-adapters.js'
 import { limitsIn, startBed } from './middleware-bed.js'

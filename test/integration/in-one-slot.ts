@@ -1,5 +1,5 @@
 import type { BucketStore } from '../../src/core/bucket-store.js'
-import { hashSlot } from '../../src/redis/hash-slot.js'
+import { hashSlot } from '../../src/redis/client/hash-slot.js'
 
 /** A name for the second identity of random histories that shares a slot with the first one. */
 const bob = Array.from({ length: 2 ** 18 }, (_, i) => `bob${i}`).find(

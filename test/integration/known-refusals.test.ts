@@ -1,9 +1,9 @@
 /** What is known to be refused is not asked again, and nobody is refused who would have been let in. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisStoreOptions, redisStore } from '../../src/app/redis-store.js'
 import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket-store.js'
 import { algorithmNames, type Band } from '../../src/core/rule.js'
+import { type RedisStoreOptions, redisStore } from '../../src/stores/redis/redis-store.js'
 import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
 import { randomBand, randomDemands, randomPause, seededRandom } from '../../src/testing/history.js'
 import { manualClock } from '../../src/testing/manual-clock.js'

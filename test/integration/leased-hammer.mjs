@@ -3,9 +3,9 @@
 // that it can be killed in that state. With `holdAndStop` it closes instead.
 import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { connectionOf } from '../../dist/redis/connection-of.js'
-import { leased } from '../../dist/stores/leased.js'
-import { RedisBuckets } from '../../dist/stores/redis.js'
+import { connectionOf } from '../../dist/redis/client/connection-of.js'
+import { leased } from '../../dist/stores/leased/leased.js'
+import { RedisBuckets } from '../../dist/stores/redis/redis-buckets.js'
 
 const { port, prefix, group, leaseShare, callers, isTimed } = JSON.parse(process.argv[2])
 const client = new Redis(port)

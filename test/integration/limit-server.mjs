@@ -1,7 +1,8 @@
 // @ts-check
 /** A FluxGate server as a process of its own, on the port it is given: one rule, a thousand an hour for everybody. */
-import { createServer } from '../../dist/app/create-server.js'
+
 import { createFluxGate } from '../../dist/index.js'
+import { createServer } from '../../dist/program/create-server.js'
 
 const gate = await createFluxGate({
   rules: { id: 'api', rules: [{ id: 'all', limitScope: 'GLOBAL', bands: [{ capacity: 1_000, window: '1h' }] }] },

@@ -1,7 +1,7 @@
 /** Locks for a test, on the server that all share or on one of its own, closed after it. */
 import { onTestFinished } from 'vitest'
-import type { LockOptions, RedisLock } from '../../src/app/lock.js'
-import { redisLock } from '../../src/app/lock.js'
+import type { LockOptions, RedisLock } from '../../src/lock.js'
+import { redisLock } from '../../src/lock.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 
 export function openLock(options: LockOptions = {}, where: string | object = sharedRedis().uri): RedisLock {

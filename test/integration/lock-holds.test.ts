@@ -1,6 +1,6 @@
 /** What a holder can do and rely on: the same owner again, several locks, work with a signal, guarded writes. */
 import { describe, expect, it } from 'vitest'
-import { guardedScript } from '../../src/app/lock.js'
+import { guardedScript } from '../../src/lock.js'
 import { startCluster } from '../servers/cluster.js'
 import { eventually } from '../servers/eventually.js'
 import { callOnce } from '../servers/resp.js'

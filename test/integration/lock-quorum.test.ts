@@ -1,6 +1,6 @@
 /** Locks on the majority of several servers that know nothing of each other. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type QuorumOptions, quorumLock } from '../../src/app/lock.js'
+import { type QuorumOptions, quorumLock } from '../../src/lock.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { freshPrefix } from '../servers/shared-redis.js'
 import { aborted, closedAfterTest, lost, openLock, timedOut } from './lock-bed.js'

@@ -1,6 +1,6 @@
 /** A number of holders at a time. */
 import { describe, expect, it } from 'vitest'
-import { redisSemaphore, type SemaphoreOptions } from '../../src/app/lock.js'
+import { redisSemaphore, type SemaphoreOptions } from '../../src/lock.js'
 import { eventually } from '../servers/eventually.js'
 import { callOnce } from '../servers/resp.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'

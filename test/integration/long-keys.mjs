@@ -1,10 +1,10 @@
 // @ts-check
 /** 8000 keys of 15 000 bytes each, through everything that remembers keys: 120 MB, in a heap of 64 MiB. */
 import { createFluxGate } from '../../dist/index.js'
-import { RecentIdentities } from '../../dist/stores/recent-identities.js'
+import { RecentIdentities } from '../../dist/stores/redis/overrides/recent-identities.js'
 import { DecisionRecorder } from '../../dist/telemetry/decision-recorder.js'
 import { showKey } from '../../dist/telemetry/key-digest.js'
-import { LocalStatistics } from '../../dist/telemetry/local-statistics.js'
+import { LocalStatistics } from '../../dist/telemetry/statistics/local-statistics.js'
 
 const bands = [{ capacity: 5, window: '1h' }]
 const gate = await createFluxGate({

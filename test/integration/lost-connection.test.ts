@@ -5,9 +5,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createLimiter, type Limiter } from '../../src/app/create-limiter.js'
-import type { RedisOptions } from '../../src/app/open-redis-target.js'
-import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/app/redis-store.js'
+import { createLimiter, type Limiter } from '../../src/gate/limiter/create-limiter.js'
+import type { RedisOptions } from '../../src/redis/client/open/target.js'
+import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/stores/redis/redis-store.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { eventually } from '../servers/eventually.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'

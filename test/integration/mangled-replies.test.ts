@@ -2,11 +2,11 @@
 import { Redis } from 'ioredis'
 import { createClient } from 'redis4'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import { createLimiter } from '../../src/app/create-limiter.js'
-import { redisLock } from '../../src/app/lock.js'
-import { redisStore } from '../../src/app/redis-store.js'
-import { searchIndex } from '../../src/app/search-index.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
+import { createLimiter } from '../../src/gate/limiter/create-limiter.js'
+import { redisLock } from '../../src/lock.js'
+import { searchIndex } from '../../src/search-index.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 
 const real = new Redis(sharedRedis().uri)

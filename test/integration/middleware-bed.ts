@@ -1,9 +1,9 @@
 /** A server of any framework for one test, and a client that speaks to it over a socket of its own. */
 import { type ClientRequest, createServer, type IncomingHttpHeaders, type RequestListener, request } from 'node:http'
 import { onTestFinished } from 'vitest'
-import type { RateLimitOptions } from '../../src/app/guard-of.js'
 import type { BucketStore } from '../../src/core/bucket-store.js'
 import { createFluxGate, type FluxGateOptions, type RuleInput } from '../../src/index.js'
+import type { RateLimitOptions } from '../../src/middleware/limits/guard-of.js'
 import { type Adapter, type Application, portOf, type Served } from './middleware-adapters.js'
 
 export interface Answer {

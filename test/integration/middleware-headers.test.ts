@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { type InnerList, type Item, isInnerList, parseList } from 'structured-headers'
 import { expect, it } from 'vitest'
 import type { BandDecision, Decision } from '../../src/core/decision.js'
-import { rateLimitHeaders } from '../../src/http/headers.js'
-import { stackedHeaders } from '../../src/http/stacked-headers.js'
+import { rateLimitHeaders } from '../../src/http/headers/headers.js'
+import { stackedHeaders } from '../../src/http/headers/stacked-headers.js'
 
 const nowMs = fc.double({ min: 1_600_000_000_000, max: 2_000_000_000_000, noNaN: true })
 const name = fc.oneof(fc.stringMatching(/^[A-Za-z0-9._:-]{1,20}$/), fc.string({ minLength: 1, maxLength: 20 }))

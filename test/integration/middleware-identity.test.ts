@@ -1,6 +1,6 @@
 /** Who is counted: what a caller says about itself must not be a way around its limit. */
 import { describe, expect, it } from 'vitest'
-import type { RateLimitOptions } from '../../src/app/guard-of.js'
+import type { RateLimitOptions } from '../../src/middleware/limits/guard-of.js'
 import { type Adapter, adapters } from './middleware-adapters.js'
 import { gateOf, limitsIn, startBed } from './middleware-bed.js'
 

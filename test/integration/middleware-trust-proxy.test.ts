@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import fastify from 'fastify'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { rateLimit as expressLimit } from '../../src/app/express.js'
-import { rateLimit as fastifyLimit } from '../../src/app/fastify.js'
+import { rateLimit as expressLimit } from '../../src/middleware/express.js'
+import { rateLimit as fastifyLimit } from '../../src/middleware/fastify.js'
 
 interface Setup {
   readonly trustProxy: boolean | string

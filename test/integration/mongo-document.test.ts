@@ -1,7 +1,7 @@
 import { Decimal128, Int32, Long, ObjectId } from 'mongodb'
 import { describe, expect, it } from 'vitest'
+import { jsonText, parseJson } from '../../src/core/json/written-json.js'
 import type { RuleDocument } from '../../src/core/rule-store.js'
-import { jsonText, parseJson } from '../../src/core/written-json.js'
 import { digestOf, fromMongo, toMongo } from '../../src/rules/mongo/document.js'
 
 describe('a rule as a document', () => {

@@ -1,6 +1,6 @@
 // @ts-check
 /** Replaces a set of rules in MongoDB again and again, until it is killed; prints the version of each edit that was answered. */
-import { mongoRuleStore } from '../../dist/app/mongo.js'
+import { mongoRuleStore } from '../../dist/mongo.js'
 
 const [uri = '', database = ''] = process.argv.slice(2)
 const store = mongoRuleStore(uri, { database })

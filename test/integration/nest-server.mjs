@@ -3,7 +3,7 @@
 import 'reflect-metadata'
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory, RouterModule } from '@nestjs/core'
-import { RateLimit, RateLimitModule } from '../../dist/app/nest.js'
+import { RateLimit, RateLimitModule } from '../../dist/middleware/nest.js'
 
 const [uri = '', prefix = ''] = process.argv.slice(2)
 

@@ -1,7 +1,7 @@
 /** Connections that FluxGate opens itself, to a cluster and to servers behind sentinels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type OpenedRedis, openRedis } from '../../src/app/open-redis.js'
-import { wrapRedisError } from '../../src/redis/connection-errors.js'
+import { wrapRedisError } from '../../src/redis/client/connection-errors.js'
+import { type OpenedRedis, openRedis } from '../../src/redis/client/open/open-redis.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { eventually } from '../servers/eventually.js'
 import { freePort } from '../servers/free-port.js'

@@ -1,8 +1,8 @@
 /** Connections that FluxGate opens itself, to a single server. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type OpenedRedis, openRedis, type RedisOptions } from '../../src/app/open-redis.js'
 import { FluxGateError } from '../../src/core/errors.js'
-import { wrapRedisError } from '../../src/redis/connection-errors.js'
+import { wrapRedisError } from '../../src/redis/client/connection-errors.js'
+import { type OpenedRedis, openRedis, type RedisOptions } from '../../src/redis/client/open/open-redis.js'
 import { eventually } from '../servers/eventually.js'
 import { freePort } from '../servers/free-port.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'

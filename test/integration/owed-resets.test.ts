@@ -1,6 +1,6 @@
 /** A rule that is removed while the bucket store fails: its buckets are reset all the same, later, and nobody is left in the dark. */
 import { expect, it, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
 import { eventually } from '../servers/eventually.js'
 import { startRedis } from '../servers/redis-server.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'

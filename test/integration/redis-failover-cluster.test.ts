@@ -1,7 +1,7 @@
 /** Nodes of a cluster that die, and slots that move from one to another, while decisions are made. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hashSlot } from '../../src/redis/hash-slot.js'
+import { hashSlot } from '../../src/redis/client/hash-slot.js'
 import {
   capacity,
   expectAccounted,

@@ -39,9 +39,9 @@ describe('a process that closes under load ends by itself, and every decision is
 describe('a process whose limit was mistaken ends by itself: nothing was opened for it, or it was closed again', () => {
   it.each([
     ['createLimiter', 'index.js', 'createLimiter(options)', { capacity: -1 }],
-    ['a middleware', 'app/express.js', 'rateLimit(options)', { capacity: 1, trustedProxies: ['x'] }],
-    ['a limit of routes', 'app/nest.js', 'new RateLimitGuard(options)', { capacity: -1 }],
-    ['a lock on several servers', 'app/lock.js', "quorumLock([options.store, 'nowhere'])", {}],
+    ['a middleware', 'middleware/express.js', 'rateLimit(options)', { capacity: 1, trustedProxies: ['x'] }],
+    ['a limit of routes', 'middleware/nest.js', 'new RateLimitGuard(options)', { capacity: -1 }],
+    ['a lock on several servers', 'lock.js', "quorumLock([options.store, 'nowhere'])", {}],
   ])('%s', async (_, entry, call, mistaken) => {
     const from = new URL(`../../dist/${entry}`, import.meta.url)
     const options = { window: '1s', store: `redis://127.0.0.1:${await freePort()}`, ...mistaken }

@@ -1,9 +1,9 @@
 /** Answers that come after their deadline: nobody is admitted by them, and what they took is given back. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import { createLimiter, type LimiterOptions } from '../../src/app/create-limiter.js'
-import { redisStore } from '../../src/app/redis-store.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
+import { createLimiter, type LimiterOptions } from '../../src/gate/limiter/create-limiter.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { eventually } from '../servers/eventually.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { freshPrefix } from '../servers/shared-redis.js'

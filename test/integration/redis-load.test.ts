@@ -4,9 +4,9 @@
  * half a minute.
  */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import type { RedisStoreSettings } from '../../src/app/open-redis.js'
-import type { RuleSetInput } from '../../src/rules/input.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
+import type { RedisStoreSettings } from '../../src/redis/client/open/open-redis.js'
+import type { RuleSetInput } from '../../src/rules/schema/input.js'
 import { startProcesses } from '../load/processes.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { eventually } from '../servers/eventually.js'

@@ -2,7 +2,7 @@
 import { createCluster } from 'redis'
 import { createCluster as createCluster4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { redisRuleStore } from '../../src/app/redis-rule-store.js'
+import { redisRuleStore } from '../../src/rules/redis/redis-rule-store.js'
 import { ruleStoreContract } from '../../src/testing/index.js'
 import { type Cluster, startCluster } from '../servers/cluster.js'
 import { freshPrefix } from '../servers/shared-redis.js'

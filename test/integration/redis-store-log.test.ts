@@ -1,9 +1,9 @@
 /** Logs of any length, and limits that a thousand ask for at once. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { redisStore } from '../../src/app/redis-store.js'
 import type { BucketStore, ChargeResult } from '../../src/core/bucket-store.js'
 import { algorithmNames } from '../../src/core/rule.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, describe, it } from 'vitest'
-import { redisStore } from '../../src/app/redis-store.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { contractAndHistories } from './histories.js'
 import { randomSeed } from './random-seed.js'

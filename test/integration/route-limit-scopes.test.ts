@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline'
 import { type FastifyInstance, fastify } from 'fastify'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { rateLimit } from '../../src/app/fastify.js'
-import { redisStore } from '../../src/app/redis-store.js'
+import { rateLimit } from '../../src/middleware/fastify.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 
 const { uri } = sharedRedis()

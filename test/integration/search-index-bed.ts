@@ -1,7 +1,7 @@
 /** An index of products, and what tests ask of it. */
 import type { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
-import { type FindQuery, type SearchIndex, type SearchIndexOptions, searchIndex } from '../../src/app/search-index.js'
+import { type FindQuery, type SearchIndex, type SearchIndexOptions, searchIndex } from '../../src/search-index.js'
 import { freshPrefix } from '../servers/shared-redis.js'
 
 export interface Product {

@@ -1,7 +1,7 @@
 /** Random histories, whose every question is also answered by a list that is searched from one end to the other. */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { FindQuery } from '../../src/app/search-index.js'
+import type { FindQuery } from '../../src/search-index.js'
 import { seededRandom } from '../../src/simulate/random.js'
 import { sharedRedis } from '../servers/shared-redis.js'
 import { randomSeed } from './random-seed.js'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type FindQuery, type SearchIndex, type SearchIndexOptions, searchIndex } from '../../src/app/search-index.js'
+import { type FindQuery, type SearchIndex, type SearchIndexOptions, searchIndex } from '../../src/search-index.js'
 import { eventually } from '../servers/eventually.js'
 import { startRedis } from '../servers/redis-server.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'

@@ -1,5 +1,5 @@
 // A process that edits an index at random until it is killed. With `rebuilds` it also makes the index anew now and then.
-import { searchIndex } from '../../dist/app/search-index.js'
+import { searchIndex } from '../../dist/search-index.js'
 import { seededRandom } from '../../dist/simulate/random.js'
 
 const { where, options, seed, rebuilds } = JSON.parse(process.argv[2])

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { FindQuery, SearchIndex, SearchIndexOptions } from '../../src/app/search-index.js'
+import type { FindQuery, SearchIndex, SearchIndexOptions } from '../../src/search-index.js'
 import { sharedRedis } from '../servers/shared-redis.js'
 import { freshIndex, idsOf, type Product, product } from './search-index-bed.js'
 

@@ -130,7 +130,7 @@ describe('overrides over REST', () => {
   })
 
   it('that a store of somebody else does not keep are 501', async () => {
-    const { memoryStore } = await import('../../src/stores/memory.js')
+    const { memoryStore } = await import('../../src/stores/memory/memory-store.js')
     const memory = memoryStore()
     const store = {
       charge: memory.charge.bind(memory),

@@ -1,6 +1,6 @@
 /** The server with buckets in a real Redis: what several of them share, and what happens without it. */
 import { describe, expect, it } from 'vitest'
-import { redisStore } from '../../src/app/redis-store.js'
+import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { eventually } from '../servers/eventually.js'
 import { startRedis } from '../servers/redis-server.js'
 import { stopAfterTest } from '../servers/stop-after-test.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { redisRuleStore } from '../../src/app/redis-rule-store.js'
+import { redisRuleStore } from '../../src/rules/redis/redis-rule-store.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { serverWith, type TestServer } from './server-bed.js'
 import { temporaryRules } from './temporary-rules.js'

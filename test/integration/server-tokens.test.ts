@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import { createServer } from '../../src/app/create-server.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
+import { createServer } from '../../src/program/create-server.js'
 import { apiRoutes } from '../../src/server/api-routes.js'
 import { raw } from './gateway-bed.js'
 import { serverWith, someRules } from './server-bed.js'

@@ -2,9 +2,9 @@
 /** Three workers on one port, each of which answers with the health of all. Only the store of the second is down. */
 import cluster from 'node:cluster'
 import { createServer } from 'node:http'
-import { startWorkers } from '../../dist/app/gateway-workers.js'
-import { mergeHealth } from '../../dist/app/merge-health.js'
-import { valueOfAll } from '../../dist/app/worker-exchange.js'
+import { mergeHealth } from '../../dist/program/merge-health.js'
+import { valueOfAll } from '../../dist/program/workers/exchange.js'
+import { startWorkers } from '../../dist/program/workers/workers.js'
 
 if (cluster.isPrimary) {
   startWorkers(3, {

@@ -3,8 +3,8 @@
 import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { startWorkers, stopWhenTold } from '../../dist/app/gateway-workers.js'
-import { valueOfAll } from '../../dist/app/worker-exchange.js'
+import { valueOfAll } from '../../dist/program/workers/exchange.js'
+import { startWorkers, stopWhenTold } from '../../dist/program/workers/workers.js'
 
 if (cluster.isPrimary) {
   const workers = startWorkers(2, {

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
-import type { RedisOptions } from '../../src/app/open-redis.js'
+import type { RedisOptions } from '../../src/redis/client/open/open-redis.js'
 
 const program = join(dirname(fileURLToPath(import.meta.url)), 'close.mjs')
 

@@ -1,10 +1,10 @@
 /** Limits that do not refill while a test runs, so that every permit can be accounted for. */
 import { expect, onTestFinished } from 'vitest'
-import { createFluxGate } from '../../src/app/create-flux-gate.js'
-import type { FluxGate } from '../../src/app/flux-gate.js'
-import type { RedisStoreSettings } from '../../src/app/open-redis.js'
 import type { RequestContext } from '../../src/core/request-context.js'
-import type { RuleSetInput } from '../../src/rules/input.js'
+import { createFluxGate } from '../../src/gate/create-flux-gate.js'
+import type { FluxGate } from '../../src/gate/flux-gate.js'
+import type { RedisStoreSettings } from '../../src/redis/client/open/open-redis.js'
+import type { RuleSetInput } from '../../src/rules/schema/input.js'
 import { freshPrefix } from '../servers/shared-redis.js'
 import { drain, type Load, startLoad, type Tally } from './load.js'
 

@@ -1,7 +1,7 @@
 /** Counts how often the room reads the slots of requests: what grows with their number shows, however fast the machine is. */
 import { describe, expect, it } from 'vitest'
-import type { Slot } from '../../src/core/slot.js'
-import { WaitingRoom } from '../../src/core/waiting-room.js'
+import type { Slot } from '../../src/core/waiting/slot.js'
+import { WaitingRoom } from '../../src/core/waiting/waiting-room.js'
 import { manualClock } from '../../src/testing/index.js'
 import { WaitingRoomModel } from './waiting-room-model.js'
 

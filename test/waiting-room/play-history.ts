@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/core/clock.js'
-import type { Slot } from '../../src/core/slot.js'
-import type { WaitingRoom } from '../../src/core/waiting-room.js'
+import type { Slot } from '../../src/core/waiting/slot.js'
+import type { WaitingRoom } from '../../src/core/waiting/waiting-room.js'
 import { manualClock } from '../../src/testing/index.js'
 import type { History, Operation, SlotPlan } from './random-history.js'
 

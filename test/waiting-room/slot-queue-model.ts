@@ -1,4 +1,4 @@
-import type { Slot, TimedSlot } from '../../src/core/slot.js'
+import type { Slot, TimedSlot } from '../../src/core/waiting/slot.js'
 
 /** The slot that one request holds in one bucket. */
 export interface Ticket extends TimedSlot {

@@ -1,7 +1,7 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from '../../src/core/clock.js'
-import { OwedRefunds } from '../../src/core/owed-refunds.js'
-import type { Slot, TimedSlot } from '../../src/core/slot.js'
-import type { Arrival, Departure } from '../../src/core/waiting-room.js'
+import { OwedRefunds } from '../../src/core/waiting/owed-refunds.js'
+import type { Slot, TimedSlot } from '../../src/core/waiting/slot.js'
+import type { Arrival, Departure } from '../../src/core/waiting/waiting-room.js'
 import { SlotQueueModel, type Ticket } from './slot-queue-model.js'
 
 interface Waiter extends Pick<Arrival, 'leave'> {

@@ -1,6 +1,6 @@
 /** The waiting room against a model that looks at all requests for every change. */
 import { expect, it } from 'vitest'
-import { WaitingRoom } from '../../src/core/waiting-room.js'
+import { WaitingRoom } from '../../src/core/waiting/waiting-room.js'
 import { playHistory } from './play-history.js'
 import { randomHistory } from './random-history.js'
 import { WaitingRoomModel } from './waiting-room-model.js'

@@ -1,6 +1,6 @@
 // @ts-check
-import { createFluxGate } from '../../../dist/app/create-flux-gate.js'
-import { createServer } from '../../../dist/app/create-server.js'
+import { createFluxGate } from '../../../dist/gate/create-flux-gate.js'
+import { createServer } from '../../../dist/program/create-server.js'
 import { most, windowMs } from '../answer.mjs'
 
 const rules = { id: 'api', rules: [{ id: 'all', bands: [{ capacity: most, window: `${windowMs}ms` }] }] }

@@ -1,7 +1,7 @@
 // @ts-check
 /** The gateway as `fluxgate gateway` runs it, with one limit. */
-import { loadConfig } from '../../../dist/app/config.js'
-import { createGateway } from '../../../dist/app/create-gateway.js'
+import { loadConfig } from '../../../dist/config/config.js'
+import { createGateway } from '../../../dist/program/gateway/create-gateway.js'
 import { most, windowMs } from '../answer.mjs'
 import { listen } from '../listen.mjs'
 

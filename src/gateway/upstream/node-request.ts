@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, request as nodeRequest } from
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
-import { notInTrailers } from '../hop-by-hop.js'
+import { notInTrailers } from '../headers/hop-by-hop.js'
 import type { UpstreamBody } from './exchange.js'
 import { drainBeforeFailing, openSocket } from './open-socket.js'
 import type { Origin } from './origin.js'

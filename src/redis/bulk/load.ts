@@ -1,10 +1,10 @@
-import { Breaks } from './breaks.js'
-import type { CommandWriter } from './command-writer.js'
+import type { CommandWriter } from './commands/command-writer.js'
 import { Pace } from './pace.js'
-import type { RecordSource } from './record-source.js'
-import type { BulkSink } from './sink.js'
+import { Breaks } from './records/breaks.js'
+import type { RecordSource } from './records/record-source.js'
+import type { BulkSink } from './sinks/sink.js'
+import { unsuitable } from './sinks/unsuitable.js'
 import { stopped, type Tally } from './tally.js'
-import { unsuitable } from './unsuitable.js'
 
 export interface LoadOptions {
   /** Records a second at most. */

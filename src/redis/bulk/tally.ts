@@ -1,5 +1,5 @@
 import { FluxGateError } from '../../core/errors.js'
-import type { Reply } from './reply-reader.js'
+import type { Reply } from './sinks/reply-reader.js'
 
 /** A record that did not arrive, and why: its own mistake, or what the server said. */
 export interface BulkFailure {

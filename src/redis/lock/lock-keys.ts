@@ -1,5 +1,5 @@
 import { FluxGateError } from '../../core/errors.js'
-import { hashSlot } from '../hash-slot.js'
+import { hashSlot } from '../client/hash-slot.js'
 
 /** Everything that is kept about one name. All of it, and data with the same hash tag, is in one slot of a cluster. */
 export interface LockKeys {

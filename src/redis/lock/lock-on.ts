@@ -1,5 +1,5 @@
-import type { RedisConnection } from '../connection.js'
-import { wrapRedisError } from '../connection-errors.js'
+import type { RedisConnection } from '../client/connection.js'
+import { wrapRedisError } from '../client/connection-errors.js'
 import { runGuarded } from './guarded-script.js'
 import { who } from './keeper.js'
 import { createHoldable, type Holdable } from './lock.js'

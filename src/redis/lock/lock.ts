@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { FluxGateError } from '../../core/errors.js'
-import { given } from '../../core/given.js'
+import { given } from '../../core/omit-undefined.js'
 import { type HeldGroup, Hold, type RunGuarded } from './hold.js'
 import type { Keeper } from './keeper.js'
 import { Lease } from './lease.js'

@@ -1,5 +1,5 @@
-import { isMisconfigured } from '../connection-errors.js'
-import { within } from '../within.js'
+import { isMisconfigured } from '../client/connection-errors.js'
+import { within } from '../client/within.js'
 import { type Busy, type Claim, type Granted, type Keeper, placeMs, who } from './keeper.js'
 import { validityMs } from './lease.js'
 import { Place } from './place.js'

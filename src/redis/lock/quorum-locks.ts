@@ -1,5 +1,5 @@
 import { FluxGateError } from '../../core/errors.js'
-import { within } from '../within.js'
+import { within } from '../client/within.js'
 import { type Busy, type Claim, type Granted, type Keeper, who } from './keeper.js'
 import type { RedisLocks } from './redis-locks.js'
 

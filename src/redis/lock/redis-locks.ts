@@ -1,6 +1,6 @@
-import type { RedisConnection } from '../connection.js'
-import { integerReply, integersReply } from '../replies.js'
-import { Script } from '../script.js'
+import type { RedisConnection } from '../client/connection.js'
+import { integerReply, integersReply } from '../client/replies.js'
+import { Script } from '../client/script.js'
 import { type Busy, type Claim, fenceMs, type Granted, type Keeper, placeMs } from './keeper.js'
 import { type LockKeys, lockKeys } from './lock-keys.js'
 import {
@@ -12,7 +12,7 @@ import {
   releaseSha,
   unlockScript,
   unlockSha,
-} from './scripts.generated.js'
+} from './lua/scripts.generated.js'
 
 /** Who holds a lock. */
 export interface LockState {

@@ -1,9 +1,8 @@
-import type { RedisConnection } from '../connection.js'
-import { integerReply } from '../replies.js'
-import { Script } from '../script.js'
+import type { RedisConnection } from '../client/connection.js'
+import { integerReply } from '../client/replies.js'
+import { Script } from '../client/script.js'
 import { type Busy, type Claim, fenceMs, type Granted, type Keeper, placeMs } from './keeper.js'
 import { type LockKeys, lockKeys } from './lock-keys.js'
-import { outcomeOf } from './redis-locks.js'
 import {
   semaphoreAcquireScript,
   semaphoreAcquireSha,
@@ -11,7 +10,8 @@ import {
   semaphoreExtendSha,
   semaphoreReleaseScript,
   semaphoreReleaseSha,
-} from './scripts.generated.js'
+} from './lua/scripts.generated.js'
+import { outcomeOf } from './redis-locks.js'
 
 /** A number of permits under each name, each held for itself and until its own end, by the clock of the server. */
 export class SemaphorePermits implements Keeper {

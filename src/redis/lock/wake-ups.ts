@@ -1,4 +1,4 @@
-import type { RedisConnection } from '../connection.js'
+import type { RedisConnection } from '../client/connection.js'
 import { Place } from './place.js'
 
 interface Channel {

@@ -1,9 +1,9 @@
 import { FluxGateError } from '../../core/errors.js'
-import type { RedisConnection } from '../connection.js'
-import { hashSlot } from '../hash-slot.js'
-import { isByteReply, unexpectedReply } from '../replies.js'
-import { Script } from '../script.js'
-import { within } from '../within.js'
+import type { RedisConnection } from '../client/connection.js'
+import { hashSlot } from '../client/hash-slot.js'
+import { isByteReply, unexpectedReply } from '../client/replies.js'
+import { Script } from '../client/script.js'
+import { within } from '../client/within.js'
 import type { ReadDefinition } from './definition.js'
 import {
   editScript,
@@ -16,7 +16,7 @@ import {
   suggestSha,
   turnScript,
   turnSha,
-} from './scripts.generated.js'
+} from './lua/scripts.generated.js'
 
 type ScriptName = 'edit' | 'page' | 'suggest' | 'read' | 'turn'
 export type Reply = number | Buffer | null | readonly (number | Buffer)[]

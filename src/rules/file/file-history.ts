@@ -1,6 +1,6 @@
 import { appendFile, readFile, stat } from 'node:fs/promises'
-import { inSlices } from '../../core/steps.js'
-import { jsonTextSteps, onOneLine, parseJson } from '../../core/written-json.js'
+import { jsonTextSteps, onOneLine, parseJson } from '../../core/json/written-json.js'
+import { inSlices } from '../../core/scheduling/steps.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import { replaceFile } from './replace-file.js'
 

@@ -2,9 +2,10 @@
  * What a rules file does not say itself: versions and times. They stand in a file beside it, together with the rules as they
  * were when they got them, so that an edit by hand is noticed and gets a version like any other.
  */
-import type { Steps } from '../../core/steps.js'
-import { jsonTextSteps } from '../../core/written-json.js'
-import { jsonSteps } from '../json-text.js'
+
+import { jsonTextSteps } from '../../core/json/written-json.js'
+import type { Steps } from '../../core/scheduling/steps.js'
+import { jsonSteps } from '../document/json-text.js'
 import { planDeleteRuleSet, planPutRuleSet } from '../store/plan-edit.js'
 import type { CheckedRuleSet } from '../store/rule-document.js'
 import type { Kept, NumberedEntry } from '../store/rule-storage.js'

@@ -1,6 +1,6 @@
 import type { RuleDocument } from '../../core/rule-store.js'
-import { wrongValue } from '../fields.js'
-import { noMistakes, placeOf, rulesInvalid } from '../mistakes.js'
+import { wrongValue } from '../../validation/fields.js'
+import { noMistakes, placeOf, rulesInvalid } from '../../validation/issues.js'
 import type { Kept } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
 import { digestOf, fromMongo } from './document.js'

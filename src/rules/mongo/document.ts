@@ -6,10 +6,10 @@
  * gets back more than what they mean (`core/written-json`), beside their value: who edits that has written something new.
  */
 import { createHash } from 'node:crypto'
+import { jsonText, keepText, writtenText } from '../../core/json/written-json.js'
 import type { RuleDocument } from '../../core/rule-store.js'
-import { jsonText, keepText, writtenText } from '../../core/written-json.js'
-import { isObject, itemsOf } from '../fields.js'
-import { jsonMistake } from '../json-text.js'
+import { isObject, itemsOf } from '../../validation/fields.js'
+import { jsonMistake } from '../document/json-text.js'
 import { withoutStoreFields } from '../store/rule-document.js'
 import type { MongoDocument } from './database.js'
 

@@ -4,9 +4,9 @@
  * Then it is carried out on the documents of the rules, by its author or by somebody who finds it left undone.
  */
 import { randomUUID } from 'node:crypto'
-import { given } from '../../core/given.js'
+import { jsonText, parseJson } from '../../core/json/written-json.js'
+import { given } from '../../core/omit-undefined.js'
 import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
-import { jsonText, parseJson } from '../../core/written-json.js'
 import { versionOf } from '../store/rule-document.js'
 import type { RuleSetChange } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'

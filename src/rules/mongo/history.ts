@@ -1,5 +1,5 @@
+import { jsonText, parseJson } from '../../core/json/written-json.js'
 import type { HistoryEntry } from '../../core/rule-store.js'
-import { jsonText, parseJson } from '../../core/written-json.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
 import type { MongoHead } from './head.js'

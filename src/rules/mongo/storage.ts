@@ -6,7 +6,7 @@
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import type { HistoryEntry } from '../../core/rule-store.js'
-import { inSlices } from '../../core/steps.js'
+import { inSlices } from '../../core/scheduling/steps.js'
 import { setDocument } from '../store/rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
 import { type Assembled, assemble, assembleAll } from './assemble.js'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { EditedRules, RuleSetProvider } from '../../core/rule-set-provider.js'
-import type { RedisConnection } from '../../redis/connection.js'
+import type { RedisConnection } from '../../redis/client/connection.js'
 import { forwardedRules } from '../forwarded-rules.js'
 import { RuleAnnouncements } from './rule-announcements.js'
 import type { RulePoller } from './rule-poller.js'

@@ -1,29 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
+import { jsonText, jsonTextSteps, parseJson } from '../../core/json/written-json.js'
 import type { RuleDocument } from '../../core/rule-store.js'
-import { inSlices, mapInSteps } from '../../core/steps.js'
-import { jsonText, jsonTextSteps, parseJson } from '../../core/written-json.js'
-import type { RedisConnection } from '../../redis/connection.js'
-import { reasonOf, withoutCommand } from '../../redis/connection-errors.js'
+import { inSlices, mapInSteps } from '../../core/scheduling/steps.js'
+import type { RedisConnection } from '../../redis/client/connection.js'
+import { reasonOf, withoutCommand } from '../../redis/client/connection-errors.js'
+import { Script } from '../../redis/client/script.js'
 import { lockOn, type RedisLock } from '../../redis/lock/lock-on.js'
-import { Script } from '../../redis/script.js'
 import { isEnabled, matchesSearch, priorityOf, wholeDocument } from '../store/rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleSearch, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
 import { announcement } from './announced-rules.js'
-import { RuleAnnouncements } from './rule-announcements.js'
 import {
-  ruleCommitScript,
-  ruleCommitSha,
-  ruleFindScript,
-  ruleFindSha,
-  ruleReadScript,
-  ruleReadSha,
-  ruleStageScript,
-  ruleStageSha,
-  ruleSwapScript,
-  ruleSwapSha,
-} from './rule-scripts.generated.js'
+  commitScript,
+  commitSha,
+  findScript,
+  findSha,
+  readScript,
+  readSha,
+  stageScript,
+  stageSha,
+  swapScript,
+  swapSha,
+} from './lua/scripts.generated.js'
+import { RuleAnnouncements } from './rule-announcements.js'
 import { piecesAsked, piecesOf } from './text-pieces.js'
 
 export interface RedisRuleStorageOptions {
@@ -50,11 +50,11 @@ const stagedMs = 10 * 60_000
 const maxReads = 50
 
 const scripts = {
-  commit: new Script(ruleCommitScript, ruleCommitSha),
-  find: new Script(ruleFindScript, ruleFindSha),
-  read: new Script(ruleReadScript, ruleReadSha),
-  stage: new Script(ruleStageScript, ruleStageSha),
-  swap: new Script(ruleSwapScript, ruleSwapSha),
+  commit: new Script(commitScript, commitSha),
+  find: new Script(findScript, findSha),
+  read: new Script(readScript, readSha),
+  stage: new Script(stageScript, stageSha),
+  swap: new Script(swapScript, swapSha),
 }
 
 /**

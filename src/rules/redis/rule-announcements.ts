@@ -1,4 +1,4 @@
-import type { RedisConnection } from '../../redis/connection.js'
+import type { RedisConnection } from '../../redis/client/connection.js'
 
 const slowestRetryMs = 5_000
 /** Many processes hear of a change at the same moment; they need not all read at the same moment. */

@@ -1,6 +1,6 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
-import { isObject } from '../fields.js'
+import { isObject } from '../../validation/fields.js'
 import { noReload } from './no-reload.js'
 import { type PollingOptions, pollingReload } from './polling-reload.js'
 import { pubSubReload } from './pub-sub-reload.js'

@@ -1,5 +1,5 @@
 /** The rule sets of a document, in whichever of its three forms: `{ ruleSets }`, a list, or one set alone. */
-import { isObject } from '../fields.js'
+import { isObject } from '../../validation/fields.js'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -4,9 +4,9 @@
  * stands for something else later.
  */
 import { FluxGateError } from '../../core/errors.js'
-import { given } from '../../core/given.js'
+import { given } from '../../core/omit-undefined.js'
 import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
-import { mapInSteps, type Steps, sortInSteps } from '../../core/steps.js'
+import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import { type CheckedRuleSet, compareDocuments, isSameRule, setDocument, versionOf } from './rule-document.js'
 import type { Kept, KeptRuleSet, RuleSetChange } from './rule-storage.js'
 

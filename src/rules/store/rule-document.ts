@@ -1,14 +1,14 @@
 /** Rules as documents: what the owner wrote, and what the store adds to it. */
 import type { Mistake } from '../../core/errors.js'
+import { copyWritten, isWrittenAlike } from '../../core/json/written-json.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
-import { mapInSteps, type Steps, sortInSteps } from '../../core/steps.js'
-import { copyWritten, isWrittenAlike } from '../../core/written-json.js'
-import { copyJson } from '../free-json.js'
-import { noMistakes, rulesInvalid } from '../mistakes.js'
+import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
+import { noMistakes, rulesInvalid } from '../../validation/issues.js'
 import type { Requirement } from '../requirement.js'
-import { readRule } from '../rule-schema.js'
-import { ruleSetSteps } from '../schema.js'
+import { copyJson } from '../schema/free-json.js'
+import { readRule } from '../schema/rule-schema.js'
+import { ruleSetSteps } from '../schema/schema.js'
 import type { KeptRuleSet, RuleSearch } from './rule-storage.js'
 
 /** What the store sets, whatever an editor says about it. */

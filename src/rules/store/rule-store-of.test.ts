@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { finish } from '../../core/steps.js'
+import { finish } from '../../core/scheduling/steps.js'
 import { ruleStoreContract } from '../../testing/index.js'
 import { checkedRuleSet } from './rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleStorage } from './rule-storage.js'

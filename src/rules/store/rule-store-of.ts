@@ -1,12 +1,12 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
+import { copyWritten } from '../../core/json/written-json.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { EditedRules } from '../../core/rule-set-provider.js'
 import type { Edit, RuleDocument, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
-import { inSlices, type Steps } from '../../core/steps.js'
-import { copyWritten } from '../../core/written-json.js'
+import { inSlices, type Steps } from '../../core/scheduling/steps.js'
 import type { Requirement } from '../requirement.js'
-import { ruleSetSteps } from '../schema.js'
+import { ruleSetSteps } from '../schema/schema.js'
 import { closePage, isNumber, isRank, isText, openPage } from './page.js'
 import {
   checkEdit,

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { ApiParts } from '../api-parts.js'
 import { audit } from '../audit.js'
-import { json, type Route, route } from '../route.js'
+import { json, type Route, route } from '../request/route.js'
 import { bucketSchema } from '../schemas/bucket-schema.js'
 import { identifier } from '../schemas/common-schemas.js'
 import { noContent } from './rule-editing.js'

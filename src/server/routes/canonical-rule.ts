@@ -1,5 +1,5 @@
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
-import { algorithmKind } from '../../rules/band-schema.js'
+import { algorithmKind } from '../../rules/schema/band-schema.js'
 
 /**
  * A rule as the OpenAPI document describes it: people may write `token-bucket`, clients compare with `TOKEN_BUCKET`. All

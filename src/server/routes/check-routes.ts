@@ -2,7 +2,7 @@ import type { Decision } from '../../core/decision.js'
 import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
 import { decisionsBytes, decisionText } from '../decision-text.js'
-import { json, type Reply, type Route, route } from '../route.js'
+import { json, type Reply, type Route, route } from '../request/route.js'
 import {
   batchSchema,
   type CheckBody,

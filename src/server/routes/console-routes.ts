@@ -1,5 +1,5 @@
 import type { ApiParts } from '../api-parts.js'
-import { type Route, route } from '../route.js'
+import { type Route, route } from '../request/route.js'
 import { pageHeaders, statusPage, style, styleHeaders } from '../status-page.js'
 
 const group = 'Operations'

@@ -1,5 +1,5 @@
 import type { EventStreams } from '../event-streams.js'
-import { type Route, route } from '../route.js'
+import { type Route, route } from '../request/route.js'
 
 export function eventRoutes(events: EventStreams): Route[] {
   return [

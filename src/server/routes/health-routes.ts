@@ -1,7 +1,7 @@
 import { metricsContentType } from '../../telemetry/metrics.js'
 import type { ApiParts } from '../api-parts.js'
-import { ApiProblem } from '../api-problem.js'
-import { json, type Route, route } from '../route.js'
+import { ApiProblem } from '../request/api-problem.js'
+import { json, type Route, route } from '../request/route.js'
 import { infoSchema, liveSchema, readyQuerySchema, readySchema } from '../schemas/health-schema.js'
 
 const group = 'Operations'

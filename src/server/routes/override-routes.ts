@@ -2,9 +2,9 @@ import Type from 'typebox'
 import { FluxGateError } from '../../core/errors.js'
 import type { OverrideStore } from '../../core/override-store.js'
 import type { ApiParts } from '../api-parts.js'
-import { ApiProblem, invalidRequest } from '../api-problem.js'
 import { audit } from '../audit.js'
-import { type Call, json, type Route, route } from '../route.js'
+import { ApiProblem, invalidRequest } from '../request/api-problem.js'
+import { type Call, json, type Route, route } from '../request/route.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import {
   newOverrideSchema,

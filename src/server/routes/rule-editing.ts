@@ -1,6 +1,6 @@
 import { FluxGateError } from '../../core/errors.js'
-import { ApiProblem, invalidRequest } from '../api-problem.js'
-import type { Reply } from '../route.js'
+import { ApiProblem, invalidRequest } from '../request/api-problem.js'
+import type { Reply } from '../request/route.js'
 
 /** What rule sets and rules have in common when they are edited. */
 export const etagHeader = { ETag: 'The version, for `If-Match`.' }

@@ -1,5 +1,5 @@
 import type { Rule } from '../../core/rule.js'
-import type { Call } from '../route.js'
+import type { Call } from '../request/route.js'
 import type { ServedGate } from '../served-gate.js'
 import { inQuotes, nothingHere } from './rule-editing.js'
 

@@ -1,8 +1,8 @@
 import Type from 'typebox'
-import type { Statistics } from '../../telemetry/statistics.js'
+import type { Statistics } from '../../telemetry/statistics/statistics.js'
 import type { ApiParts } from '../api-parts.js'
-import { ApiProblem } from '../api-problem.js'
-import { json, type Route, route } from '../route.js'
+import { ApiProblem } from '../request/api-problem.js'
+import { json, type Route, route } from '../request/route.js'
 import { defaultLimit, oneOf, pageParameters } from '../schemas/common-schemas.js'
 import { keysSchema, recentSchema, summarySchema } from '../schemas/statistics-schemas.js'
 

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { maxCapacity } from '../../core/rule.js'
-import { leastMs, longestKey, longestNote } from '../../rules/override-schema.js'
+import { leastMs, longestKey, longestNote } from '../../rules/schema/override-schema.js'
 import { cursorSchema, dateTime, oneOf } from './common-schemas.js'
 import { bandSchema } from './rule-schemas.js'
 

@@ -1,10 +1,10 @@
 import Type, { type TSchema } from 'typebox'
 import { algorithmNames, limitScopes, maxCapacity, maxWindowTicks, minWindowTicks } from '../../core/rule.js'
-import { durationPattern } from '../../rules/duration.js'
-import { maxKeyFields } from '../../rules/key-schema.js'
-import { maxMethods } from '../../rules/method-schema.js'
-import { maxPathLength } from '../../rules/path-schema.js'
-import { maxBands, maxWaitMs } from '../../rules/rule-schema.js'
+import { maxKeyFields } from '../../rules/schema/key-schema.js'
+import { maxMethods } from '../../rules/schema/method-schema.js'
+import { maxPathLength } from '../../rules/schema/path-schema.js'
+import { maxBands, maxWaitMs } from '../../rules/schema/rule-schema.js'
+import { durationPattern } from '../../validation/duration.js'
 import { count, cursorSchema, dateTime, idPattern, mistakeSchema, oneOf } from './common-schemas.js'
 
 /**

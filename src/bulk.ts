@@ -1,0 +1,12 @@
+/** `fluxgate/bulk`: many records into Redis, quickly or gently, with an account of what became of each. */
+
+export {
+  bulkOverrides,
+  type OverrideImportOptions,
+  type OverrideImportReport,
+} from './gate/overrides/bulk-overrides.js'
+export type { BulkFormat, BulkOptions, BulkReport } from './redis/bulk/bulk-load.js'
+export { type Command, encodeCommand } from './redis/bulk/commands/command-writer.js'
+export { type BulkInput, bulkCheck, bulkEmit, bulkLoad } from './redis/bulk/open-bulk-load.js'
+export type { BulkFailure, BulkProgress } from './redis/bulk/tally.js'
+export type { RedisOptions } from './redis/client/open/target.js'

@@ -1,0 +1,109 @@
+import { Command, Option } from 'commander'
+import { loadConfig } from '../../config/config.js'
+import { systemClock } from '../../core/clock.js'
+import type { Decision } from '../../core/decision.js'
+import { given } from '../../core/omit-undefined.js'
+import { gateOptions } from '../../gate/configured-options.js'
+import { createFluxGate } from '../../gate/create-flux-gate.js'
+import type { FluxGateOptions } from '../../gate/options.js'
+import { exitStatus } from '../exit-status.js'
+import { wholeNumber } from '../options/option-values.js'
+import { contextOf, type RequestOptions, withRequestOptions } from '../options/request-options.js'
+import { knownRuleSet } from '../options/rule-set-option.js'
+import { printJson } from '../output/output.js'
+import { shownPath } from '../output/shown-path.js'
+import { serverClient } from '../server-client.js'
+
+interface CheckCommandOptions extends RequestOptions {
+  readonly rules?: string
+  readonly config?: string
+  readonly server?: string
+  readonly ruleSet?: string
+  readonly permits?: number
+  readonly peek?: true
+  readonly repeat?: number
+  readonly json?: true
+}
+
+const examples = `
+Examples:
+  $ fluxgate check --ip 203.0.113.7 --path /api/users
+      the decision about one request, on full buckets
+  $ fluxgate check --ip 203.0.113.7 --method POST --path /login --repeat 6
+      the sixth of six requests at the same instant
+  $ fluxgate check --rules rules.yaml --user ann --attribute tier=premium --header X-App:ios
+  $ fluxgate check --path /login --repeat 20 --json | jq '[.[] | .allowed]'
+  $ fluxgate check --server http://127.0.0.1:8090 --user ann --path /login --peek
+      what a running server would say
+
+Exit status: 0 allowed, 1 refused, 2 no decision could be made.
+`
+
+export function checkCommand(): Command {
+  const command = new Command('check')
+    .description('Decide about one request and print the Decision as JSON.')
+    .option('--rules <file>', 'the rules, YAML or JSON, and buckets of its own')
+    .addOption(
+      new Option(
+        '--config <file>',
+        'where rules and buckets are; ./fluxgate.yaml if there is one, or else ./rules.yaml',
+      ).conflicts('rules'),
+    )
+    .addOption(
+      new Option(
+        '--server <url>',
+        'ask a FluxGate server; its token is in FLUXGATE_CHECK_TOKEN or FLUXGATE_ADMIN_TOKEN',
+      ).conflicts(['rules', 'config']),
+    )
+    .option('--rule-set <id>', 'which set of the rules, if there are several')
+  return withRequestOptions(command)
+    .addOption(new Option('--permits <n>', 'how many permits to ask for').argParser(wholeNumber(1, 1e9)))
+    .option('--peek', 'charge nothing')
+    .addOption(new Option('--repeat <n>', 'decide this often and print the last').argParser(wholeNumber(1, 1e6)))
+    .option('--json', 'with --repeat, print all decisions')
+    .addHelpText('after', examples)
+    .action(check)
+}
+
+async function check(options: CheckCommandOptions): Promise<void> {
+  const decisions = await (options.server === undefined ? decideHere(options) : decideThere(options, options.server))
+  const last = decisions.at(-1) as Decision
+  process.exitCode = last.allowed ? exitStatus.ok : exitStatus.no
+  printJson(options.json && options.repeat !== undefined ? decisions : last)
+}
+
+async function decideHere(options: CheckCommandOptions): Promise<Decision[]> {
+  const { permits, peek, ruleSet } = options
+  const settings = options.rules === undefined ? await configured(options.config) : { rules: options.rules }
+  // All of them at one instant, so that what is shown does not depend on how fast this machine is.
+  const startedAt = systemClock.now()
+  const gate = await createFluxGate({ ...settings, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
+  try {
+    // A configuration may name the default itself.
+    const isLeftToConfig = ruleSet === undefined && settings.defaultRuleSetId !== undefined
+    const ruleSetId = isLeftToConfig ? undefined : knownRuleSet(gate.ruleSets, ruleSet)
+    const decisions: Decision[] = []
+    for (let i = 0; i < (options.repeat ?? 1); i++)
+      decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, peek }))
+    return decisions
+  } finally {
+    await gate.close()
+  }
+}
+
+/** As `serve` would have it here: the environment counts also where there is no file. */
+async function configured(path: string | undefined): Promise<FluxGateOptions> {
+  const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
+  const { type, path: rulesFile } = config.rules
+  return { ...gateOptions(config), ...(type === 'file' && { rules: { type, path: shownPath(rulesFile) } }) }
+}
+
+async function decideThere(options: CheckCommandOptions, url: string): Promise<Decision[]> {
+  const client = serverClient(url, ['FLUXGATE_CHECK_TOKEN', 'FLUXGATE_ADMIN_TOKEN'])
+  const { ruleSet: ruleSetId, permits, peek } = options
+  const body = { ...contextOf(options), ...given({ ruleSetId, permits, peek }) }
+  const decisions: Decision[] = []
+  for (let i = 0; i < (options.repeat ?? 1); i++)
+    decisions.push((await client.ask('POST', '/api/ratelimit/check', { body })).body as Decision)
+  return decisions
+}

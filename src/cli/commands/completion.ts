@@ -1,0 +1,116 @@
+/** Scripts that let a shell complete commands, options and their choices. Everything in them is known when they are printed. */
+import { Argument, Command } from 'commander'
+import { print } from '../output/output.js'
+
+type Shell = 'bash' | 'zsh' | 'fish'
+
+const examples = `
+Examples:
+  $ source <(fluxgate completion bash)
+      for this shell; in ~/.bashrc, for all that follow
+  $ fluxgate completion zsh > "\${fpath[1]}/_fluxgate"
+  $ fluxgate completion fish > ~/.config/fish/completions/fluxgate.fish
+`
+
+/** `program` knows all commands. */
+export function completionCommand(program: () => Promise<Command>): Command {
+  return new Command('completion')
+    .description('Print a script that lets a shell complete commands and options.')
+    .addArgument(new Argument('<shell>', 'which shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText('after', examples)
+    .action(async (shell: Shell) => print(scripts[shell](levelsOf(await program(), []))))
+}
+
+/** One command: where it is, and what may follow it. */
+interface Level {
+  readonly path: readonly string[]
+  readonly subcommands: readonly { readonly name: string; readonly about: string }[]
+  readonly options: readonly CompletedOption[]
+}
+
+interface CompletedOption {
+  readonly name: string
+  readonly about: string
+  readonly takesValue: boolean
+  readonly takesFile: boolean
+  readonly choices: readonly string[]
+}
+
+function levelsOf(command: Command, path: readonly string[]): Level[] {
+  const help = command.createHelp()
+  const own: Level = {
+    path,
+    subcommands: command.commands.map((one) => ({ name: one.name(), about: one.description() })),
+    options: help.visibleOptions(command).map((option) => ({
+      name: option.long ?? option.short ?? '',
+      about: option.description,
+      takesValue: option.required || option.optional,
+      takesFile: /<file>/.test(option.flags),
+      choices: option.argChoices ?? [],
+    })),
+  }
+  return [own, ...command.commands.flatMap((one) => levelsOf(one, [...path, one.name()]))]
+}
+
+const words = ({ subcommands, options }: Level): string =>
+  [...subcommands.map(({ name }) => name), ...options.map(({ name }) => name)].join(' ')
+
+/** Of the words so far, those that name commands say where we are. */
+function bash(levels: readonly Level[]): string {
+  const paths = levels.map(({ path }) => `${path.join(' ')}`).filter((path) => path !== '')
+  const values = levels.flatMap(({ path, options }) =>
+    options.flatMap(({ name, choices }) =>
+      choices.length === 0 ? [] : [[`${path.join(' ')}:${name}`, choices.join(' ')]],
+    ),
+  )
+  return `# bash completion of fluxgate
+_fluxgate() {
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" path="" word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "\${path:+$path }$word" in
+      ${paths.map((path) => `"${path}"`).join('|')}) path="\${path:+$path }$word" ;;
+    esac
+  done
+  case "$path:$prev" in
+${values.map(([place, choices]) => `    "${place}") COMPREPLY=($(compgen -W "${choices}" -- "$cur")); return ;;`).join('\n')}
+  esac
+  case "$path" in
+${levels.map((level) => `    "${level.path.join(' ')}") COMPREPLY=($(compgen -W "${words(level)}" -- "$cur")) ;;`).join('\n')}
+  esac
+}
+complete -o default -F _fluxgate fluxgate`
+}
+
+/** zsh runs the script of bash through its own emulation. */
+const zsh = (levels: readonly Level[]): string =>
+  `#compdef fluxgate\nautoload -U +X bashcompinit && bashcompinit\n${bash(levels)}`
+
+function fish(levels: readonly Level[]): string {
+  const lines = levels.flatMap(({ path, subcommands, options }) => {
+    const here = condition(
+      path,
+      subcommands.map(({ name }) => name),
+    )
+    return [
+      ...subcommands.map(({ name, about }) => `complete -c fluxgate ${here} -f -a ${name} -d ${quoted(about)}`),
+      ...options.map(({ name, about, takesValue, takesFile, choices }) => {
+        const value =
+          choices.length > 0 ? `-x -a ${quoted(choices.join(' '))}` : takesFile ? '-r -F' : takesValue ? '-x' : '-f'
+        const form = name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`
+        return `complete -c fluxgate ${here} ${form} ${value} -d ${quoted(about)}`
+      }),
+    ]
+  })
+  return ['# fish completion of fluxgate', 'complete -c fluxgate -f', ...lines].join('\n')
+}
+
+function condition(path: readonly string[], subcommands: readonly string[]): string {
+  const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`)
+  const none = subcommands.length === 0 ? [] : [`not __fish_seen_subcommand_from ${subcommands.join(' ')}`]
+  const all = [...seen, ...none].join('; and ')
+  return all === '' ? '' : `-n ${quoted(all)}`
+}
+
+const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+
+const scripts: Readonly<Record<Shell, (levels: readonly Level[]) => string>> = { bash, zsh, fish }

@@ -1,0 +1,22 @@
+import { formatOf, parseDocument } from '../../../rules/document/document.js'
+import { readRulesFile } from '../../../rules/document/rules-file.js'
+import { readStandardInput } from '../../output/standard-input.js'
+
+/** Standard input has no ending to tell by: JSON begins with a brace or a bracket, and so may YAML, which reads both. */
+export async function readDocument(file: string): Promise<unknown> {
+  if (file !== '-') {
+    const { text } = await readRulesFile(file, file)
+    return parseDocument(text, formatOf(file), file)
+  }
+  const text = await readStandardInput()
+  return parseDocument(text, /^\s*[[{]/.test(text) && isJson(text) ? 'json' : 'yaml', 'standard input')
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,78 @@
+import { Command } from 'commander'
+import type { RuleDocument, RuleSetDocument } from '../../../core/rule-store.js'
+import { parseRuleSets } from '../../../rules/schema/schema.js'
+import { exportRules } from '../../../rules/store/copy-rules.js'
+import { exitStatus } from '../../exit-status.js'
+import { formatDuration } from '../../output/format-duration.js'
+import { print, printJson } from '../../output/output.js'
+import { renderTable } from '../../output/table.js'
+import { onTarget, type RulesTarget, type TargetOptions, withTarget } from './target.js'
+
+const examples = `
+Examples:
+  $ fluxgate rules list
+      the rule sets of ./rules.yaml, or of what ./fluxgate.yaml says
+  $ fluxgate rules list api --server http://127.0.0.1:8090
+      the rules of one of them
+  $ fluxgate rules list --json | jq '.[].id'
+
+Exit status: 0 ok, 1 there is no such rule set, 2 they could not be read.
+`
+
+export function rulesListCommand(): Command {
+  return withTarget(new Command('list'))
+    .description('List rule sets, or the rules of one of them.')
+    .argument('[rule-set]', 'the id of a rule set')
+    .option('--json', 'print the documents')
+    .addHelpText('after', examples)
+    .action((id: string | undefined, options: TargetOptions & { json?: true }) =>
+      onTarget(options, (target) => (id === undefined ? listSets(target, options) : listRules(target, id, options))),
+    )
+}
+
+async function listSets(target: RulesTarget, { json }: { json?: true }): Promise<void> {
+  // What is shown has been checked as a whole: a list that leaves out what is mistaken would say too little.
+  const { ruleSets } = await exportRules(target)
+  const sets = ruleSets as RuleSetDocument[]
+  if (json) return printJson(sets)
+  const rows = sets.map(({ id, strategy = 'all', rules, description = '' }) => {
+    return [id, String(rules.length), strategy, description]
+  })
+  const columns = [
+    { title: 'rule set', align: 'left' },
+    { title: 'rules', align: 'right' },
+    { title: 'strategy', align: 'left' },
+    { title: 'description', align: 'left' },
+  ] as const
+  print(renderTable(columns, rows).join('\n'))
+}
+
+async function listRules(target: RulesTarget, id: string, { json }: { json?: true }): Promise<void> {
+  const found = await target.getRuleSet(id)
+  if (found === undefined) return absent(`There is no rule set "${id}" in ${target.source}.`)
+  if (json) return printJson(found.rules)
+  const columns = [
+    { title: 'rule', align: 'left' },
+    { title: 'priority', align: 'right' },
+    { title: 'path', align: 'left' },
+    { title: 'limit', align: 'left' },
+    { title: 'by', align: 'left' },
+    { title: 'state', align: 'left' },
+  ] as const
+  print(renderTable(columns, found.rules.map(rowOf)).join('\n'))
+}
+
+/** As the rule is understood, whichever of several spellings it has. */
+function rowOf(document: RuleDocument): string[] {
+  const rule = parseRuleSets([{ id: 'one', rules: [document] }])[0]?.rules[0]
+  if (rule === undefined) return [document.id]
+  const limit = rule.bands.map(({ capacity, windowTicks }) => `${capacity} per ${formatDuration(windowTicks / 1_000)}`)
+  const state = [!rule.enabled && 'off', rule.mode === 'SHADOW' && 'shadow'].filter((word) => word !== false)
+  return [rule.id, String(rule.priority), rule.path, limit.join(', '), rule.limitScope, state.join(', ')]
+}
+
+/** The answer is no. */
+export function absent(text: string): void {
+  process.stderr.write(`${text}\n`)
+  process.exitCode = exitStatus.no
+}

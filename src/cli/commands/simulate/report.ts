@@ -1,0 +1,82 @@
+import { ticksPerMs } from '../../../core/clock.js'
+import type { RecordingReport, RulesSimulation, Simulation } from '../../../simulate/index.js'
+import { formatDuration } from '../../output/format-duration.js'
+import type { Paint } from '../../output/output.js'
+import { type Column, renderTable } from '../../output/table.js'
+import { renderChart } from './chart.js'
+import { renderRulesChart } from './rules-chart.js'
+
+const left = (title: string): Column => ({ title, align: 'left' })
+const right = (title: string): Column => ({ title, align: 'right' })
+const gap = (ms: number | null): string => (ms === null ? '-' : formatDuration(ms))
+
+/** Table and chart of several algorithms over the same arrivals. */
+export function renderSimulation(simulation: Simulation, width: number, paint: Paint): string[] {
+  const { offered, runs, windowMs } = simulation
+  const capacity = runs[0]?.band.capacity ?? 1
+  const columns = [
+    left('algorithm'),
+    right('admitted'),
+    right('refused'),
+    right(`most in\nany ${formatDuration(windowMs)}`),
+    right('gap\nmin'),
+    right('\nmax'),
+    right('delay\nmean'),
+    right('\nmax'),
+  ]
+  const rows = runs.map((run) => [
+    run.band.refill === 'INTERVAL' ? `${run.band.algorithm} (interval)` : run.band.algorithm,
+    String(run.admitted),
+    String(run.refused),
+    String(run.mostInAnyWindow),
+    gap(run.smallestGapMs),
+    gap(run.longestGapMs),
+    formatDuration(run.meanDelayMs),
+    formatDuration(run.maxDelayMs),
+  ])
+  const named = runs.map((run, i) => ({ ...run, name: rows[i]?.[0] ?? '' }))
+  const chart = { ...simulation, capacity, offered: { ...offered, name: 'offered' }, runs: named }
+  return [...renderTable(columns, rows), '', ...renderChart(chart, width, paint)]
+}
+
+/** Table of rules, and what was offered and let through over time. */
+export function renderRulesSimulation(simulation: RulesSimulation, width: number, paint: Paint): string[] {
+  const columns = [left('rule'), right('applied'), right('admitted'), right('refused'), right('shadow\nrefused')]
+  const rows = simulation.rules.map((rule) => [
+    rule.ruleId,
+    String(rule.applied),
+    String(rule.admitted),
+    String(rule.refused),
+    String(rule.shadowRefused),
+  ])
+  const { total, withoutRule } = simulation
+  const all = ['all requests', String(total.offered), String(total.admitted), String(total.refused), '']
+  const none = ['(no rule)', String(withoutRule), String(withoutRule), '0', '']
+  const table = renderTable(columns, [...rows, ...(withoutRule > 0 ? [none] : []), all])
+  return [...table, '', ...renderRulesChart(simulation, width, paint)]
+}
+
+/** Where recorded traffic came from, and what could not be used of it. */
+export function recordingNotes(file: string, report: RecordingReport, startAtMs: number): string[] {
+  const { format, lines, badLines, badLineNumbers, moved } = report
+  const name = file === '-' ? 'standard input' : file
+  if (format === 'empty') return [`${name} holds no requests`]
+  // Times that count from a start of their own have no date.
+  const start = startAtMs < 1e9 ? '' : `, from ${new Date(startAtMs).toISOString()}`
+  const notes = [`${name}, ${lines} lines of ${format}${start}`]
+  const named = `${badLineNumbers.join(', ')}${badLines > badLineNumbers.length ? ', …' : ''}`
+  if (badLines > 0) notes.push(`${badLines} ${badLines === 1 ? 'line' : 'lines'} could not be read: ${named}`)
+  if (moved > 0) notes.push(`${moved} requests were far out of order and have been moved to the one before them`)
+  return notes
+}
+
+/** For programs: the limits in the terms of the options, in milliseconds like everything else. */
+export function simulationDocument({ runs, ...simulation }: Simulation): object {
+  return {
+    ...simulation,
+    runs: runs.map(({ band: { algorithm, refill, capacity, refillTokens, windowTicks }, ...run }) => ({
+      ...{ algorithm, capacity, refillTokens, windowMs: windowTicks / ticksPerMs, refill },
+      ...run,
+    })),
+  }
+}

@@ -1,0 +1,52 @@
+/** Option values as text → what they mean, or a sentence that says what would be right. */
+import { InvalidArgumentError } from 'commander'
+import { type AlgorithmName, algorithmNames } from '../../core/rule.js'
+import { algorithmKind } from '../../rules/schema/band-schema.js'
+import { durationForms, durationTicks } from '../../validation/duration.js'
+import { nearest } from '../../validation/nearest.js'
+
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  }
+}
+
+export function positiveNumber(max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN
+    if (value > 0 && value <= max) return value
+    throw new InvalidArgumentError(`It must be a number above 0, at most ${max}.`)
+  }
+}
+
+/** In ticks. */
+export function duration(text: string): number {
+  const isNumber = /^\d+(\.\d+)?$/.test(text.trim())
+  const ticks = durationTicks(isNumber ? Number(text) : text.trim())
+  if (ticks !== undefined) return ticks
+  throw new InvalidArgumentError(`It must be ${durationForms}.`)
+}
+
+export function algorithms(text: string): AlgorithmName[] {
+  if (text.trim().toLowerCase() === 'all') return [...algorithmNames]
+  return text.split(',').map((name) => {
+    const known = algorithmKind.parse(name.trim())
+    if (known) return known
+    const meant = nearest(name.trim(), algorithmNames)
+    const hint = meant ? ` Did you mean ${meant}?` : ''
+    throw new InvalidArgumentError(
+      `There is no algorithm ${JSON.stringify(name)}.${hint} Known: ${algorithmNames.join(', ')}, all.`,
+    )
+  })
+}
+
+/** Collects a repeatable `name<separator>value` option. */
+export function pairs(separator: string) {
+  return (text: string, previous: Record<string, string> = {}): Record<string, string> => {
+    const place = text.indexOf(separator)
+    if (place < 1) throw new InvalidArgumentError(`It must be name${separator}value.`)
+    return { ...previous, [text.slice(0, place).trim()]: text.slice(place + 1).trim() }
+  }
+}

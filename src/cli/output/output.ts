@@ -1,0 +1,60 @@
+/** Where results go. Colours and progress are for people at a terminal; a pipe and a file get plain text. */
+import type { WriteStream } from 'node:tty'
+import { jsonText } from '../../core/json/written-json.js'
+
+export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+export type Paint = (colour: Colour, text: string) => string
+
+type Output = Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>
+
+const codes: Record<Colour, readonly [number, number]> = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+}
+
+export const plainText: Paint = (_, text) => text
+
+const coloured: Paint = (colour, text) => `\u001b[${codes[colour][0]}m${text}\u001b[${codes[colour][1]}m`
+
+export function paintFor(stream: Output, environment = process.env): Paint {
+  return stream.isTTY && !environment.NO_COLOR ? coloured : plainText
+}
+
+export const widthOf = (stream: Output): number => (stream.isTTY && stream.columns ? stream.columns : 80)
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+export function printJson(value: unknown): void {
+  print(jsonText(value, '  '))
+}
+
+/** As `printJson`, on one line: for results of thousands of numbers that nobody reads as they are. */
+export function printData(value: unknown): void {
+  print(JSON.stringify(value))
+}
+
+let reportsClosedOutput = false
+
+/** For a command whose output is data that must arrive completely: it reports a closed pipe itself, as a failure. */
+export function reportClosedOutput(): void {
+  reportsClosedOutput = true
+}
+
+/**
+ * The reader of a listing may have seen enough (`| head`), or the terminal was closed: as with other Unix tools, that is no
+ * failure.
+ */
+export function endQuietlyOnClosedPipe(): void {
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (reportsClosedOutput && stream === process.stdout) return
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
+      process.exit()
+    })
+}

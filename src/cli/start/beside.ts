@@ -1,0 +1,35 @@
+import type { Config } from '../../config/config.js'
+import type { FluxGateServer } from '../../program/create-server.js'
+import { openLog } from '../../program/log.js'
+import type { ServedParts } from '../../program/server.js'
+import { openTelemetry } from '../../program/telemetry.js'
+import type { Beside } from './gateway.js'
+import { listenOn, type Place } from './server.js'
+
+export interface BesidePlan {
+  readonly serves: Beside['serves']
+  readonly serverOf: (config: Config, parts: ServedParts) => FluxGateServer
+  readonly place: Place
+  readonly drainTimeout: number
+}
+
+/** A server on the gateway's gate: what one of them counts, the other knows. */
+export function besideGateway(config: Config, { serves, serverOf, place, drainTimeout }: BesidePlan): Beside {
+  const log = openLog(config)
+  const telemetry = openTelemetry(config, log)
+  let closeServer: (() => Promise<void>) | undefined
+  return {
+    serves,
+    observer: telemetry.recorder,
+    start(gate, rules) {
+      telemetry.follow(gate)
+      const server = serverOf(config, { gate, rules, telemetry, log })
+      closeServer = () => server.close(drainTimeout)
+      return listenOn(server, place)
+    },
+    async close() {
+      await closeServer?.()
+      await telemetry.close()
+    },
+  }
+}

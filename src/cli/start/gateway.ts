@@ -1,0 +1,180 @@
+import type { AddressInfo } from 'node:net'
+import type { Config } from '../../config/config.js'
+import { messageOf } from '../../core/errors.js'
+import { given } from '../../core/omit-undefined.js'
+import type { RuleSet } from '../../core/rule.js'
+import type { RuleStore } from '../../core/rule-store.js'
+import type { FluxGate } from '../../gate/flux-gate.js'
+import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
+import type { DemoHints } from '../../program/demo/hints.js'
+import { type OpenAccessLog, openAccessLog } from '../../program/gateway/access-log.js'
+import { createGateway, type RunningGateway } from '../../program/gateway/create-gateway.js'
+import { watchRoutes } from '../../program/gateway/reload.js'
+import { configuredRules } from '../../program/rules.js'
+import type { Telemetry } from '../../program/telemetry.js'
+import { type StartingRules, shareRules, startingRules } from '../../program/workers/starting-rules.js'
+import { isWorker } from '../../program/workers/workers.js'
+import { shownPath } from '../output/shown-path.js'
+import { readConfig, type StartArguments } from './arguments.js'
+import { type Listening, listen, urlOf } from './listen.js'
+import type { StartReport } from './report.js'
+import { countRules, shownRules } from './rules.js'
+import { refuse } from './stop.js'
+import { apart, unlimited } from './warnings.js'
+
+export interface GatewayPlan {
+  readonly config: Config
+  readonly options: StartArguments
+  readonly report: StartReport
+  readonly workers: number
+  readonly warnings?: readonly string[]
+  /** Where the configuration names none. */
+  readonly exampleRoutes: readonly RouteDefinition[]
+  hints(ruleSets: readonly RuleSet[]): Promise<DemoHints | null>
+  /** What runs beside the gateway, on the same gate. */
+  readonly beside?: Beside | undefined
+  /** Called with how to stop, and how to reload. */
+  onStart(close: () => Promise<void>, reload: () => void): void
+}
+
+export interface Beside {
+  /** What can be asked of it. */
+  readonly serves: 'API' | 'METRICS'
+  readonly observer: Telemetry['recorder']
+  /** Where it listens, or why it cannot; rejects if it must not. */
+  start(gate: FluxGate, rules: RuleStore | undefined): Promise<Listening>
+  close(): Promise<void>
+}
+
+/** Listens, says so, and takes over routes and rules as they change. */
+export async function startGateway(plan: GatewayPlan): Promise<void> {
+  const { config, options, report, beside } = plan
+  const opened = await open(plan)
+  const { running, rules } = opened
+  const listening = await listenAll(plan, opened)
+  if ('problem' in listening) {
+    await opened.close()
+    return refuse(listening.problem)
+  }
+  const shown = shownRules(options, config, rules?.source ?? '')
+  follow(plan, opened, shown.rules)
+  const { gate } = running
+  report.started({
+    url: listening.url,
+    api: beside?.serves === 'API' ? listening.besideUrl : null,
+    metrics: beside?.serves === 'METRICS' ? listening.besideUrl : null,
+    needsToken: config.server.adminToken !== undefined,
+    rules: rules === undefined ? null : shown.rules,
+    rulesType: shown.rulesType,
+    ruleCount: countRules(gate.ruleSets),
+    config: config.gateway.routes === undefined ? null : fileOf(config),
+    routeCount: routesOf(plan, config).length,
+    workers: plan.workers,
+    warnings: [...(plan.warnings ?? []), ...unlimited(running, config), ...apart(config, plan.workers)],
+    hints: await plan.hints(gate.ruleSets),
+  })
+}
+
+const routesOf = ({ exampleRoutes }: GatewayPlan, { gateway }: Config): readonly RouteDefinition[] =>
+  gateway.routes ?? exampleRoutes
+
+const fileOf = ({ file }: Config): string | null => (file === undefined ? null : shownPath(file))
+
+interface Opened {
+  readonly starting: StartingRules | undefined
+  readonly running: RunningGateway
+  readonly rules: RuleStore | undefined
+  close(): Promise<void>
+}
+
+async function open(plan: GatewayPlan): Promise<Opened> {
+  const { config, options, report, beside } = plan
+  let rules: RuleStore | undefined
+  let accessLog: OpenAccessLog | undefined
+  let running: RunningGateway | undefined
+  // Also when it does not come to run: a connection that is left open would keep the process from ending.
+  const close = async (): Promise<void> => {
+    await Promise.all([running?.close(), beside?.close()])
+    await rules?.close()
+    await accessLog?.close()
+  }
+  try {
+    rules = configuredRules(config, options.rules && shownPath(options.rules))
+    const { accessLog: place } = config.gateway
+    if (place !== undefined)
+      accessLog = openAccessLog(place, (error) => report.trouble(`The access log: ${error.message}`))
+    const routes = routesOf(plan, config)
+    const starting = rules && isWorker() ? startingRules(rules) : undefined
+    running = await createGateway(config, {
+      rules: starting?.provider ?? rules,
+      routes,
+      log: accessLog?.log,
+      observer: beside?.observer,
+      onUnreachable: (message) => report.trouble(message),
+    })
+    return { running, rules, starting, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The gateway, and then what runs beside it. */
+async function listenAll({ config, options, beside }: GatewayPlan, { running, rules, close }: Opened) {
+  const { gate, server } = running
+  const { host, port } = { ...config.gateway, ...given({ host: options.host, port: options.port }) }
+  const problem = await listen(server, port, host)
+  if (problem !== undefined) return { problem }
+  try {
+    const other = await beside?.start(gate, rules)
+    if (other !== undefined && 'problem' in other) return other
+    const url = urlOf(server.address() as AddressInfo, config.gateway.tlsCert !== undefined)
+    return { url, besideUrl: other?.url ?? null }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Tells of what changes while it runs, and has it changed on request. */
+function follow(plan: GatewayPlan, { running, starting, close }: Opened, rules: string): void {
+  const { config, options, report } = plan
+  const { gate } = running
+  gate.on('reload', ({ changed, error }) => {
+    if (!running.isRerouting) report.reloaded({ rules, ruleCount: countRules(gate.ruleSets), changed, error })
+  })
+  // What runs beside the gateway has a log of its own for this.
+  if (plan.beside === undefined) tellStore(gate, report)
+  const routes = watchRoutes({
+    config,
+    running,
+    load: () => readConfig(options),
+    routesOf: (changed) => routesOf(plan, changed),
+    onReload: (result) => report.rerouted({ config: fileOf(config) ?? '', ...result }),
+  })
+  const stop = (): Promise<void> => {
+    routes.stop()
+    return close()
+  }
+  plan.onStart(stop, () => {
+    routes.reload()
+    renewCertificate(running, report)
+    // What is wrong with the rules is told by the event.
+    void gate.reload().catch(() => {})
+  })
+  if (starting !== undefined) shareRules(gate)
+  if (starting?.isStale) void gate.reload().catch(() => {})
+}
+
+function renewCertificate(running: RunningGateway, report: StartReport): void {
+  try {
+    running.renewCertificate()
+  } catch (error) {
+    report.trouble(`the old certificate stays: ${messageOf(error)}`)
+  }
+}
+
+function tellStore(gate: FluxGate, report: StartReport): void {
+  gate.on('degraded', ({ error }) => report.trouble(`the bucket store fails: ${messageOf(error)}`))
+  gate.on('recovered', () => report.trouble('the bucket store answers again'))
+}

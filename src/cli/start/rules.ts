@@ -1,0 +1,14 @@
+import type { Config } from '../../config/config.js'
+import type { RuleSet } from '../../core/rule.js'
+import { shownPath } from '../output/shown-path.js'
+import type { StartArguments } from './arguments.js'
+
+/** How reports name the rules: as a file, or by their source where they are in none. */
+export function shownRules({ rules: path }: StartArguments, config: Config, source: string) {
+  const { type } = config.rules
+  if (path === undefined && type !== 'file') return { rules: source, rulesType: type }
+  return { rules: shownPath(path ?? config.rules.path), rulesType: 'file' as const }
+}
+
+export const countRules = (ruleSets: readonly RuleSet[]): number =>
+  ruleSets.reduce((sum, { rules }) => sum + rules.length, 0)

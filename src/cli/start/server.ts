@@ -1,0 +1,100 @@
+import type { Config } from '../../config/config.js'
+import { FluxGateError } from '../../core/errors.js'
+import { given } from '../../core/omit-undefined.js'
+import { gateOptions } from '../../gate/configured-options.js'
+import { openGate } from '../../gate/create-flux-gate.js'
+import type { FluxGateServer } from '../../program/create-server.js'
+import { openLog } from '../../program/log.js'
+import { configuredRules } from '../../program/rules.js'
+import { serverOf } from '../../program/server.js'
+import { openTelemetry } from '../../program/telemetry.js'
+import { shareRules, startingRules } from '../../program/workers/starting-rules.js'
+import { isWorker } from '../../program/workers/workers.js'
+import { fileRuleStore } from '../../rules/file/file-rule-store.js'
+import type { StartArguments } from './arguments.js'
+import { type Listener, type Listening, listenProblem, reachable } from './listen.js'
+import type { StartReport } from './report.js'
+import { countRules, shownRules } from './rules.js'
+import { refuse } from './stop.js'
+import { apart } from './warnings.js'
+
+export interface ServerPlan {
+  readonly config: Config
+  readonly options: StartArguments
+  readonly report: StartReport
+  readonly workers: number
+  /** Called with how to stop, and how to reload. */
+  onStart(close: () => Promise<void>, reload: () => void): void
+}
+
+/** The server alone: listens, says so, and takes over rules as they change. */
+export async function startServer({ config, options, report, workers, onStart }: ServerPlan): Promise<void> {
+  const log = openLog(config)
+  const telemetry = openTelemetry(config, log)
+  const rules = configuredRules(config, options.rules) ?? fileRuleStore(config.rules.path)
+  const shown = shownRules(options, config, rules.source)
+  const hooks = { observer: telemetry.recorder, onUnreachable: (message: string) => log.warn(message) }
+  const starting = isWorker() ? startingRules(rules) : undefined
+  const used = starting?.provider ?? rules
+  const gate = await openGate({ ...gateOptions(config), rules: used }, hooks).catch(async (error: unknown) => {
+    // A connection that is left open would keep the process from ending with its status.
+    await telemetry.close()
+    await rules.close()
+    throw error
+  })
+  telemetry.follow(gate)
+  const server = serverOf(config, { gate, rules, telemetry, log })
+  const close = async (): Promise<void> => {
+    await server.close(config.server.drainTimeout)
+    await telemetry.close()
+    await gate.close()
+    await rules.close()
+  }
+  const where = { ...config.server, ...given({ host: options.host, port: options.port }) }
+  const api = await listenOn(server, { ...where, who: 'SERVER', option: '--port' }).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  if ('problem' in api) {
+    await close()
+    return refuse(api.problem)
+  }
+  gate.on('reload', ({ changed, error }) =>
+    report.reloaded({ rules: shown.rules, ruleCount: countRules(gate.ruleSets), changed, error }),
+  )
+  const reload = (): void => void gate.reload().catch(() => {})
+  onStart(close, reload)
+  if (starting !== undefined) shareRules(gate)
+  if (starting?.isStale) reload()
+  report.started({
+    url: null,
+    api: api.url,
+    metrics: null,
+    needsToken: config.server.adminToken !== undefined,
+    ...shown,
+    ruleCount: countRules(gate.ruleSets),
+    config: null,
+    routeCount: 0,
+    workers,
+    warnings: apart(config, workers),
+    hints: null,
+  })
+}
+
+export interface Place {
+  readonly host: string
+  readonly port: number
+  readonly who: Listener
+  /** How another port is asked for. */
+  readonly option: string
+}
+
+/** Where to reach it, or why the port is not to be had. Rejects if it must not listen there. */
+export async function listenOn(server: FluxGateServer, { host, port, who, option }: Place): Promise<Listening> {
+  try {
+    return { url: reachable((await server.listen({ host, port })).url) }
+  } catch (error) {
+    if (error instanceof FluxGateError) throw error
+    return { problem: listenProblem(error as NodeJS.ErrnoException, port, host, who, option) }
+  }
+}

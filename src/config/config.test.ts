@@ -1,0 +1,389 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { FluxGateError } from '../core/errors.js'
+import { gateOptions, readGateOptions } from '../gate/configured-options.js'
+import { createFluxGate } from '../gate/create-flux-gate.js'
+import { manualClock } from '../testing/index.js'
+import { loadConfig } from './config.js'
+import type { Environment } from './placeholders.js'
+
+const directory = mkdtempSync(join(tmpdir(), 'fluxgate-config-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+function write(text: string, name = 'fluxgate.yaml'): string {
+  writeFileSync(join(directory, name), text)
+  return name
+}
+
+const load = (text: string, env: Environment = {}) => loadConfig({ path: write(text), env, cwd: directory })
+
+async function failure(promise: Promise<unknown>): Promise<FluxGateError> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof FluxGateError) return error
+  throw new Error(`expected a FluxGateError, got ${String(error)}`)
+}
+
+const mistakes = async (text: string, env: Environment = {}) =>
+  (await failure(load(text, env))).errors.map(({ path, message }) => `${path}: ${message}`)
+
+const standard = {
+  server: { host: '127.0.0.1', port: 8_090, workers: 1, revealKeys: false, drainTimeout: 10_000 },
+  gateway: {
+    host: '127.0.0.1',
+    port: 8080,
+    workers: 1,
+    connectTimeout: 5_000,
+    responseTimeout: 60_000,
+    idleTimeout: 300_000,
+    maxConnections: 1_024,
+    clientShare: 0.5,
+    minUploadRate: 240,
+    uploadGracePeriod: 10_000,
+    keepAlive: 4_000,
+    clientKeepAlive: 75_000,
+    maxHeaderSize: 16_384,
+    maxUrlLength: 8_192,
+    drainTimeout: 10_000,
+    metricsHost: '127.0.0.1',
+  },
+  store: {
+    type: 'memory',
+    maxKeys: 1_000_000,
+    sentinelName: 'mymaster',
+    tls: false,
+    prefix: 'fluxgate',
+    timeoutMs: 100,
+    connectTimeoutMs: 2_000,
+    connections: 1,
+    leaseShare: 0.1,
+    knownRefusals: true,
+  },
+  rules: { type: 'file', path: join(directory, 'rules.yaml'), collection: 'rate_limit_rules' },
+  ratelimit: {
+    missingRuleBehavior: 'ALLOW',
+    clientIpHeader: 'X-Forwarded-For',
+    ipv6Prefix: 56,
+    headers: 'both',
+    onStoreFailure: 'LOCAL',
+    localShare: 1,
+  },
+  reload: {
+    strategy: 'AUTO',
+    pollingInterval: 30_000,
+    resetBucketsOnReload: true,
+    channel: 'fluxgate:rule-reload',
+  },
+  waitForRefill: { maxWaitTime: 5_000, maxConcurrentWaits: 100 },
+  log: { level: 'info', format: 'auto' },
+  areRulesOptional: true,
+}
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+describe('loadConfig', () => {
+  it('needs no file: every setting has a default', async () => {
+    const cwd = join(directory, 'nowhere')
+    const rules = { ...standard.rules, path: join(cwd, 'rules.yaml') }
+    expect(await loadConfig({ env: {}, cwd })).toEqual({ ...standard, rules, file: undefined })
+  })
+
+  it.each(['', '# nothing yet', 'gateway:\nrules: {}'])('reads %j as a file that changes nothing', async (text) => {
+    expect(await load(text)).toEqual({
+      ...standard,
+      file: join(directory, 'fluxgate.yaml'),
+      fileDigest: digestOf(text),
+    })
+  })
+
+  it('finds fluxgate.yaml in the working directory by itself', async () => {
+    write('gateway: { port: 1234 }')
+    expect((await loadConfig({ env: {}, cwd: directory })).gateway.port).toBe(1234)
+  })
+
+  it('reads every setting', async () => {
+    const text = `
+server:
+  { host: 0.0.0.0, port: 81, adminToken: "\${TOKEN:a}", check-token: c, tls: { cert: tls/cert.pem, key: /etc/key.pem }, workers: auto, revealKeys: true,
+    drainTimeout: 6s }
+gateway:
+  { host: 0.0.0.0, port: 0, routes: [], workers: auto, connectTimeout: 1s, responseTimeout: 2s, idleTimeout: 0s, maxConnections: 9, clientShare: 1, minUploadRate: 0, uploadGracePeriod: 1s,
+    keepAlive: 3s, client-keep-alive: 4s, maxHeaderSize: 2048, maxUrlLength: 100, drainTimeout: 5s, accessLog: log/access.jsonl,
+    metricsHost: 10.0.0.1, metricsPort: 9 }
+store: { type: memory, maxKeys: 10 }
+rules: { type: file, path: conf/api.yaml, prefix: p, database: d, collection: c }
+ratelimit:
+  { defaultRuleSetId: api, filterEnabled: true, includePatterns: [/api/**], excludePatterns: "/api/open, /health", missingRuleBehavior: REJECT,
+    trustedProxies: [10.0.0.0/8], clientIpHeader: X-Real-IP, ipv6Prefix: 64, userIdHeader: X-User, apiKeyHeader: X-Key, headers: false,
+    onStoreFailure: DENY, localShare: 0.25 }
+reload: { strategy: POLLING, pollingInterval: 1.5s, resetBucketsOnReload: false, channel: news }
+waitForRefill: { maxWaitTime: 250ms, maxConcurrentWaits: 7 }
+log: { level: warn, format: json }
+`
+    expect(await load(text)).toEqual({
+      file: join(directory, 'fluxgate.yaml'),
+      fileDigest: digestOf(text),
+      server: {
+        host: '0.0.0.0',
+        port: 81,
+        adminToken: 'a',
+        checkToken: 'c',
+        tlsCert: join(directory, 'tls/cert.pem'),
+        tlsKey: '/etc/key.pem',
+        workers: 'auto',
+        revealKeys: true,
+        drainTimeout: 6_000,
+      },
+      gateway: {
+        host: '0.0.0.0',
+        port: 0,
+        routes: [],
+        workers: 'auto',
+        connectTimeout: 1_000,
+        responseTimeout: 2_000,
+        idleTimeout: 0,
+        maxConnections: 9,
+        clientShare: 1,
+        minUploadRate: 0,
+        uploadGracePeriod: 1_000,
+        keepAlive: 3_000,
+        clientKeepAlive: 4_000,
+        maxHeaderSize: 2_048,
+        maxUrlLength: 100,
+        drainTimeout: 5_000,
+        accessLog: join(directory, 'log/access.jsonl'),
+        metricsHost: '10.0.0.1',
+        metricsPort: 9,
+      },
+      store: { ...standard.store, maxKeys: 10 },
+      rules: { type: 'file', path: join(directory, 'conf/api.yaml'), prefix: 'p', database: 'd', collection: 'c' },
+      ratelimit: {
+        defaultRuleSetId: 'api',
+        filterEnabled: true,
+        includePatterns: ['/api/**'],
+        excludePatterns: ['/api/open', '/health'],
+        missingRuleBehavior: 'DENY',
+        trustedProxies: ['10.0.0.0/8'],
+        clientIpHeader: 'X-Real-IP',
+        ipv6Prefix: 64,
+        userIdHeader: 'X-User',
+        apiKeyHeader: 'X-Key',
+        headers: false,
+        onStoreFailure: 'DENY',
+        localShare: 0.25,
+      },
+      reload: { strategy: 'POLLING', pollingInterval: 1_500, resetBucketsOnReload: false, channel: 'news' },
+      waitForRefill: { maxWaitTime: 250, maxConcurrentWaits: 7 },
+      log: { level: 'warn', format: 'json' },
+      areRulesOptional: false,
+    })
+  })
+
+  it('reads kebab-case as it reads camelCase, on every level', async () => {
+    const config = await load('wait-for-refill: { max-wait-time: 1s }\nratelimit: { ipv6-prefix: 48 }')
+    expect([config.waitForRefill.maxWaitTime, config.ratelimit.ipv6Prefix]).toEqual([1_000, 48])
+  })
+
+  it('reads JSON from a file that ends in .json', async () => {
+    const path = write(`{ "gateway": { "port": "\${PORT:81}" } }`, 'fluxgate.json')
+    expect((await loadConfig({ path, env: {}, cwd: directory })).gateway.port).toBe(81)
+  })
+
+  it('resolves the path of the rules from the file that names it', async () => {
+    const config = await loadConfig({ path: join(directory, write('rules: { path: a.yaml }')), env: {}, cwd: '/' })
+    expect(config.rules.path).toBe(join(directory, 'a.yaml'))
+  })
+})
+
+describe('the environment', () => {
+  it('wins over the file', async () => {
+    const env = {
+      FLUXGATE_GATEWAY_PORT: '9090',
+      FLUXGATE_RELOAD_RESET_BUCKETS_ON_RELOAD: 'false',
+      FLUXGATE_RATELIMIT_LOCAL_SHARE: '0.5',
+      FLUXGATE_RATELIMIT_DEFAULT_RULE_SET_ID: '2026',
+      FLUXGATE_WAIT_FOR_REFILL_MAX_WAIT_TIME: '2',
+    }
+    const config = await load('gateway: { port: 1 }\nwait-for-refill: { max-wait-time: 9s }', env)
+    expect(config.gateway.port).toBe(9090)
+    expect(config.reload.resetBucketsOnReload).toBe(false)
+    expect(config.ratelimit).toMatchObject({ localShare: 0.5, defaultRuleSetId: '2026' })
+    expect(config.waitForRefill.maxWaitTime).toBe(2_000)
+  })
+
+  it('writes lists with commas, and routes as JSON', async () => {
+    const env = {
+      FLUXGATE_GATEWAY_ROUTES: '[{ "id": "api", "uri": "http://127.0.0.1:3000", "predicates": ["Path=/api/**"] }]',
+      FLUXGATE_RATELIMIT_TRUSTED_PROXIES: '10.0.0.1, 192.168.0.0/16',
+      FLUXGATE_RATELIMIT_HEADERS: 'false',
+      FLUXGATE_GATEWAY_ACCESS_LOG: 'stdout',
+    }
+    const { gateway, ratelimit } = await load('gateway: { accessLog: x, routes: [] }', env)
+    expect(gateway.routes).toMatchObject([{ id: 'api', origin: { hostname: '127.0.0.1', port: 3_000 } }])
+    expect(gateway.accessLog).toBe('stdout')
+    expect(ratelimit).toMatchObject({ trustedProxies: ['10.0.0.1', '192.168.0.0/16'], headers: false })
+    expect(await mistakes('', { FLUXGATE_GATEWAY_ROUTES: 'none' })).toEqual([
+      'FLUXGATE_GATEWAY_ROUTES: found "none"; allowed: a list of routes: { id, uri, predicates, filters }',
+    ])
+  })
+
+  it('names a path relative to the working directory, not to the file', async () => {
+    const path = join(directory, write('rules: { path: a.yaml }'))
+    const config = await loadConfig({ path, env: { FLUXGATE_RULES_PATH: 'b.yaml' }, cwd: '/srv' })
+    expect(config.rules.path).toBe('/srv/b.yaml')
+  })
+
+  it('does not count where a variable is empty or unknown', async () => {
+    const env = { FLUXGATE_GATEWAY_PORT: '', FLUXGATE_SEED: '7', FLUXGATE_TEST_X: 'y' }
+    expect((await load('gateway: { port: 1 }', env)).gateway.port).toBe(1)
+  })
+
+  it('makes mistakes under the name of the variable', async () => {
+    expect(await mistakes('', { FLUXGATE_STORE_TYPE: 'disk', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
+      'FLUXGATE_GATEWAY_PORT: found "http"; allowed: a whole number from 0 to 65535',
+      'FLUXGATE_STORE_TYPE: found "disk"; allowed: memory, redis',
+    ])
+  })
+
+  it('fills in placeholders, also inside braces, as numbers and booleans where these are asked for', async () => {
+    const text = `
+gateway: { port: \${PORT:8081}, host: \${HOST} }
+ratelimit: { defaultRuleSetId: \${SET:}, localShare: \${SHARE} }
+reload: { resetBucketsOnReload: \${RESET}, pollingInterval: "\${N}m" }
+rules: { path: \${DIR:conf}/rules.yaml }
+`
+    const config = await load(text, { HOST: 'localhost', RESET: 'false', SHARE: '0.5', N: '2' })
+    expect(config.gateway).toEqual({ ...standard.gateway, host: 'localhost', port: 8081 })
+    expect(config.ratelimit).toMatchObject({ defaultRuleSetId: undefined, localShare: 0.5 })
+    expect(config.reload).toMatchObject({ resetBucketsOnReload: false, pollingInterval: 120_000 })
+    expect(config.rules.path).toBe(join(directory, 'conf/rules.yaml'))
+  })
+})
+
+describe('mistakes', () => {
+  it('are reported all at once, with their place, what was found and what is allowed', async () => {
+    const error = await failure(
+      load(`
+gatway: {}
+gateway: { prot: 80, port: 65536, host: '' }
+store: memory
+wait-for-refill: { max-wait-time: soon, maxConcurrentWaits: 1.5, max-concurrent-waits: 2 }
+reload: { strategy: SOMETIMES, pollingInterval: \${EVERY} }
+rules: { path: "\${A}\${B}" }
+ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: }
+`),
+    )
+    expect(error.code).toBe('FLUXGATE_CONFIG_INVALID')
+    expect(error.message.split('\n')).toEqual([
+      'fluxgate.yaml: 16 mistakes',
+      '  gatway: unknown key; did you mean gateway?',
+      '  gateway.prot: unknown key; did you mean port?',
+      '  gateway.host: found ""; allowed: text that is not empty',
+      '  gateway.port: found 65536; allowed: a whole number from 0 to 65535',
+      '  store: found "memory"; allowed: an object of type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, knownRefusals, redis',
+      `  rules.path: the environment variable A is not set; set it, or give a default: \${A:default}`,
+      `  rules.path: the environment variable B is not set; set it, or give a default: \${B:default}`,
+      '  ratelimit.color: unknown key; allowed: defaultRuleSetId, filterEnabled, includePatterns, excludePatterns, missingRuleBehavior, trustedProxies, clientIpHeader, ipv6Prefix, userIdHeader, apiKeyHeader, headers, onStoreFailure, localShare',
+      '  ratelimit.missingRuleBehavior: found "MAYBE"; allowed: ALLOW, DENY',
+      '  ratelimit.ipv6Prefix: found null; allowed: a whole number from 1 to 128',
+      '  ratelimit.localShare: found 0; allowed: a number above 0, at most 1',
+      '  reload.strategy: found "SOMETIMES"; allowed: AUTO, WATCH, PUBSUB, POLLING, NONE',
+      `  reload.pollingInterval: the environment variable EVERY is not set; set it, or give a default: \${EVERY:default}`,
+      '  wait-for-refill.max-concurrent-waits: found beside maxConcurrentWaits, which means the same; allowed: only one of them',
+      '  wait-for-refill.max-wait-time: found "soon"; allowed: a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d, from 0s to 366d',
+      '  wait-for-refill.maxConcurrentWaits: found 1.5; allowed: a whole number from 0 to 1000000',
+    ])
+  })
+
+  it('of the grammar have a line and a column, also behind placeholders', async () => {
+    expect(await mistakes(`gateway:\n  { host: \${A:b}, port: 1, port: 2 }`)).toEqual([
+      'line 2, column 28: "port" is given twice',
+    ])
+  })
+
+  it.each(['constructor: {}', '__proto__: { port: 1 }', 'gateway: { toString: 1 }', '- 1', 'text'])(
+    '%s is one of them, and harmless',
+    async (text) => expect(await mistakes(text)).toHaveLength(1),
+  )
+
+  it('never show a secret, wherever the file is damaged', async () => {
+    const lines = [
+      'server:\n  adminToken: "@"',
+      'server:\n  adminToken: @',
+      'store:\n  password: "@"',
+      'store:\n  password: @',
+    ]
+    for (const line of lines) {
+      const text = `${line.replace('@', 's3cr3t-s3cr3t')}\n  maxKeys: 0\ngateway: { port: 1 }\n`
+      for (let at = 0; at <= text.length; at++) {
+        for (const damage of ['', '"', "'", '{', '}', '[', ':', '\n', '\t', '*', '&', '!', '|', '>', '%', ' - ']) {
+          const error = await failure(load(text.slice(0, at) + damage + text.slice(at + 1)))
+          expect(error.message).not.toMatch(/s3cr3t-s3cr3t/)
+        }
+      }
+    }
+  })
+
+  it('of a missing or unreadable file say which', async () => {
+    const missing = await failure(loadConfig({ path: 'none.yaml', env: {}, cwd: directory }))
+    expect(missing.code).toBe('FLUXGATE_CONFIG_UNREADABLE')
+    expect(missing.message).toBe('There is no configuration file none.yaml; create it, or correct the path.')
+    const folder = await failure(loadConfig({ path: '.', env: {}, cwd: directory }))
+    expect(folder).toMatchObject({ code: 'FLUXGATE_CONFIG_UNREADABLE' })
+    writeFileSync(join(directory, 'latin.yaml'), Buffer.from([0x23, 0xe9]))
+    const latin = await failure(loadConfig({ path: 'latin.yaml', env: {}, cwd: directory }))
+    expect(latin.message).toBe('latin.yaml is not UTF-8 text; save it as UTF-8.')
+  })
+})
+
+describe('options of a gate', () => {
+  it('are what the configuration says', async () => {
+    const options = gateOptions(await load('ratelimit: { defaultRuleSetId: api }\nreload: { strategy: NONE }'))
+    expect(options).toMatchObject({
+      rules: { type: 'file', path: join(directory, 'rules.yaml') },
+      defaultRuleSetId: 'api',
+      missingRuleBehavior: 'ALLOW',
+      ipv6Prefix: 56,
+      onStoreFailure: 'LOCAL',
+      localShare: 1,
+      reload: {
+        strategy: 'NONE',
+        pollingIntervalMs: 30_000,
+        resetBucketsOnReload: true,
+        channel: 'fluxgate:rule-reload',
+      },
+      waitForRefill: { maxWaitMs: 5_000, maxConcurrentWaits: 100 },
+    })
+  })
+
+  it('given in code win over the file, one by one', async () => {
+    write('reload: { strategy: NONE, pollingInterval: 1m }\nratelimit: { ipv6Prefix: 48, defaultRuleSetId: api }')
+    const config = join(directory, 'fluxgate.yaml')
+    const options = await readGateOptions({ config, reload: { strategy: 'POLLING' }, rules: { id: 'x', rules: [] } })
+    expect(options.reload).toMatchObject({ strategy: 'POLLING', pollingIntervalMs: 60_000, resetBucketsOnReload: true })
+    expect(options).toMatchObject({ rules: { id: 'x', rules: [] }, ipv6Prefix: 48, defaultRuleSetId: 'api' })
+  })
+
+  it('make a gate that counts by the clock it was given', async () => {
+    const bands = '[{ capacity: 1, window: 1m }]'
+    write(`ruleSets: [{ id: a, rules: [] }, { id: b, rules: [{ id: one, bands: ${bands} }] }]`, 'rules.yaml')
+    write('ratelimit: { default-rule-set-id: b }\nreload: { strategy: NONE }\nstore: { maxKeys: 10 }')
+    const clock = manualClock(0)
+    const gate = await createFluxGate({ config: join(directory, 'fluxgate.yaml'), clock })
+    const ask = async () => (await gate.check({ clientIp: '192.0.2.1' })).allowed
+    expect([await ask(), await ask()]).toEqual([true, false])
+    clock.advance(60_000)
+    expect(await ask()).toBe(true)
+    await gate.close()
+  })
+
+  it('are left alone where there is no configuration file', async () => {
+    const options = { rules: 'rules.yaml' }
+    expect(await readGateOptions(options)).toBe(options)
+  })
+})

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { parseDocument } from '../rules/document/document.js'
+import { noMistakes } from '../validation/issues.js'
+import type { Setting } from '../validation/setting.js'
+import { environmentName } from '../validation/setting-names.js'
+import { readSettings } from './reader.js'
+import { settings } from './settings.js'
+
+const page = readFileSync(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
+const rows = page
+  .split('\n')
+  .filter((line) => line.startsWith('| `'))
+  .map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim()),
+  )
+
+it('has a reference that lists every setting, its variable, what it may be and its default, and nothing else', () => {
+  const documented = rows.filter((row) => row.length > 2).map((row) => row.slice(0, 4))
+  const known = Object.entries<Readonly<Record<string, Setting<unknown>>>>(settings).flatMap(([section, members]) =>
+    Object.entries(members).map(([key, { kind, standard, variable }]) => {
+      const path = `${section}.${key}`
+      return [
+        `\`${path}\``,
+        [environmentName(path), ...(variable ? [variable] : [])].map((name) => `\`${name}\``).join(', '),
+        kind.allowed,
+        standard === undefined ? '' : `\`${standard}\``,
+      ]
+    }),
+  )
+  expect(documented).toEqual(known)
+})
+
+it('has a reference whose example is the defaults', () => {
+  const [, example = ''] = /```yaml\n(.*?)```/s.exec(page) ?? []
+  const mistakes = noMistakes()
+  const written = readSettings(parseDocument(example, 'yaml'), {}, mistakes)
+  const usual = readSettings(undefined, {}, mistakes)
+  expect(mistakes.kept).toEqual([])
+  expect(written).toEqual({ ...usual, ratelimit: { ...usual.ratelimit, defaultRuleSetId: 'api' } })
+})

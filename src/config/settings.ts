@@ -1,0 +1,140 @@
+/**
+ * Every setting of fluxgate.yaml: what it may be, and what it is when nobody says. The type of the configuration, the
+ * names of the environment variables and docs/reference/configuration.md follow from this table.
+ */
+
+import { routesSchema } from '../gateway/routes/json-schema.js'
+import { type RouteDefinition, readRoutes, routesForm } from '../gateway/routes/route-schema.js'
+import { redisNames, storeSettings } from '../stores/redis/settings.js'
+import { optional, type Setting, secret, setting } from '../validation/setting.js'
+import {
+  dayTicks,
+  duration,
+  filledText,
+  identifier,
+  keyPrefix,
+  oneOf,
+  share,
+  token,
+  wholeNumber,
+  yesOrNo,
+} from '../validation/setting-kinds.js'
+import { headerChoice, headerName, patternList, rulesUri, trustedProxies, workerCount } from './kinds.js'
+
+const routes: Setting<readonly RouteDefinition[] | undefined> = {
+  kind: { allowed: `${routesForm}; in the environment as JSON`, parse: () => undefined, schema: routesSchema },
+  standard: undefined,
+  read: readRoutes,
+}
+
+const behaviors = oneOf(['ALLOW', 'DENY'] as const, [['REJECT', 'DENY']])
+
+export const settings = {
+  server: {
+    host: setting(filledText, '127.0.0.1'),
+    port: setting(wholeNumber(0, 65_535), 8090),
+    adminToken: { ...secret(token), variable: 'FLUXGATE_ADMIN_TOKEN' },
+    checkToken: { ...secret(token), variable: 'FLUXGATE_CHECK_TOKEN' },
+    tlsCert: optional(filledText),
+    tlsKey: optional(filledText),
+    workers: setting(workerCount, 1),
+    revealKeys: setting(yesOrNo, false),
+    drainTimeout: setting(duration(0, dayTicks), '10s'),
+  },
+  gateway: {
+    host: setting(filledText, '127.0.0.1'),
+    port: setting(wholeNumber(0, 65_535), 8080),
+    tlsCert: optional(filledText),
+    tlsKey: optional(filledText),
+    routes,
+    workers: setting(workerCount, 1),
+    connectTimeout: setting(duration(1_000, dayTicks), '5s'),
+    responseTimeout: setting(duration(1_000, dayTicks), '60s'),
+    idleTimeout: setting(duration(0, dayTicks), '5m'),
+    maxConnections: setting(wholeNumber(1, 65_535), 1024),
+    clientShare: setting(share, 0.5),
+    minUploadRate: setting(wholeNumber(0, 1_000_000_000), 240),
+    uploadGracePeriod: setting(duration(1_000, dayTicks), '10s'),
+    keepAlive: setting(duration(1_000, dayTicks), '4s'),
+    clientKeepAlive: setting(duration(1_000, dayTicks), '75s'),
+    maxHeaderSize: setting(wholeNumber(1_024, 1_048_576), 16_384),
+    maxUrlLength: setting(wholeNumber(64, 1_048_576), 8192),
+    drainTimeout: setting(duration(0, dayTicks), '10s'),
+    accessLog: optional(filledText),
+    metricsHost: setting(filledText, '127.0.0.1'),
+    metricsPort: optional(wholeNumber(0, 65_535)),
+  },
+  store: storeSettings,
+  rules: {
+    type: setting(oneOf(['file', 'redis', 'mongo'] as const), 'file'),
+    path: setting(filledText, './rules.yaml'),
+    uri: { ...secret(rulesUri), variable: 'FLUXGATE_MONGO_URI' },
+    prefix: optional(keyPrefix),
+    database: optional(keyPrefix),
+    collection: setting(keyPrefix, 'rate_limit_rules'),
+  },
+  ratelimit: {
+    defaultRuleSetId: optional(identifier),
+    filterEnabled: optional(yesOrNo),
+    includePatterns: optional(patternList),
+    excludePatterns: optional(patternList),
+    missingRuleBehavior: setting(behaviors, 'ALLOW'),
+    trustedProxies: optional(trustedProxies),
+    clientIpHeader: setting(headerName, 'X-Forwarded-For'),
+    ipv6Prefix: setting(wholeNumber(1, 128), 56),
+    userIdHeader: optional(headerName),
+    apiKeyHeader: optional(headerName),
+    headers: setting(headerChoice, 'both'),
+    onStoreFailure: setting(oneOf(['LOCAL', 'ALLOW', 'DENY'] as const), 'LOCAL'),
+    localShare: setting(share, 1),
+  },
+  reload: {
+    strategy: setting(oneOf(['AUTO', 'WATCH', 'PUBSUB', 'POLLING', 'NONE'] as const), 'AUTO'),
+    pollingInterval: setting(duration(1_000, 12 * dayTicks), '30s'),
+    resetBucketsOnReload: setting(yesOrNo, true),
+    channel: setting(filledText, 'fluxgate:rule-reload'),
+  },
+  waitForRefill: {
+    maxWaitTime: setting(duration(0, 366 * dayTicks), '5s'),
+    maxConcurrentWaits: setting(wholeNumber(0, 1_000_000), 100),
+  },
+  log: {
+    level: setting(oneOf(['debug', 'info', 'warn', 'error'] as const), 'info'),
+    format: setting(oneOf(['auto', 'json', 'text'] as const), 'auto'),
+  },
+} as const
+
+type Value<S> = S extends Setting<infer T> ? T : never
+
+/** All settings, filled in. Durations are in milliseconds. */
+export type Settings = {
+  readonly [S in keyof typeof settings]: {
+    readonly [K in keyof (typeof settings)[S]]: Value<(typeof settings)[S][K]>
+  }
+}
+
+const named = (names: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(names.map((name) => [name, name]))
+
+/**
+ * Settings that may also stand in an object of their own, by the names that they have there: `store: { redis: { uri } }` is
+ * `store: { type: redis, uri }`, and `server: { tls: { cert } }` is `server: { tlsCert }`.
+ */
+export const settingGroups: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
+  server: { tls: { cert: 'tlsCert', key: 'tlsKey' } },
+  gateway: { tls: { cert: 'tlsCert', key: 'tlsKey' } },
+  store: { redis: named(redisNames) },
+  rules: {
+    file: named(['path']),
+    redis: named(['uri', 'prefix']),
+    mongo: named(['uri', 'database', 'collection']),
+  },
+}
+
+/** Of sections and of what is in them. */
+export const settingNames: ReadonlySet<string> = new Set([
+  ...Object.entries(settings).flatMap(([section, members]) => [section, ...Object.keys(members)]),
+  ...Object.values(settingGroups).flatMap((groups) =>
+    Object.entries(groups).flatMap(([name, members]) => [name, ...Object.keys(members)]),
+  ),
+])

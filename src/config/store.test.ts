@@ -1,0 +1,185 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { FluxGateError } from '../core/errors.js'
+import { gateOptions } from '../gate/configured-options.js'
+import { noMistakes } from '../validation/issues.js'
+import { loadConfig } from './config.js'
+import type { Environment } from './placeholders.js'
+import { checkRedisSettings } from './store.js'
+
+const directory = mkdtempSync(join(tmpdir(), 'fluxgate-config-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+function load(text: string, env: Environment) {
+  writeFileSync(join(directory, 'fluxgate.yaml'), text)
+  return loadConfig({ env, cwd: directory })
+}
+
+const failure = (text: string, env: Environment = {}): Promise<FluxGateError> =>
+  load(text, env).then(
+    () => expect.unreachable('expected a mistake'),
+    (error: unknown) => (error instanceof FluxGateError ? error : Promise.reject(error)),
+  )
+
+const mistakes = async (text: string, env: Environment = {}) =>
+  (await failure(text, env)).errors.map(({ path, message }) => `${path}: ${message}`)
+
+const storeOf = async (text: string, env: Environment = {}) => (await load(text, env)).store
+const handedOver = async (text: string, env: Environment = {}) => gateOptions(await load(text, env)).store
+
+const standard = {
+  sentinelName: 'mymaster',
+  tls: false,
+  prefix: 'fluxgate',
+  timeoutMs: 100,
+  connectTimeoutMs: 2_000,
+  connections: 1,
+  leaseShare: 0.1,
+  knownRefusals: true,
+}
+
+describe('buckets in Redis', () => {
+  const nodes = [
+    { host: 'a', port: 7000 },
+    { host: '::1', port: 7001 },
+  ]
+
+  it.each([
+    'store: { type: redis, uri: "redis://h:1", prefix: p, timeoutMs: 50, connections: 2 }',
+    'store: { redis: { uri: "redis://h:1", prefix: p, timeoutMs: 50, connections: 2 } }',
+    'store: { uri: "redis://h:1", prefix: p, timeout-ms: 50, connections: 2 }',
+    'store: { type: redis, prefix: p, redis: { uri: "redis://h:1", timeout-ms: 50, connections: 2 } }',
+  ])('are asked for by %s', async (text) => {
+    const store = { type: 'redis', uri: 'redis://h:1', prefix: 'p', timeoutMs: 50, connections: 2 }
+    expect(await storeOf(text)).toEqual({ maxKeys: 1_000_000, ...standard, ...store })
+  })
+
+  it.each([
+    ['store: { clusterNodes: [a:7000, "[::1]:7001"] }', {}],
+    ['store: { clusterNodes: [{ host: a, port: 7000 }, { host: "::1", port: 7001 }] }', {}],
+    ['store: { clusterNodes: "a:7000, [::1]:7001" }', {}],
+    ['store: { type: redis }', { FLUXGATE_STORE_CLUSTER_NODES: 'a:7000,[::1]:7001' }],
+    [
+      `store: { cluster-nodes: [\${A}, "\${B:}", { host: "\${C}", port: \${D} }] }`,
+      { A: 'a:7000', C: '::1', D: '7001' },
+    ],
+  ])('may be in a cluster: %s', async (text, env) => {
+    expect(await storeOf(text, env)).toMatchObject({ type: 'redis', clusterNodes: nodes })
+  })
+
+  it('may be behind sentinels', async () => {
+    expect(
+      await storeOf('store: { sentinels: [a], sentinelName: main, password: p, sentinel-password: q }'),
+    ).toMatchObject({
+      type: 'redis',
+      sentinels: [{ host: 'a', port: 26_379 }],
+      sentinelName: 'main',
+      password: 'p',
+      sentinelPassword: 'q',
+    })
+  })
+
+  it('are where FLUXGATE_REDIS_URI says, whatever the file says', async () => {
+    const env = { FLUXGATE_REDIS_URI: 'redis://:pw@other' }
+    for (const text of [
+      '',
+      'store: { type: memory }',
+      'store: { redis: { sentinels: [a], password: x, username: y } }',
+    ]) {
+      const { type, uri, sentinels, username, password } = await storeOf(text, env)
+      expect([type, uri, sentinels, username, password]).toEqual([
+        'redis',
+        'redis://:pw@other',
+        undefined,
+        undefined,
+        undefined,
+      ])
+    }
+  })
+
+  it('take the password of the file where the URI of the environment has none', async () => {
+    const store = await storeOf('store: { password: x }', { FLUXGATE_REDIS_URI: 'redis://other' })
+    expect(store).toMatchObject({ uri: 'redis://other', password: 'x' })
+  })
+
+  it.each([
+    ['store: { type: memory, uri: "redis://h" }', {}],
+    ['store: { redis: { uri: "redis://h" } }', { FLUXGATE_STORE_TYPE: 'memory' }],
+    ['', { FLUXGATE_STORE_TYPE: 'memory', FLUXGATE_REDIS_URI: 'redis://h' }],
+  ])('are not used when the type is said to be memory: %s %j', async (text, env) => {
+    expect((await storeOf(text, env)).type).toBe('memory')
+    expect(await handedOver(text, env)).toBe('memory')
+  })
+
+  it('have one address', async () => {
+    expect(await mistakes('store: { type: redis }')).toEqual([
+      'store: found no address of redis; allowed: one of uri, clusterNodes, sentinels',
+    ])
+    expect(await mistakes('store: { redis: { uri: "redis://h", sentinels: [h] } }')).toEqual([
+      'store: found uri and sentinels; allowed: one of uri, clusterNodes, sentinels',
+    ])
+    expect(await mistakes('store: { uri: "redis://h", redis: { uri: "redis://h" } }')).toEqual([
+      'store.redis.uri: found beside store.uri, which means the same; allowed: only one of them',
+    ])
+    expect(await mistakes('', { FLUXGATE_REDIS_URI: 'redis://a', FLUXGATE_STORE_URI: 'redis://b' })).toEqual([
+      'FLUXGATE_REDIS_URI: found beside FLUXGATE_STORE_URI, which means the same; allowed: only one of them',
+    ])
+  })
+
+  it('have mistakes at their place', async () => {
+    const text =
+      'store: { prefix: "a{b", timeoutMs: 0, leaseShare: 2, clusterNodes: [a, "b:x"], redis: { maxKeys: 1, conections: 2 } }'
+    expect(await mistakes(text)).toEqual([
+      expect.stringMatching(/^store.redis.maxKeys: unknown key; allowed: uri, /),
+      'store.redis.conections: unknown key; did you mean connections?',
+      'store.clusterNodes: found a list of 2; allowed: a list of host:port, or { host, port }; or text with commas between them',
+      'store.prefix: found "a{b"; allowed: 1 to 64 of letters, digits, . _ - :',
+      'store.timeoutMs: found 0; allowed: a whole number from 1 to 60000',
+      'store.leaseShare: found 2; allowed: a number above 0, at most 1',
+    ])
+  })
+
+  it.each([
+    ['store: redis://:s3cret@h', {}],
+    ['store: { uri: "redis://:s3cret" }', {}],
+    ['store: { uri: s3cret }', {}],
+    ['store: { password: [s3cret] }', {}],
+    ['store: { type: "redis://:s3cret@h" }', {}],
+    ['store: { clusterNodes: "redis://:s3cret@h" }', {}],
+    ['store: { type: redis, "redis://:s3cret@h" }', {}],
+    ['', { FLUXGATE_REDIS_URI: 'rediss://:s3cret@h/x' }],
+    ['', { FLUXGATE_STORE_SENTINELS: 'redis://:s3cret@h' }],
+    [`store: { uri: "redis://:\${PW}@h/x" }`, { PW: 's3cret' }],
+  ])('keep passwords to themselves: %s', async (text, env) => {
+    const { message, errors } = await failure(text, env)
+    expect(message).toMatch(/not understood; allowed|unknown key/)
+    expect(JSON.stringify([message, errors])).not.toContain('s3cret')
+  })
+
+  it('are handed over with everything that was said of them', async () => {
+    const store = await handedOver('store: { uri: "redis://h", maxKeys: 5 }')
+    expect(store).toEqual({ uri: 'redis://h', ...standard })
+  })
+
+  it('may be described in code as well', () => {
+    const check = (value: unknown) => {
+      const found = noMistakes()
+      return [checkRedisSettings(value, 'store', found), found.kept.map(({ path, message }) => `${path}: ${message}`)]
+    }
+    const tls = { ca: 'x' }
+    expect(check({ type: 'redis', clusterNodes: ['a:7000', '[::1]:7001'], tls, prefix: undefined })).toEqual([
+      { clusterNodes: nodes, tls },
+      [],
+    ])
+    const [, wrong] = check({ type: 'memory', uri: 'redis://:s3cret', perfix: 'x', connections: '2' })
+    expect(wrong).toEqual([
+      expect.stringMatching(/^store.type: unknown key; allowed: uri, /),
+      expect.stringMatching(/^store.uri: not understood; allowed: redis:/),
+      'store.perfix: unknown key; did you mean prefix?',
+      'store.connections: found "2"; allowed: a whole number from 1 to 64',
+    ])
+    expect(check('x')[1]).toEqual(['store: found no address of redis; allowed: one of uri, clusterNodes, sentinels'])
+  })
+})

@@ -1,0 +1,29 @@
+import type { Decision, Reason } from '../decision.js'
+
+/** A decision that no bucket was asked for. */
+export function unmeteredDecision(
+  allowed: boolean,
+  reason: Reason,
+  nowMs: number,
+  details: Partial<
+    Pick<Decision, 'ruleSetId' | 'ruleId' | 'key' | 'limit' | 'policy' | 'degraded' | 'retryAfterMs'>
+  > = {},
+): Decision {
+  return {
+    allowed,
+    delayMs: 0,
+    reason,
+    ruleSetId: null,
+    ruleId: null,
+    band: null,
+    key: null,
+    limit: -1,
+    remaining: allowed ? -1 : 0,
+    retryAfterMs: allowed ? 0 : null,
+    resetAt: Math.ceil(nowMs),
+    policy: 'REJECT',
+    degraded: false,
+    bands: [],
+    ...details,
+  }
+}

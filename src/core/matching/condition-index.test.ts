@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import type { RequestContext } from '../request-context.js'
+import type { Condition } from '../rule.js'
+import { finish } from '../scheduling/steps.js'
+import { indexConditions, lookUp } from './condition-index.js'
+
+const many = (when: (i: number) => readonly Condition[]) =>
+  Array.from({ length: 20 }, (_, i) => ({ name: `n${i}`, when: when(i) }))
+
+function found(items: ReturnType<typeof many>, context: RequestContext): string[] {
+  const { others, files } = finish(indexConditions(items))
+  const lists = [others]
+  for (const file of files) lookUp(file, context, lists)
+  return lists.flat().map(({ name }) => name)
+}
+
+describe('indexConditions', () => {
+  it('leaves only those that the request could satisfy, by the field that tells most apart', () => {
+    const items = many((i) => [
+      { field: 'attributes.plan', values: ['paid'] },
+      { field: 'header.X-Tenant', values: [`t${i}`, 'all'] },
+    ])
+    expect(found(items, { headers: { 'x-tenant': 't7' } })).toEqual(['n7'])
+    expect(found(items, { headers: { 'x-tenant': ['t7', 't3'] } })).toEqual(['n7', 'n3'])
+    expect(found(items, { headers: { 'x-tenant': 'all' } })).toHaveLength(20)
+    expect(found(items, { attributes: { plan: 'paid' } })).toEqual([])
+    expect(found(items, { headers: { 'x-tenant': '' } })).toEqual([])
+  })
+
+  it('has the other conditions asked, and not the one it has answered', () => {
+    const plan = { field: 'attributes.plan', values: ['paid'] }
+    const { others, files } = finish(indexConditions(many((i) => [plan, { field: 'userId', values: [`u${i}`] }])))
+    expect(others).toEqual([])
+    expect(files.map(({ byValue }) => byValue.get('u3'))).toEqual([[{ name: 'n3', when: [plan] }]])
+  })
+
+  it('keeps those that have nothing to look up', () => {
+    const items = many((i) => (i < 18 ? [{ field: 'userId', values: [`u${i}`] }] : []))
+    expect(found(items, { userId: 'u1' })).toEqual(['n18', 'n19', 'n1'])
+    expect(found(items, {})).toEqual(['n18', 'n19'])
+  })
+
+  it('does not take a missing value for an empty one', () => {
+    const items = many((i) => [{ field: 'userId', values: [i === 0 ? '' : `u${i}`] }])
+    expect(found(items, { userId: '' })).toEqual(['n0'])
+    expect(found(items, {})).toEqual([])
+  })
+
+  it('stays out of the way of conditions that are not compared letter by letter', () => {
+    for (const field of ['path.id', 'method', 'clientIp']) {
+      const items = many((i) => [{ field, values: [`10.${i}.0.0/16`] }])
+      expect(finish(indexConditions(items)), field).toEqual({ others: items, files: [] })
+    }
+  })
+
+  it('is not made for a handful', () => {
+    const items = many((i) => [{ field: 'userId', values: [`u${i}`] }])
+    expect(finish(indexConditions(items.slice(0, 8))).files).toEqual([])
+    expect(found(items.slice(0, 9), { userId: 'u8' })).toEqual(['n8'])
+  })
+})

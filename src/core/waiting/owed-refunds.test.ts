@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest'
+import { manualClock } from '../../testing/index.js'
+import { OwedRefunds } from './owed-refunds.js'
+import type { TimedSlot } from './slot.js'
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+it('keeps refunds of a bucket behind one that failed, and sends later ones at once after it was repeated', async () => {
+  const clock = manualClock(0)
+  const sent: string[] = []
+  let isUp = false
+  const owed: OwedRefunds = new OwedRefunds(clock, (slots) => {
+    for (const slot of slots) owed.giveBack(slot)
+  })
+  const refund = (bucket: string, at: number): TimedSlot => ({
+    slot: {
+      bucket,
+      permits: 1,
+      grantedAt: [at],
+      delay: 1000,
+      isOrdered: true,
+      async giveBack() {
+        sent.push(`${bucket}${at}`)
+        return isUp
+      },
+    },
+    dueAt: 1_000_000,
+  })
+  owed.giveBack(refund('a', 2))
+  await turn()
+  isUp = true
+  owed.giveBack(refund('a', 1))
+  owed.giveBack(refund('b', 1))
+  expect(sent).toEqual(['a2', 'b1'])
+  clock.advance(25)
+  expect(sent).toEqual(['a2', 'b1', 'a2', 'a1'])
+  await turn()
+  owed.giveBack(refund('a', 3))
+  expect(sent).toEqual(['a2', 'b1', 'a2', 'a1', 'a3'])
+})

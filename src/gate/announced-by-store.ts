@@ -1,0 +1,35 @@
+import { FluxGateError } from '../core/errors.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import { connectRedis } from '../redis/client/connect-redis.js'
+import { lockOn } from '../redis/lock/lock-on.js'
+import { announcedRules } from '../rules/redis/announced-rules.js'
+import { standardChannel } from '../rules/redis/redis-rule-store.js'
+import { RulePoller } from '../rules/redis/rule-poller.js'
+import { isObject } from '../validation/fields.js'
+import type { Closable } from './gate.js'
+import type { FluxGateOptions } from './options.js'
+
+/** Under PUBSUB, rules that are not in Redis are announced by the Redis that has the buckets; else `undefined`. */
+export function announcedByStore(
+  rules: RuleSetProvider,
+  { store, reload }: FluxGateOptions,
+): (Closable & { readonly rules: RuleSetProvider }) | undefined {
+  if (reload?.strategy !== 'PUBSUB' || rules.watchKind === 'PUBSUB') return undefined
+  const connection = connectRedis(addressOf(rules, store), undefined)
+  const { channel = standardChannel } = reload
+  const lock = lockOn(connection)
+  const announced = announcedRules(rules, connection, channel, new RulePoller(lock, `poller of ${channel}`))
+  return { rules: announced, close: () => lock.close() }
+}
+
+function addressOf({ source }: RuleSetProvider, store: FluxGateOptions['store']): string | object {
+  if (typeof store === 'string' && store !== 'memory') return store
+  if (isObject(store) && !('charge' in store)) {
+    const { type: _, prefix, timeoutMs, leaseShare, knownRefusals, ...address } = store as Record<string, unknown>
+    return address
+  }
+  throw new FluxGateError(
+    'FLUXGATE_CONFIG_INVALID',
+    `Rules from ${source} are announced on a channel only if the store is a Redis that is given by its address; use the reload strategy AUTO.`,
+  )
+}

@@ -1,0 +1,87 @@
+import { settings } from '../config/settings.js'
+import { type Clock, isClock } from '../core/clock.js'
+import { longestWaitMs } from '../core/range.js'
+import { isStrategy, reloadChoices } from '../rules/reload/choose-reload.js'
+import { configInvalid } from '../validation/config-invalid.js'
+import { type Kind, openFields } from '../validation/fields.js'
+import { noMistakes } from '../validation/issues.js'
+import { identifier, oneOf, text, wholeNumber, yesOrNo } from '../validation/kinds.js'
+import type { FluxGateOptions } from './options.js'
+
+const milliseconds: Kind<number> = {
+  allowed: `a number of milliseconds from 0 to ${longestWaitMs}`,
+  parse: (value) => (typeof value === 'number' && value >= 0 && value <= longestWaitMs ? value : undefined),
+}
+
+const clockKind: Kind<Clock> = {
+  allowed: 'a clock: an object with now(), which gives epoch milliseconds',
+  parse: (value) => (isClock(value) ? value : undefined),
+}
+
+const { ratelimit, reload, waitForRefill, store } = settings
+
+/** In code it may also be a strategy of the caller's own. */
+const reloadKind: Kind<unknown> = {
+  allowed: `${reloadChoices.join(', ')}, or a ReloadStrategy`,
+  parse: (value) => (isStrategy(value) ? value : oneOf(reloadChoices).parse(value)),
+}
+
+/** What each option that is a plain value may be, by the place where it stands. */
+const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> = {
+  '': {
+    defaultRuleSetId: identifier,
+    missingRuleBehavior: oneOf(['ALLOW', 'DENY'] as const),
+    ipv6Prefix: ratelimit.ipv6Prefix.kind,
+    onStoreFailure: ratelimit.onStoreFailure.kind,
+    localShare: ratelimit.localShare.kind,
+    maxKeys: store.maxKeys.kind,
+    clock: clockKind,
+  },
+  reload: {
+    strategy: reloadKind,
+    channel: text,
+    pollingIntervalMs: milliseconds,
+    pollingInterval: reload.pollingInterval.kind,
+    resetBucketsOnReload: yesOrNo,
+  },
+  waitForRefill: {
+    maxWaitMs: milliseconds,
+    maxWaitTime: waitForRefill.maxWaitTime.kind,
+    maxConcurrentWaits: waitForRefill.maxConcurrentWaits.kind,
+  },
+  resilience: {
+    timeoutMs: milliseconds,
+    connectTimeoutMs: milliseconds,
+    failures: wholeNumber(1, 1_000_000),
+    openMs: milliseconds,
+  },
+}
+
+/** Options that are checked by whoever takes them. */
+const others = ['rules', 'store', 'keyResolvers', 'bucketResetHandler', 'config']
+
+/** What is given in code is checked as what a file says is: a misspelt option must not silently do nothing. */
+export function checkOptions(options: FluxGateOptions): FluxGateOptions {
+  const mistakes = noMistakes()
+  const groups = Object.keys(kinds).filter((group) => group !== '')
+  for (const [place, members] of Object.entries(kinds)) {
+    const value = place === '' ? options : options?.[place as 'reload' | 'waitForRefill' | 'resilience']
+    if (value === undefined && place !== '') continue
+    const names = place === '' ? [...Object.keys(members), ...groups, ...others] : Object.keys(members)
+    const fields = openFields(value, place, names, 'an object of options', mistakes)
+    for (const [name, kind] of Object.entries(members)) fields?.read(name, kind)
+  }
+  if (mistakes.count > 0) throw configInvalid('The options of createFluxGate', mistakes.kept)
+  return inMilliseconds(options)
+}
+
+/** Durations that are spelt as in a file, in the spelling of code. */
+function inMilliseconds(options: FluxGateOptions): FluxGateOptions {
+  const intervalMs = reload.pollingInterval.kind.parse(options.reload?.pollingInterval)
+  const maxWaitMs = waitForRefill.maxWaitTime.kind.parse(options.waitForRefill?.maxWaitTime)
+  return {
+    ...options,
+    ...(intervalMs !== undefined && { reload: { pollingIntervalMs: intervalMs, ...options.reload } }),
+    ...(maxWaitMs !== undefined && { waitForRefill: { maxWaitMs, ...options.waitForRefill } }),
+  }
+}

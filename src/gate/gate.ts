@@ -1,0 +1,256 @@
+import { type BucketStore, demandOf } from '../core/bucket-store.js'
+import type { Clock } from '../core/clock.js'
+import { composeDecision } from '../core/decision/compose-decision.js'
+import type { BandDecision, Decision } from '../core/decision.js'
+import { FluxGateError, messageOf } from '../core/errors.js'
+import type { CheckOptions } from '../core/handler.js'
+import { checkKey } from '../core/keys/check-key.js'
+import type { OverrideStore } from '../core/override-store.js'
+import type { RequestContext } from '../core/request-context.js'
+import type { RuleSet } from '../core/rule.js'
+import type { EditedRules, ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
+import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting/waiting-room.js'
+import { StandaloneHandler } from '../handlers/standalone.js'
+import { chooseReload } from '../rules/reload/choose-reload.js'
+import type { ReloadResult, RuleBook } from '../rules/rule-book.js'
+import { memoryStore } from '../stores/memory/memory-store.js'
+import type { DecisionObserver } from '../telemetry/decision-observer.js'
+import { CurrentRules } from './current-rules.js'
+import { type GateEvents, type GateListener, GateListeners } from './events.js'
+import type { BucketPlace, FluxGate } from './flux-gate.js'
+import { type GateHealth, healthOf } from './health/gate-health.js'
+import { StoreState } from './health/store-state.js'
+import { canChange } from './open-rules.js'
+import type { FluxGateOptions } from './options.js'
+import { overrideStore } from './overrides/override-store.js'
+import { OwedResets } from './pending-resets.js'
+import { onceResetsAreKnown } from './require-generations.js'
+import { WatchedHandler } from './watched-handler.js'
+
+export interface Closable {
+  close(): Promise<void>
+}
+
+export interface GateParts {
+  readonly clock: Clock
+  readonly provider: RuleSetProvider
+  /** What the provider has said, as far as it could be used. */
+  readonly book: RuleBook
+  readonly store: BucketStore
+  /** What was made for the gate, and is closed with it. */
+  readonly opened: readonly Closable[]
+  readonly observer?: DecisionObserver | undefined
+}
+
+/** Owns what a gate is made of: rules, store, waiting room, listeners. */
+export class Gate implements FluxGate {
+  readonly #options: FluxGateOptions
+  readonly #clock: Clock
+  readonly #book: RuleBook
+  readonly #rules: CurrentRules
+  readonly #parts: GateParts
+  /** Asked for decisions, once it is known which buckets are in force. */
+  readonly #store: BucketStore
+  readonly #storeState: StoreState
+  readonly #owed: OwedResets | undefined
+  readonly #handler: StandaloneHandler
+  readonly #room: WaitingRoom
+  readonly #listeners = new GateListeners()
+  readonly #watched: WatchedHandler
+  readonly overrides: OverrideStore | undefined
+  #reloadName = 'NONE'
+  /** What goes on by itself until the gate is closed. */
+  readonly #stops: (() => void)[] = []
+  #closed = false
+
+  private constructor(options: FluxGateOptions, parts: GateParts) {
+    const { clock, book, store, observer } = parts
+    const { overrides, resets } = store
+    this.#options = options
+    this.#clock = clock
+    this.#book = book
+    this.#parts = parts
+    this.#rules = new CurrentRules(options, book.current, store)
+    this.#store = resets === undefined ? store : onceResetsAreKnown(store, resets)
+    this.overrides =
+      overrides &&
+      overrideStore(overrides, {
+        ruleOf: (ruleSetId, ruleId) => this.#rules.ruleOf(ruleSetId, ruleId),
+        ipv6Prefix: options.ipv6Prefix,
+        clock,
+      })
+    this.#storeState = new StoreState({
+      clock,
+      probe: store.probe && (() => probeStore(store)),
+      unreachable: () => store.unreachable,
+      wasReached: () => resets === undefined || resets.isKnown,
+      onDown: (error) => this.#emit('degraded', { error }),
+      onUp: () => this.#emit('recovered', {}),
+    })
+    this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
+    this.#handler = this.#createHandler()
+    this.#watched = new WatchedHandler(this.#handler, this.#listeners, observer)
+    book.onReload((result) => this.#reloaded(result))
+    if (resets === undefined) return
+    const owed = new OwedResets(
+      resets,
+      (error) => this.#storeFailed(error),
+      () => this.#storeState.answered(),
+    )
+    this.#owed = owed
+    this.#stops.push(
+      resets.watch(() => this.#rules.compileAgain()),
+      () => owed.close(),
+    )
+  }
+
+  static async open(options: FluxGateOptions, parts: GateParts): Promise<Gate> {
+    const { provider, clock } = parts
+    const { strategy = canChange(options.rules) ? 'AUTO' : 'NONE', pollingIntervalMs } = options.reload ?? {}
+    const reload = await chooseReload(strategy, provider, {
+      clock,
+      onError: (error) => gate.#emit('reload', { changed: false, error: asReloadError(error) }),
+      ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
+    })
+    const gate = new Gate(options, parts)
+    gate.#reloadName = reload.name
+    gate.#stops.push(reload.start((asked) => gate.#reload(asked)))
+    const stopHearing = provider.onEdit?.((edited) => gate.#edited(edited))
+    if (stopHearing !== undefined) gate.#stops.push(stopHearing)
+    return gate
+  }
+
+  /** What was edited in this process is in force here before the edit is answered. */
+  async #edited({ ruleSetId, removed }: EditedRules): Promise<void> {
+    await this.#book.reload()
+    // One of the processes that share the buckets has to see to it, and it is the one that made the edit.
+    if (removed.length > 0) await this.#owed?.startAfresh(ruleSetId, removed)
+  }
+
+  get ruleSets(): readonly RuleSet[] {
+    return this.#rules.ruleSets
+  }
+
+  check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
+    if (this.#closed) return Promise.reject(closedError())
+    return this.#watched.isWatched ? this.#watched.check(context, options) : this.#handler.check(context, options)
+  }
+
+  checkNow(context: RequestContext, options?: CheckOptions): Decision | undefined {
+    if (this.#closed) return undefined
+    return this.#watched.isWatched ? this.#watched.checkNow(context, options) : this.#handler.checkNow(context, options)
+  }
+
+  async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
+    this.#assertOpen()
+    await this.#handler.refund(context, options)
+  }
+
+  async look({ ruleSetId, ruleId, key }: BucketPlace): Promise<readonly BandDecision[]> {
+    this.#assertOpen()
+    const demands = this.#rules.choose(ruleSetId, ruleId).map(({ claim }) => demandOf(claim, checkKey(key), 0))
+    return composeDecision(ruleSetId, demands, await this.#store.charge(demands, true), false).bands
+  }
+
+  async reset({ ruleSetId, ruleId, key }: Pick<BucketPlace, 'ruleSetId'> & Partial<BucketPlace>): Promise<void> {
+    this.#assertOpen()
+    const chosen = this.#rules.choose(ruleSetId, ruleId)
+    if (key === undefined) {
+      const ruleIds = chosen.map(({ rule }) => rule.id)
+      return this.#rules.startAfresh(ruleSetId, ruleIds)
+    }
+    checkKey(key)
+    for (const { group } of chosen) await this.#store.reset(group, key)
+  }
+
+  reload(): Promise<void> {
+    return this.#reload()
+  }
+
+  async #reload(asked?: ReloadRequest): Promise<void> {
+    this.#assertOpen()
+    const result = await this.#book.reload(asked)
+    if ('error' in result) throw result.error
+  }
+
+  on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void {
+    return this.#listeners.add(name, listener)
+  }
+
+  async health(): Promise<GateHealth> {
+    if (!this.#closed) await this.#storeState.refresh()
+    return healthOf({
+      isClosed: this.#closed,
+      store: this.#parts.store,
+      state: this.#storeState,
+      owedResets: this.#owed?.count ?? 0,
+      rules: this.#book.status(),
+      reload: this.#reloadName,
+      waiting: this.#room.size,
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    for (const stop of this.#stops) stop()
+    this.#room.close()
+    for (const one of this.#parts.opened) await one.close()
+  }
+
+  #createHandler(): StandaloneHandler {
+    const { missingRuleBehavior = 'ALLOW', onStoreFailure = 'LOCAL', localShare = 1 } = this.#options
+    return new StandaloneHandler({
+      snapshot: () => this.#rules.snapshot,
+      store: this.#store,
+      localStore: memoryStore({ clock: this.#clock }),
+      room: this.#room,
+      clock: this.#clock,
+      missingRuleBehavior,
+      onStoreFailure,
+      localShare,
+      onStoreError: (error) => this.#storeFailed(error),
+      onStoreAnswer: () => this.#storeState.answered(),
+    })
+  }
+
+  async #reloaded(result: ReloadResult): Promise<void> {
+    if ('error' in result) {
+      this.#emit('reload', { changed: false, error: result.error })
+      return
+    }
+    if (result.changed) await this.#rules.replace(result.ruleSets)
+    this.#emit('reload', { changed: result.changed, error: null })
+  }
+
+  /** Calls that were in flight when the gate was closed may fail for that reason, so nothing is emitted after it. */
+  #emit<Name extends keyof GateEvents>(name: Name, event: GateEvents[Name]): void {
+    if (!this.#closed) this.#listeners.emit(name, event)
+  }
+
+  #storeFailed(error: unknown): void {
+    // What fails because it was closed is no news.
+    if (this.#closed) return
+    this.#parts.observer?.storeFailed(error)
+    this.#storeState.failed(error)
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw closedError()
+  }
+}
+
+/** Decisions need the reset counters as well as the buckets. */
+async function probeStore(store: BucketStore): Promise<void> {
+  await store.probe?.()
+  if (store.resets?.isKnown !== false) return
+  throw new FluxGateError('FLUXGATE_STORE_FAILED', 'The bucket store answers, but its reset counters are not read yet.')
+}
+
+const closedError = (): FluxGateError =>
+  new FluxGateError('FLUXGATE_CLOSED', 'This gate was closed. Create another one.')
+
+const asReloadError = (error: unknown): FluxGateError =>
+  error instanceof FluxGateError
+    ? error
+    : new FluxGateError('FLUXGATE_RULES_UNREADABLE', messageOf(error), { cause: error })

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest'
+import { snapshotSteps } from '../core/decision/snapshot.js'
+import { jsonTextSteps } from '../core/json/written-json.js'
+import { finish, type Steps } from '../core/scheduling/steps.js'
+import { documentSteps } from '../rules/document/document.js'
+import { maxRulesPerSet, parseRuleSets, ruleSetSteps } from '../rules/schema/schema.js'
+import { createFluxGate } from './create-flux-gate.js'
+
+const count = 4_000
+
+const setOf = (capacity: number, rules = count) => ({
+  id: 'api',
+  rules: Array.from({ length: rules }, (_, i) => ({
+    id: `r${i}`,
+    path: `/a${i}`,
+    bands: [{ capacity, window: '1h' }],
+  })),
+})
+
+/** How many steps some work has. */
+function stepsOf(work: Steps<unknown>): number {
+  let steps = 0
+  for (const _ of work) steps += 1
+  return steps
+}
+
+describe('work on large rule sets', () => {
+  const few = 500
+  const rules = setOf(1, few)
+  const options = { maxWaitMs: 1, resetBucketsOnReload: true, resets: () => 0 }
+  const yaml = `ruleSets:\n  - id: api\n    rules:\n${rules.rules
+    .map(({ id, path }) => `      - id: ${id}\n        path: ${path}\n        bands: [{ capacity: 1, window: 1h }]\n`)
+    .join('')}`
+
+  it.each<[string, () => Steps<unknown>, number]>([
+    ['validation', () => ruleSetSteps(rules), few],
+    ['compilation', () => snapshotSteps(parseRuleSets(rules), options), few],
+    // A step reads 64 values, and each rule has six.
+    ['JSON', () => documentSteps(JSON.stringify(rules), 'json'), (few * 6) / 64 - 1],
+    // Eight rules are composed in a step, and each is converted in one of its own.
+    ['YAML', () => documentSteps(yaml, 'yaml'), few + Math.floor(few / 8)],
+    ['JSON text', () => jsonTextSteps(rules), few],
+  ])('%s may be interrupted after each rule, or a few of them', (_, work, least) => {
+    expect(stepsOf(work())).toBeGreaterThanOrEqual(Math.floor(least))
+  })
+
+  it('a long list of YAML is read as a short one is', () => {
+    const { value } = finish(documentSteps(yaml, 'yaml'))
+    expect(value).toEqual({ ruleSets: [rules] })
+    const odd = `${yaml}    # the end\n    strategy: first\n`
+    expect(finish(documentSteps(odd, 'yaml')).value).toEqual({ ruleSets: [{ ...rules, strategy: 'first' }] })
+    const shared = yaml
+      .replace('[{ capacity: 1, window: 1h }]', '&b [{ capacity: 1, window: 1h }]')
+      .replaceAll(/bands: \[.*/g, 'bands: *b')
+    expect(finish(documentSteps(shared, 'yaml')).value).toEqual({ ruleSets: [rules] })
+    const broken = yaml.replace('path: /a300', 'path: "/a300')
+    expect(() => finish(documentSteps(broken, 'yaml'))).toThrow('line ')
+  })
+
+  it('a list that is too long is refused before a rule is read', () => {
+    const tooMany = { id: 'api', rules: new Array(maxRulesPerSet + 1).fill('not a rule') }
+    expect(() => parseRuleSets(tooMany)).toThrow(
+      /1 mistake\n {2}ruleSets\[0\]\.rules: found a list of 100001; allowed: up to 100000 rules in a set/,
+    )
+  })
+})
+
+describe('a gate that reloads a large rule set', () => {
+  it('goes on deciding, by the old rules until the new ones are in force', async () => {
+    const rules = setOf(1)
+    const gate = await createFluxGate({ rules, reload: { strategy: 'NONE' } })
+    rules.rules = setOf(5).rules
+    const limits: (number | null)[] = []
+    let isLoading = true
+    const check = (): void => {
+      if (!isLoading) return
+      limits.push(gate.checkNow?.({ path: '/a7', clientIp: '192.0.2.1' })?.limit ?? null)
+      setImmediate(check)
+    }
+    setImmediate(check)
+    await gate.reload()
+    isLoading = false
+    // Each turn of the event loop has a slice of 5 ms; 4000 rules take far longer on any machine.
+    expect(limits.length).toBeGreaterThanOrEqual(3)
+    expect(limits).toEqual(limits.toSorted())
+    expect(limits[0]).toBe(1)
+    expect(gate.checkNow?.({ path: '/a7', clientIp: '192.0.2.1' })?.limit).toBe(5)
+    await gate.close()
+  })
+
+  it('compiles once more if a rule is reset meanwhile', async () => {
+    const rules = setOf(1)
+    const gate = await createFluxGate({ rules, reload: { strategy: 'NONE' } })
+    const ask = () => gate.checkNow?.({ path: '/a7', clientIp: '192.0.2.1' })?.allowed
+    expect([ask(), ask()]).toEqual([true, false])
+    rules.rules = [...setOf(1).rules, ...setOf(1, 1).rules.map((rule) => ({ ...rule, id: 'new', path: '/new' }))]
+    const reloaded = gate.reload()
+    await new Promise((resolve) => setImmediate(resolve))
+    await gate.reset({ ruleSetId: 'api', ruleId: 'r7' })
+    expect([ask(), ask()]).toEqual([true, false])
+    await reloaded
+    expect(ask()).toBe(false)
+    await gate.close()
+  })
+})

@@ -1,0 +1,33 @@
+import { FluxGateError } from '../core/errors.js'
+import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { RuleStore } from '../core/rule-store.js'
+import { fileRuleStore } from '../rules/file/file-rule-store.js'
+import { objectRules } from '../rules/object-provider.js'
+import { openRuleStore, type RulesSettings } from '../rules/open-rule-store.js'
+import { isObject } from '../validation/fields.js'
+import type { FluxGateOptions } from './options.js'
+
+/** Rules by a path, by settings, as objects, or from a provider, which is returned as it is. */
+export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
+  if (typeof rules === 'string') return fileRuleStore(rules)
+  if (isProvider(rules)) return rules
+  if (isSettings(rules)) return openRuleStore(rules)
+  if (rules !== undefined) return objectRules(rules)
+  throw new FluxGateError(
+    'FLUXGATE_CONFIG_INVALID',
+    "createFluxGate needs rules: a path such as './rules.yaml', rule sets as objects, or a RuleSetProvider.",
+  )
+}
+
+/** Whether rules may change without anybody asking for a reload: objects do not. */
+export const canChange = (rules: FluxGateOptions['rules']): boolean =>
+  typeof rules === 'string' || isProvider(rules) || isSettings(rules)
+
+const isProvider = (rules: FluxGateOptions['rules']): rules is RuleSetProvider =>
+  isObject(rules) && 'load' in rules && typeof rules.load === 'function'
+
+const isSettings = (rules: FluxGateOptions['rules']): rules is RulesSettings =>
+  isObject(rules) && Object.hasOwn(rules, 'type')
+
+/** Whether it is a store, which has to be closed. */
+export const isRuleStore = (rules: RuleSetProvider): rules is RuleStore => 'putRule' in rules && 'close' in rules

@@ -1,0 +1,93 @@
+import { FluxGateError } from '../../core/errors.js'
+import type { CommandWriter } from '../../redis/bulk/commands/command-writer.js'
+import { csvRecords, splitFields } from '../../redis/bulk/records/csv-records.js'
+import { Fields } from '../../redis/bulk/records/fields.js'
+import type { Encoded, RecordFormat } from '../../redis/bulk/records/record-source.js'
+import { type OverrideReader, overrideColumns, rowDocument } from '../../rules/schema/override-records.js'
+import { isPlainIdentity } from '../../stores/redis/bucket-keys.js'
+import { RowEndings } from './row-endings.js'
+
+/** Where overrides go. Each says whether a command was written; if not, it is held for one with others. */
+export interface OverrideTarget {
+  write(key: string, isRange: boolean, value: Buffer, out: CommandWriter): boolean
+  /** Of a key that is an identity as it is spelt; undefined if there may be no such keys. */
+  writePlain: ((bytes: Buffer, from: number, to: number, value: Buffer, out: CommandWriter) => boolean) | undefined
+  writeRest(out: CommandWriter): boolean
+}
+
+const comma = 0x2c
+const quote = 0x22
+
+/** Overrides as lines of JSON. */
+export function overrideLines(reader: OverrideReader<Buffer>, target: OverrideTarget): RecordFormat {
+  return {
+    encode(bytes, from, to, out) {
+      const text = bytes.toString('utf8', from, to).trim()
+      return text === '' ? 'nothing' : written(reader.readJson(text), target, out)
+    },
+    rest: (out) => target.writeRest(out),
+  }
+}
+
+/** Overrides as a table. Most rows say what another has said of another key, and are not read again. */
+export function overrideTable(reader: OverrideReader<Buffer>, target: OverrideTarget): RecordFormat {
+  const fields = new Fields()
+  const endings = new RowEndings<Buffer>()
+  let columns: readonly string[] | undefined
+  const { endOf } = csvRecords(undefined)
+  const { writePlain } = target
+
+  /** A row that begins with a plain key, and goes on as another has; undefined if it is any other. */
+  const writeKnown = (bytes: Buffer, from: number, to: number, out: CommandWriter): Encoded | undefined => {
+    let end = from
+    while (end < to && bytes[end] !== comma) end++
+    const value = endings.get(bytes, end, to)
+    if (value === undefined || bytes[from] === quote || !isPlainIdentity(bytes, from, end)) return undefined
+    return writePlain?.(bytes, from, end, value, out) ? 'written' : 'held'
+  }
+  const writeRow = (names: readonly string[], bytes: Buffer, to: number, out: CommandWriter): Encoded => {
+    if (fields.count !== names.length) return { mistake: `found ${fields.count} columns; expected ${names.length}` }
+    const row = rowOf(fields)
+    const keyAt = names.indexOf('key')
+    const others = row.filter((_, i) => i !== keyAt).join('\0')
+    const found = reader.read(row[keyAt], others, () => rowDocument(names, row))
+    const isFirst = keyAt === 0 && fields.sourceOf(0) === bytes && bytes[fields.endOf(0)] === comma
+    if (isFirst && typeof found === 'object' && writePlain) endings.set(bytes, fields.endOf(0), to, found.value)
+    return written(found, target, out)
+  }
+  return {
+    ...(endOf && { endOf }),
+    encode(bytes, from, to, out) {
+      if (from === to) return 'nothing'
+      const known = writeKnown(bytes, from, to, out)
+      if (known !== undefined) return known
+      const mistake = splitFields(bytes, from, to, comma, fields)
+      if (mistake !== undefined) return { mistake }
+      if (columns !== undefined) return writeRow(columns, bytes, to, out)
+      columns = checkColumns(rowOf(fields))
+      return 'nothing'
+    },
+    rest: (out) => target.writeRest(out),
+  }
+}
+
+function written(
+  found: ReturnType<OverrideReader<Buffer>['read']>,
+  target: OverrideTarget,
+  out: CommandWriter,
+): Encoded {
+  if (typeof found === 'string') return { mistake: found }
+  return target.write(found.key, found.isRange, found.value, out) ? 'written' : 'held'
+}
+
+const rowOf = (fields: Fields): string[] => Array.from({ length: fields.count }, (_, i) => fields.text(i))
+
+function checkColumns(row: readonly string[]): readonly string[] {
+  const names = row.map((name) => name.trim())
+  const unknown = names.filter((name) => !overrideColumns.includes(name))
+  if (unknown.length === 0 && names.includes('key') && names.includes('action')) return names
+  throw new FluxGateError(
+    'FLUXGATE_BULK_INPUT_INVALID',
+    `The first line names the columns ${names.join(', ')}; allowed: key, action and any of ${overrideColumns.slice(2).join(', ')}.`,
+  )
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '../../core/clock.js'
+import { FluxGateError } from '../../core/errors.js'
+import type { Override, OverrideStore } from '../../core/override-store.js'
+import type { OverrideBook } from '../../core/overrides/override-book.js'
+import type { Rule } from '../../core/rule.js'
+import { overrideDocument, overrideKey, parseOverride } from '../../rules/schema/override-schema.js'
+
+export interface OverrideStoreOptions {
+  /** The rule as it is in force. */
+  readonly ruleOf: (ruleSetId: string, ruleId: string) => Rule | undefined
+  readonly ipv6Prefix?: number | undefined
+  readonly clock: Clock
+}
+
+const mostOnPage = 1_000
+const defaultOnPage = 50
+
+/** Overrides as documents, checked against the rule that they are an exception to. */
+export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }: OverrideStoreOptions): OverrideStore {
+  const ruleIn = (ruleSetId: string, ruleId: string): Rule => {
+    const rule = ruleOf(ruleSetId, ruleId)
+    if (rule !== undefined) return rule
+    throw invalid(`There is no rule "${ruleId}" in rule set "${ruleSetId}".`)
+  }
+  /** Undefined if nothing can be kept under this key. */
+  const nameOf = (ruleSetId: string, ruleId: string, key: string) => {
+    const spelt = overrideKey(key, ruleIn(ruleSetId, ruleId), ipv6Prefix)
+    return typeof spelt === 'string' || key === '' ? undefined : { ruleSetId, ruleId, ...spelt }
+  }
+  return {
+    async list(ruleSetId, ruleId, { prefix = '', limit = defaultOnPage, cursor = '' } = {}) {
+      ruleIn(ruleSetId, ruleId)
+      for (const [name, text] of Object.entries({ prefix, cursor }))
+        if (typeof text !== 'string') throw invalid(`${name} must be text, found ${String(text)}.`)
+      if (!Number.isInteger(limit) || limit < 1)
+        throw invalid(`limit must be a whole number of at least 1, found ${String(limit)}.`)
+      const after = Buffer.from(cursor, 'base64url').toString()
+      const { entries, next } = await book.list(ruleSetId, ruleId, {
+        prefix,
+        after,
+        limit: Math.min(limit, mostOnPage),
+      })
+      const items: Override[] = entries.map(({ key, terms }) => overrideDocument(key, terms))
+      return { items, cursor: next === undefined ? null : Buffer.from(next).toString('base64url') }
+    },
+    async get(ruleSetId, ruleId, key) {
+      const name = nameOf(ruleSetId, ruleId, key)
+      const terms = name && (await book.get(name))
+      return terms && overrideDocument(name.key, terms)
+    },
+    async put(ruleSetId, ruleId, override) {
+      const { key, isRange, terms } = parseOverride(override, ruleIn(ruleSetId, ruleId), clock.now(), ipv6Prefix)
+      return { created: await book.put({ ruleSetId, ruleId, key, isRange }, terms) }
+    },
+    async delete(ruleSetId, ruleId, key) {
+      const name = nameOf(ruleSetId, ruleId, key)
+      return name !== undefined && book.delete(name)
+    },
+  }
+}
+
+const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)

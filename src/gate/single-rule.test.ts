@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest'
+import type { BucketStore } from '../core/bucket-store.js'
+import type { Decision } from '../core/decision.js'
+import type { RuleInput } from '../rules/schema/input.js'
+import { memoryStore } from '../stores/memory/memory-store.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { createFluxGate } from './create-flux-gate.js'
+import type { FluxGate } from './flux-gate.js'
+
+const start = 1_800_000_000_000
+
+/** A rule that no request of these tests is the business of: beside it, no other is the only one. */
+const elsewhere: RuleInput = { id: 'elsewhere', path: '/elsewhere', bands: [{ capacity: 1, window: '1m' }] }
+
+const bands = [{ capacity: 3, window: '1m' }]
+const rules: Readonly<Record<string, RuleInput>> = {
+  'one band': { id: 'only', bands },
+  'two bands': { id: 'only', bands: [...bands, { capacity: 4, window: '1h' }] },
+  'a window': { id: 'only', algorithm: 'SLIDING_WINDOW_LOG', bands },
+  'a queue': { id: 'only', algorithm: 'LEAKY_BUCKET', bands },
+  'a shadow': { id: 'only', mode: 'SHADOW', bands },
+  'a rule that waits': { id: 'only', onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 30_000, bands },
+  'a rule with overrides': { id: 'only', overrides: true, bands },
+  'requests that cost two': { id: 'only', permits: 2, bands },
+  'those without identity': { id: 'only', limitScope: 'USER_ID', onMissingKey: 'DENY', bands },
+}
+
+describe('the only rule of a set answers as it does beside another one', () => {
+  it.each(Object.entries(rules))('%s', async (_, rule) => {
+    const alone = await decisions([rule])
+    expect(alone).toEqual(await decisions([rule, elsewhere]))
+    expect(new Set(alone.map(({ allowed }) => allowed)).size + Number(rule.mode === 'SHADOW')).toBe(2)
+  })
+
+  it('asks who is counted once for each request', async () => {
+    let asked = 0
+    const gate = await createFluxGate({
+      rules: { id: 'api', rules: [{ id: 'only', limitScope: 'CUSTOM', keyResolver: 'count', bands }] },
+      keyResolvers: { count: () => `${++asked}` },
+    })
+    expect((await gate.check({})).key).toBe('1')
+    expect((await gate.check({}, { peek: true })).key).toBe('2')
+    expect((await gate.check({})).key).toBe('3')
+    await gate.close()
+  })
+
+  it('charges nobody who has left', async () => {
+    const gate = await createFluxGate({ rules: { id: 'api', rules: [{ id: 'only', bands }] } })
+    await expect(gate.check({}, { signal: AbortSignal.abort(new Error('left')) })).rejects.toThrow('left')
+    expect((await gate.check({})).remaining).toBe(2)
+    await gate.close()
+  })
+})
+
+async function decisions(rules: readonly RuleInput[]): Promise<Decision[]> {
+  const clock = manualClock(start)
+  const gate = await createFluxGate({ rules: { id: 'api', rules }, clock })
+  const answers: Decision[] = []
+  for (const step of steps) {
+    answers.push(await step(gate))
+    clock.advance(1_000)
+  }
+  await gate.close()
+  return answers
+}
+
+const caller = { clientIp: '203.0.113.7', userId: 'ann' }
+const steps: readonly ((gate: FluxGate) => Promise<Decision>)[] = [
+  (gate) => gate.check(caller),
+  (gate) => gate.check(caller, { peek: true }),
+  (gate) => gate.check({ clientIp: '2001:db8::1' }),
+  (gate) => gate.check(caller, { permits: 2 }),
+  (gate) => gate.check(caller),
+  (gate) => gate.check(caller, { permits: 4 }),
+  (gate) => gate.check(caller),
+]
+
+it('may be asked again by who is told when it was decided', async () => {
+  const clock = manualClock(start)
+  const rule = { id: 'only', bands: [{ capacity: 10, window: '1h' }] }
+  const memory = memoryStore({ clock })
+  const store: BucketStore = {
+    charge: (demands, peek) => memory.charge(demands, peek),
+    chargeSync: (demands, peek) => memory.chargeSync(demands, peek),
+    refund: (refunds) => memory.refund(refunds),
+    reset: (group, key) => memory.reset(group, key),
+    close: () => memory.close(),
+  }
+  for (const options of [{ rules: [rule] }, { rules: [rule, elsewhere] }, { rules: [rule], store }]) {
+    const gate = await createFluxGate({ ...options, rules: { id: 'api', rules: options.rules }, clock })
+    const told: number[] = []
+    const onDecided = (atMs: number): void => {
+      told.push(atMs)
+      gate.checkNow?.({}, { permits: 5 })
+    }
+    expect(gate.checkNow?.({}, { onDecided })).toMatchObject({ remaining: 9 })
+    expect(await gate.check({}, { onDecided })).toMatchObject({ remaining: 3 })
+    expect(told).toEqual([start, start])
+    await gate.close()
+  }
+})

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import type { Decision } from '../core/decision.js'
+import { memoryStore } from '../stores/memory/memory-store.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { openGate } from './create-flux-gate.js'
+
+const rules = { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 2, window: '1m' }] }] }
+const clientIp = '192.0.2.1'
+
+function observer(isTiming = false) {
+  const decided: { decision: Decision; durationMs: number }[] = []
+  const failures: unknown[] = []
+  return {
+    isTiming,
+    decided: (decision: Decision, _: object, durationMs: number) => decided.push({ decision, durationMs }),
+    storeFailed: (error: unknown) => failures.push(error),
+    seen: decided,
+    failures,
+  }
+}
+
+describe('decisions that are observed', () => {
+  it('are told to the observer, at once, however they are asked for', async () => {
+    const watching = observer()
+    const gate = await openGate({ rules, clock: manualClock(0) }, { observer: watching })
+    const first = gate.checkNow?.({ clientIp })
+    const second = await gate.check({ clientIp })
+    const third = await gate.check({ clientIp })
+    expect(watching.seen.map(({ decision }) => decision)).toEqual([first, second, third])
+    expect(watching.seen.map(({ durationMs }) => durationMs)).toEqual([-1, -1, -1])
+    expect([first?.allowed, second.allowed, third.allowed]).toEqual([true, true, false])
+    await gate.close()
+  })
+
+  it('are timed when the observer asks for it, and a peek is not told', async () => {
+    const watching = observer(true)
+    const gate = await openGate({ rules, clock: manualClock(0) }, { observer: watching })
+    gate.checkNow?.({ clientIp })
+    gate.checkNow?.({ clientIp }, { peek: true })
+    expect(watching.seen).toHaveLength(1)
+    expect(watching.seen[0]?.durationMs).toBeGreaterThanOrEqual(0)
+    await gate.close()
+  })
+
+  it('are made without waiting also while somebody listens', async () => {
+    const gate = await openGate({ rules, clock: manualClock(0) })
+    const heard: Decision[] = []
+    const stop = gate.on('decision', ({ decision }) => heard.push(decision))
+    const decision = gate.checkNow?.({ clientIp })
+    expect(decision?.allowed).toBe(true)
+    expect(heard).toEqual([decision])
+    stop()
+    gate.checkNow?.({ clientIp })
+    expect(heard).toHaveLength(1)
+    await gate.close()
+  })
+
+  it('that a store fails to make are told with the failure, and always timed', async () => {
+    const { chargeSync: _, chargeOne: __, ...slow } = memoryStore({ clock: manualClock(0) })
+    const store = { ...slow, charge: () => Promise.reject(new Error('broken')) }
+    const watching = observer()
+    const gate = await openGate({ rules, store, clock: manualClock(0) }, { observer: watching })
+    expect((await gate.check({ clientIp })).degraded).toBe(true)
+    expect(watching.failures).toHaveLength(1)
+    expect(watching.seen[0]?.durationMs).toBeGreaterThanOrEqual(0)
+    await gate.close()
+  })
+
+  it('reject as they would unobserved', async () => {
+    const gate = await openGate({ rules, clock: manualClock(0) }, { observer: observer() })
+    await expect(gate.check({ clientIp }, { permits: 0 })).rejects.toThrow()
+    await gate.close()
+    await expect(gate.check({ clientIp })).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+    expect(gate.checkNow?.({ clientIp })).toBeUndefined()
+  })
+})

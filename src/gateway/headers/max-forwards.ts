@@ -1,0 +1,32 @@
+import type { IncomingMessage } from 'node:http'
+import type { Answer } from '../../http/connections/raw-answer.js'
+
+/** Methods that the gateway forwards if a route does; it names them where it answers OPTIONS itself. */
+const allowed = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE'
+
+export const optionsAnswer = (): Answer => ({ status: 200, headers: { Allow: allowed }, body: '' })
+
+/** How many more hops may forward the request: RFC 9110 defines `Max-Forwards` for OPTIONS and TRACE only. */
+export function forwardsLeft({ method, headers }: IncomingMessage): number | undefined {
+  if (method !== 'OPTIONS' && method !== 'TRACE') return undefined
+  const value = headers['max-forwards']
+  return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : undefined
+}
+
+/** The answer of the last hop. */
+export function lastHopAnswer(request: IncomingMessage): Answer {
+  return request.method === 'TRACE' ? traceAnswer(request) : optionsAnswer()
+}
+
+/** Headers that show the way of a request. Any other might hold a secret, which a script in a browser could read here. */
+const traced: ReadonlySet<string> = new Set([
+  ...['host', 'via', 'max-forwards', 'forwarded', 'user-agent', 'connection', 'te', 'upgrade'],
+  ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'traceparent', 'x-trace-id'],
+])
+
+function traceAnswer({ method, url, httpVersion, rawHeaders }: IncomingMessage): Answer {
+  let body = `${method} ${url} HTTP/${httpVersion}\r\n`
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (traced.has((rawHeaders[i] as string).toLowerCase())) body += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`
+  return { status: 200, headers: { 'Content-Type': 'message/http' }, body: `${body}\r\n` }
+}

@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http'
+import type { GatewayParts } from '../proxy/gateway-parts.js'
+import type { Target } from '../proxy/request-target.js'
+import { changeHeaders } from '../routes/header-change.js'
+import type { Route } from '../routes/route.js'
+import { forwardedPath } from './forwarded-path.js'
+import { namedByConnection, notFromClients } from './hop-by-hop.js'
+
+/** The headers that the upstream gets, flat; those that manage the connection are added by the upstream client. */
+export function requestHeaders(
+  { forwarding, isUntrustedHeader }: Pick<GatewayParts, 'forwarding' | 'isUntrustedHeader'>,
+  request: IncomingMessage,
+  route: Route,
+  target: Target,
+): string[] {
+  const { rawHeaders, headers } = request
+  const named = namedByConnection(headers.connection)
+  const isTrusted = forwarding.isTrusted(request)
+  const list = ['Host', route.preservesHost ? target.host : route.origin.authority]
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    const lower = name.toLowerCase()
+    if (notFromClients.has(lower) || named?.has(lower) || (!isTrusted && isUntrustedHeader(lower))) continue
+    list.push(name, rawHeaders[i + 1] as string)
+  }
+  forwarding.addTo(list, request, target.host)
+  if (route.requestHeaders.length > 0) changeHeaders(list, route.requestHeaders)
+  const length = headers['content-length']
+  if (headers['transfer-encoding'] === undefined && length !== undefined) list.push('Content-Length', length)
+  if (headers.te !== undefined && /(?:^|,)\s*trailers\b/i.test(String(headers.te))) list.push('TE', 'trailers')
+  return list
+}
+
+/** Path and query as the upstream gets them. */
+export function requestPath({ pathChanges }: Route, { path, query }: Target): string {
+  let sent = path
+  for (const change of pathChanges) sent = change(sent)
+  // A rewritten path may have dot segments or repeated slashes again.
+  if (pathChanges.length > 0) sent = forwardedPath(sent)
+  return query === '' ? sent : `${sent}?${query}`
+}

@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http'
+import type { Answer } from '../../http/connections/raw-answer.js'
+import type { Guard, GuardOverrides, Outcome } from '../../http/guard.js'
+import { saidIn, stackedHeaders } from '../../http/headers/stacked-headers.js'
+import type { ClientRequest } from './client-request.js'
+
+/** May go on, with these headers on its response; or is answered; or nobody is there any more. */
+export type Admission = Passing | { readonly kind: 'ANSWER'; readonly answer: Answer } | { readonly kind: 'GONE' }
+
+interface Passing {
+  readonly kind: 'PASS'
+  readonly headers: Readonly<Record<string, string>>
+  readonly isHeld: boolean
+}
+
+const unlimited: Passing = Object.freeze({ kind: 'PASS', headers: Object.freeze({}), isHeld: false })
+
+/** Asks all limits of a route, in order. At once where nothing takes time. */
+export function admit(
+  guard: Guard<IncomingMessage>,
+  limits: readonly GuardOverrides[],
+  request: ClientRequest,
+): Admission | Promise<Admission> {
+  if (limits.length === 0) return unlimited
+  if (limits.length > 1) return admitByAll(guard, limits, request)
+  const outcome = guard.admitNow(request, request.message, limits[0])
+  return outcome instanceof Promise ? outcome.then(asAdmission) : asAdmission(outcome)
+}
+
+async function admitByAll(
+  guard: Guard<IncomingMessage>,
+  limits: readonly GuardOverrides[],
+  request: ClientRequest,
+): Promise<Admission> {
+  let passed: Passing = unlimited
+  for (const limit of limits) {
+    const admission = asAdmission(await guard.admit(request, request.message, limit))
+    if (admission.kind === 'GONE') return admission
+    const said = saidIn(passed.headers)
+    if (admission.kind === 'ANSWER') {
+      const { answer } = admission
+      return { kind: 'ANSWER', answer: { ...answer, headers: stackedHeaders(answer.headers, said, true) } }
+    }
+    const headers = { ...passed.headers, ...stackedHeaders(admission.headers, said, false) }
+    passed = { kind: 'PASS', headers, isHeld: admission.isHeld || passed.isHeld }
+  }
+  return passed
+}
+
+function asAdmission(outcome: Outcome): Admission {
+  if (outcome.kind === 'GONE') return outcome
+  if (outcome.kind === 'REFUSE') return { kind: 'ANSWER', answer: outcome }
+  return { kind: 'PASS', headers: outcome.headers, isHeld: (outcome.decision?.delayMs ?? 0) > 0 }
+}

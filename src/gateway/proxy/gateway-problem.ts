@@ -1,0 +1,39 @@
+import { STATUS_CODES } from 'node:http'
+import type { Answer } from '../../http/connections/raw-answer.js'
+import { problemMediaType } from '../../http/problem.js'
+import type { UpstreamFailure } from '../upstream/exchange.js'
+
+/** RFC 9457. Says what is wrong and nothing about what is behind the gateway. */
+export function problemAnswer(status: number, detail: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  const problem = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail }
+  return { status, headers: { ...headers, 'Content-Type': problemMediaType }, body: `${JSON.stringify(problem)}\n` }
+}
+
+export const noRoute = (): Answer => problemAnswer(404, 'No route of this gateway leads there.')
+
+export const ambiguousPath = (): Answer =>
+  problemAnswer(
+    400,
+    'The path has %2F, %5C or a semicolon, and its readings lead to different routes. Send it without.',
+  )
+
+export const internalProblem = (): Answer => problemAnswer(500, 'The gateway could not handle this request.')
+
+export function failureAnswer({ kind }: UpstreamFailure): Answer {
+  switch (kind) {
+    case 'TIMEOUT':
+      return problemAnswer(504, 'The service behind this gateway did not answer in time.')
+    case 'STALLED':
+      return problemAnswer(408, 'The request body arrives too slowly. Send it faster, or in parts.', {
+        Connection: 'close',
+      })
+    case 'BUSY':
+      return problemAnswer(503, 'The service behind this gateway is busy. Try again in 1 s.', { 'Retry-After': '1' })
+    case 'REFUSED':
+      return problemAnswer(502, 'The service behind this gateway cannot be reached.')
+    case 'UNSENDABLE':
+      return problemAnswer(400, 'The request has a header or a path that cannot be forwarded.')
+    default:
+      return problemAnswer(502, 'The service behind this gateway did not answer properly.')
+  }
+}

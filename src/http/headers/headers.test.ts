@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest'
+import { unmeteredDecision } from '../../core/decision/unmetered-decision.js'
+import type { BandDecision, Decision } from '../../core/decision.js'
+import { rateLimitHeaders } from './headers.js'
+
+const now = 1_700_000_000_250
+
+const burst: BandDecision = {
+  ruleId: 'api',
+  label: 'burst',
+  key: 'ip:203.0.113.7',
+  limit: 5,
+  remaining: 3,
+  resetAt: now + 400,
+  retryAfterMs: 0,
+  allowed: true,
+  shadow: false,
+  windowMs: 1_000,
+}
+const hourly: BandDecision = {
+  ...burst,
+  label: '100-per-1h',
+  limit: 100,
+  remaining: 2,
+  resetAt: now + 90_001,
+  windowMs: 3_600_000,
+}
+
+const allowed: Decision = {
+  allowed: true,
+  delayMs: 0,
+  reason: 'ALLOWED',
+  ruleSetId: 'default',
+  ruleId: 'api',
+  band: '100-per-1h',
+  key: 'ip:203.0.113.7',
+  limit: 100,
+  remaining: 2,
+  retryAfterMs: 0,
+  resetAt: now + 90_001,
+  policy: 'REJECT',
+  degraded: false,
+  bands: [burst, hourly],
+}
+const refused: Decision = {
+  ...allowed,
+  allowed: false,
+  reason: 'LIMITED',
+  remaining: 0,
+  retryAfterMs: 35_100,
+  bands: [burst, { ...hourly, allowed: false, remaining: 0, retryAfterMs: 35_100 }],
+}
+
+describe('headers of an allowed request', () => {
+  it('tell all limits, and how much the tightest one has left until when', () => {
+    expect(rateLimitHeaders(allowed, 'both', now)).toEqual({
+      'RateLimit-Policy': '"api.burst";q=5;w=1, "api.100-per-1h";q=100;w=3600',
+      RateLimit: '"api.100-per-1h";r=2;t=91',
+      'X-RateLimit-Limit': '100',
+      'X-RateLimit-Remaining': '2',
+      'X-RateLimit-Reset': '1700000091',
+    })
+  })
+
+  it('are the ones asked for', () => {
+    expect(Object.keys(rateLimitHeaders(allowed, 'standard', now))).toEqual(['RateLimit-Policy', 'RateLimit'])
+    expect(Object.keys(rateLimitHeaders(allowed, 'legacy', now))).toEqual([
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset',
+    ])
+    expect(rateLimitHeaders(allowed, false, now)).toEqual({})
+  })
+
+  it.each([
+    [90_000, 't=90', '1700000091'],
+    [89_750, 't=90', '1700000090'],
+    [89_751, 't=90', '1700000091'],
+    [1, 't=1', '1700000001'],
+    [0, 't=0', '1700000001'],
+    [-5_000, 't=0', '1699999996'],
+  ])('round up what is %d ms away', (ms, t, reset) => {
+    const headers = rateLimitHeaders({ ...allowed, resetAt: now + ms }, 'both', now)
+    expect([headers.RateLimit?.split(';').at(-1), headers['X-RateLimit-Reset']]).toEqual([t, reset])
+  })
+
+  it('do not make a second of the fraction by which an instant was rounded up', () => {
+    const resetAt = Math.ceil(now + 0.3 + 2_000)
+    expect(rateLimitHeaders({ ...allowed, resetAt }, 'standard', now + 0.3).RateLimit).toMatch(/;t=2$/)
+    expect(rateLimitHeaders({ ...refused, retryAfterMs: 2_000 }, 'standard', now + 0.3).RateLimit).toMatch(/;t=2$/)
+  })
+
+  it('round up windows that are not whole seconds', () => {
+    const bands = [
+      { ...burst, windowMs: 500 },
+      { ...hourly, windowMs: 1_001 },
+    ]
+    expect(rateLimitHeaders({ ...allowed, bands }, 'standard', now)['RateLimit-Policy']).toBe(
+      '"api.burst";q=5;w=1, "api.100-per-1h";q=100;w=2',
+    )
+  })
+
+  it('do not mention shadow bands', () => {
+    const bands = [{ ...burst, shadow: true }, hourly]
+    expect(rateLimitHeaders({ ...allowed, bands }, 'standard', now)['RateLimit-Policy']).toBe(
+      '"api.100-per-1h";q=100;w=3600',
+    )
+  })
+
+  it('are absent where no band applied', () => {
+    expect(rateLimitHeaders(unmeteredDecision(true, 'NO_RULE', now), 'both', now)).toEqual({})
+    const shadows = { ...allowed, ruleId: null, band: null, key: null, limit: -1, remaining: -1 }
+    expect(rateLimitHeaders({ ...shadows, bands: [{ ...burst, shadow: true }] }, 'both', now)).toEqual({})
+  })
+
+  it('stay legal whatever rules are called', () => {
+    const decision = {
+      ...allowed,
+      ruleId: 'a"b\\c',
+      band: 'é\n€',
+      bands: [{ ...hourly, ruleId: 'a"b\\c', label: 'é\n€' }],
+    }
+    const headers = rateLimitHeaders(decision, 'standard', now)
+    expect(headers.RateLimit).toBe('"a\\"b\\\\c.%C3%A9%0A%E2%82%AC";r=2;t=91')
+    expect(headers['RateLimit-Policy']).toBe('"a\\"b\\\\c.%C3%A9%0A%E2%82%AC";q=100;w=3600')
+  })
+})
+
+describe('headers of a refused request', () => {
+  it('all name the instant at which it may come back', () => {
+    expect(rateLimitHeaders(refused, 'both', now)).toEqual({
+      'RateLimit-Policy': '"api.burst";q=5;w=1, "api.100-per-1h";q=100;w=3600',
+      RateLimit: '"api.100-per-1h";r=0;t=36',
+      'X-RateLimit-Limit': '100',
+      'X-RateLimit-Remaining': '0',
+      'X-RateLimit-Reset': '1700000036',
+      'Retry-After': '36',
+    })
+  })
+
+  it.each([
+    [1, '1'],
+    [1_000, '1'],
+    [1_001, '2'],
+    [0, '1'],
+  ])('after %d ms, ask for %s s', (retryAfterMs, seconds) => {
+    expect(rateLimitHeaders({ ...refused, retryAfterMs }, 'both', now)['Retry-After']).toBe(seconds)
+  })
+
+  it.each([
+    [0, '1700000060', 't=60'],
+    [100, '1700000060', 't=60'],
+    [101, '1700000061', 't=60'],
+  ])('name the end of the window that it waits for, told %d ms after the decision', (ageMs, reset, t) => {
+    const decision = { ...refused, resetAt: 1_700_000_060_000, retryAfterMs: 59_750 }
+    const headers = rateLimitHeaders(decision, 'both', now + ageMs)
+    expect([headers['X-RateLimit-Reset'], headers.RateLimit?.split(';').at(-1)]).toEqual([reset, t])
+    expect(headers['Retry-After']).toBe('60')
+  })
+
+  it('do not ask to retry what can never succeed', () => {
+    const headers = rateLimitHeaders({ ...refused, reason: 'IMPOSSIBLE', retryAfterMs: null }, 'both', now)
+    expect(headers).toMatchObject({ RateLimit: '"api.100-per-1h";r=0;t=91', 'X-RateLimit-Reset': '1700000091' })
+    expect(headers).not.toHaveProperty('Retry-After')
+  })
+
+  it('say when to retry also where limits are not told, or no band was asked', () => {
+    expect(rateLimitHeaders(refused, false, now)).toEqual({ 'Retry-After': '36' })
+    const failing = unmeteredDecision(false, 'STORE_FAILURE', now, { retryAfterMs: 1_000 })
+    expect(rateLimitHeaders(failing, 'both', now)).toEqual({ 'Retry-After': '1' })
+  })
+})

@@ -1,0 +1,63 @@
+import { FluxGateError } from '../core/errors.js'
+import { keyFieldsOf, type Rule, type RuleSet } from '../core/rule.js'
+import type { GuardOptions } from './guard.js'
+
+/** Where requests get their identities from. */
+export type IdentitySources = Pick<GuardOptions, 'userIdHeader' | 'apiKeyHeader'> & { readonly customize?: unknown }
+
+/** Rule sets that may change, such as those of a gate. */
+export interface WatchedRules {
+  readonly ruleSets: readonly RuleSet[]
+  on(name: 'reload', listener: () => void): () => void
+}
+
+const identities = [
+  { field: 'USER_ID', condition: 'userId', option: 'userIdHeader', what: 'a user id' },
+  { field: 'API_KEY', condition: 'apiKey', option: 'apiKeyHeader', what: 'an API key' },
+] as const
+
+/** Throws if a rule that is known now counts by an identity which no request has. */
+export function requireSources(rule: Rule, sources: IdentitySources): void {
+  const [problem] = problemsOf(rule, sources)
+  if (problem !== undefined)
+    throw new FluxGateError('FLUXGATE_IDENTITY_UNCONFIGURED', `The options of rateLimit: ${problem}`)
+}
+
+/**
+ * Warns of such rules of the sets in force, now and after each reload, of each rule once. The result stops that.
+ * `isUsed` says which sets are asked at all.
+ */
+export function warnOfUnsourced(
+  rules: WatchedRules,
+  sources: IdentitySources,
+  isUsed: (ruleSet: RuleSet, all: readonly RuleSet[]) => boolean,
+): () => void {
+  const warned = new Set<string>()
+  const warn = (): void => {
+    for (const { id, rules: members } of rules.ruleSets.filter((set) => isUsed(set, rules.ruleSets)))
+      for (const rule of members)
+        for (const problem of problemsOf(rule, sources))
+          warnOnce(warned, `Rule "${rule.id}" of rule set "${id}": ${problem}`)
+  }
+  warn()
+  return rules.on('reload', warn)
+}
+
+function warnOnce(warned: Set<string>, message: string): void {
+  if (warned.has(message)) return
+  warned.add(message)
+  process.emitWarning(message, { type: 'FluxGateWarning', code: 'FLUXGATE_IDENTITY_UNCONFIGURED' })
+}
+
+function problemsOf(rule: Rule, sources: IdentitySources): readonly string[] {
+  if (!rule.enabled || sources.customize !== undefined) return []
+  const fields = keyFieldsOf(rule)
+  return identities.flatMap(({ field, condition, option, what }) => {
+    const isCounted = fields.includes(field)
+    if (sources[option] !== undefined || !(isCounted || rule.when.some((one) => one.field === condition))) return []
+    const use = isCounted ? `counts by ${field}` : `has a condition on ${condition}`
+    return [
+      `it ${use}, but no request has ${what}. Name the header that holds it in ${option}, or set it in customize.`,
+    ]
+  })
+}

@@ -1,0 +1,15 @@
+/** The entry `fluxgate/lock`. */
+
+export {
+  type QuorumOptions,
+  quorumLock,
+  redisLock,
+  redisSemaphore,
+  type SemaphoreOptions,
+} from './redis/lock/create-locks.js'
+export { type GuardedScript, guardedScript } from './redis/lock/guarded-script.js'
+export type { Hold } from './redis/lock/hold.js'
+export type { Holdable, Work } from './redis/lock/lock.js'
+export type { RedisLock } from './redis/lock/lock-on.js'
+export type { AcquireOptions, HoldOptions, LockOptions } from './redis/lock/lock-options.js'
+export type { LockState } from './redis/lock/redis-locks.js'

@@ -1,0 +1,69 @@
+import { maxCapacity } from '../../core/rule.js'
+import type { GuardOptions } from '../../http/guard.js'
+import type { HeaderChoice } from '../../http/headers/headers.js'
+import { headerName, trustedProxies } from '../../http/option-kinds.js'
+import { loneRuleFields } from '../../rules/schema/rule-schema.js'
+import { configInvalid } from '../../validation/config-invalid.js'
+import { type Kind, openFields } from '../../validation/fields.js'
+import { noMistakes } from '../../validation/issues.js'
+import { identifier, wholeNumber } from '../../validation/kinds.js'
+
+const isFunction = (value: unknown): boolean => typeof value === 'function'
+
+function kind<T>(allowed: string, isAllowed: (value: unknown) => boolean): Kind<T> {
+  return { allowed, parse: (value) => (isAllowed(value) ? (value as T) : undefined) }
+}
+
+const texts = kind<readonly string[]>('a list of text', (value) => {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+})
+const hook = kind<never>('a function', isFunction)
+export const permitCount = wholeNumber(1, maxCapacity)
+
+/** What belongs to the edge, however it is decided. */
+const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<unknown>>> = {
+  permits: kind(
+    `${permitCount.allowed}, or a function`,
+    (value) => isFunction(value) || permitCount.parse(value) !== undefined,
+  ),
+  trustedProxies,
+  clientIpHeader: headerName,
+  includePatterns: texts,
+  excludePatterns: texts,
+  userIdHeader: headerName,
+  apiKeyHeader: headerName,
+  headers: kind<HeaderChoice>("false, 'standard', 'legacy' or 'both'", (value) =>
+    [false, 'standard', 'legacy', 'both'].includes(value as string | false),
+  ),
+  skip: hook,
+  customize: hook,
+  clock: kind('an object with now()', (value) => isFunction((value as { now?: unknown } | null)?.now)),
+}
+
+/** Who decides, where a gate or another handler does. */
+const handlerKinds: Readonly<Record<string, Kind<unknown>>> = {
+  handler: kind('a gate, as createFluxGate gives it, or another Handler', (value) =>
+    isFunction((value as { check?: unknown } | null)?.check),
+  ),
+  ruleSetId: identifier,
+}
+
+/** What a rule of its own needs besides its fields; `store` is checked by whoever opens it. */
+const ownKinds: Readonly<Record<string, Kind<unknown>>> = {
+  ipv6Prefix: wholeNumber(1, 128),
+  maxConcurrentWaits: wholeNumber(0, 1_000_000),
+}
+
+export const isEdgeOption = (name: string): boolean => Object.hasOwn(edgeKinds, name)
+
+/** A misspelt option must not silently do nothing. Fields of a rule are only known by name here. */
+export function checkEdgeOptions(options: unknown): void {
+  const mistakes = noMistakes()
+  const isHandled = (options as { handler?: unknown } | undefined)?.handler !== undefined
+  const kinds = { ...edgeKinds, ...(isHandled ? handlerKinds : ownKinds) }
+  const names = [...Object.keys(kinds), ...(isHandled ? [] : ['store', ...loneRuleFields])]
+  const forms = "options such as { capacity: 100, window: '1m' } or { handler: gate }"
+  const fields = openFields(options, '', [...new Set(names)], forms, mistakes)
+  for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
+  if (mistakes.count > 0) throw configInvalid('The options of rateLimit', mistakes.kept)
+}

@@ -1,0 +1,77 @@
+/** A limit by address alone is decided without looking at the rest of a request. It answers as it does when all is looked at. */
+import { expect, it, onTestFinished } from 'vitest'
+import { createFluxGate } from '../../gate/create-flux-gate.js'
+import type { EdgeRequest } from '../../http/edge-request.js'
+import { Guard, type GuardOptions } from '../../http/guard.js'
+import type { RuleInput } from '../../rules/schema/input.js'
+import { manualClock } from '../../testing/manual-clock.js'
+import { guardOf, type LoneLimit } from './guard-of.js'
+
+const requestOf = (remoteAddress: string | undefined, headers: EdgeRequest['headers'] = {}): EdgeRequest => ({
+  method: 'GET',
+  url: '/',
+  headers,
+  remoteAddress,
+  signal: () => new AbortController().signal,
+})
+
+const requests = [
+  requestOf('192.0.2.1'),
+  requestOf('192.0.2.1', { 'x-forwarded-for': '198.51.100.7', 'x-user-id': 'ann' }),
+  requestOf('::ffff:192.0.2.1'),
+  requestOf('2001:db8:0:100::1'),
+  requestOf('2001:db8:0:1ff::2', { 'x-user-id': 'ann' }),
+  requestOf(undefined),
+]
+
+const hour = { capacity: 3, window: '1h' } as const
+
+it.each<[string, LoneLimit, GuardOptions]>([
+  ['by address', hour, {}],
+  ['with several bands', { bands: [{ capacity: 5, window: '1s' }, hour] }, {}],
+  ['by window', { ...hour, algorithm: 'FIXED_WINDOW' }, {}],
+  ['that needs an address', { ...hour, onMissingKey: 'DENY' }, {}],
+  ['that only watches', { ...hour, mode: 'SHADOW' }, {}],
+  ['by user', { ...hour, limitScope: 'USER_ID' }, { userIdHeader: 'X-User-Id' }],
+  ['of some paths', { ...hour, path: '/elsewhere' }, {}],
+  ['behind a proxy', hour, { trustedProxies: ['192.0.2.1'] }],
+  ['at a price', hour, { permits: 2 }],
+  ['at a price by request', hour, { permits: () => 2 }],
+  ['with the headers of the draft', hour, { headers: 'standard' }],
+  ['by networks of their own size', { ...hour, ipv6Prefix: 64 }, {}],
+])('a limit %s', async (_, limit, edge) => {
+  const clock = manualClock(1_700_000_000_000)
+  const { ipv6Prefix = 56, capacity, window, bands, ...rest } = limit
+  const rule = { id: 'limit', bands: bands ?? [{ capacity, window }], ...rest } as RuleInput
+  const gate = await createFluxGate({ rules: { id: 'limit', rules: [rule] }, clock, ipv6Prefix })
+  const { guard, close } = guardOf({ ...edge, ...limit, clock } as Parameters<typeof guardOf>[0])
+  onTestFinished(async () => {
+    await gate.close()
+    await close()
+  })
+  const whole = new Guard(gate, { ...edge, clock })
+  for (const aheadMs of [0, 0, 0, 0, 400_000, 3_600_000]) {
+    clock.advance(aheadMs)
+    for (const request of requests)
+      expect(await guard.admit(request, undefined)).toEqual(await whole.admit(request, undefined))
+  }
+})
+
+it('looks at nothing but the address, once for each request', () => {
+  const { guard } = guardOf(hour)
+  const seen: string[] = []
+  const request = new Proxy(requestOf('192.0.2.1'), {
+    get(target, name, receiver) {
+      seen.push(String(name))
+      return Reflect.get(target, name, receiver)
+    },
+  })
+  expect(guard.admitNow(request, undefined)).toMatchObject({ kind: 'PASS' })
+  expect(seen).toEqual(['isGone', 'remoteAddress', 'headers'])
+})
+
+it('refuses everybody once it is closed', async () => {
+  const { guard, close } = guardOf(hour)
+  await close()
+  expect(guard.admitNow(requestOf('192.0.2.1'), undefined)).toMatchObject({ kind: 'REFUSE', status: 503 })
+})

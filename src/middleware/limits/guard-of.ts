@@ -1,0 +1,125 @@
+import { type Clock, systemClock } from '../../core/clock.js'
+import { orClose } from '../../core/close-on-error.js'
+import { compileSnapshot } from '../../core/decision/snapshot.js'
+import type { Handler } from '../../core/handler.js'
+import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../../core/waiting/waiting-room.js'
+import { boundedStore, isStore, openStore } from '../../gate/open-store.js'
+import type { FluxGateOptions } from '../../gate/options.js'
+import { redisStoreLater } from '../../gate/redis-store-later.js'
+import { StandaloneHandler } from '../../handlers/standalone.js'
+import { Guard, type GuardOptions } from '../../http/guard.js'
+import {
+  type IdentitySources,
+  requireSources,
+  type WatchedRules,
+  warnOfUnsourced,
+} from '../../http/unsourced-identities.js'
+import type { LoneRuleInput } from '../../rules/schema/input.js'
+import { parseRule } from '../../rules/schema/schema.js'
+import { memoryStore } from '../../stores/memory/memory-store.js'
+import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
+
+/** One rule of its own: `{ capacity: 100, window: '1m' }`, or any field of a rule. */
+export interface LoneLimit extends Omit<LoneRuleInput, 'permits'> {
+  readonly handler?: undefined
+  /** Where buckets live: in this process unless said otherwise, in Redis by its URI, or a store. */
+  readonly store?: FluxGateOptions['store']
+  /** IPv6 addresses that share this many bits count as one; default 56. */
+  readonly ipv6Prefix?: number
+  /** How many requests may be held at once; default 100. */
+  readonly maxConcurrentWaits?: number
+}
+
+/** Rules that are kept elsewhere: a gate, or anything else that answers. */
+export interface HandledLimit {
+  readonly handler: Handler
+}
+
+/** What every middleware takes: who decides, and how requests are read and answered. */
+export type RateLimitOptions<Native = unknown> = GuardOptions<Native> & (LoneLimit | HandledLimit)
+
+export interface OwnedGuard<Native> {
+  readonly guard: Guard<Native>
+  /** Sends those away who are held, and closes what was made here. */
+  close(): Promise<void>
+}
+
+/** Limits of one rule set share their buckets if they have the same rule id and bands. */
+export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = 'limit'): OwnedGuard<Native> {
+  checkEdgeOptions(options)
+  if (options.handler !== undefined) {
+    const guard = new Guard<Native>(options.handler, options)
+    const stopWarning = watchIdentities(options.handler, options)
+    return {
+      guard,
+      async close() {
+        stopWarning?.()
+        guard.close()
+      },
+    }
+  }
+  const { edge, limit } = divided(options)
+  const { handler, close } = handlerOf(limit, edge, ruleSetId, options.clock ?? systemClock)
+  const guard = orClose(close, () => new Guard<Native>(handler, edge))
+  return {
+    guard,
+    close() {
+      guard.close()
+      return close()
+    },
+  }
+}
+
+/** Only a gate knows its rules; of its sets, the one that requests are decided by. Routes may name others. */
+export function watchIdentities(
+  handler: Handler & Partial<WatchedRules>,
+  options: GuardOptions<never>,
+): (() => void) | undefined {
+  if (!Array.isArray(handler.ruleSets) || handler.on === undefined) return undefined
+  const { ruleSetId } = options
+  return warnOfUnsourced(handler as WatchedRules, options, ({ id }, all) =>
+    ruleSetId === undefined ? all.length === 1 || id === 'default' : id === ruleSetId,
+  )
+}
+
+/** What answers for one rule alone. */
+function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
+  const { store: given, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
+  const rule = parseRule({ id: 'limit', ...document })
+  requireSources(rule, edge)
+  const snapshot = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {
+    ipv6Prefix,
+    resolvers: undefined,
+    maxWaitMs: defaultMaxWaitMs,
+    resetBucketsOnReload: true,
+    resets: () => 0,
+  })
+  const store = boundedStore(openStore(given, { clock, openRedis: redisStoreLater }))
+  const room = new WaitingRoom(maxConcurrentWaits, clock)
+  const handler = new StandaloneHandler({
+    snapshot: () => snapshot,
+    store,
+    localStore: memoryStore({ clock }),
+    room,
+    clock,
+    missingRuleBehavior: 'ALLOW',
+    onStoreFailure: 'LOCAL',
+    localShare: 1,
+  })
+  return {
+    handler,
+    async close() {
+      room.close()
+      if (!isStore(given)) await store.close()
+    },
+  }
+}
+
+/** What is not about the edge is a field of the rule. */
+export function divided<Native>(options: RateLimitOptions<Native>): { edge: GuardOptions<Native>; limit: LoneLimit } {
+  const entries = Object.entries(options)
+  return {
+    edge: Object.fromEntries(entries.filter(([name]) => isEdgeOption(name))),
+    limit: Object.fromEntries(entries.filter(([name]) => !isEdgeOption(name))) as unknown as LoneLimit,
+  }
+}

@@ -1,0 +1,33 @@
+import { createWriteStream } from 'node:fs'
+import type { Writable } from 'node:stream'
+import type { AccessEntry, AccessLog } from '../../gateway/access-log.js'
+
+export interface OpenAccessLog {
+  readonly log: AccessLog
+  /** Resolves when everything is written. */
+  close(): Promise<void>
+}
+
+/** JSON lines to standard output, standard error or a file. Lines of the same turn are written together. */
+export function openAccessLog(place: string, onError: (error: Error) => void): OpenAccessLog {
+  const isStandard = place === 'stdout' || place === 'stderr'
+  const stream: Writable = isStandard ? process[place] : createWriteStream(place, { flags: 'a' })
+  if (!isStandard) stream.on('error', onError)
+  let lines = ''
+  const flush = (): void => {
+    if (lines === '') return
+    stream.write(lines)
+    lines = ''
+  }
+  return {
+    log(entry: AccessEntry) {
+      if (lines === '') setImmediate(flush)
+      lines += `${JSON.stringify(entry)}\n`
+    },
+    close() {
+      flush()
+      if (isStandard) return Promise.resolve()
+      return new Promise((resolve) => stream.end(resolve))
+    },
+  }
+}

@@ -1,0 +1,160 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { Config } from '../../config/config.js'
+import type { RuleSetProvider } from '../../core/rule-set-provider.js'
+import { gateOptions } from '../../gate/configured-options.js'
+import { type GateHooks, openGate } from '../../gate/create-flux-gate.js'
+import type { FluxGate } from '../../gate/flux-gate.js'
+import type { AccessLog } from '../../gateway/access-log.js'
+import { Gateway } from '../../gateway/gateway.js'
+import { untrustedHeaders } from '../../gateway/headers/untrusted-headers.js'
+import type { Route } from '../../gateway/routes/route.js'
+import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
+import { compileClientIp } from '../../http/client-ip/client-ip.js'
+import { compileTrustedProxies } from '../../http/client-ip/trusted-proxies.js'
+import { Guard } from '../../http/guard.js'
+import { warnOfUnsourced } from '../../http/unsourced-identities.js'
+import type { DecisionObserver } from '../../telemetry/decision-observer.js'
+import { configInvalid } from '../../validation/config-invalid.js'
+import { noMistakes } from '../../validation/issues.js'
+import { configuredRules } from '../rules.js'
+import { readTlsPair, type TlsPair } from '../tls-pair.js'
+import { GatewayRules } from './rules.js'
+
+export interface GatewayChoices {
+  /** Where rules are kept, which stays the caller's to close; default what the configuration says, if there are any. */
+  readonly rules?: RuleSetProvider | undefined
+  /** Default those of the configuration. */
+  readonly routes?: readonly RouteDefinition[]
+  readonly log?: AccessLog | undefined
+  /** Told of every decision. */
+  readonly observer?: DecisionObserver | undefined
+  /** Called if the bucket store could not be reached in time. */
+  readonly onUnreachable?: GateHooks['onUnreachable']
+}
+
+export interface RunningGateway {
+  readonly gate: FluxGate
+  readonly server: Server
+  /** The routes in force that nothing limits. */
+  readonly unlimitedRoutes: readonly string[]
+  /** Whether rules are being read again because of new routes, rather than by themselves. */
+  readonly isRerouting: boolean
+  /** Reads certificate and key again, for connections from now on; throws, and keeps the old ones, if they cannot be used. */
+  renewCertificate(): void
+  /** Takes over the routes; rejects, and keeps the old ones, if their rules cannot be used. */
+  setRoutes(routes: readonly RouteDefinition[]): Promise<void>
+  /** Finishes what is under way, for as long as the configuration allows. */
+  close(): Promise<void>
+}
+
+/** Configuration → a gateway that is ready to listen. */
+export async function createGateway(config: Config, choices: GatewayChoices = {}): Promise<RunningGateway> {
+  const { ratelimit } = config
+  const { routes: first = config.gateway.routes ?? [], log } = choices
+  const tls = certificateOf(config)
+  const own = 'rules' in choices ? undefined : configuredRules(config)
+  const rules = new GatewayRules(choices.rules ?? own, ratelimit, first)
+  const gate = await openChecked(config, rules, first, choices).catch(async (error: unknown) => {
+    await own?.close()
+    throw error
+  })
+  let routes = first
+  let isRerouting = false
+  const guard = new Guard<IncomingMessage>(gate, ratelimit)
+  const opened = (): Route[] => openRoutes(routes, rules)
+  const stopWarning = warnOfUnsourced(gate, ratelimit, () => true)
+  const gateway = new Gateway({
+    routes: opened(),
+    guard,
+    clientIpOf: compileClientIp(ratelimit),
+    isTrustedProxy: compileTrustedProxies(ratelimit.trustedProxies),
+    isUntrustedHeader: untrustedHeaders(ratelimit.clientIpHeader, [ratelimit.userIdHeader, ratelimit.apiKeyHeader]),
+    ...limitsOf(config),
+    tls,
+    log,
+  })
+  return {
+    gate,
+    server: gateway.server,
+    get unlimitedRoutes() {
+      return opened().flatMap(({ id, limits }) => (limits.length === 0 ? [id] : []))
+    },
+    get isRerouting() {
+      return isRerouting
+    },
+    renewCertificate() {
+      const renewed = certificateOf(config)
+      if (renewed !== undefined) gateway.setCertificate(renewed)
+    },
+    async setRoutes(next) {
+      const isOther = rules.take(next)
+      isRerouting = true
+      try {
+        checkRules(rules, next, config)
+        if (isOther) await gate.reload()
+      } catch (error) {
+        rules.take(routes)
+        throw error
+      } finally {
+        isRerouting = false
+      }
+      routes = next
+      gateway.setRoutes(opened())
+    },
+    async close() {
+      stopWarning()
+      await gateway.close(config.gateway.drainTimeout, async () => guard.close())
+      await gate.close()
+      await own?.close()
+    },
+  }
+}
+
+/** A gate whose rules have all that the routes name. */
+async function openChecked(
+  config: Config,
+  rules: GatewayRules,
+  routes: readonly RouteDefinition[],
+  hooks: GateHooks,
+): Promise<FluxGate> {
+  const gate = await openGate({ ...gateOptions(config), rules }, hooks)
+  try {
+    checkRules(rules, routes, config)
+    return gate
+  } catch (error) {
+    await gate.close()
+    throw error
+  }
+}
+
+function openRoutes(routes: readonly RouteDefinition[], rules: GatewayRules): Route[] {
+  const isFiltered = rules.isFiltered(routes)
+  return routes.map((route) => ({ ...route, limits: rules.limitsOf(route, isFiltered) }))
+}
+
+function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file }: Config): void {
+  const mistakes = noMistakes()
+  rules.check(routes, mistakes)
+  if (mistakes.count > 0) throw configInvalid(file ?? 'The configuration', mistakes.kept)
+}
+
+function certificateOf({ gateway: { tlsCert: cert, tlsKey: key } }: Config): TlsPair | undefined {
+  return cert === undefined || key === undefined ? undefined : readTlsPair('gateway.tls', { cert, key })
+}
+
+function limitsOf({ gateway }: Config) {
+  return {
+    upstream: {
+      connectTimeoutMs: gateway.connectTimeout,
+      responseTimeoutMs: gateway.responseTimeout,
+      idleTimeoutMs: gateway.idleTimeout,
+      keepAliveMs: gateway.keepAlive,
+      maxConnections: gateway.maxConnections,
+      clientShare: gateway.clientShare,
+      minUploadRate: gateway.minUploadRate,
+      uploadGraceMs: gateway.uploadGracePeriod,
+    },
+    requests: { maxUrlLength: gateway.maxUrlLength, maxHeaderSize: gateway.maxHeaderSize },
+    clientKeepAliveMs: gateway.clientKeepAlive,
+  }
+}

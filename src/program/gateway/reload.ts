@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises'
+import type { Config } from '../../config/config.js'
+import { FluxGateError, messageOf } from '../../core/errors.js'
+import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
+import { digestOf } from '../../rules/document/rules-file.js'
+import { watchFile } from '../../rules/document/watch-file.js'
+import type { RunningGateway } from './create-gateway.js'
+
+export interface RoutesReloaded {
+  readonly routeCount: number
+  /** Settings besides the routes have changed too, and hold after a restart. */
+  readonly needsRestart: boolean
+  /** The old routes stay in force. */
+  readonly error: FluxGateError | null
+}
+
+interface Watched {
+  readonly config: Config
+  readonly running: RunningGateway
+  load(): Promise<Config>
+  routesOf(config: Config): readonly RouteDefinition[]
+  onReload(result: RoutesReloaded): void
+}
+
+export interface RouteWatch {
+  /** Looks now. */
+  reload(): void
+  stop(): void
+}
+
+/** Takes over the routes of the configuration file whenever it changes. */
+export function watchRoutes({ config, running, load, routesOf, onReload }: Watched): RouteWatch {
+  const { file } = config
+  if (file === undefined) return { reload() {}, stop() {} }
+  let routes = routesOf(config)
+  let turn = Promise.resolve()
+
+  const fail = (error: unknown): void => {
+    const told =
+      error instanceof FluxGateError ? error : new FluxGateError('FLUXGATE_CONFIG_UNREADABLE', messageOf(error))
+    onReload({ routeCount: routes.length, needsRestart: false, error: told })
+  }
+  const reload = async (): Promise<void> => {
+    try {
+      const next = await load()
+      const nextRoutes = routesOf(next)
+      await running.setRoutes(nextRoutes)
+      routes = nextRoutes
+      onReload({ routeCount: routes.length, needsRestart: settingsOf(next) !== settingsOf(config), error: null })
+    } catch (error) {
+      fail(error)
+    }
+  }
+  const digest = async (): Promise<string> => digestOf(await readFile(file))
+  const inTurn = (): void => {
+    turn = turn.then(reload)
+  }
+  const stop = watchFile({ file, shown: file, digest, known: config.fileDigest, onChange: inTurn, onError: fail })
+  return { reload: inTurn, stop }
+}
+
+/** Everything but the routes. */
+function settingsOf({ gateway: { routes: _, ...gateway }, fileDigest: __, ...config }: Config): string {
+  return JSON.stringify({ ...config, gateway })
+}

@@ -1,0 +1,45 @@
+import type { Config } from '../config/config.js'
+import { given } from '../core/omit-undefined.js'
+import type { RuleStore } from '../core/rule-store.js'
+import type { FluxGate } from '../gate/flux-gate.js'
+import type { Logger } from '../telemetry/logger.js'
+import { mergeMetrics } from '../telemetry/merge-metrics.js'
+import { createMetricsServer, createServer, type FluxGateServer, type ServerOptions } from './create-server.js'
+import { infoOf } from './info.js'
+import { mergeHealth } from './merge-health.js'
+import type { Telemetry } from './telemetry.js'
+import { valueOfAll } from './workers/exchange.js'
+import { isWorker } from './workers/workers.js'
+
+export interface ServedParts {
+  readonly gate: FluxGate
+  readonly rules: RuleStore | undefined
+  readonly telemetry: Telemetry
+  readonly log: Logger
+}
+
+/** The server that a configuration asks for, ready to listen. */
+export const serverOf = (config: Config, parts: ServedParts): FluxGateServer => createServer(optionsOf(config, parts))
+
+/** The same with metrics and health alone. */
+export const metricsServerOf = (config: Config, parts: ServedParts): FluxGateServer =>
+  createMetricsServer(optionsOf(config, parts))
+
+function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts): ServerOptions {
+  const { adminToken, checkToken, tlsCert, tlsKey, revealKeys } = config.server
+  return {
+    gate,
+    statistics: telemetry.statistics,
+    ...(isWorker()
+      ? {
+          metrics: valueOfAll('metrics', telemetry.metrics, mergeMetrics),
+          health: valueOfAll('health', () => gate.health(), mergeHealth),
+        }
+      : { metrics: telemetry.metrics }),
+    info: infoOf(config, gate),
+    logger: log,
+    revealKeys,
+    ...given({ rules, adminToken, checkToken }),
+    ...(tlsCert !== undefined && tlsKey !== undefined && { tls: { cert: tlsCert, key: tlsKey } }),
+  }
+}

@@ -1,0 +1,75 @@
+import type { Config } from '../config/config.js'
+import { redisAddress } from '../config/store.js'
+import { systemClock } from '../core/clock.js'
+import { messageOf } from '../core/errors.js'
+import type { FluxGate } from '../gate/flux-gate.js'
+import { connectRedis } from '../redis/client/connect-redis.js'
+import { DecisionRecorder } from '../telemetry/decision-recorder.js'
+import { showKey } from '../telemetry/key-digest.js'
+import type { Logger } from '../telemetry/logger.js'
+import { renderMetrics } from '../telemetry/metrics.js'
+import { LocalStatistics } from '../telemetry/statistics/local-statistics.js'
+import { SharedStatistics } from '../telemetry/statistics/shared-statistics.js'
+import type { Statistics } from '../telemetry/statistics/statistics.js'
+
+export interface Telemetry {
+  /** To be given to the gate that is watched. */
+  readonly recorder: DecisionRecorder
+  /** Of this process; or of all that share the store, if that is Redis. */
+  readonly statistics: Statistics
+  /** Counts the gate's reloads, and tells the log when its store fails and answers again. */
+  follow(gate: FluxGate): void
+  /** Prometheus text; of a gate that was followed. */
+  metrics(): Promise<string>
+  close(): Promise<void>
+}
+
+export function openTelemetry({ server: { revealKeys }, store }: Config, log: Logger): Telemetry {
+  const recorder = new DecisionRecorder(systemClock)
+  const local = new LocalStatistics({ recorder, clock: systemClock, showKey: showKey(revealKeys) })
+  const shared =
+    store.type === 'redis'
+      ? new SharedStatistics({
+          connection: connectRedis(redisAddress(store), undefined),
+          prefix: store.prefix,
+          recorder,
+          revealKeys,
+          local,
+          onTrouble: (error) => log.warn('statistics are of this process alone', { error: messageOf(error) }),
+        })
+      : undefined
+  const reloads = { changed: 0, unchanged: 0, failed: 0 }
+  const timer = setInterval(() => recorder.secondPassed(), 1_000).unref()
+  let followed: FluxGate | undefined
+  return {
+    recorder,
+    statistics: shared ?? local,
+    follow(gate) {
+      followed = gate
+      gate.on('reload', ({ changed, error }) => {
+        reloads[error !== null ? 'failed' : changed ? 'changed' : 'unchanged']++
+      })
+      gate.on('degraded', ({ error }) => log.error('the bucket store fails', { error: messageOf(error) }))
+      gate.on('recovered', () => log.info('the bucket store answers again'))
+    },
+    async metrics() {
+      const health = await followed?.health()
+      const { counters, durations, storeErrors } = recorder
+      return renderMetrics({
+        counters,
+        durations,
+        storeErrors,
+        reloads,
+        isStoreUp: health?.store.status !== 'DOWN',
+        breaker: health?.store.breaker ?? 'CLOSED',
+        ruleCounts: (followed?.ruleSets ?? []).map(({ id, rules }) => ({ ruleSetId: id, count: rules.length })),
+        waiting: health?.waiting ?? 0,
+        leasePermits: health?.store.heldPermits ?? 0,
+      })
+    },
+    async close() {
+      clearInterval(timer)
+      await shared?.close()
+    },
+  }
+}

@@ -1,0 +1,112 @@
+/** Data of all workers: the worker that is asked requests it from the others, through the process that started them. */
+import type { Worker } from 'node:cluster'
+import { sendToPrimary, sendToWorker } from './messages.js'
+
+/** In this order: a worker requests the values, the primary asks all workers, each answers, the primary forwards the answers. */
+interface Message {
+  readonly exchange: 'REQUEST' | 'ASK' | 'ANSWER' | 'RESULT'
+  readonly topic: string
+  readonly id: string
+  readonly values?: readonly unknown[]
+}
+
+const isMessage = (value: unknown): value is Message =>
+  typeof value === 'object' && value !== null && 'exchange' in value
+
+/** A worker that has not answered by then is busy, or gone, and is left out. */
+const timeoutMs = 1_000
+
+interface Round {
+  readonly asker: Worker
+  readonly values: unknown[]
+  missing: number
+  readonly timer: NodeJS.Timeout
+}
+
+/** The primary's part. */
+export class WorkerExchange {
+  readonly #workers: () => readonly Worker[]
+  readonly #rounds = new Map<string, Round>()
+
+  constructor(workers: () => readonly Worker[]) {
+    this.#workers = workers
+  }
+
+  /** Whether the message belonged to an exchange. */
+  take(from: Worker, message: unknown): boolean {
+    if (!isMessage(message)) return false
+    if (message.exchange === 'REQUEST') this.#begin(from, message)
+    if (message.exchange === 'ANSWER') this.#collect(message)
+    return true
+  }
+
+  #begin(asker: Worker, { topic, id: requested }: Message): void {
+    const id = `${asker.id}:${requested}`
+    const workers = this.#workers()
+    const timer = setTimeout(() => this.#end(topic, id), timeoutMs).unref()
+    this.#rounds.set(roundOf(topic, id), { asker, values: [], missing: workers.length, timer })
+    for (const worker of workers) sendToWorker(worker, { exchange: 'ASK', topic, id } satisfies Message)
+  }
+
+  #collect({ topic, id, values = [] }: Message): void {
+    const round = this.#rounds.get(roundOf(topic, id))
+    if (round === undefined) return
+    round.values.push(...values)
+    round.missing -= 1
+    if (round.missing === 0) this.#end(topic, id)
+  }
+
+  #end(topic: string, id: string): void {
+    const round = this.#rounds.get(roundOf(topic, id))
+    if (round === undefined) return
+    this.#rounds.delete(roundOf(topic, id))
+    clearTimeout(round.timer)
+    const message: Message = {
+      exchange: 'RESULT',
+      topic,
+      id: id.slice(id.indexOf(':') + 1),
+      values: round.values,
+    }
+    sendToWorker(round.asker, message)
+  }
+}
+
+const roundOf = (topic: string, id: string): string => `${topic} ${id}`
+
+/** A worker's part: combines the values of all workers. Falls back to its own value if the primary does not answer. */
+export function valueOfAll<T>(
+  topic: string,
+  own: () => Promise<T>,
+  combine: (values: readonly T[]) => T,
+): () => Promise<T> {
+  let last = 0
+  const pending = new Map<string, (values: readonly T[]) => void>()
+  const send = (message: Message): void => sendToPrimary(message)
+  const answer = async (id: string): Promise<void> => {
+    // A worker whose value fails is left out, as one that does not answer.
+    const values = await own().then(
+      (value) => [value],
+      () => [],
+    )
+    send({ exchange: 'ANSWER', topic, id, values })
+  }
+  process.on('message', (message: unknown) => {
+    if (!isMessage(message) || message.topic !== topic) return
+    const { exchange, id, values = [] } = message
+    if (exchange === 'ASK') void answer(id)
+    if (exchange === 'RESULT') pending.get(id)?.(values as readonly T[])
+  })
+  return async () => {
+    const id = String(++last)
+    const values = await new Promise<readonly T[]>((resolve) => {
+      const timer = setTimeout(resolve, 2 * timeoutMs, []).unref()
+      pending.set(id, (all) => {
+        clearTimeout(timer)
+        resolve(all)
+      })
+      send({ exchange: 'REQUEST', topic, id })
+    })
+    pending.delete(id)
+    return values.length === 0 ? own() : combine(values)
+  }
+}

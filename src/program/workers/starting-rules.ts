@@ -1,0 +1,77 @@
+/**
+ * The rules that a worker starts with. A worker that replaces another one must not fail because the rules were broken
+ * meanwhile: it then takes the last valid ones, which the primary keeps.
+ */
+import { messageOf } from '../../core/errors.js'
+import type { RuleSet } from '../../core/rule.js'
+import type { RuleSetProvider } from '../../core/rule-set-provider.js'
+import type { FluxGate } from '../../gate/flux-gate.js'
+import { forwardedRules } from '../../rules/forwarded-rules.js'
+import { sendToPrimary } from './messages.js'
+
+/** From the primary: asks for the rules in force, or sends the last valid ones (null if there were none). */
+export type RulesMessage = { readonly rules: 'ASK' } | { readonly rules: 'LAST_VALID'; readonly ruleSets: unknown }
+
+/** From a worker: the rules in force, or a request for the last valid ones with the reason. */
+export const rulesInForce = 'rules'
+export const rulesWanted = 'rules-wanted'
+
+/** A primary that does not answer by then has none, or is gone. */
+const timeoutMs = 5_000
+
+export interface StartingRules {
+  readonly provider: RuleSetProvider
+  /** True if the worker runs with the last valid rules instead of those of the provider. Reload then, so that health shows why. */
+  readonly isStale: boolean
+}
+
+/** Falls back to the last valid rules if the first load fails; later loads are those of the provider. */
+export function startingRules(rules: RuleSetProvider): StartingRules {
+  let isFirst = true
+  let isStale = false
+  const load = async (): Promise<readonly RuleSet[]> => {
+    if (!isFirst) return rules.load()
+    isFirst = false
+    try {
+      return await rules.load()
+    } catch (error) {
+      const lastValid = await requestLastValid(messageOf(error))
+      if (lastValid === null) throw error
+      isStale = true
+      return lastValid
+    }
+  }
+  return {
+    provider: { ...forwardedRules(rules), load },
+    get isStale() {
+      return isStale
+    },
+  }
+}
+
+/** Sends the rules in force to the primary whenever it asks. Rules of routes are those of the configuration, and left out. */
+export function shareRules(gate: Pick<FluxGate, 'ruleSets'>): void {
+  process.on('message', (message) => {
+    if (!isRulesMessage(message) || message.rules !== 'ASK') return
+    sendToPrimary({ event: rulesInForce, value: gate.ruleSets.filter(({ isForItsRoute }) => !isForItsRoute) })
+  })
+}
+
+function requestLastValid(reason: string): Promise<readonly RuleSet[] | null> {
+  return new Promise((resolve) => {
+    const settle = (ruleSets: unknown): void => {
+      clearTimeout(timer)
+      process.off('message', onMessage)
+      resolve(ruleSets as readonly RuleSet[] | null)
+    }
+    const onMessage = (message: unknown): void => {
+      if (isRulesMessage(message) && message.rules === 'LAST_VALID') settle(message.ruleSets)
+    }
+    const timer = setTimeout(settle, timeoutMs, null)
+    process.on('message', onMessage)
+    sendToPrimary({ event: rulesWanted, value: reason })
+  })
+}
+
+const isRulesMessage = (message: unknown): message is RulesMessage =>
+  typeof message === 'object' && message !== null && 'rules' in message

@@ -1,0 +1,5 @@
+/** The entry `fluxgate/redis`. */
+export type { RedisNode } from './redis/client/open/address.js'
+export type { RedisOptions } from './redis/client/open/target.js'
+export { type RedisRuleStoreOptions, redisRuleStore } from './rules/redis/redis-rule-store.js'
+export { type RedisStore, type RedisStoreOptions, redisStore } from './stores/redis/redis-store.js'

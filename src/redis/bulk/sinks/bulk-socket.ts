@@ -1,0 +1,148 @@
+import { connect as connectTcp, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../../client/transport-probe.js'
+import { type Command, encodeCommand } from '../commands/command-writer.js'
+import { errorIn, type Reply, ReplyReader } from './reply-reader.js'
+
+export interface BulkNode {
+  readonly host: string
+  readonly port: number
+}
+
+/** How to get in; the same for all nodes of a cluster. */
+export interface BulkAccess {
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  readonly database?: number | undefined
+  readonly tls?: ConnectionOptions | undefined
+  /** How long the server may say nothing while it is waited for. */
+  readonly silenceMs: number
+}
+
+export const addressOf = ({ host, port }: BulkNode): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
+
+/**
+ * A connection by which much is sent before anything is answered. Replies come in the order of what was sent. Its owner
+ * is told when it ends; nothing is sent twice.
+ */
+export class BulkSocket {
+  readonly node: BulkNode
+  readonly #socket: Socket
+  readonly #reader = new ReplyReader((reply) => this.#onReply(reply))
+  readonly #silenceMs: number
+  #onReply: (reply: Reply) => void = () => {}
+  #onEnd: (error: Error) => void = () => {}
+  #end: Error | undefined
+
+  private constructor(node: BulkNode, socket: Socket, silenceMs: number) {
+    this.node = node
+    this.#socket = socket
+    this.#silenceMs = silenceMs
+    socket.setNoDelay(true)
+    socket.on('data', (chunk: Buffer) => this.#read(chunk))
+    socket.on('error', (error) => this.#ended(error))
+    socket.on('close', () => this.#ended(new Error('the connection was closed')))
+    socket.on('timeout', () => this.#ended(new Error(`no reply in ${silenceMs} ms`)))
+  }
+
+  /** Connects and says who asks; rejects with what the server or the network says. */
+  static async open(node: BulkNode, access: BulkAccess): Promise<BulkSocket> {
+    const { host, port } = node
+    const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
+    const socket = access.tls ? connectTls({ host, port, ...name, ...access.tls }) : connectTcp({ host, port })
+    const opened = new BulkSocket(node, socket, access.silenceMs)
+    const isTls = access.tls !== undefined
+    let silent: NodeJS.Timeout | undefined
+    const mismatch = new Promise<never>((_, reject) => {
+      const probe = async (): Promise<void> => {
+        const found = await transportMismatch([node], isTls)
+        if (found !== undefined) reject(found)
+      }
+      silent = setTimeout(probe, silentAttemptMs)
+    })
+    try {
+      await Promise.race([opened.#greet(access), mismatch])
+    } catch (error) {
+      opened.close()
+      throw (mayBeMismatch(error) && (await transportMismatch([node], isTls))) || error
+    } finally {
+      clearTimeout(silent)
+    }
+    return opened
+  }
+
+  async #greet({ username, password, database = 0 }: BulkAccess): Promise<void> {
+    if (password !== undefined) {
+      const who = username === undefined ? [] : [username]
+      await this.ask(['AUTH', ...who, password])
+    }
+    if (database !== 0) await this.ask(['SELECT', String(database)])
+    await this.ask(['PING'])
+  }
+
+  /** One command by itself; rejects with the server's error. Not while replies to others are outstanding. */
+  ask(command: Command): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#reader.wantsText = true
+      this.#onReply = (reply) => {
+        this.expect(false)
+        const error = errorIn(reply)
+        if (error === undefined) resolve(reply)
+        else reject(new Error(error))
+      }
+      this.#onEnd = reject
+      if (this.#end !== undefined) reject(this.#end)
+      else {
+        this.expect(true)
+        this.#socket.write(encodeCommand(command))
+      }
+    })
+  }
+
+  /** From now on, `onReply` is told of each reply, of which only errors are looked at, and `onEnd` of the end. */
+  listen(onReply: (reply: Reply) => void, onEnd: (error: Error) => void): void {
+    this.#reader.wantsText = false
+    this.#onReply = onReply
+    this.#onEnd = onEnd
+    if (this.#end !== undefined) onEnd(this.#end)
+  }
+
+  /** From now on replies are told with their text. */
+  listenClosely(): void {
+    this.#reader.wantsText = true
+  }
+
+  /** Whether a reply is waited for: then silence means that the server is gone. */
+  expect(isExpected: boolean): void {
+    this.#socket.setTimeout(isExpected ? this.#silenceMs : 0)
+  }
+
+  /** False if more has been written than the network takes at the moment; `onDrain` is called when it takes more. */
+  write(bytes: Buffer, onSent: () => void): boolean {
+    return this.#socket.write(bytes, onSent)
+  }
+
+  onDrain(listener: () => void): void {
+    this.#socket.on('drain', listener)
+  }
+
+  close(): void {
+    this.#onEnd = () => {}
+    this.#socket.destroy()
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      this.#reader.read(chunk)
+    } catch (error) {
+      this.#ended(error as Error)
+    }
+  }
+
+  #ended(error: Error): void {
+    if (this.#end !== undefined) return
+    this.#end = error
+    this.#socket.destroy()
+    this.#onEnd(error)
+  }
+}

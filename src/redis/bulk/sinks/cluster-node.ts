@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { encodeCommand } from '../commands/command-writer.js'
+import type { BulkSocket } from './bulk-socket.js'
+import type { Reply } from './reply-reader.js'
+import { mismatch } from './server-sink.js'
+import { Waiter } from './sink.js'
+
+/** A command on its way, with its bytes: another node may have to be given it. */
+export interface Sent {
+  readonly line: number
+  /** As many as it is made of. */
+  readonly records: number
+  readonly bytes: Buffer
+  readonly redirections: number
+}
+
+export interface ClusterNodeEvents {
+  onReply(sent: Sent, reply: Reply): void
+  /** There may be room for more. */
+  onRoom(): void
+  onEnd(error: Error): void
+}
+
+const asking = encodeCommand(['ASKING'])
+
+/** One primary of a cluster: what waits to be sent to it, and what has not been answered. */
+export class ClusterNode {
+  readonly unanswered: Sent[] = []
+  readonly #events: ClusterNodeEvents
+  readonly #waiter = new Waiter()
+  #socket: BulkSocket | undefined
+  #unsent: Buffer[] = []
+  /** For each reply that is to come, in order: whether it is to an ASKING, which is nobody's record. */
+  readonly #isAsking: boolean[] = []
+  #isFull = false
+  #isClosed = false
+  #end: string | undefined
+
+  constructor(socket: Promise<BulkSocket>, events: ClusterNodeEvents) {
+    this.#events = events
+    socket.then(
+      (opened) => this.#begin(opened),
+      (error: Error) => this.#ended(error),
+    )
+  }
+
+  /** Nothing more should be sent: it is not connected yet, or the network takes no more. */
+  get isBlocked(): boolean {
+    return this.#isFull || this.#socket === undefined
+  }
+
+  add(sent: Sent, isAsking = false): void {
+    if (isAsking) {
+      this.#unsent.push(asking)
+      this.#isAsking.push(true)
+    }
+    this.#unsent.push(sent.bytes)
+    this.#isAsking.push(false)
+    this.unanswered.push(sent)
+  }
+
+  send(): void {
+    if (this.#socket === undefined || this.#unsent.length === 0) return
+    const bytes = Buffer.concat(this.#unsent)
+    this.#unsent = []
+    this.#socket.expect(true)
+    this.#isFull = !this.#socket.write(bytes, () => {})
+  }
+
+  /** Once all is answered: asks for a last reply, which must be the next. */
+  async finish(): Promise<void> {
+    this.#end = randomUUID()
+    this.#socket?.listenClosely()
+    this.#unsent.push(encodeCommand(['ECHO', this.#end]))
+    this.send()
+    await this.#waiter.until(() => this.#end === undefined)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#socket?.close()
+  }
+
+  #begin(socket: BulkSocket): void {
+    this.#socket = socket
+    if (this.#isClosed) socket.close()
+    socket.listen(
+      (reply) => this.#answered(reply),
+      (error) => this.#ended(error),
+    )
+    socket.onDrain(() => {
+      this.#isFull = false
+      this.#events.onRoom()
+    })
+    this.send()
+    this.#events.onRoom()
+  }
+
+  #answered(reply: Reply): void {
+    if (this.#isAsking.length === 0) this.#answeredLast(reply)
+    else if (!this.#isAsking.shift()) {
+      const sent = this.unanswered.shift() as Sent
+      if (this.unanswered.length === 0) this.#socket?.expect(false)
+      this.#events.onReply(sent, reply)
+    }
+  }
+
+  #answeredLast(reply: Reply): void {
+    if (this.#end === undefined || reply !== this.#end) this.#ended(mismatch())
+    else {
+      this.#end = undefined
+      this.#socket?.expect(false)
+      this.#waiter.look()
+    }
+  }
+
+  #ended(error: Error): void {
+    this.#waiter.fail(error)
+    this.#events.onEnd(error)
+  }
+}

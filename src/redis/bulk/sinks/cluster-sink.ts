@@ -1,0 +1,171 @@
+import { FluxGateError } from '../../../core/errors.js'
+import { hashSlotOfBytes } from '../../client/hash-slot.js'
+import type { CommandWriter } from '../commands/command-writer.js'
+import { isServerTrouble, stopped, type Tally } from '../tally.js'
+import { addressOf, type BulkAccess, type BulkNode, BulkSocket } from './bulk-socket.js'
+import { ClusterNode, type Sent } from './cluster-node.js'
+import { keyOf, type SlotOwners } from './cluster-slots.js'
+import { errorIn, type Reply } from './reply-reader.js'
+import { sendBytes } from './server-sink.js'
+import { type BulkSink, Waiter } from './sink.js'
+
+/** After so many redirections of one command, the nodes do not agree on who has its slot. */
+const mostRedirections = 16
+const tryAgainMs = 25
+/** What was sent is kept until it is answered, because a node may send it on to another. */
+const mostKeptBytes = 8 * 2 ** 20
+
+/**
+ * All primaries of a cluster; each record goes to the one that has its slot. If a slot has moved, what its old owner sent
+ * back goes to the new one, and no further record is taken until all that is under way has been answered: so commands
+ * about one key are carried out in the order of their records, whatever moves.
+ */
+export class ClusterSink implements BulkSink {
+  onStop: (error: Error) => void = () => {}
+  readonly #out: CommandWriter
+  readonly #tally: Tally
+  readonly #most: number
+  readonly #owners: SlotOwners
+  readonly #access: BulkAccess
+  readonly #nodes = new Map<string, ClusterNode>()
+  readonly #waiter = new Waiter()
+  #isFull = false
+  #unsentBytes = 0
+  #keptBytes = 0
+  #underWay = 0
+  /** Nodes asked for these to be sent again a little later. */
+  readonly #later = new Set<Sent>()
+  /** A slot has moved: until all is answered, nothing more is sent. */
+  #isSettling = false
+  #troubleLine: number | undefined
+
+  constructor(out: CommandWriter, tally: Tally, most: number, owners: SlotOwners, access: BulkAccess) {
+    this.#out = out
+    this.#tally = tally
+    this.#most = most
+    this.#owners = owners
+    this.#access = access
+  }
+
+  get isFull(): boolean {
+    return this.#isFull || this.#isSettling || this.#unsentBytes >= sendBytes || this.#keptBytes >= mostKeptBytes
+  }
+
+  get unansweredLine(): number | undefined {
+    const lines = [...this.#nodes.values()].flatMap(({ unanswered }) => unanswered.map(({ line }) => line))
+    for (const { line } of this.#later) lines.push(line)
+    if (this.#troubleLine !== undefined) lines.push(this.#troubleLine)
+    return lines.length === 0 ? undefined : lines.reduce((least, line) => Math.min(least, line))
+  }
+
+  put(line: number): void {
+    const bytes = this.#out.lastCommand()
+    const { records } = this.#out
+    const key = keyOf(this.#out)
+    this.#out.drop()
+    this.#unsentBytes += bytes.length
+    this.#keptBytes += bytes.length
+    this.#underWay++
+    const owner = this.#owners.of(key === undefined ? 0 : hashSlotOfBytes(key))
+    const node = this.#nodeAt(owner)
+    node.add({ line, records, bytes, redirections: 0 })
+    if (node.unanswered.length >= this.#most) this.#isFull = true
+  }
+
+  flush(): Promise<void> | undefined {
+    if (this.#waiter.error !== undefined) return Promise.reject(this.#waiter.error)
+    this.#isFull = false
+    this.#unsentBytes = 0
+    let hasRoom = !this.#isSettling && this.#keptBytes < mostKeptBytes
+    for (const node of this.#nodes.values()) {
+      node.send()
+      if (node.isBlocked || node.unanswered.length >= this.#most) hasRoom = false
+    }
+    return hasRoom ? undefined : this.#waiter.until(() => this.#hasRoom())
+  }
+
+  async finish(): Promise<void> {
+    await this.flush()
+    await this.#waiter.until(() => this.#underWay === 0)
+    await Promise.all([...this.#nodes.values()].map((node) => node.finish()))
+  }
+
+  close(): void {
+    for (const node of this.#nodes.values()) node.close()
+  }
+
+  #hasRoom(): boolean {
+    if (this.#isSettling) return false
+    if (this.#keptBytes > mostKeptBytes / 2) return false
+    for (const node of this.#nodes.values()) if (node.isBlocked || node.unanswered.length > this.#most / 2) return false
+    return true
+  }
+
+  #nodeAt(place: BulkNode): ClusterNode {
+    const address = addressOf(place)
+    const known = this.#nodes.get(address)
+    if (known !== undefined) return known
+    const node = new ClusterNode(BulkSocket.open(place, this.#access), {
+      onReply: (sent, reply) => this.#answered(place, sent, reply),
+      onRoom: () => this.#waiter.look(),
+      onEnd: (error) =>
+        this.#stop(error instanceof FluxGateError ? error : stopped(`${address}: ${error.message}`, error)),
+    })
+    this.#nodes.set(address, node)
+    return node
+  }
+
+  #answered(place: BulkNode, sent: Sent, reply: Reply): void {
+    const error = errorIn(reply)
+    if (error !== undefined && this.#isSentOn(place, sent, error)) return
+    this.#underWay--
+    this.#keptBytes -= sent.bytes.length
+    if (error === undefined) this.#tally.succeed(reply, sent.records)
+    else if (isServerTrouble(error)) {
+      this.#troubleLine = Math.min(this.#troubleLine ?? sent.line, sent.line)
+      this.#stop(stopped(`${addressOf(place)} takes no more: ${error.replace(/\.$/, '')}`))
+    } else this.#tally.fail(sent.line, error, sent.records)
+    if (this.#underWay === 0) this.#isSettling = false
+    this.#waiter.look()
+  }
+
+  /** Whether the command was not carried out, and has gone to where it will be. */
+  #isSentOn(place: BulkNode, sent: Sent, error: string): boolean {
+    const isTryAgain = error.startsWith('TRYAGAIN')
+    const [, kind, slot, address] = /^(MOVED|ASK) (\d+) (\S+)$/.exec(error) ?? []
+    if ((!isTryAgain && kind === undefined) || sent.redirections >= mostRedirections) return false
+    const again = { ...sent, redirections: sent.redirections + 1 }
+    this.#isSettling = true
+    if (isTryAgain) {
+      this.#later.add(again)
+      setTimeout(() => {
+        this.#later.delete(again)
+        this.#resend(place, again)
+      }, tryAgainMs)
+    } else {
+      const target = placeOf(address as string, place)
+      if (kind === 'MOVED') this.#owners.set(Number(slot), target)
+      this.#resend(target, again, kind === 'ASK')
+    }
+    return true
+  }
+
+  #resend(place: BulkNode, sent: Sent, isAsking = false): void {
+    if (this.#waiter.error !== undefined) return
+    const node = this.#nodeAt(place)
+    node.add(sent, isAsking)
+    node.send()
+  }
+
+  #stop(error: Error): void {
+    this.#waiter.fail(error)
+    this.onStop(error)
+  }
+}
+
+/** `host:port`; without a host it is that of the node which says so. */
+function placeOf(address: string, from: BulkNode): BulkNode {
+  const colon = address.lastIndexOf(':')
+  const host = address.slice(0, colon)
+  return { host: host === '' ? from.host : host, port: Number(address.slice(colon + 1)) }
+}

@@ -1,0 +1,52 @@
+import type { CommandWriter } from '../commands/command-writer.js'
+import type { BulkNode, BulkSocket } from './bulk-socket.js'
+import type { Reply } from './reply-reader.js'
+
+/** Which primary has which slot, as far as is known. */
+export class SlotOwners {
+  readonly #owners: (BulkNode | undefined)[] = new Array(16_384)
+  readonly #first: BulkNode
+
+  /** `first` is asked about slots that nobody seems to have: it knows better, or says that the cluster is down. */
+  constructor(first: BulkNode) {
+    this.#first = first
+  }
+
+  of(slot: number): BulkNode {
+    return this.#owners[slot] ?? this.#first
+  }
+
+  set(slot: number, node: BulkNode): void {
+    this.#owners[slot] = node
+  }
+}
+
+/** Asks a node who has which slot; rejects if it is not part of a cluster. */
+export async function askOwners(socket: BulkSocket): Promise<SlotOwners> {
+  const owners = new SlotOwners(socket.node)
+  const ranges = (await socket.ask(['CLUSTER', 'SLOTS'])) as readonly Reply[]
+  for (const range of ranges) {
+    const [first, last, primary] = range as readonly Reply[]
+    const [host, port] = primary as readonly Reply[]
+    const node = { host: typeof host === 'string' && host !== '' ? host : socket.node.host, port: Number(port) }
+    for (let slot = Number(first); slot <= Number(last); slot++) owners.set(slot, node)
+  }
+  return owners
+}
+
+/** Where the key is, of commands whose first argument is none. A command not listed here that is one is sent on by its node. */
+const keyPlaces: Readonly<Record<string, number>> = {
+  EVAL: 3,
+  EVALSHA: 3,
+  FCALL: 3,
+  BITOP: 2,
+  OBJECT: 2,
+  MEMORY: 2,
+  XGROUP: 2,
+  XINFO: 2,
+}
+
+export function keyOf(out: CommandWriter): Buffer | undefined {
+  const name = out.argument(0)?.toString('latin1').toUpperCase() ?? ''
+  return out.argument(keyPlaces[name] ?? 1)
+}

@@ -1,0 +1,98 @@
+import { messageOf } from '../../../core/errors.js'
+import { wrapRedisError } from '../../client/connection-errors.js'
+import type { CommandWriter } from '../commands/command-writer.js'
+import type { Tally } from '../tally.js'
+import { type BulkAccess, type BulkNode, BulkSocket } from './bulk-socket.js'
+import { ClusterSink } from './cluster-sink.js'
+import { askOwners, type SlotOwners } from './cluster-slots.js'
+import { ServerSink } from './server-sink.js'
+import type { BulkSink } from './sink.js'
+
+interface Access extends Omit<BulkAccess, 'database' | 'silenceMs'> {
+  /** How it appears in messages. */
+  readonly where: string
+}
+
+/** Where Redis is. A server that turns out to be a node of a cluster stands for the cluster. */
+export type BulkTarget = Access &
+  (
+    | { readonly kind: 'server'; readonly node: BulkNode; readonly database: number }
+    | { readonly kind: 'cluster'; readonly nodes: readonly BulkNode[] }
+    | {
+        readonly kind: 'sentinels'
+        readonly nodes: readonly BulkNode[]
+        readonly name: string
+        readonly sentinelUsername?: string | undefined
+        readonly sentinelPassword?: string | undefined
+      }
+  )
+
+/** At most so many replies are outstanding: few enough that a limiter on the same server hardly notices. */
+const gentle = 128
+/** For a server with nothing else to do: only the network sets a limit, and the memory for what is outstanding. */
+const fast = 100_000
+const fastPerNode = 4_096
+
+export interface OpenSinkOptions {
+  readonly fast: boolean
+  readonly silenceMs: number
+}
+
+/** Connects; rejects with FLUXGATE_STORE_FAILED or FLUXGATE_STORE_MISCONFIGURED. */
+export async function openSink(
+  target: BulkTarget,
+  out: CommandWriter,
+  tally: Tally,
+  options: OpenSinkOptions,
+): Promise<BulkSink> {
+  const { username, password, tls } = target
+  const access = { username, password, tls, silenceMs: options.silenceMs }
+  const toCluster = (owners: SlotOwners): BulkSink =>
+    new ClusterSink(out, tally, options.fast ? fastPerNode : gentle, owners, access)
+  const toServer = (socket: BulkSocket): BulkSink => new ServerSink(socket, out, tally, options.fast ? fast : gentle)
+  try {
+    if (target.kind === 'cluster') return toCluster(await ownersBy(target.nodes, access))
+    if (target.kind === 'sentinels') return toServer(await BulkSocket.open(await primaryBy(target, access), access))
+    const socket = await BulkSocket.open(target.node, { ...access, database: target.database })
+    const owners = target.database === 0 ? await askOwners(socket).catch(() => undefined) : undefined
+    if (owners === undefined) return toServer(socket)
+    socket.close()
+    return toCluster(owners)
+  } catch (error) {
+    throw wrapRedisError(error, 'take a connection', `Redis at ${target.where}`)
+  }
+}
+
+/** The first of several that answers; the last error if none does. */
+async function firstOf<T>(
+  nodes: readonly BulkNode[],
+  access: BulkAccess,
+  ask: (socket: BulkSocket) => Promise<T>,
+): Promise<T> {
+  let last: unknown = new Error('there is no node')
+  for (const node of nodes) {
+    let socket: BulkSocket | undefined
+    try {
+      socket = await BulkSocket.open(node, access)
+      return await ask(socket)
+    } catch (error) {
+      last = error
+    } finally {
+      socket?.close()
+    }
+  }
+  throw last instanceof Error ? last : new Error(messageOf(last))
+}
+
+const ownersBy = (nodes: readonly BulkNode[], access: BulkAccess): Promise<SlotOwners> =>
+  firstOf(nodes, access, askOwners)
+
+function primaryBy(target: BulkTarget & { kind: 'sentinels' }, access: BulkAccess): Promise<BulkNode> {
+  const { nodes, name, sentinelUsername: username, sentinelPassword: password } = target
+  return firstOf(nodes, { ...access, username, password }, async (socket) => {
+    const reply = await socket.ask(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name])
+    if (!Array.isArray(reply)) throw new Error('ERR No such master with that name')
+    const [host, port] = reply as readonly string[]
+    return { host: String(host), port: Number(port) }
+  })
+}

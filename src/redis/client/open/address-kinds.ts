@@ -1,0 +1,28 @@
+import { listSchema, type SettingKind } from '../../../validation/setting-kinds.js'
+import { nodeForms, parseNode, parseRedisUri, type RedisNode, uriForms } from './address.js'
+
+export const redisUri: SettingKind<string> = {
+  allowed: uriForms,
+  parse: (value) => (parseRedisUri(value) === undefined ? undefined : (value as string)),
+  schema: { type: 'string', pattern: '^rediss?://' },
+}
+
+export const nodes = (usualPort: number): SettingKind<readonly RedisNode[]> => ({
+  allowed: `a list of ${nodeForms}; or text with commas between them`,
+  parse(value) {
+    const items: unknown = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
+    const parsed = Array.isArray(items) ? items.map((item) => parseNode(item, usualPort)) : []
+    return parsed.length > 0 && !parsed.includes(undefined) ? (parsed as RedisNode[]) : undefined
+  },
+  schema: listSchema({
+    anyOf: [
+      { type: 'string' },
+      {
+        type: 'object',
+        properties: { host: { type: 'string' }, port: { type: ['integer', 'string'] } },
+        required: ['host'],
+        additionalProperties: false,
+      },
+    ],
+  }),
+})

@@ -1,0 +1,58 @@
+/** Checks that replies have the shape that the command or script returns, before anything is concluded from them. */
+import { FluxGateError } from '../../core/errors.js'
+
+/** For a reply of another type or length than the server sends: a client decodes replies, or a proxy changes them. */
+export const unexpectedReply = (expected: string, reply: unknown): FluxGateError =>
+  storeFailed(`${shapeOf(reply)} instead of ${expected}`)
+
+/** For a reply of the right type and length with an impossible value in it. */
+export const malformedReply = (what: string): FluxGateError => storeFailed(`a malformed ${what}`)
+
+const storeFailed = (found: string): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_STORE_FAILED',
+    `Redis returned ${found}. Use a client and a proxy that pass replies on unchanged.`,
+  )
+
+export function bytesReply(reply: unknown): Buffer {
+  if (Buffer.isBuffer(reply)) return reply
+  throw unexpectedReply('bytes', reply)
+}
+
+export function integerReply(reply: unknown): number {
+  if (Number.isSafeInteger(reply)) return reply as number
+  throw unexpectedReply('an integer', reply)
+}
+
+export function integersReply(reply: unknown): readonly number[] {
+  if (Array.isArray(reply) && reply.length > 0 && reply.every(Number.isSafeInteger)) return reply
+  throw unexpectedReply('a list of integers', reply)
+}
+
+/** Names and values in turn. */
+export function pairsReply(reply: unknown): readonly unknown[] {
+  if (Array.isArray(reply) && reply.length % 2 === 0) return reply
+  throw unexpectedReply('a list of pairs', reply)
+}
+
+export function bytePairsReply(reply: unknown): readonly Buffer[] {
+  const pairs = pairsReply(reply)
+  if (pairs.every(Buffer.isBuffer)) return pairs as readonly Buffer[]
+  throw unexpectedReply('a list of pairs of bytes', reply)
+}
+
+/** True for integers, bytes, nulls and lists of these: what a call `asBytes` returns. */
+export const isByteReply = (reply: unknown): boolean =>
+  Buffer.isBuffer(reply) ||
+  reply === null ||
+  Number.isSafeInteger(reply) ||
+  (Array.isArray(reply) && reply.every(isByteReply))
+
+/** What the reply is; never what it contains, which may be an identity of a client. */
+function shapeOf(reply: unknown): string {
+  if (Buffer.isBuffer(reply)) return `${reply.length} bytes`
+  if (typeof reply === 'string') return `a string of ${reply.length} characters`
+  if (Array.isArray(reply)) return `a list of ${reply.length} items`
+  if (reply === null || reply === undefined) return `${reply}`
+  return typeof reply === 'object' ? 'an object' : `a ${typeof reply}`
+}

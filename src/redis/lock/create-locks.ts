@@ -1,0 +1,78 @@
+import { orClose } from '../../core/close-on-error.js'
+import { checkRange } from '../../core/range.js'
+import { connectRedis, type RedisPlace } from '../client/connect-redis.js'
+import type { RedisConnection } from '../client/connection.js'
+import { createHoldable, type Holdable, noOrder } from './lock.js'
+import { callTimeout, lockOn, type RedisLock } from './lock-on.js'
+import { checkOptions, invalid, type LockOptions, lockNames } from './lock-options.js'
+import { QuorumLocks } from './quorum-locks.js'
+import { RedisLocks } from './redis-locks.js'
+import { SemaphorePermits } from './semaphore-permits.js'
+import { WakeUps } from './wake-ups.js'
+
+export interface QuorumOptions extends LockOptions {
+  /** How long to wait, on average, before it is tried again; default 100. */
+  readonly retryMs?: number
+}
+
+export interface SemaphoreOptions extends LockOptions {
+  /** How many may hold it at the same time. */
+  readonly permits: number
+}
+
+/**
+ * Locks on one Redis, behind Sentinel or in a Cluster. Takes a `redis://` or `rediss://` URI, the nodes of a cluster,
+ * sentinels, or a client of ioredis or node-redis, which stays the caller's to close.
+ */
+export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLock {
+  checkOptions('redisLock', options, lockNames)
+  return lockOn(connectRedis(where, options.timeoutMs), options)
+}
+
+/**
+ * Redlock: locks on the majority of several servers that know nothing of each other, three or five as a rule. None of them
+ * may be a replica of another one.
+ */
+export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions = {}): Holdable {
+  if (!Array.isArray(where) || where.length === 0) throw invalid('quorumLock takes a list of Redis servers.')
+  const { retryMs = 100, ...others } = options ?? {}
+  checkRange('retryMs', retryMs, 1, 60_000)
+  checkOptions('quorumLock', others, lockNames)
+  const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
+  if (defaults.fair) throw noOrder()
+  const instanceMs = (ttlMs: number): number => Math.max(5, Math.min(timeoutMs ?? 500, ttlMs / 20))
+  const connections: RedisConnection[] = []
+  const close = async (): Promise<void> => {
+    await Promise.all(connections.map((connection) => connection.close()))
+  }
+  orClose(close, () => {
+    for (const place of where) connections.push(connectRedis(place, instanceMs(defaults.ttlMs ?? 10_000)))
+  })
+  const members = connections.map((connection) => new RedisLocks(connection, prefix))
+  return createHoldable({
+    keeper: new QuorumLocks(members, instanceMs, retryMs),
+    defaults,
+    // To ask, to confirm, and to give back if that fails.
+    timeoutMs: (ttlMs) => 4 * instanceMs(ttlMs),
+    groupsOf: (names) => [names],
+    close,
+  })
+}
+
+/** A number of permits under each name. Takes what `redisLock` takes. */
+export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Holdable {
+  const { permits, ...others } = options ?? {}
+  if (!Number.isInteger(permits)) throw invalid(`permits must be a whole number, found ${String(permits)}.`)
+  checkRange('permits', permits, 1, 1_000_000)
+  checkOptions('redisSemaphore', others, lockNames)
+  const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
+  const connection = connectRedis(where, timeoutMs)
+  return createHoldable({
+    keeper: new SemaphorePermits(connection, prefix, permits),
+    defaults,
+    timeoutMs: callTimeout(timeoutMs),
+    wakeUps: new WakeUps(connection, false),
+    groupsOf: (names) => names.map((name) => [name]),
+    close: () => connection.close(),
+  })
+}

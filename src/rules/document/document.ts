@@ -1,0 +1,75 @@
+import type { FluxGateError } from '../../core/errors.js'
+import { compactJson, type JsonPath } from '../../core/json/json-places.js'
+import { finish, type Steps } from '../../core/scheduling/steps.js'
+import { noMistakes, rulesInvalid } from '../../validation/issues.js'
+import { jsonSteps, type TextMistake } from './json-text.js'
+import { type ReadYaml, yamlSteps } from './yaml-text.js'
+
+export type DocumentFormat = 'yaml' | 'json'
+
+/** In characters. YAML takes far longer to read than JSON, and a process that reloads still has requests to answer. */
+export const maxDocumentLength: Readonly<Record<DocumentFormat, number>> = { yaml: 4 * 2 ** 20, json: 32 * 2 ** 20 }
+
+/** After the first few, syntax mistakes are echoes of earlier ones. */
+const maxSyntaxMistakes = 20
+
+export interface DocumentOptions {
+  /** How the document is called in messages. */
+  readonly source?: string | undefined
+  /** Of JSON: as in `JsonOptions`. */
+  readonly onPlace?: ((path: JsonPath, start: number, end: number) => void) | undefined
+}
+
+export interface ReadDocument {
+  readonly value: unknown
+  /** What else is known of it if it is YAML. */
+  readonly yaml?: ReadYaml
+}
+
+export const formatOf = (path: string): DocumentFormat => (path.toLowerCase().endsWith('.json') ? 'json' : 'yaml')
+
+/** Text → document, or a FluxGateError with the line and column of each mistake. */
+export const parseDocument = (text: string, format: DocumentFormat, source?: string): unknown =>
+  readDocument(text, format, source).value
+
+export const readDocument = (text: string, format: DocumentFormat, source?: string): ReadDocument =>
+  finish(documentSteps(text, format, { source }))
+
+export function* documentSteps(
+  text: string,
+  format: DocumentFormat,
+  { source = 'The rules', onPlace }: DocumentOptions = {},
+): Steps<ReadDocument> {
+  const max = maxDocumentLength[format]
+  if (text.length > max) {
+    const advice = format === 'yaml' ? `; JSON may have ${maxDocumentLength.json}` : ''
+    const message = `found ${text.length} characters of ${format.toUpperCase()}; allowed: ${max}${advice}`
+    throw syntaxError(source, text, [{ offset: 0, message }])
+  }
+  const mark = text.startsWith('\ufeff') ? 1 : 0
+  const body = text.slice(mark)
+  if (format === 'json') {
+    const onBodyPlace =
+      onPlace && ((path: JsonPath, start: number, end: number) => onPlace(path, start + mark, end + mark))
+    // How a file is laid out is nothing that its rules say.
+    const read = yield* jsonSteps(body, { layout: compactJson, onPlace: onBodyPlace })
+    if (read.mistake !== undefined) throw syntaxError(source, body, [read.mistake])
+    return { value: read.value }
+  }
+  const yaml = yield* yamlSteps(body)
+  if (yaml.mistakes.length > 0) throw syntaxError(source, body, yaml.mistakes)
+  return { value: yaml.value, yaml }
+}
+
+function syntaxError(source: string, text: string, mistakes: readonly TextMistake[]): FluxGateError {
+  const located = noMistakes()
+  for (const { offset, message } of mistakes.slice(0, maxSyntaxMistakes)) {
+    located.add(placeIn(text, offset), message)
+  }
+  return rulesInvalid(source, located)
+}
+
+function placeIn(text: string, offset: number): string {
+  const lines = text.slice(0, offset).split(/\r\n|\r|\n/)
+  return `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`
+}

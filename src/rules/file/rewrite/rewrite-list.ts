@@ -1,0 +1,133 @@
+/** The rules of one long list, rewritten one by one: each that stays keeps its text, and the comments above it. */
+import type { Steps } from '../../../core/scheduling/steps.js'
+import { isObject } from '../../../validation/fields.js'
+import type { DocumentFormat } from '../../document/document.js'
+import { documentEdits } from './document-edits.js'
+import { blockYaml, indentedJson } from './render-value.js'
+import { differenceOf, isJsonOf, placesOfList, rewriteWindow } from './rewrite-rules.js'
+import { moved, type RulePlaces, type RulesText } from './rules-text.js'
+import { jsonUnit, lineIndent, spliced } from './text-layout.js'
+
+export interface ListChange {
+  /** Which set of the document it is. */
+  readonly set: number
+  readonly before: readonly unknown[]
+  readonly after: readonly unknown[]
+}
+
+/** So many rules at once are rewritten together, which keeps the lines between them, too. */
+const shortWindow = 32
+
+/** `undefined` if it cannot be done so; the document of the result is that of the text before. */
+export function* rewriteList(
+  given: RulesText,
+  format: DocumentFormat,
+  change: ListChange,
+  together = shortWindow,
+): Steps<RulesText | undefined> {
+  const { set, before, after } = change
+  const places = given.places[set]
+  if (places === undefined || places.starts.length !== before.length || after.length === 0) return undefined
+  const window = differenceOf(before, after)
+  if (window.from.length <= together && window.to.length <= together) {
+    const quickly = rewriteWindow(given, format, { set, places, window, isAtEnd: window.last === before.length })
+    if (quickly !== undefined) return quickly
+  }
+  const items =
+    format === 'json' ? yield* jsonItems(given.text, places, change) : yield* yamlItems(given.text, places, change)
+  return items && joined(given, format, set, places, items)
+}
+
+function joined(
+  { text, places: all, document }: RulesText,
+  format: DocumentFormat,
+  set: number,
+  places: RulePlaces,
+  items: readonly string[],
+): RulesText {
+  const start = places.starts[0] as number
+  const separator = format === 'json' ? ',' : ''
+  const starts: number[] = []
+  let at = start
+  for (const item of items) {
+    starts.push(at)
+    at += item.length + separator.length
+  }
+  const end = at - separator.length
+  const own: RulePlaces = { column: places.column, starts, end }
+  const by = end - places.end
+  return {
+    text: text.slice(0, start) + items.join(separator) + text.slice(places.end),
+    document,
+    places: all.map((other, index) => (index === set ? own : index < set ? other : moved(other, by))),
+  }
+}
+
+/** For each rule that is wanted, its text if it stays as it is, or the rule that it takes the place of. */
+function* origins({
+  before,
+  after,
+}: ListChange): Steps<readonly { readonly rule: unknown; readonly index?: number }[]> {
+  const places = new Map<unknown, number>()
+  for (const [index, rule] of before.entries()) {
+    places.set(rule, index)
+    if (isObject(rule)) places.set(rule.id, index)
+    yield
+  }
+  return after.map((rule) => {
+    const index = places.get(rule) ?? places.get((rule as { id?: unknown }).id)
+    return index === undefined ? { rule } : { rule, index }
+  })
+}
+
+function* jsonItems(text: string, { starts, end }: RulePlaces, change: ListChange): Steps<string[] | undefined> {
+  const unit = jsonUnit(text)
+  const textOf = (index: number): string => text.slice(starts[index], (starts[index + 1] ?? end + 1) - 1)
+  const [space = ''] = /^\s*/.exec(textOf(0)) ?? []
+  const indent = lineIndent(text, (starts[0] as number) + space.length)
+  const items: string[] = []
+  for (const { rule, index } of yield* origins(change)) {
+    yield
+    if (index !== undefined && change.before[index] === rule) {
+      items.push(textOf(index))
+      continue
+    }
+    const rendered = space + indentedJson(rule, indent, unit)
+    if (!isJsonOf(`[${rendered}]`, [rule])) return undefined
+    items.push(rendered)
+  }
+  return items
+}
+
+function* yamlItems(text: string, places: RulePlaces, change: ListChange): Steps<string[] | undefined> {
+  const { starts, end, column } = places
+  const lineBreak = text.includes('\r\n') ? '\r\n' : '\n'
+  const indent = ' '.repeat(column)
+  const inLines = (item: string): string => (item.endsWith('\n') ? item : item + lineBreak)
+  const textOf = (index: number): string => text.slice(starts[index], starts[index + 1] ?? end)
+  const isItem = (item: string, rule: unknown): boolean => placesOfList(item, [rule])?.column === column
+  const items: string[] = []
+  for (const { rule, index } of yield* origins(change)) {
+    yield
+    if (index !== undefined && change.before[index] === rule) {
+      items.push(inLines(textOf(index)))
+      continue
+    }
+    const present = index === undefined ? undefined : inLines(textOf(index))
+    const edited = present && edits(present, change.before[index as number], rule)
+    if (edited?.endsWith('\n') && isItem(edited, rule)) {
+      items.push(edited)
+      continue
+    }
+    const rendered = `${indent}- ${blockYaml(rule, `${indent}  `)}\n`.replaceAll('\n', lineBreak)
+    if (!isItem(rendered, rule)) return undefined
+    items.push(rendered)
+  }
+  return items
+}
+
+/** The text of one item with what differs changed in its place. */
+function edits(text: string, from: unknown, to: unknown): string | undefined {
+  if (placesOfList(text, [from]) === undefined) return undefined
+  return spliced(text, documentEdits(text, 'yaml', { from: [from], to: [to] }))
+}

@@ -1,0 +1,103 @@
+import { isMap, isSeq, type Node } from 'yaml'
+import { type JsonPath, jsonPlaces } from '../../../core/json/json-places.js'
+import { finish, mapInSteps, type Steps } from '../../../core/scheduling/steps.js'
+import { type DocumentFormat, documentSteps } from '../../document/document.js'
+import type { ReadYaml } from '../../document/yaml-text.js'
+import { type AnyMap, commentsAbove, contentEnd, lineStart, nextLine, startOf } from './text-layout.js'
+
+/** A text, what it says, and where its rules stand: known when it is read, so that an edit need not read all of it again. */
+export interface RulesText {
+  readonly text: string
+  readonly document: unknown
+  /** Of each set; `undefined` where rules do not stand one below the other. */
+  readonly places: readonly (RulePlaces | undefined)[]
+}
+
+/** Where the rules of a set stand. */
+export interface RulePlaces {
+  /** Where each begins: in YAML with the line of its dash and the comments right above it, in JSON behind the comma. */
+  readonly starts: readonly number[]
+  /** Behind the last one: in YAML with the end of its line. */
+  readonly end: number
+  /** How many characters stand before each dash. */
+  readonly column: number
+}
+
+export const readRulesText = (text: string, format: DocumentFormat, source?: string): RulesText =>
+  finish(rulesTextSteps(text, format, source))
+
+export function* rulesTextSteps(text: string, format: DocumentFormat, source?: string): Steps<RulesText> {
+  const inJson = jsonRules(text)
+  const { value, yaml } = yield* documentSteps(text, format, { source, onPlace: inJson.onPlace })
+  if (yaml === undefined) return { text, document: value, places: inJson.places }
+  // The byte order mark is not part of what was read.
+  const offset = text.startsWith('\ufeff') ? 1 : 0
+  const body = text.slice(offset)
+  const places: (RulePlaces | undefined)[] = []
+  for (const set of setNodes(yaml)) places.push(moved(yield* placesSteps(body, rulesOf(set)), offset))
+  return { text, document: value, places }
+}
+
+export const moved = (places: RulePlaces | undefined, by: number): RulePlaces | undefined =>
+  places && { ...places, starts: places.starts.map((start) => start + by), end: places.end + by }
+
+/** None where one part may stand for another. */
+function setNodes({ contents, hasAnchors }: ReadYaml): readonly unknown[] {
+  if (hasAnchors) return []
+  const list = isMap(contents) && contents.has('ruleSets') ? contents.get('ruleSets') : contents
+  return isSeq(list) ? list.items : [list]
+}
+
+const rulesOf = (set: unknown): unknown => (isMap(set) ? (set as AnyMap).get('rules', true) : undefined)
+
+/** Of the items of a list in lines, each of which begins a line. */
+export const placesIn = (text: string, list: unknown): RulePlaces | undefined => finish(placesSteps(text, list))
+
+function* placesSteps(text: string, list: unknown): Steps<RulePlaces | undefined> {
+  if (!isSeq(list) || list.flow || list.items.length === 0) return undefined
+  const items = list.items as readonly Node[]
+  const dashes = yield* mapInSteps(items, (item) => dashBefore(text, startOf(item)))
+  const [column = 0, ...others] = new Set(yield* mapInSteps(dashes, (dash) => dash - lineStart(text, dash)))
+  if (dashes.includes(-1) || others.length > 0) return undefined
+  return {
+    starts: yield* mapInSteps(dashes, (dash) => commentsAbove(text, dash)),
+    end: nextLine(text, contentEnd(items.at(-1) as Node, text)),
+    column,
+  }
+}
+
+/** -1 if anything else stands before it on its line, or between it and the item. */
+function dashBefore(text: string, start: number): number {
+  const line = lineStart(text, start)
+  return /^ *- +$/.test(text.slice(line, start)) ? text.indexOf('-', line) : -1
+}
+
+/** Where the rules of a JSON text stand, once they were read. */
+function jsonRules(text: string) {
+  const places: { starts: number[]; end: number; column: number }[] = []
+  const onPlace = (path: JsonPath, start: number, end: number): void => {
+    if (!isRule(path)) return
+    const set = Number(path.at(-3) ?? 0)
+    const ofSet = places[set] ?? { starts: [], end: 0, column: 0 }
+    ofSet.starts.push(withSpaceBefore(text, start))
+    ofSet.end = end
+    places[set] = ofSet
+  }
+  return { places, onPlace }
+}
+
+export function jsonPlacesOf(text: string): readonly (RulePlaces | undefined)[] {
+  const { places, onPlace } = jsonRules(text)
+  for (const { path, start, end } of jsonPlaces(text, (_, path) => isRule(path))) onPlace(path, start, end)
+  return places
+}
+
+function withSpaceBefore(text: string, start: number): number {
+  let first = start
+  while (text.charCodeAt(first - 1) <= 0x20) first -= 1
+  return first
+}
+
+/** `rules[0]`, `[0].rules[0]` or `ruleSets[0].rules[0]`. */
+const isRule = (path: JsonPath): boolean =>
+  typeof path.at(-1) === 'number' && path.at(-2) === 'rules' && path.length <= 4

@@ -1,0 +1,34 @@
+import { FluxGateError } from '../core/errors.js'
+import { given } from '../core/omit-undefined.js'
+import type { RuleStore } from '../core/rule-store.js'
+import type { RedisOptions } from '../redis/client/open/target.js'
+import { fileRuleStore } from './file/file-rule-store.js'
+import { type MongoRuleStoreOptions, mongoRuleStore } from './mongo/mongo-rule-store.js'
+import { type RedisRuleStoreOptions, redisRuleStore } from './redis/redis-rule-store.js'
+
+/** Where a rule store is, as the `rules` part of a configuration says it. */
+export type RulesSettings =
+  | { readonly type: 'file'; readonly path: string }
+  | ({ readonly type: 'redis' } & RedisOptions & Omit<RedisRuleStoreOptions, 'clock'>)
+  | ({ readonly type: 'mongo'; readonly uri: string } & Omit<MongoRuleStoreOptions, 'clock'>)
+
+/** Throws at once if the settings are mistaken; a server that is not there may come later. */
+export function openRuleStore(settings: RulesSettings): RuleStore {
+  switch (settings.type) {
+    case 'file':
+      return fileRuleStore(settings.path)
+    case 'redis': {
+      const { type: _, prefix, channel, maxHistory, timeoutMs, ...address } = settings
+      return redisRuleStore(address, given({ prefix, channel, maxHistory, timeoutMs }))
+    }
+    case 'mongo': {
+      const { uri, database, collection } = settings
+      return mongoRuleStore(uri, given({ database, collection }))
+    }
+    default:
+      throw new FluxGateError(
+        'FLUXGATE_CONFIG_INVALID',
+        `rules.type: found ${JSON.stringify((settings as { type: unknown }).type)}; allowed: file, redis, mongo.`,
+      )
+  }
+}

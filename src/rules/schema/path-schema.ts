@@ -1,0 +1,17 @@
+import { pathPatternMistake } from '../../core/matching/paths/path-pattern.js'
+import type { Kind } from '../../validation/fields.js'
+
+export const maxPathLength = 1_024
+
+/** A path pattern: `?`, `*`, `**` and `{name}`, as `core/path-pattern` understands it. */
+export const pathPattern: Kind<string> = {
+  allowed:
+    `a pattern of at most ${maxPathLength} characters and 64 segments that starts with /, such as /api/*/items or /users/{id}/**, ` +
+    'in which a segment has at most one {name} and no name occurs twice',
+  parse: (value) => (typeof value === 'string' && isPattern(value) ? value : undefined),
+}
+
+function isPattern(pattern: string): boolean {
+  if (!pattern.startsWith('/') || pattern.length > maxPathLength || /\p{Cc}/u.test(pattern)) return false
+  return pathPatternMistake(pattern) === undefined
+}

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { parseDocument } from '../document/document.js'
+import { bandFields } from './band-schema.js'
+import { ruleFields } from './rule-schema.js'
+import { parseRule, parseRuleSets, ruleSetFields } from './schema.js'
+
+const reference = readFileSync(new URL('../../../docs/reference/rules.md', import.meta.url), 'utf8')
+const examples = [...reference.matchAll(/^```(\w+)( \w+)?\n(.*?)^```$/gms)].map(
+  ([, language = '', kind = '', text = '']) => ({
+    language,
+    kind: kind.trim(),
+    text,
+  }),
+)
+const documents = examples.filter(({ language, kind }) => language !== 'text' && kind !== 'broken')
+
+describe('the reference of rules', () => {
+  it.each(documents)('has examples that parse: $text', ({ language, kind, text }) => {
+    const document = parseDocument(text, language === 'json' ? 'json' : 'yaml')
+    if (kind === 'rule') expect(parseRule(document).bands).toHaveLength(1)
+    else expect(parseRuleSets(document)).not.toEqual([])
+  })
+
+  it('shows what a broken document really gives', () => {
+    const broken = examples.find(({ kind }) => kind === 'broken')?.text ?? ''
+    const message = examples.find(({ language }) => language === 'text')?.text.trimEnd() ?? ''
+    expect(() => parseRuleSets(parseDocument(broken, 'yaml'), 'rules.yaml')).toThrow(
+      expect.objectContaining({ message }),
+    )
+  })
+
+  it.each([...new Set([...ruleSetFields, ...ruleFields, ...bandFields])])('explains %s', (field) => {
+    expect(reference).toContain(`\`${field}\``)
+  })
+
+  it('explains no field that does not exist', () => {
+    const rows = [...reference.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| [^|]* \| [^|]* \|$/gm)].map(
+      ([, names = '']) => names,
+    )
+    const explained = rows.flatMap((names) => names.replaceAll('`', '').split(', '))
+    expect(explained.length).toBeGreaterThan(30)
+    expect(explained.filter((name) => ![...ruleSetFields, ...ruleFields, ...bandFields].includes(name))).toEqual([])
+  })
+})

@@ -1,0 +1,149 @@
+import { given } from '../../core/omit-undefined.js'
+import type { AlgorithmName, Band, Rule } from '../../core/rule.js'
+import { maxCapacity, maxWindowTicks } from '../../core/rule.js'
+import { type Fields, isObject, itemsOf, oneSpelling, openFields, wrongValue } from '../../validation/fields.js'
+import type { Mistakes } from '../../validation/issues.js'
+import { identifier, instant, oneOf, text, wholeNumber, yesOrNo } from '../../validation/kinds.js'
+import { labelBands } from './band-labels.js'
+import { algorithmKind, bandFields, type DraftBand, readBand } from './band-schema.js'
+import { readWhen } from './condition-schema.js'
+import { copyJson } from './free-json.js'
+import { readKeys } from './key-schema.js'
+import { readMethods } from './method-schema.js'
+import { pathPattern } from './path-schema.js'
+
+export const maxBands = 8
+
+/** What a rule may say, in the order of the reference. */
+export const ruleFields: readonly string[] = [
+  ...['id', 'name', 'description', 'enabled', 'priority', 'path', 'method', 'when', 'limitScope', 'scope'],
+  ...['compositeKeyFields', 'keyField', 'keyResolver', 'onMissingKey', 'algorithm', 'bands', 'permits'],
+  ...['onLimitExceed', 'onLimitExceedPolicy', 'maxWaitMs', 'mode', 'consistency', 'onStoreFailure', 'overrides'],
+  ...['attributes', 'createdAt', 'updatedAt', 'version'],
+]
+
+/** Fields of a band that may stand on a rule with a single one, when that rule is all there is. */
+const shortFields = bandFields.filter((name) => name !== 'algorithm')
+export const loneRuleFields: readonly string[] = [...ruleFields, ...shortFields]
+
+const priorityKind = wholeNumber(-maxCapacity, maxCapacity)
+const permitsKind = wholeNumber(1, maxCapacity)
+export const maxWaitMs = maxWindowTicks / 1_000
+const maxWaitKind = wholeNumber(0, maxWaitMs)
+const versionKind = wholeNumber(0, Number.MAX_SAFE_INTEGER)
+const missingKeyKind = oneOf(['ANONYMOUS', 'SKIP', 'DENY'] as const)
+const policyKind = oneOf(['REJECT', 'WAIT_FOR_REFILL'] as const, [['REJECT_REQUEST', 'REJECT']])
+const modeKind = oneOf(['ENFORCE', 'SHADOW'] as const)
+const consistencyKind = oneOf(['EXACT', 'LEASED'] as const)
+const storeFailureKind = oneOf(['LOCAL', 'ALLOW', 'DENY'] as const)
+const leasable: readonly AlgorithmName[] = ['TOKEN_BUCKET', 'FIXED_WINDOW']
+
+/** A rule of a set; `undefined` if it has mistakes, all of which are then reported. */
+export function readRule(value: unknown, path: string, mistakes: Mistakes): Rule | undefined {
+  const before = mistakes.count
+  const fields = openFields(value, path, ruleFields, 'a rule: { id, bands, … }', mistakes)
+  if (fields === undefined) return undefined
+  const id = fields.require('id', identifier)
+  const algorithm = readAlgorithm(fields, 'TOKEN_BUCKET')
+  const rule = { id: id ?? '', ...readCommon(fields, mistakes), bands: readBands(fields, algorithm, mistakes) }
+  return mistakes.count === before ? rule : undefined
+}
+
+/** A rule by itself: it needs no id, and its only band may be written without `bands`. */
+export function readLoneRule(value: unknown, path: string, mistakes: Mistakes): Rule | undefined {
+  const before = mistakes.count
+  const allowed = 'a rule: { capacity, window, … } or { bands, … }'
+  const fields = openFields(value, path, loneRuleFields, allowed, mistakes)
+  if (fields === undefined) return undefined
+  const id = fields.read('id', identifier) ?? 'limiter'
+  const algorithm = readAlgorithm(fields, 'TOKEN_BUCKET')
+  const short = shortFields.filter((name) => fields.has(name))
+  const common = readCommon(fields, mistakes)
+  let bands: readonly Band[]
+  if (fields.has('bands')) {
+    for (const name of short) fields.wrong(name, `found beside bands; allowed: in a band, or without bands`)
+    bands = readBands(fields, algorithm, mistakes)
+  } else {
+    const draft = readBand(fields, algorithm)
+    checkLease(fields, [draft])
+    bands = labelBands([draft], path, mistakes)
+  }
+  return mistakes.count === before ? { id, ...common, bands } : undefined
+}
+
+function readCommon(fields: Fields, mistakes: Mistakes): Omit<Rule, 'id' | 'bands'> {
+  const policy = oneSpelling(fields, ['onLimitExceed', 'onLimitExceedPolicy']) ?? 'onLimitExceed'
+  const optional = {
+    name: fields.read('name', text),
+    description: fields.read('description', text),
+    maxWaitMs: fields.read('maxWaitMs', maxWaitKind),
+    onStoreFailure: fields.read('onStoreFailure', storeFailureKind),
+    attributes: readAttributes(fields, mistakes),
+    createdAt: fields.read('createdAt', instant),
+    updatedAt: fields.read('updatedAt', instant),
+    version: fields.read('version', versionKind),
+  }
+  return {
+    enabled: fields.read('enabled', yesOrNo) ?? true,
+    priority: fields.read('priority', priorityKind) ?? 0,
+    path: fields.read('path', pathPattern) ?? '/**',
+    methods: readMethods(fields),
+    when: readWhen(fields, mistakes),
+    ...readKeys(fields),
+    onMissingKey: fields.read('onMissingKey', missingKeyKind) ?? 'ANONYMOUS',
+    permits: fields.read('permits', permitsKind) ?? 1,
+    policy: fields.read(policy, policyKind) ?? 'REJECT',
+    mode: fields.read('mode', modeKind) ?? 'ENFORCE',
+    consistency: fields.read('consistency', consistencyKind) ?? 'EXACT',
+    overrides: fields.read('overrides', yesOrNo) ?? false,
+    ...given(optional),
+  }
+}
+
+function readAttributes(fields: Fields, mistakes: Mistakes): unknown {
+  const attributes = fields.value('attributes')
+  if (attributes === undefined) return undefined
+  if (isObject(attributes)) return copyJson(attributes, fields.at('attributes'), mistakes)
+  fields.wrong('attributes', wrongValue(attributes, 'an object of your own'))
+  return undefined
+}
+
+/** `undefined` only if one is given and it is mistaken. */
+function readAlgorithm(fields: Fields, fallback: AlgorithmName | undefined): AlgorithmName | undefined {
+  return fields.has('algorithm') ? fields.read('algorithm', algorithmKind) : fallback
+}
+
+export function readBands(
+  fields: Fields,
+  ruleAlgorithm: AlgorithmName | undefined,
+  mistakes: Mistakes,
+): readonly Band[] {
+  const given = itemsOf(fields.value('bands')) ?? []
+  const path = fields.at('bands')
+  if (given.length === 0 || given.length > maxBands) {
+    mistakes.add(path, wrongValue(fields.value('bands'), `a list of 1 to ${maxBands} bands`))
+  }
+  const drafts = given.map((value, index): DraftBand => {
+    const band = openFields(value, `${path}[${index}]`, bandFields, 'a band: { capacity, window, … }', mistakes)
+    return band === undefined ? unreadable : readBand(band, readAlgorithm(band, ruleAlgorithm))
+  })
+  checkLease(fields, drafts)
+  return labelBands(drafts, path, mistakes)
+}
+
+const unreadable: DraftBand = {
+  label: undefined,
+  algorithm: undefined,
+  refill: undefined,
+  capacity: undefined,
+  refillTokens: undefined,
+  windowTicks: undefined,
+}
+
+/** A lease spends permits paid in advance, which only some algorithms can give without admitting more. */
+function checkLease(fields: Fields, drafts: readonly DraftBand[]): void {
+  if (fields.value('consistency') !== 'LEASED') return
+  const other = drafts.find(({ algorithm }) => algorithm !== undefined && !leasable.includes(algorithm))
+  if (other === undefined) return
+  fields.wrong('consistency', `found LEASED with ${other.algorithm}; allowed: LEASED with ${leasable.join(', ')} only`)
+}

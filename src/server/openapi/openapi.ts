@@ -1,0 +1,214 @@
+import { STATUS_CODES } from 'node:http'
+import type { TSchema } from 'typebox'
+import { longestKey } from '../../rules/schema/override-schema.js'
+import type { ResponseSpec, Route } from '../request/route.js'
+import { idPattern, problemSchema } from '../schemas/common-schemas.js'
+
+type Json = Readonly<Record<string, unknown>>
+type Referring = (schema: TSchema) => unknown
+
+/** Which tokens a server asks for. */
+export interface AskedTokens {
+  readonly admin: boolean
+  readonly check: boolean
+}
+
+/** What the groups of routes are about. */
+const groups: Readonly<Record<string, string>> = {
+  Decisions: 'Check requests against the limits, and refund.',
+  'Rule sets': 'Rule sets with all their rules.',
+  Rules: 'Single rules, validation and reload.',
+  Overrides: 'Exceptions to a rule, one key each.',
+  Buckets: 'The state of one key under a rule.',
+  Statistics: 'Recent decisions, counts and events.',
+  Operations: 'Health, metrics and the console.',
+}
+
+/** The OpenAPI 3.1 document of these routes. A schema with a title becomes a component of that name. */
+export function openApiOf(routes: readonly Route[], version: string, asked: AskedTokens): Json {
+  const schemas: Record<string, unknown> = {}
+  const referring: Referring = (schema) => withReferences(schema, schemas)
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)\*?/g, '{$1}')
+    paths[path] ??= {}
+    paths[path][route.method.toLowerCase()] = operationOf(route, asked, referring)
+  }
+  referring(problemSchema)
+  const used = new Set(routes.map(({ group }) => group))
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'FluxGate',
+      version,
+      description: 'Rate limiting over HTTP: decisions, rules, overrides and statistics.',
+      license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'FluxGate' },
+    },
+    servers: [{ url: '/' }],
+    tags: [...used].map((name) => ({ name, description: groups[name] })),
+    paths,
+    components: {
+      schemas,
+      responses: { Problem: { description: 'Any other failure.', content: problemContent } },
+      ...((asked.admin || asked.check) && {
+        securitySchemes: {
+          ...(asked.admin && {
+            adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token: every route.' },
+          }),
+          ...(asked.check && {
+            checkToken: { type: 'http', scheme: 'bearer', description: 'The check token: decisions and refunds.' },
+          }),
+        },
+      }),
+    },
+  }
+}
+
+const problemContent = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
+
+function operationOf(route: Route, asked: AskedTokens, referring: Referring): Json {
+  const { name, summary, description = summary, group, body, isBodyOptional = false } = route
+  const parameters = parametersOf(route, referring)
+  const security = securityOf(route.access, asked)
+  const responses = { ...problemsOf(route, security.length > 0), ...route.responses }
+  return {
+    operationId: name,
+    summary: summary.replace(/\.$/, ''),
+    description,
+    tags: [group],
+    security,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && {
+      requestBody: { required: !isBodyOptional, content: { [typeOf(route)]: { schema: referring(body) } } },
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(responses).map(([status, response]) => [
+          status,
+          responseOf(Number(status), response, referring),
+        ]),
+      ),
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  }
+}
+
+const typeOf = ({ method }: Route): string => (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
+
+/** The same conditions as `Tokens.admit`; a test asks every route without a token. */
+function securityOf(access: Route['access'], { admin, check }: AskedTokens): Json[] {
+  if (access === 'PUBLIC') return []
+  return [...(access === 'CHECK' && check ? [{ checkToken: [] }] : []), ...(admin ? [{ adminToken: [] }] : [])]
+}
+
+/** Problems that a route can have because of what it takes; its own `responses` may describe them better. */
+function problemsOf({ path, query, body, headers = {} }: Route, isGuarded: boolean): Record<number, ResponseSpec> {
+  const statuses = [
+    ...(query || body || path.includes(':') ? [400] : []),
+    ...(isGuarded ? [401] : []),
+    403,
+    ...(path.includes(':') ? [404] : []),
+    ...(Object.hasOwn(headers, 'If-Match') ? [412] : []),
+    ...(body ? [413, 415] : []),
+  ]
+  return Object.fromEntries(statuses.map((status) => [status, { description: problemTexts[status] ?? '' }]))
+}
+
+const problemTexts: Readonly<Record<number, string>> = {
+  400: 'The request is invalid; `errors` lists every mistake with its place.',
+  401: 'The token is missing or wrong.',
+  403: 'The request names another host or comes from a page of another site, or the rules are read-only.',
+  404: 'Not found.',
+  412: 'Another version than the one that `If-Match` or `If-None-Match` asks for. Nothing was changed.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON in UTF-8.',
+}
+
+const pathSchemas: Readonly<Record<string, Json>> = {
+  id: { type: 'string', pattern: idPattern },
+  ruleId: { type: 'string', pattern: idPattern },
+  key: { type: 'string', minLength: 1, maxLength: longestKey },
+}
+const pathDescriptions: Readonly<Record<string, string>> = {
+  id: 'The id of the rule set.',
+  ruleId: 'The id of the rule.',
+  key: 'The key of the override. A slash may stand as it is or as `%2F`.',
+}
+
+function parametersOf({ path, query, headers = {} }: Route, referring: Referring): Json[] {
+  const required = (query?.required ?? []) as readonly string[]
+  return [
+    ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+      name,
+      in: 'path',
+      required: true,
+      description: pathDescriptions[name],
+      schema: pathSchemas[name],
+    })),
+    ...Object.entries(query?.properties ?? {}).map(([name, schema]) => ({
+      name,
+      in: 'query',
+      required: required.includes(name),
+      ...('description' in schema && { description: schema.description }),
+      ...('type' in schema && schema.type === 'boolean' && { allowEmptyValue: true }),
+      schema: referring(schema),
+    })),
+    ...Object.entries(headers).map(([name, description]) => ({
+      name,
+      in: 'header',
+      required: false,
+      description,
+      schema: { type: 'string' },
+    })),
+  ]
+}
+
+function responseOf(
+  status: number,
+  { description, schema, type, headers = {} }: ResponseSpec,
+  referring: Referring,
+): Json {
+  const isProblem = schema === undefined && type === undefined && status >= 400
+  const content = isProblem
+    ? problemContent
+    : schema !== undefined
+      ? { 'application/json': { schema: referring(schema) } }
+      : type !== undefined
+        ? { [type]: { schema: { type: 'string' } } }
+        : undefined
+  return {
+    description: description || STATUS_CODES[status],
+    ...(Object.keys(headers).length > 0 && {
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([name, text]) => [name, { description: text, schema: { type: 'string' } }]),
+      ),
+    }),
+    ...(content && { content }),
+  }
+}
+
+/** A copy in which schemas with a title are references; what they refer to is added to `schemas`. */
+function withReferences(schema: unknown, schemas: Record<string, unknown>): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => withReferences(item, schemas))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { title, ...rest } = schema as { title?: unknown }
+  const copy = () =>
+    Object.fromEntries(
+      Object.entries(rest).map(([name, value]) => [
+        name,
+        // A property may be called `title`, too.
+        name === 'properties' ? eachProperty(value as object, schemas) : withReferences(value, schemas),
+      ]),
+    )
+  if (typeof title !== 'string') return copy()
+  // Noted before its parts are looked at, so that the order is that of first mention.
+  if (!Object.hasOwn(schemas, title)) {
+    schemas[title] = undefined
+    schemas[title] = copy()
+  }
+  return { $ref: `#/components/schemas/${title}` }
+}
+
+const eachProperty = (properties: object, schemas: Record<string, unknown>): object =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, withReferences(schema, schemas)]))

@@ -1,0 +1,181 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TSchema } from 'typebox'
+import { messageOf } from '../../core/errors.js'
+import { jsonText } from '../../core/json/written-json.js'
+import { inSlices } from '../../core/scheduling/steps.js'
+import { pathOf } from '../../http/edge-request.js'
+import { problemMediaType } from '../../http/problem.js'
+import { traceIdOf } from '../../http/trace-id.js'
+import type { ServerLog } from '../server-log.js'
+import { ApiProblem, problemOf } from './api-problem.js'
+import { parseBoundedJson, strictJsonSteps } from './bounded-json.js'
+import { assertOwnHost, assertOwnOrigin } from './loopback.js'
+import { parseQuery } from './query.js'
+import { assertReadable, endAfterBody, mayBeLong, readBody } from './read-body.js'
+import type { Call, Reply, Route } from './route.js'
+import type { Router } from './router.js'
+import type { TokenName, Tokens } from './tokens.js'
+import { assertValid } from './validator.js'
+
+/** What all requests to a server share. */
+export interface RequestParts {
+  readonly router: Router
+  readonly tokens: Tokens
+  readonly log: ServerLog
+  isDraining(): boolean
+}
+
+export const maxHeaders = 100
+const noQuery = Object.freeze({})
+
+/** One request, from its arrival to its answer. Not a chain of promises: most of them are checks, and are answered at once. */
+export class ApiRequest {
+  readonly #parts: RequestParts
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  /** Whether the client waits for a word before it sends its body. */
+  #awaitsContinue: boolean
+  #route: Route | undefined
+  #params: Readonly<Record<string, string>> = noQuery
+  #token: TokenName = 'none'
+  #queryText = ''
+
+  constructor(parts: RequestParts, request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean) {
+    this.#parts = parts
+    this.#request = request
+    this.#response = response
+    this.#awaitsContinue = awaitsContinue
+  }
+
+  start(): void {
+    try {
+      const route = this.#admitted()
+      if (route === undefined) return
+      if (route.body === undefined) this.#run(route, undefined)
+      else this.#read(route)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** The route, if whoever asks may use it. Nothing of the body has been read yet. */
+  #admitted(): Route | undefined {
+    const { router, tokens } = this.#parts
+    const { method = '', rawHeaders } = this.#request
+    const url = pathOf(this.#request.url ?? '')
+    if (rawHeaders.length > 2 * maxHeaders) throw new ApiProblem('FLUXGATE_HEADERS_TOO_LARGE')
+    if (tokens.isOpen) assertOwnHost(this.#request)
+    assertOwnOrigin(this.#request)
+    const question = url.indexOf('?')
+    const path = question === -1 ? url : url.slice(0, question)
+    if (question !== -1) this.#queryText = url.slice(question + 1)
+    if (method === 'OPTIONS') {
+      const allow = path === '*' ? 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' : router.allowed(path)
+      this.#send({ status: 204, headers: { Allow: allow } })
+      return undefined
+    }
+    const { route, params } = router.find(method, path)
+    this.#route = route
+    this.#params = params
+    this.#token = tokens.admit(this.#request, route.access)
+    return route
+  }
+
+  #read(route: Route): void {
+    const { headers } = this.#request
+    const { 'content-length': length, 'transfer-encoding': coding } = headers
+    if (route.isBodyOptional && coding === undefined && (length ?? '0') === '0') {
+      this.#run(route, undefined)
+      return
+    }
+    assertReadable(this.#request)
+    if (this.#awaitsContinue) this.#response.writeContinue()
+    this.#awaitsContinue = false
+    readBody(this.#request, (error, bytes) => {
+      try {
+        if (error instanceof ApiProblem) throw error
+        // Who has left in the middle of a request is not answered.
+        if (error !== undefined) return
+        const body = bytes.length === 0 && route.isBodyOptional ? undefined : bodyOf(route, bytes)
+        if (body instanceof Promise)
+          body.then((read) => this.#run(route, read)).catch((problem: unknown) => this.#fail(problem))
+        else this.#run(route, body)
+      } catch (problem) {
+        this.#fail(problem)
+      }
+    })
+  }
+
+  #run(route: Route, body: unknown): void {
+    const call: Call = {
+      params: this.#params,
+      query: route.query === undefined ? noQuery : parseQuery(this.#queryText, route.query),
+      body,
+      headers: this.#request.headers,
+      by: route.access === 'ADMIN' ? this.#by() : '',
+    }
+    const reply = route.handle(call)
+    if (reply instanceof Promise)
+      reply.then(
+        (settled) => this.#send(settled),
+        (error: unknown) => this.#fail(error),
+      )
+    else this.#send(reply)
+  }
+
+  #by(): string {
+    const address = this.#request.socket.remoteAddress?.replace(/^::ffff:/, '') ?? 'unknown'
+    return this.#token === 'none' ? address : `${this.#token}@${address}`
+  }
+
+  #fail(error: unknown): void {
+    const problem = problemOf(error)
+    if (problem.status >= 500 && !(error instanceof ApiProblem)) this.#tell(problem.status, error)
+    const headers = { 'Content-Type': problemMediaType, ...(error instanceof ApiProblem && error.headers) }
+    this.#send({ status: problem.status, headers, json: problem })
+  }
+
+  #tell(status: number, error: unknown): void {
+    const fields = {
+      status,
+      method: this.#request.method,
+      route: this.#route?.path,
+      error: messageOf(error),
+      traceId: traceIdOf(this.#request.headers),
+      ...(status === 500 && error instanceof Error && { stack: error.stack }),
+    }
+    this.#parts.log.error('a request failed', fields)
+  }
+
+  #send({ status, headers, json, text, stream }: Reply): void {
+    const response = this.#response
+    // Gone, or answered: what follows would have nobody to go to.
+    if (response.headersSent || response.destroyed) return
+    if (stream !== undefined && this.#request.method !== 'HEAD') {
+      stream(response)
+      return
+    }
+    const body = text ?? (json === undefined ? undefined : jsonText(json))
+    const lines: string[] = []
+    if (json !== undefined && headers?.['Content-Type'] === undefined) lines.push('Content-Type', 'application/json')
+    if (headers !== undefined) for (const name in headers) lines.push(name, headers[name] as string)
+    if (this.#request.method !== 'POST') lines.push('Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff')
+    const size = body === undefined ? 0 : Buffer.byteLength(body)
+    if (body !== undefined || (status !== 204 && status !== 304)) lines.push('Content-Length', String(size))
+    const isLong = mayBeLong(this.#request)
+    // A body that was not sent for may come all the same, or not: nobody knows where the next request begins.
+    if (isLong || this.#awaitsContinue || this.#parts.isDraining()) lines.push('Connection', 'close')
+    response.writeHead(status, lines)
+    if (isLong) endAfterBody(this.#request, response, body)
+    else if (typeof body === 'string') response.end(body, size === body.length ? 'latin1' : 'utf8')
+    else response.end(body)
+  }
+}
+
+/** A promise only of rules that take long to read. */
+function bodyOf(route: Route, bytes: Buffer): unknown {
+  if (route.isCheckedByStore) return inSlices(strictJsonSteps(bytes))
+  const body = parseBoundedJson(bytes)
+  assertValid(route.body as TSchema, body, 'body')
+  return body
+}

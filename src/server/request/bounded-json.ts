@@ -1,0 +1,66 @@
+import { isUtf8 } from 'node:buffer'
+import type { Steps } from '../../core/scheduling/steps.js'
+import { jsonSteps } from '../../rules/document/json-text.js'
+import { printable } from '../../validation/issues.js'
+import { ApiProblem } from './api-problem.js'
+
+/** Deeper than any rule, and shallow enough for every function that calls itself. */
+export const maxDepth = 100
+
+const quote = 0x22
+const backslash = 0x5c
+
+/** Bytes → JSON, or a problem. `JSON.parse` makes `__proto__` a name like any other; nothing here copies members. */
+export function parseBoundedJson(bytes: Buffer): unknown {
+  const text = textOf(bytes)
+  if (isDeeperThan(text, maxDepth)) throw notJson(`is nested deeper than ${maxDepth} levels`)
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw notJson(`is not JSON: ${printable((error as SyntaxError).message).slice(0, 200)}`)
+  }
+}
+
+/** The same for documents that are kept, where a name that is given twice would lose one of its values without a word. */
+export function* strictJsonSteps(bytes: Buffer): Steps<unknown> {
+  const read = yield* jsonSteps(textOf(bytes))
+  if (read.mistake === undefined) return read.value
+  throw notJson(`is not JSON: at character ${read.mistake.offset + 1}, ${read.mistake.message}`)
+}
+
+function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw notJson('is not UTF-8')
+  return bytes.toString('utf8')
+}
+
+/** One scan before parsing, so that depth is bounded also in members that nobody looks at. */
+function isDeeperThan(text: string, max: number): boolean {
+  if (text.length <= max) return false
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === quote) i = endOfString(text, i)
+    else if (code === 0x7b || code === 0x5b) {
+      depth += 1
+      if (depth > max) return true
+    } else if (code === 0x7d || code === 0x5d) depth -= 1
+  }
+  return false
+}
+
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1)
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end === -1 ? text.length : end
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let first = at
+  while (text.charCodeAt(first - 1) === backslash) first -= 1
+  return (at - first) % 2 === 1
+}
+
+function notJson(what: string): ApiProblem {
+  const message = `The body ${what}.`
+  return new ApiProblem('FLUXGATE_REQUEST_INVALID', message, { errors: [{ path: 'body', message: what }] })
+}

@@ -1,0 +1,50 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { FluxGateError } from '../../core/errors.js'
+
+/** A version as HTTP spells it. */
+export const etagOf = (version: unknown): string => `"${String(version)}"`
+
+/** Whether `If-None-Match` names this version: `*`, or any tag of a list, weak ones included. */
+export function isKnown({ 'if-none-match': known }: IncomingHttpHeaders, version: unknown): boolean {
+  if (known === undefined) return false
+  return known.trim() === '*' || tagsOf(known).some((tag) => tag.replace(/^W\//, '') === etagOf(version))
+}
+
+/**
+ * The version that an edit is meant for, from `If-Match` and then `If-None-Match` (RFC 9110, section 13.2.2): 0 if it must
+ * create, undefined for any version. `current` returns the present version, 0 if there is none.
+ */
+export async function expectedVersion(
+  headers: IncomingHttpHeaders,
+  current: () => Promise<number>,
+): Promise<number | undefined> {
+  const { 'if-match': match, 'if-none-match': noneMatch } = headers
+  if (match === undefined && noneMatch === undefined) return undefined
+  if (match === undefined && noneMatch?.trim() === '*') return 0
+  const tags = match === undefined ? [] : tagsOf(match)
+  const only = tags.length === 1 ? versionOf(tags[0] as string) : undefined
+  if (only !== undefined && noneMatch === undefined) return only
+  const present = await current()
+  const isMatch = match === undefined || (present > 0 && (match.trim() === '*' || tags.some(hasVersion(present))))
+  if (isMatch && !(present > 0 && isKnown(headers, present))) return present
+  throw notExpected(present, isMatch ? 'If-None-Match excludes' : 'If-Match does not name')
+}
+
+function notExpected(present: number, why: string): FluxGateError {
+  const found = present === 0 ? 'does not exist' : `has the ETag ${etagOf(present)}`
+  return new FluxGateError('FLUXGATE_RULES_CONFLICT', `The resource ${found}, which ${why}. Nothing was changed.`)
+}
+
+const tagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim())
+
+const hasVersion =
+  (version: number) =>
+  (tag: string): boolean =>
+    versionOf(tag) === version
+
+/** Undefined for a tag that no version has: those of other servers, and weak ones, which `If-Match` never matches. */
+function versionOf(tag: string): number | undefined {
+  const [, quoted, bare] = /^(?:"(\d{1,15})"|(\d{1,15}))$/.exec(tag) ?? []
+  const digits = quoted ?? bare
+  return digits === undefined || Number(digits) === 0 ? undefined : Number(digits)
+}

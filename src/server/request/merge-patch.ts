@@ -1,0 +1,40 @@
+import { jsonPlaces } from '../../core/json/json-places.js'
+import { jsonText, keepText, writtenText } from '../../core/json/written-json.js'
+
+/** RFC 7396: what the patch names is replaced, or removed by null; all else stays, in its place and as it was written. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch
+  if (writtenText(target) !== undefined || writtenText(patch) !== undefined) return mergedWriting(target, patch)
+  const merged = new Map<string, unknown>(isObject(target) ? Object.entries(target) : [])
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(name)
+    else merged.set(name, mergePatch(merged.get(name), value))
+  }
+  // Unlike an assignment, this takes `__proto__` for a name like any other.
+  return Object.fromEntries(merged)
+}
+
+function mergedWriting(target: unknown, patch: object): object {
+  const text = mergedText(isObject(target) ? jsonText(target) : '', jsonText(patch))
+  const merged = JSON.parse(text) as object
+  keepText(merged, text)
+  return merged
+}
+
+/** The same with texts in the place of values. */
+function mergedText(target: string, patch: string): string {
+  if (!patch.startsWith('{')) return patch
+  if (!target.startsWith('{') && !patch.includes('null')) return patch
+  const merged = new Map(target.startsWith('{') ? membersOf(target) : [])
+  for (const [name, text] of membersOf(patch)) {
+    if (text === 'null') merged.delete(name)
+    else merged.set(name, mergedText(merged.get(name) ?? '', text))
+  }
+  return `{${[...merged].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+}
+
+const membersOf = (text: string): (readonly [string, string])[] =>
+  jsonPlaces(text, () => true).map(({ path, start, end }) => [String(path[0]), text.slice(start, end)])
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

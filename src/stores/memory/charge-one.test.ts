@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest'
+import { copyResult } from '../../core/bucket-store.js'
+import { algorithmNames, type Band } from '../../core/rule.js'
+import { demand, group } from '../../testing/demands.js'
+import { randomBand, randomPause, seededRandom } from '../../testing/history.js'
+import { manualClock } from '../../testing/manual-clock.js'
+import { memoryStore } from './memory-store.js'
+
+it.each(algorithmNames)('says by the short way what the long one says: %s', (name) => {
+  for (let seed = 1; seed <= 300; seed++) live(seed)
+
+  function live(seed: number): void {
+    const random = seededRandom(seed)
+    const clock = manualClock(1_790_000_000_000)
+    const [short, long] = [memoryStore({ clock }), memoryStore({ clock })]
+    const choice = { algorithms: [name], maxCapacity: seed % 2 ? 20 : 1_000_000 }
+    let rule = group(
+      'rule',
+      Array.from({ length: 1 + (seed % 5 === 0 ? 1 : 0) }, (_, i) => randomBand(random, `${i}`, choice)),
+    )
+    for (let step = 0; step < 60; step++) {
+      const band = rule.bands[0] as Band
+      clock.advance(randomPause(random, band) / 1000)
+      if (random() < 0.05)
+        rule = group(
+          'rule',
+          rule.bands.map((band) => ({ ...randomBand(random, band.label, choice), refill: band.refill })),
+        )
+      const permits = random() < 0.7 ? 1 : 1 + Math.floor(random() * band.capacity)
+      if (random() < 0.1) for (const store of [short, long]) void store.refund([{ group: rule, key: 'a', permits }])
+      const patience = random() < 0.2 ? Math.floor(random() * band.windowTicks) : 0
+      const asked = demand(rule, 'a', { permits, patience, shadow: random() < 0.1 })
+      const expected = copyResult([asked], long.chargeSync([asked], false))
+      const actual = copyResult([asked], short.chargeOne(asked, 'a', permits))
+      expect(actual, `seed ${seed}, step ${step}`).toEqual(expected)
+    }
+  }
+})

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest'
+import type { BucketGroup, Demand, LeasingStore } from '../../core/bucket-store.js'
+import type { AlgorithmName } from '../../core/rule.js'
+import { band, demand, group, second, startMs } from '../../testing/demands.js'
+import { type ManualClock, manualClock } from '../../testing/manual-clock.js'
+import { type MemoryStore, memoryStore } from '../memory/memory-store.js'
+import { acrossSlots } from './across-slots.js'
+
+const ruleOf = (ruleId: string, capacity: number, algorithm: AlgorithmName = 'TOKEN_BUCKET'): BucketGroup =>
+  group(
+    ruleId,
+    ['a', 'b'].map((label, i) => band({ label, algorithm, capacity: capacity * (i + 1), windowTicks: 60 * second })),
+  )
+
+/** One node per first letter, each with a clock of its own; a node can be made to fail. */
+function cluster() {
+  const failing = new Set<string>()
+  const clocks: Record<string, ManualClock> = { x: manualClock(startMs), y: manualClock(startMs + 5) }
+  const nodes: Record<string, MemoryStore> = Object.fromEntries(
+    Object.entries(clocks).map(([name, clock]) => [name, memoryStore({ clock })]),
+  )
+  const nodeOf = (key: string): MemoryStore => {
+    const name = key.slice(0, 1)
+    if (failing.has(name)) throw new Error(`${name} is down`)
+    return nodes[name] as MemoryStore
+  }
+  const calls: string[] = []
+  const store: LeasingStore = {
+    async charge(demands, peek) {
+      const keys = new Set(demands.map(({ key }) => key.slice(0, 1)))
+      if (keys.size !== 1) throw new Error('CROSSSLOT')
+      calls.push(`${peek ? 'peek' : 'charge'} ${[...keys].join()}`)
+      return nodeOf((demands[0] as Demand).key).charge(demands, peek)
+    },
+    async refund(refunds) {
+      for (const refund of refunds) {
+        calls.push(`refund ${refund.key.slice(0, 1)}`)
+        await nodeOf(refund.key).refund([refund])
+      }
+    },
+    reset: async (rule, key) => nodeOf(key).reset(rule, key),
+    lease: async () => expect.unreachable(),
+    settle: async () => expect.unreachable(),
+    close: async () => {},
+  }
+  const whole = acrossSlots(store, (_, key) => key.charCodeAt(0))
+  const remaining = async (rule: BucketGroup, key: string) =>
+    (await nodes[key.slice(0, 1)]?.charge([demand(rule, key, { permits: 0 })], true))?.bands.map(
+      (said) => said.remaining,
+    )
+  return { whole, calls, failing, remaining, clocks }
+}
+
+describe('a decision over several slots', () => {
+  it('of one slot is one call', async () => {
+    const { whole, calls } = cluster()
+    await whole.charge([demand(ruleOf('one', 5), 'x1'), demand(ruleOf('two', 5), 'x2')], false)
+    expect(calls).toEqual(['charge x'])
+  })
+
+  it('has its bands in the order of its demands, and the time of the node that is ahead', async () => {
+    const { whole } = cluster()
+    const [one, two, three] = [ruleOf('one', 5), ruleOf('two', 7), ruleOf('three', 9)]
+    const result = await whole.charge([demand(one, 'x'), demand(two, 'y'), demand(three, 'x')], false)
+    expect(result.bands.map(({ remaining }) => remaining)).toEqual([4, 9, 6, 13, 8, 17])
+    expect(result).toMatchObject({ granted: true, now: (startMs + 5) * 1000 })
+  })
+
+  it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER'] as const)(
+    '%s: gives back what it took if another slot refuses',
+    async (algorithm) => {
+      const { whole, remaining } = cluster()
+      const [loose, tight] = [ruleOf('loose', 5, algorithm), ruleOf('tight', 1)]
+      const both = [demand(loose, 'x'), demand(tight, 'y')]
+      await whole.charge(both, false)
+      for (let i = 0; i < 3; i++) {
+        const refused = await whole.charge(both, false)
+        expect(refused.granted).toBe(false)
+        expect(refused.bands.map(({ allowed, delay, remaining }) => [allowed, delay, remaining])).toEqual([
+          [true, 0, 4],
+          [true, 0, 9],
+          [false, 0, 0],
+          [true, 0, 1],
+        ])
+      }
+      expect(await remaining(loose, 'x')).toEqual([4, 9])
+    },
+  )
+
+  it('gives back what it took if another slot fails, and fails', async () => {
+    const { whole, failing, remaining } = cluster()
+    const rule = ruleOf('rule', 5)
+    failing.add('y')
+    await expect(whole.charge([demand(rule, 'x'), demand(rule, 'y')], false)).rejects.toThrow('y is down')
+    expect(await remaining(rule, 'x')).toEqual([5, 10])
+  })
+
+  it('gives nothing back that it has not taken: looks, and shadows that were refused', async () => {
+    const { whole, calls, remaining } = cluster()
+    const [loose, tight, shadow] = [ruleOf('loose', 5), ruleOf('tight', 1), ruleOf('shadow', 1)]
+    await whole.charge([demand(tight, 'y'), demand(shadow, 'x')], false)
+    await whole.charge([demand(loose, 'x'), demand(tight, 'y')], true)
+    expect(calls.some((call) => call.startsWith('refund'))).toBe(false)
+    // Of slot x the loose one was taken and the shadow refused.
+    await whole.charge([demand(loose, 'x'), demand(shadow, 'x', { shadow: true }), demand(tight, 'y')], false)
+    expect(calls.filter((call) => call.startsWith('refund'))).toEqual(['refund x'])
+    expect([await remaining(loose, 'x'), await remaining(shadow, 'x')]).toEqual([
+      [5, 10],
+      [0, 1],
+    ])
+  })
+
+  it('charges a shadow with the others, and is not refused by it', async () => {
+    const { whole, remaining } = cluster()
+    const [rule, shadow] = [ruleOf('rule', 3), ruleOf('shadow', 1)]
+    const both = [demand(rule, 'x'), demand(shadow, 'y', { shadow: true })]
+    const granted = [await whole.charge(both, false), await whole.charge(both, false)].map(({ granted }) => granted)
+    expect(granted).toEqual([true, true])
+    expect([await remaining(rule, 'x'), await remaining(shadow, 'y')]).toEqual([
+      [1, 4],
+      [0, 1],
+    ])
+  })
+})

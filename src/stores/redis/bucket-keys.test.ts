@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { BucketGroup } from '../../core/bucket-store.js'
+import type { Band } from '../../core/rule.js'
+import { hashSlot } from '../../redis/client/hash-slot.js'
+import { bucketKey, keySuffix } from './bucket-keys.js'
+
+type Parts = readonly [key: string, ruleSetId: string, ruleId: string, generation: string, label: string]
+
+const band = (label: string): Band => ({
+  label,
+  algorithm: 'TOKEN_BUCKET',
+  refill: 'STEADY',
+  capacity: 1,
+  refillTokens: 1,
+  windowTicks: 1_000,
+})
+
+function nameOf([key, ruleSetId, ruleId, generation, label]: Parts): string {
+  const group: BucketGroup = { ruleSetId, ruleId, generation, permits: 1, bands: [band(label)] }
+  return bucketKey('fluxgate', key, keySuffix(group, band(label), 0))
+}
+
+/** Everything that could be taken for a separator, an escape or nothing at all. */
+const piece = fc.oneof(
+  fc.constantFrom(
+    ':',
+    '{',
+    '}',
+    '%',
+    '%3A',
+    '%25',
+    '%u',
+    '%uD800',
+    '%sha256-',
+    ' ',
+    '\n',
+    '\u0000',
+    '\u007f',
+    '\u0085',
+  ),
+  fc.constantFrom('\u00a0', '\u2028', '\ufeff', '\ud800', '\udfff', '\ud83d\ude00', 'ä', '한', 'a', '0', 'A0', 'u'),
+  fc.string({ unit: 'binary', maxLength: 3 }),
+)
+const text = fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join(''))
+const parts: fc.Arbitrary<Parts> = fc.tuple(text, text, text, text, text)
+
+describe('the name of a bucket', () => {
+  it('is <prefix>:{<identity>}:<ruleSet>:<rule>:<generation>:<band>', () => {
+    expect(nameOf(['203.0.113.7', 'api', 'login', '0.abc', '5-per-1m'])).toBe(
+      'fluxgate:{203.0.113.7}:api:login:0.abc:5-per-1m',
+    )
+  })
+
+  it.each([
+    ['2001:db8::1', '2001%3Adb8%3A%3A1'],
+    ['{a}', '%7Ba%7D'],
+    ['100%', '100%25'],
+    ['a b\n', 'a%20b%0A'],
+    ['\u0000', '%00'],
+    ['\u2028', '%u2028'],
+    ['\ud800', '%uD800'],
+    ['\ud83d\ude00', '\ud83d\ude00'],
+    ['ä한국', 'ä한국'],
+    ['', '%'],
+  ])('shows the identity %j as %s', (key, shown) => {
+    expect(nameOf([key, 's', 'r', '1', 'b'])).toBe(`fluxgate:{${shown}}:s:r:1:b`)
+  })
+
+  it('is never the same for two different tuples', () => {
+    fc.assert(
+      fc.property(parts, parts, (one, other) => {
+        expect(nameOf(one) === nameOf(other)).toBe(one.every((part, i) => part === other[i]))
+      }),
+      { numRuns: 20_000 },
+    )
+    // Strings that differ in little meet more often than random ones do.
+    const names = new Map<string, string>()
+    fc.assert(
+      fc.property(text, (key) => {
+        const name = nameOf([key, 's', 'r', '1', 'b'])
+        expect(names.get(name) ?? key).toBe(key)
+        names.set(name, key)
+      }),
+      { numRuns: 20_000 },
+    )
+  })
+
+  it('survives as bytes: no two names become the same in UTF-8', () => {
+    fc.assert(
+      fc.property(parts, (one) => {
+        const name = nameOf(one)
+        expect(Buffer.from(name).toString()).toBe(name)
+        expect(name).not.toMatch(/\s/)
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  it('keeps an identity of 128 bytes, and replaces one of 129 by a digest', () => {
+    const [, identity] = /\{(.*)\}/.exec(nameOf(['x'.repeat(128), 's', 'r', '1', 'b'])) ?? []
+    expect(identity).toBe('x'.repeat(128))
+    expect(nameOf(['x'.repeat(129), 's', 'r', '1', 'b'])).toMatch(/^fluxgate:\{%sha256-[\w-]{43}\}:s:r:1:b$/)
+    // Bytes, not characters: a Hangul syllable has three.
+    expect(nameOf(['한'.repeat(42), 's', 'r', '1', 'b'])).toContain('한')
+    expect(nameOf(['한'.repeat(43), 's', 'r', '1', 'b'])).toContain('{%sha256-')
+    // Characters that have to be escaped do not make it longer than it is.
+    expect(nameOf([':'.repeat(128), 's', 'r', '1', 'b'])).toContain('%3A'.repeat(128))
+  })
+
+  it('tells long identities apart, also halves of characters, and from one that spells a digest', () => {
+    const long = 'x'.repeat(200)
+    const names = [`${long}a`, `${long}b`, `${long}\ud800`, `${long}\ud801`, `${long}\ufffd`].map((key) =>
+      nameOf([key, 's', 'r', '1', 'b']),
+    )
+    expect(new Set(names).size).toBe(5)
+    const [, digest] = /\{(.*)\}/.exec(names[0] as string) ?? []
+    expect(nameOf([digest as string, 's', 'r', '1', 'b'])).not.toBe(names[0])
+  })
+
+  it('has the same slot for all rules of one identity', () => {
+    fc.assert(
+      fc.property(parts, parts, ([key, ...one], [, ...other]) => {
+        expect(hashSlot(nameOf([key, ...one]))).toBe(hashSlot(nameOf([key, ...other])))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})

@@ -1,0 +1,174 @@
+/**
+ * What the script is asked, as numbers. The layout is described where it is read: in consume.lua.
+ */
+import { endianness } from 'node:os'
+import { kindOf } from '../../algorithms/index.js'
+import type { Demand, Refund, Settlement } from '../../core/bucket-store.js'
+import { NamedBuckets } from './named-buckets.js'
+import type { Backdate, LastEdit, Lookup, Names, Work } from './work.js'
+
+const plain = 0
+const run = 7
+const codes: Readonly<Record<Work['what'], number>> = {
+  CHARGE: 1,
+  PEEK: 2,
+  REFUND: 3,
+  LEASE: 4,
+  SETTLE: 5,
+  RESET: 6,
+  BACKDATE: 8,
+}
+
+export interface Message {
+  readonly keys: readonly string[]
+  readonly args: readonly (string | Buffer)[]
+  readonly lookups: readonly Lookup[]
+  /** Whether identities count otherwise than their rule says, by overrides that are known already. */
+  readonly namesOverrides: boolean
+}
+
+/** `now` in ticks, or below 0 for the server's. `edit` is asked for if rules have overrides. */
+export function encode(batch: readonly Work[], names: Names, now: number, edit: LastEdit): Message {
+  const buckets = new NamedBuckets(batch, names)
+  const { bands, lookups } = buckets
+  const entries = new Entries(batch, buckets)
+  const first = [now, buckets.cells, bands.size, entries.count]
+  for (const band of bands.keys()) first.push(kindOf(band), band.capacity, band.refillTokens, band.windowTicks)
+  const keys = buckets.keys(edit)
+  const args: (string | Buffer)[] = [littleEndian(first, entries.numbers)]
+  const { namesOverrides } = buckets
+  if (buckets.mayOverride) args.push(edit.known)
+  if (lookups.length > 0) {
+    args.push(littleEndian([namesOverrides ? 1 : 0], buckets.looks()))
+    for (const { work, claim } of lookups) args.push((work.claims[claim] as Work['claims'][number]).key)
+    if (lookups.some(({ otherwise }) => otherwise.length > 0)) for (const { otherwise } of lookups) args.push(otherwise)
+    keys.push(...buckets.hashes)
+  }
+  return { keys, args, lookups, namesOverrides }
+}
+
+/** What is asked of the buckets, in the order of the works. */
+class Entries {
+  readonly numbers: number[] = []
+  count = 0
+  readonly #buckets: NamedBuckets
+  /** How far `claimed` of the buckets is written. */
+  #at = 0
+  /** Of the run that the last work was in: what it asked, and where it says how many do. */
+  #run: readonly Demand[] | undefined
+  #runAt = 0
+
+  constructor(batch: readonly Work[], buckets: NamedBuckets) {
+    this.#buckets = buckets
+    for (let index = 0; index < batch.length; index++) this.#add(batch[index] as Work, index)
+  }
+
+  #add(work: Work, index: number): void {
+    const isAlone = this.#buckets.isAlone(work, index)
+    const isPlain = work.what === 'CHARGE' && work.claims.every(({ shadow }) => !shadow)
+    if (isPlain && isAlone) {
+      this.#addToRun(work.claims as readonly Demand[])
+      return
+    }
+    this.#run = undefined
+    this.count += 1
+    if (isPlain) this.#addPlain(work.claims as readonly Demand[])
+    else this.#addOther(work, isAlone)
+  }
+
+  /** The buckets of a run are all new, so that they follow each other. */
+  #addToRun(claims: readonly Demand[]): void {
+    const { numbers } = this
+    const { claimed } = this.#buckets
+    if (this.#run !== undefined && asksTheSame(this.#run, claims)) {
+      numbers[this.#runAt] = (numbers[this.#runAt] as number) + 1
+      this.#at += 2 * (numbers[this.#runAt + 1] as number)
+      return
+    }
+    this.count += 1
+    this.#run = claims
+    this.#runAt = numbers.length + 1
+    numbers.push(run, 1, 0, claimed[this.#at] ?? 1)
+    for (const { group, permits, patience } of claims) {
+      numbers[this.#runAt + 1] = (numbers[this.#runAt + 1] as number) + group.bands.length
+      for (let band = 0; band < group.bands.length; band++, this.#at += 2)
+        numbers.push(permits, patience, claimed[this.#at + 1] as number)
+    }
+  }
+
+  #addPlain(claims: readonly Demand[]): void {
+    const head = this.numbers.length
+    this.numbers.push(plain, 0)
+    for (const { group, permits, patience } of claims) {
+      this.numbers[head + 1] = (this.numbers[head + 1] as number) + group.bands.length
+      for (let band = 0; band < group.bands.length; band++) {
+        this.numbers.push(permits, patience)
+        this.#addBucket()
+      }
+    }
+  }
+
+  #addOther(work: Work, isAlone: boolean): void {
+    this.numbers.push(codes[work.what], isAlone ? 1 : 0, work.claims.length)
+    for (let claim = 0; claim < work.claims.length; claim++) {
+      const { bands } = (work.claims[claim] as Work['claims'][number]).group
+      this.numbers.push(...termsOf(work, claim), bands.length)
+      for (let band = 0; band < bands.length; band++) {
+        this.#addBucket()
+        this.numbers.push(instantOf(work, claim, band))
+      }
+    }
+  }
+
+  #addBucket(): void {
+    this.numbers.push(this.#buckets.keyAt(this.#at), this.#buckets.claimed[this.#at + 1] as number)
+    this.#at += 2
+  }
+}
+
+function asksTheSame(one: readonly Demand[], other: readonly Demand[]): boolean {
+  if (one.length !== other.length) return false
+  for (let i = 0; i < one.length; i++) {
+    const { group, permits, patience } = one[i] as Demand
+    const { group: otherGroup, permits: otherPermits, patience: otherPatience } = other[i] as Demand
+    if (group !== otherGroup || permits !== otherPermits || patience !== otherPatience) return false
+  }
+  return true
+}
+
+/** What one claim asks of its bands, in the order in which the script reads it. */
+type Terms = readonly [permits: number, patience: number, third: number]
+
+function termsOf(work: Work, index: number): Terms {
+  switch (work.what) {
+    case 'CHARGE':
+    case 'PEEK': {
+      const { permits, patience, shadow } = work.claims[index] as Demand
+      return [permits, patience, shadow ? 1 : 0]
+    }
+    case 'LEASE':
+      return [work.claims[0].permits, 0, work.claims[0].wanted]
+    case 'RESET':
+      return [0, 0, 0]
+    case 'BACKDATE':
+      return [(work.claims[index] as Backdate).from, 0, 0]
+    default:
+      return [(work.claims[index] as Refund | Settlement).permits, 0, 0]
+  }
+}
+
+const unset = -1
+
+function instantOf(work: Work, index: number, band: number): number {
+  if (work.what === 'BACKDATE') return work.claims[index]?.instants[band] ?? unset
+  if (work.what === 'REFUND') return work.claims[index]?.grantedAt?.[band] ?? unset
+  return work.what === 'SETTLE' ? (work.claims[index] as Settlement).ending : unset
+}
+
+function littleEndian(first: readonly number[], second: readonly number[]): Buffer {
+  const doubles = new Float64Array(first.length + second.length)
+  doubles.set(first)
+  doubles.set(second, first.length)
+  const bytes = Buffer.from(doubles.buffer)
+  return endianness() === 'LE' ? bytes : bytes.swap64()
+}

@@ -1,0 +1,114 @@
+import { cellsOf } from '../../algorithms/index.js'
+import type { BucketGroup } from '../../core/bucket-store.js'
+import type { Band } from '../../core/rule.js'
+import type { BelievedDemand } from './overrides/override-beliefs.js'
+import type { LastEdit, Lookup, Names, Work } from './work.js'
+
+/** The buckets of all works, each once: first those that are a few numbers, then logs. And what is to be looked up. */
+export class NamedBuckets {
+  /** Per band of each work in turn: the number of its bucket, below 0 for a log, and of its band. */
+  readonly claimed: number[] = []
+  readonly bands = new Map<Band, number>()
+  readonly lookups: Lookup[] = []
+  readonly hashes: string[] = []
+  /** Whether a rule has overrides. */
+  mayOverride = false
+  /** Whether a bucket of an override is named by itself. */
+  namesOverrides = false
+  /** Per lookup: the number of its work, the number of its first band there, and where the claim's bands begin in `claimed`. */
+  readonly #places: number[] = []
+  readonly #names: Names
+  readonly #cells = new Map<string, number>()
+  readonly #logs = new Map<string, number>()
+  /** By bucket, the first work that names it. */
+  readonly #namedBy: number[] = []
+  /** By work: whether another names one of its buckets too, or it is a log. */
+  readonly #shares: boolean[]
+
+  constructor(batch: readonly Work[], names: Names) {
+    this.#names = names
+    this.#shares = new Array<boolean>(batch.length).fill(false)
+    for (let index = 0; index < batch.length; index++) this.#add(batch[index] as Work, index)
+  }
+
+  /** With the last edit, which is read with them. */
+  get cells(): number {
+    return this.#cells.size + (this.mayOverride ? 1 : 0)
+  }
+
+  keys(edit: LastEdit): string[] {
+    return [...this.#cells.keys(), ...(this.mayOverride ? [edit.key] : []), ...this.#logs.keys()]
+  }
+
+  /** Logs are numbered after all the others. */
+  keyAt(at: number): number {
+    const place = this.claimed[at] as number
+    return place < 0 ? this.cells - place : place
+  }
+
+  /** Per lookup: the number of its work, of its first band there, how many it has, the first band and the first bucket. */
+  looks(): number[] {
+    const places = this.#places
+    return this.lookups.flatMap(({ work, claim }, i) => {
+      const [index, before, at] = places.slice(3 * i, 3 * i + 3) as [number, number, number]
+      const { length } = (work.claims[claim] as Work['claims'][number]).group.bands
+      // The bands of a group are numbered together, one after the other.
+      return length === 0
+        ? [index, before, 0, 0, 0]
+        : [index, before, length, this.claimed[at + 1] as number, this.keyAt(at)]
+    })
+  }
+
+  /** What is held of a bucket is kept beside its numbers, so that it is not as simple to write. */
+  isAlone({ what }: Work, index: number): boolean {
+    return !this.#shares[index] && what !== 'LEASE' && what !== 'SETTLE'
+  }
+
+  #add(work: Work, index: number): void {
+    let before = 0
+    for (let claim = 0; claim < work.claims.length; claim++) {
+      const { group, key, isBelieved } = work.claims[claim] as Partial<BelievedDemand> & Work['claims'][number]
+      if (isBelieved) this.mayOverride = true
+      else if (group.hasOverrides && isLookedUp(work, claim)) {
+        this.mayOverride = true
+        this.#places.push(index + 1, before + 1, this.claimed.length)
+        const { hash, otherwise } = this.#names.overrideOf(group, key)
+        this.lookups.push({ work, claim, otherwise })
+        this.hashes.push(hash)
+      }
+      if (group.insteadOf !== undefined) this.namesOverrides = true
+      for (let band = 0; band < group.bands.length; band++) this.#name(group, key, band, index)
+      before += group.bands.length
+    }
+  }
+
+  #name(group: BucketGroup, key: string, index: number, work: number): void {
+    const band = group.bands[index] as Band
+    const name = this.#names.keyOf(group, key, index)
+    if (cellsOf(band) === undefined) {
+      this.#shares[work] = true
+      this.claimed.push(-placeIn(this.#logs, name), placeIn(this.bands, band))
+      return
+    }
+    const seen = this.#cells.size
+    const place = placeIn(this.#cells, name)
+    if (this.#cells.size > seen) this.#namedBy[place] = work
+    else {
+      this.#shares[work] = true
+      this.#shares[this.#namedBy[place] as number] = true
+    }
+    this.claimed.push(place, placeIn(this.bands, band))
+  }
+}
+
+/** A refund to a certain instant, and a correction of when a bucket was written, name known buckets. */
+const isLookedUp = ({ what, claims }: Work, claim: number): boolean =>
+  what === 'REFUND' ? claims[claim]?.grantedAt === undefined : what !== 'BACKDATE'
+
+/** The place of an item among those seen so far, from 1. */
+function placeIn<T>(places: Map<T, number>, item: T): number {
+  const place = places.get(item)
+  if (place !== undefined) return place
+  places.set(item, places.size + 1)
+  return places.size
+}

@@ -1,0 +1,316 @@
+import { cellsOf } from '../../algorithms/index.js'
+import type {
+  BucketGroup,
+  ChargeResult,
+  Demand,
+  LeaseRequest,
+  LeaseResult,
+  LeasingStore,
+  Refund,
+  Settlement,
+} from '../../core/bucket-store.js'
+import { type Clock, systemClock, ticks } from '../../core/clock.js'
+import { FluxGateError } from '../../core/errors.js'
+import { TurnBatches } from '../../core/scheduling/turn-batches.js'
+import type { RedisConnection } from '../../redis/client/connection.js'
+import { isSplit, wrapRedisError } from '../../redis/client/connection-errors.js'
+import { hashSlot } from '../../redis/client/hash-slot.js'
+import { Script } from '../../redis/client/script.js'
+import { bucketKey, keySuffix } from './bucket-keys.js'
+import { type Answer, type BucketState, decode, newEdit } from './decode.js'
+import { encode } from './encode.js'
+import { UnderWay } from './in-flight.js'
+import { consumeScript, consumeSha } from './lua/consume.generated.js'
+import { OverriddenGroups } from './overrides/overridden-group.js'
+import type { OverrideBeliefs } from './overrides/override-beliefs.js'
+import { RedisOverrides } from './overrides/redis-overrides.js'
+import { RouteBeliefs } from './overrides/route-beliefs.js'
+import { SeenOverrides } from './overrides/seen-overrides.js'
+import { decodeTerms, endOfTerms } from './overrides/value.js'
+import { probeDemand, probeKeys } from './probe.js'
+import type { Backdate, Lookup, Names, Work } from './work.js'
+
+export interface RedisBucketsOptions {
+  /** What the names of all keys begin with; default `fluxgate`. */
+  readonly prefix?: string
+  /** For tests alone: time instead of the server's. */
+  readonly clock?: Clock | undefined
+  /** For tests alone: time in this process; default `clock`, or the system's. */
+  readonly localClock?: Clock | undefined
+  readonly observer?: ChargeObserver
+}
+
+/** Told how charges went, before those who asked for them are. */
+export interface ChargeObserver {
+  /** Also after a refund, a reset, a lease or a settlement: either way the buckets are no longer what they were. */
+  granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void
+  /**
+   * `states` are the buckets, per band. `askedAt` is the tick of the local clock at which the store was asked. Returns
+   * buckets that must be backdated before the store is asked once more, or an empty list.
+   */
+  refused(
+    demands: readonly Demand[],
+    result: ChargeResult,
+    states: readonly BucketState[],
+    askedAt: number,
+    isPeek: boolean,
+  ): readonly Backdate[]
+}
+
+interface Job {
+  readonly work: Work
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** About as much as a server does in a quarter of a millisecond; a step on a log costs as much as several others. */
+const maxWeight = 128
+const logWeight = 8
+
+const longestCloseMs = 250
+
+/**
+ * Buckets in Redis. One decision, with all its rules and bands, is one call of one script on the server's clock; decisions
+ * of the same turn share a call. On a cluster a call is about one slot.
+ */
+export class RedisBuckets implements LeasingStore {
+  readonly #connection: RedisConnection
+  readonly #prefix: string
+  readonly #clock: Clock | undefined
+  readonly #localClock: Clock
+  readonly #observer: ChargeObserver | undefined
+  readonly #script = new Script(consumeScript, consumeSha)
+  readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
+  readonly #underWay = new UnderWay()
+  /** The last error of the connection, and what it is for callers. */
+  #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
+  readonly overrides: RedisOverrides
+  readonly #groups = new OverriddenGroups()
+  readonly #seen = new SeenOverrides()
+  readonly #beliefs: RouteBeliefs
+  readonly #names: Names = {
+    keyOf: (group, key, band) => this.#keyOf(group, key, band),
+    overrideOf: (group, key) => this.overrides.placeOf(group, key),
+  }
+  readonly #batches = new TurnBatches<Job>({
+    weightOf: ({ work }) => weightOf(work),
+    maxWeight,
+    send: (route, jobs) => void this.#send(route, jobs),
+  })
+
+  constructor(connection: RedisConnection, options: RedisBucketsOptions = {}) {
+    const { prefix = 'fluxgate', clock, localClock, observer } = options
+    this.#connection = connection
+    this.#prefix = prefix
+    this.#clock = clock
+    this.#localClock = localClock ?? clock ?? systemClock
+    this.#observer = observer
+    this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
+    const generations = (): object => this.overrides.generations
+    this.#beliefs = new RouteBeliefs({ prefix, isCluster: connection.isCluster, generations })
+  }
+
+  charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
+    return this.ask({ what: peek ? 'PEEK' : 'CHARGE', claims: demands })
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    await Promise.all(this.#bySlot(refunds).map((claims) => this.ask({ what: 'REFUND', claims })))
+  }
+
+  lease(request: LeaseRequest): Promise<LeaseResult> {
+    return this.ask({ what: 'LEASE', claims: [request] })
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<void> {
+    await Promise.all(this.#bySlot(settlements).map((claims) => this.ask({ what: 'SETTLE', claims })))
+  }
+
+  async reset(group: BucketGroup, key: string): Promise<void> {
+    await this.ask({ what: 'RESET', claims: [{ group, key }] })
+  }
+
+  /** Runs the script without a decision, to find out early whether the credentials and the ACL allow it. Writes nothing. */
+  async checkAccess(): Promise<void> {
+    const { args } = encode([], this.#names, 0, this.#beliefs.of(0).edit)
+    const key = bucketKey(this.#prefix, 'probe', '')
+    await this.#script.run(this.#connection, hashSlot(key), [key], args)
+  }
+
+  /** Makes a decision on a bucket of its own; on a cluster, one on each primary. */
+  async probe(): Promise<void> {
+    const keys = await probeKeys(this.#connection).catch((error: unknown) => {
+      throw wrapRedisError(error, 'decide')
+    })
+    await Promise.all(keys.map((key) => this.charge([probeDemand(key)], false)))
+  }
+
+  /** What was asked for before, and in the same turn, is still sent: who is sent away has its permits given back. */
+  async close(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    await this.#underWay.idle(longestCloseMs)
+    this.overrides.close()
+    await this.#connection.close()
+  }
+
+  get unreachable(): FluxGateError | undefined {
+    const { unreachable: cause } = this.#connection
+    if (cause === undefined) return undefined
+    if (this.#unreachable?.cause !== cause) this.#unreachable = { cause, error: wrapRedisError(cause, 'decide') }
+    return this.#unreachable.error
+  }
+
+  /** One piece of work, whose claims are all of one slot if this is a cluster. */
+  ask(work: Work): Promise<Answer> {
+    this.#underWay.begin(1)
+    return this.overrides.isKnown || !mayHaveOverrides(work) ? this.#add(work) : this.#addOnceKnown(work)
+  }
+
+  #add(work: Work): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#batches.add(this.#routeOf(work), { work, resolve, reject })
+    })
+  }
+
+  /** Only once: which overrides are in force is then read now and then. */
+  async #addOnceKnown(work: Work): Promise<Answer> {
+    try {
+      await this.overrides.known()
+    } catch (error) {
+      this.#underWay.end(1)
+      throw wrapRedisError(error, 'decide')
+    }
+    return this.#add(work)
+  }
+
+  slotOf(group: BucketGroup, key: string): number {
+    return hashSlot(this.#keyOf(group, key, 0))
+  }
+
+  /** What one call may be about: everything, or on a cluster what is in the same slot. */
+  #bySlot<Claim extends { readonly group: BucketGroup; readonly key: string }>(claims: readonly Claim[]): Claim[][] {
+    const parts = new Map<number, Claim[]>()
+    for (const claim of claims) {
+      const slot = this.#connection.isCluster ? this.slotOf(claim.group, claim.key) : 0
+      const part = parts.get(slot)
+      if (part === undefined) parts.set(slot, [claim])
+      else part.push(claim)
+    }
+    return [...parts.values()]
+  }
+
+  /** Work of different routes cannot share a call. */
+  #routeOf({ claims }: Work): number {
+    if (!this.#connection.isCluster) return 0
+    const [{ group, key }] = claims as [Work['claims'][0]]
+    return this.slotOf(group, key)
+  }
+
+  async #send(route: number, jobs: readonly Job[]): Promise<void> {
+    const beliefs = this.#beliefs.of(route)
+    const { edit } = beliefs
+    const works = jobs.map(({ work }) => beliefs.applyTo(work))
+    const askedAt = ticks(this.#localClock)
+    try {
+      const now = this.#clock === undefined ? -1 : ticks(this.#clock)
+      const message = encode(works, this.#names, now, edit)
+      const reply = await this.#script.run(this.#connection, route, message.keys, message.args)
+      const another = newEdit(reply)
+      if (another !== undefined) {
+        this.#beliefs.edited(route, edit, another)
+        return this.#sendAgain(route, jobs)
+      }
+      const answers = decode(works, reply, message, (lookup, override, now) =>
+        this.#groupOf(beliefs, lookup, { override, edit, now }),
+      )
+      for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
+    } catch (error) {
+      if (jobs.length > 1 && isSplit(error)) {
+        for (const job of jobs) this.#sendAgain(route, [job])
+        return
+      }
+      const wrapped = wrapRedisError(error, 'decide')
+      for (const { reject } of jobs) reject(wrapped)
+    } finally {
+      this.#underWay.end(jobs.length)
+    }
+  }
+
+  /** In another call, so that these jobs are still under way when the one that failed them is over. */
+  #sendAgain(route: number, jobs: readonly Job[]): void {
+    this.#underWay.begin(jobs.length)
+    void this.#send(route, jobs)
+  }
+
+  #groupOf(
+    beliefs: OverrideBeliefs,
+    { work, claim, otherwise }: Lookup,
+    found: Parameters<OverrideBeliefs['learn']>[3],
+  ): BucketGroup {
+    const { override } = found
+    const { group: rule, key } = work.claims[claim] as Demand
+    const group = override === undefined ? rule : this.#overridden(rule, override)
+    if (override === undefined) this.#seen.forget(rule, key)
+    else this.#seen.note(rule, key, group, endOfTerms(override))
+    // Of whom a range is in the way it is not known whether there is more.
+    if (otherwise.length === 0) beliefs.learn(rule, key, group, found)
+    return group
+  }
+
+  /** The group that counts this identity by an override that was found, of its own or of its range. */
+  seenGroup(rule: BucketGroup, key: string): BucketGroup | undefined {
+    const nowMs = this.#localClock.now()
+    const own = this.#seen.groupOf(rule, key, nowMs)
+    const range = own === undefined ? this.overrides.rangeOf(rule, key) : undefined
+    return range === undefined || (endOfTerms(range) ?? Number.POSITIVE_INFINITY) <= nowMs
+      ? own
+      : this.#overridden(rule, range)
+  }
+
+  #overridden(rule: BucketGroup, override: Buffer): BucketGroup {
+    return this.#groups.of(rule, override.toString('latin1'), () => decodeTerms(override))
+  }
+
+  #answer(job: Job, answer: Answer | FluxGateError, askedAt: number): void {
+    const { work, resolve, reject } = job
+    if (answer instanceof FluxGateError) {
+      reject(answer)
+      return
+    }
+    if (answer.states === undefined) {
+      if (changesBuckets.has(work.what)) this.#observer?.granted(work.claims)
+      resolve(answer)
+      return
+    }
+    const { states, ...result } = answer
+    const isPeek = work.what === 'PEEK'
+    const backdates = this.#observer?.refused(work.claims as readonly Demand[], result, states, askedAt, isPeek) ?? []
+    if (backdates.length === 0) resolve(result)
+    else this.#askBackdated(job, backdates)
+  }
+
+  /** Both in the same turn, so that one call does both, in this order. */
+  #askBackdated({ work, resolve, reject }: Job, claims: readonly Backdate[]): void {
+    this.ask({ what: 'BACKDATE', claims }).catch(() => {})
+    this.ask(work).then(resolve, reject)
+  }
+
+  #keyOf(group: BucketGroup, key: string, band: number): string {
+    let suffixes = this.#suffixes.get(group)
+    if (suffixes === undefined) {
+      suffixes = group.bands.map((band, i) => keySuffix(group, band, i))
+      this.#suffixes.set(group, suffixes)
+    }
+    return bucketKey(this.#prefix, key, suffixes[band] as string)
+  }
+}
+
+const mayHaveOverrides = ({ claims }: Work): boolean => claims.some(({ group }) => group.hasOverrides)
+
+const changesBuckets: ReadonlySet<Work['what']> = new Set(['CHARGE', 'REFUND', 'RESET', 'LEASE', 'SETTLE', 'BACKDATE'])
+
+function weightOf({ claims }: Work): number {
+  let weight = 0
+  for (const { group } of claims) for (const band of group.bands) weight += cellsOf(band) === undefined ? logWeight : 1
+  return weight
+}

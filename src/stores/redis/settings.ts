@@ -1,0 +1,28 @@
+/** Where buckets live. Apart from the other settings, since a middleware checks these alone. */
+import { nodes, redisUri } from '../../redis/client/open/address-kinds.js'
+import { maxConnections } from '../../redis/client/open/target.js'
+import { optional, secret, setting } from '../../validation/setting.js'
+import { filledText, keyPrefix, oneOf, share, wholeNumber, yesOrNo } from '../../validation/setting-kinds.js'
+
+export const storeSettings = {
+  type: setting(oneOf(['memory', 'redis'] as const), 'memory'),
+  maxKeys: setting(wholeNumber(1, 2 ** 24), 1_000_000),
+  uri: { ...secret(redisUri), variable: 'FLUXGATE_REDIS_URI' },
+  clusterNodes: optional(nodes(6379)),
+  sentinels: optional(nodes(26_379)),
+  sentinelName: setting(filledText, 'mymaster'),
+  username: optional(filledText),
+  password: secret(filledText),
+  sentinelUsername: optional(filledText),
+  sentinelPassword: secret(filledText),
+  tls: setting(yesOrNo, false),
+  prefix: setting(keyPrefix, 'fluxgate'),
+  timeoutMs: setting(wholeNumber(1, 60_000), 100),
+  connectTimeoutMs: setting(wholeNumber(0, 600_000), 2_000),
+  connections: setting(wholeNumber(1, maxConnections), 1),
+  leaseShare: setting(share, 0.1),
+  knownRefusals: setting(yesOrNo, true),
+}
+
+/** Those that are about Redis. */
+export const redisNames = Object.keys(storeSettings).filter((name) => name !== 'type' && name !== 'maxKeys')

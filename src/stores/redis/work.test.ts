@@ -1,0 +1,270 @@
+import { describe, expect, it } from 'vitest'
+import type { BucketGroup, Demand } from '../../core/bucket-store.js'
+import { FluxGateError } from '../../core/errors.js'
+import type { AlgorithmName, Band } from '../../core/rule.js'
+import { band, demand, group } from '../../testing/demands.js'
+import { decode, newEdit } from './decode.js'
+import { encode } from './encode.js'
+import type { Names, Work } from './work.js'
+
+const bandOf = (label: string, algorithm: AlgorithmName = 'TOKEN_BUCKET'): Band =>
+  band({ label, algorithm, refillTokens: 5 })
+const ruleOf = (ruleId: string, ...bands: Band[]): BucketGroup => group(ruleId, bands)
+const asked = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): Demand =>
+  demand(rule, key, { permits: 2, patience: 3, ...given })
+const names: Names = {
+  keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}`,
+  overrideOf: (rule, key) => ({
+    hash: `hash/${rule.ruleId}/${key}`,
+    otherwise: key === 'a' ? Buffer.of(2) : Buffer.of(),
+  }),
+}
+const edit = { key: 'last edit', known: 'known' }
+const charge = (...claims: Demand[]): Work => ({ what: 'CHARGE', claims })
+
+function numbersOf(batch: readonly Work[], now = 7): { keys: readonly string[]; numbers: number[] } {
+  const { keys, args } = encode(batch, names, now, edit)
+  return { keys, numbers: doublesOf(args[0] as Buffer) }
+}
+
+const doublesOf = (bytes: Buffer): number[] =>
+  Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8))
+
+describe('what the script is asked', () => {
+  const cell = bandOf('cell')
+  const log = bandOf('log', 'SLIDING_WINDOW_LOG')
+  const [one, two] = [ruleOf('one', cell), ruleOf('two', log, bandOf('cell2'))]
+
+  it('is a run of charges that ask the same of buckets of their own', () => {
+    expect(numbersOf([charge(asked(one, 'a')), charge(asked(one, 'b'))])).toEqual({
+      keys: ['one/a/cell', 'one/b/cell'],
+      // now, keys that are no logs, bands, entries; the band; run, decisions, bands of each, first key; permits, patience, band.
+      numbers: [7, 2, 1, 1, ...[1, 10, 5, 1_000_000], ...[7, 2, 1, 1], ...[2, 3, 1]],
+    })
+  })
+
+  it('is another run where something else is asked, or of other rules', () => {
+    const three = ruleOf('three', cell, bandOf('cell3'))
+    const { keys, numbers } = numbersOf([
+      charge(asked(one, 'a')),
+      charge(asked(one, 'b', { permits: 1 })),
+      charge(asked(one, 'c', { patience: 9 })),
+      charge(asked(three, 'd'), asked(one, 'd')),
+      charge(asked(three, 'e'), asked(one, 'e')),
+      charge(),
+    ])
+    expect(keys).toHaveLength(9)
+    expect(numbers.slice(0, 4)).toEqual([7, 9, 2, 5])
+    expect(numbers.slice(4 + 8)).toEqual([
+      ...[7, 1, 1, 1, 2, 3, 1],
+      ...[7, 1, 1, 2, 1, 3, 1],
+      ...[7, 1, 1, 3, 2, 9, 1],
+      ...[7, 2, 3, 4, ...[2, 3, 1], ...[2, 3, 2], ...[2, 3, 1]],
+      ...[7, 1, 0, 1],
+    ])
+  })
+
+  it('names behind all that what to look up, if rules have overrides', () => {
+    const rule = { ...two, hasOverrides: true }
+    const refund = { group: rule, key: 'a', permits: 1 }
+    const batch: Work[] = [
+      charge(asked(one, 'a'), asked(rule, 'a')),
+      { what: 'REFUND', claims: [refund, { ...refund, grantedAt: [1, 1] }] },
+    ]
+    const { keys, args, lookups } = encode(batch, names, 7, edit)
+    expect(keys).toEqual(['one/a/cell', 'two/a/cell2', 'last edit', 'two/a/log', 'hash/two/a', 'hash/two/a'])
+    // By work and band: behind the band of the other rule, and the first of a refund to no certain instant.
+    const [, known, looks, ...texts] = args
+    expect(known).toBe('known')
+    expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2, 2, 4], ...[2, 1, 2, 2, 4]])
+    expect(texts).toEqual(['a', 'a', Buffer.of(2), Buffer.of(2)])
+    expect(lookups).toEqual([
+      { work: batch[0], claim: 1, otherwise: Buffer.of(2) },
+      { work: batch[1], claim: 0, otherwise: Buffer.of(2) },
+    ])
+  })
+
+  it('names keys once, logs last, and apart from runs whatever shares its buckets', () => {
+    const { keys, numbers } = numbersOf([
+      charge(asked(two, 'a')),
+      charge(asked(one, 'a')),
+      charge(asked(one, 'b'), asked(one, 'a')),
+      charge(asked(one, 'c')),
+    ])
+    expect(keys).toEqual(['two/a/cell2', 'one/a/cell', 'one/b/cell', 'one/c/cell', 'two/a/log'])
+    expect(numbers.slice(0, 4)).toEqual([7, 4, 3, 4])
+    expect(numbers.slice(4 + 12)).toEqual([
+      ...[0, 2, ...[2, 3, 5, 1], ...[2, 3, 1, 2]],
+      ...[0, 1, ...[2, 3, 2, 3]],
+      ...[0, 2, ...[2, 3, 3, 3], ...[2, 3, 2, 3]],
+      ...[7, 1, 1, 4, ...[2, 3, 3]],
+    ])
+  })
+
+  it('tells shadows, refunds with their instants, resets, and corrections of instants', () => {
+    const { numbers } = numbersOf([
+      charge(asked(one, 'a', { shadow: true })),
+      { what: 'REFUND', claims: [{ group: one, key: 'b', permits: 4, grantedAt: [99] }] },
+      { what: 'REFUND', claims: [{ group: one, key: 'c', permits: 4 }] },
+      { what: 'RESET', claims: [{ group: one, key: 'd' }] },
+      { what: 'PEEK', claims: [asked(one, 'e', { permits: 0 })] },
+      { what: 'BACKDATE', claims: [{ group: one, key: 'f', from: 88, instants: [77] }] },
+    ])
+    expect(numbers.slice(8)).toEqual([
+      ...[1, 1, 1, 2, 3, 1, 1, 1, 1, -1],
+      ...[3, 1, 1, 4, 0, 0, 1, 2, 1, 99],
+      ...[3, 1, 1, 4, 0, 0, 1, 3, 1, -1],
+      ...[6, 1, 1, 0, 0, 0, 1, 4, 1, -1],
+      ...[2, 1, 1, 0, 3, 0, 1, 5, 1, -1],
+      ...[8, 1, 1, 88, 0, 0, 1, 6, 1, 77],
+    ])
+  })
+})
+
+/** As a client has them: somewhere in what it has read, so that they begin anywhere. */
+function bytes(...numbers: readonly number[]): Buffer {
+  const read = Buffer.alloc(1 + numbers.length * 8)
+  for (const [i, number] of numbers.entries()) read.writeDoubleLE(number, 1 + i * 8)
+  return read.subarray(1)
+}
+
+describe('what the script answers', () => {
+  const rule = ruleOf('rule', bandOf('a'), bandOf('b'))
+
+  it('is one answer for each, in its order, and an error is about its own alone', () => {
+    const granted = [1, ...[0, 0.5, 8, 200], ...[0, 0, 9, 100]]
+    const refused = [0, ...[40, 0, 0, 200, 4, 1, 2, 3, 4], ...[-1, 0, 9, 100, 0, 0, 0, 0, 0]]
+    const reply = [
+      bytes(50, ...granted, 2, ...refused, 1, ...refused, 1, ...[0, 0, 1, 2], ...[0, 0, 1, 2]),
+      Buffer.from('key holds something that is not a bucket'),
+    ]
+    const [first, second, third, fourth, fifth, sixth] = decode(
+      [
+        charge(asked(rule, 'a')),
+        charge(asked(rule, 'b')),
+        charge(asked(rule, 'c')),
+        { what: 'RESET', claims: [{ group: rule, key: 'd' }] },
+        { what: 'PEEK', claims: [asked(rule, 'e')] },
+        { what: 'PEEK', claims: [asked(rule, 'f')] },
+      ],
+      reply,
+    )
+    expect(first).toEqual({
+      granted: true,
+      now: 50,
+      bands: [
+        { allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 },
+        { allowed: true, delay: 0.5, retryAfter: 0, remaining: 8, resetAt: 200 },
+      ],
+    })
+    expect(second).toBeInstanceOf(FluxGateError)
+    expect(second).toMatchObject({
+      code: 'FLUXGATE_BUCKET_INVALID',
+      message: 'The bucket store could not decide: key holds something that is not a bucket.',
+    })
+    // Bands come from the last to the first, each with its state.
+    expect(third).toMatchObject({ granted: false, states: [undefined, [1, 2, 3, 4]] })
+    expect(third).toMatchObject({
+      bands: [{ allowed: false, retryAfter: Number.POSITIVE_INFINITY }, { retryAfter: 40 }],
+    })
+    expect(fourth).toEqual({ granted: true, now: 50, bands: [] })
+    expect(fifth).toEqual(third)
+    expect(sixth).not.toHaveProperty('states')
+  })
+
+  it('is bytes alone if all could be decided, and short where every band allows at once', () => {
+    expect(decode([charge(asked(ruleOf('r', bandOf('a')), 'a'))], bytes(50, 3, 9, 100))).toEqual([
+      { granted: true, now: 50, bands: [{ allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 }] },
+    ])
+  })
+
+  it('tells with the state of a bucket that was moved along the instant that it counted from before', () => {
+    const [answer] = decode(
+      [charge(asked(ruleOf('r', bandOf('a')), 'a'))],
+      bytes(50, 0, ...[9, 0, 0, 60], ...[77, 1, 2, 50, 4]),
+    )
+    expect(answer).toMatchObject({ states: [[1, 2, 50, 4, 77]] })
+  })
+
+  it('does not tell the state of a bucket of which permits are held', () => {
+    const [answer] = decode(
+      [charge(asked(ruleOf('r', bandOf('a')), 'a'))],
+      bytes(50, 0, ...[9, 0, 0, 60], ...[-1, 0, 0, 0, 0]),
+    )
+    expect(answer).toMatchObject({ states: [null] })
+  })
+
+  describe('rejects a reply that the script does not return', () => {
+    const one = ruleOf('r', bandOf('a'))
+    const batch = [charge(asked(one, 'a'))]
+    const granted = [50, 3, 9, 100]
+    const refused = [50, 0, ...[40, 0, 0, 200], ...[4, 1, 2, 3, 4]]
+    const replies: Readonly<Record<string, unknown>> = {
+      'a string': bytes(...granted).toString('latin1'),
+      'a list that begins with a string': [bytes(...granted).toString('latin1')],
+      nothing: null,
+      'an integer': 1,
+      'an object': {},
+      'an empty list': [],
+      'no bytes': Buffer.alloc(0),
+      'part of a number': bytes(...granted).subarray(0, 31),
+      'a number too few': bytes(...granted.slice(0, 3)),
+      'a number too many': bytes(...granted, 0),
+      'results of another decision': bytes(...granted, ...granted.slice(1)),
+      'a time that is not a number': bytes(Number.NaN, 3, 9, 100),
+      'a time with a fraction': bytes(50.5, 3, 9, 100),
+      'an unknown outcome': bytes(50, 4, 9, 100),
+      'permits below zero': bytes(50, 3, -9, 100),
+      'permits with a fraction': bytes(50, 3, 9.5, 100),
+      'permits beyond 2⁵³': bytes(50, 3, 2 ** 53, 100),
+      'a reset time that is not a number': bytes(50, 3, 9, Number.NaN),
+      'a wait that is not a number': bytes(50, 0, ...[Number.NaN, 0, 0, 200], ...[4, 1, 2, 3, 4]),
+      'an infinite delay': bytes(50, 1, ...[0, Number.POSITIVE_INFINITY, 0, 200]),
+      'a state of another size': bytes(50, 0, ...[40, 0, 0, 200], ...[3, 1, 2, 3, 4]),
+      'a state that counted from part of a tick': bytes(50, 0, ...[40, 0, 0, 200], ...[7.5, 1, 2, 3, 4]),
+      'a state that is not a number': bytes(50, 0, ...[40, 0, 0, 200], ...[4, 1, Number.NaN, 3, 4]),
+      'a reason without a decision that failed': [bytes(...granted), Buffer.from('wrong')],
+      'a decision that failed without a reason': bytes(50, 2),
+      'a reason that is a string': [bytes(50, 2), 'wrong'],
+      'overrides that were not looked up': [bytes(...granted), [0, Buffer.of(2)]],
+    }
+    it.each(Object.entries(replies))('%s', (_, reply) => {
+      expect(() => decode(batch, reply)).toThrow(expect.objectContaining({ code: 'FLUXGATE_STORE_FAILED' }))
+    })
+
+    it('in which one bit is different, unless it is in a number that says how much or when', () => {
+      for (const numbers of [granted, refused]) {
+        const reply = Buffer.from(bytes(...numbers))
+        const [truth] = decode(batch, reply)
+        for (let bit = 0; bit < reply.length * 8; bit++) {
+          const changed = Buffer.from(reply)
+          changed.writeUInt8(changed.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
+          let answer: unknown
+          try {
+            ;[answer] = decode(batch, changed)
+          } catch {
+            continue
+          }
+          expect(answer, `bit ${bit}`).toMatchObject({ granted: (truth as { granted: boolean }).granted })
+        }
+      }
+    })
+
+    it('about overrides that are not those of its lookups', () => {
+      const work = charge(asked({ ...one, hasOverrides: true }, 'a'))
+      const lookups = [{ work, claim: 0, otherwise: Buffer.of() }]
+      const read = (...found: unknown[]) =>
+        decode([work], [bytes(...granted), found], { lookups, namesOverrides: false }, () => one)
+      expect(read(0, Buffer.of(2))).toHaveLength(1)
+      for (const found of [[0], [0, 'x'], ['0', Buffer.of(2)], [1, Buffer.of(2)], [0, Buffer.of(2), 1, Buffer.of(2)]])
+        expect(() => read(...found)).toThrow(expect.objectContaining({ code: 'FLUXGATE_STORE_FAILED' }))
+    })
+  })
+
+  it('is a new edit of an override, and nothing else that begins alike', () => {
+    expect(newEdit([Buffer.from('STALE'), Buffer.from('edit')])).toBe('edit')
+    expect(newEdit([Buffer.from('OTHER'), Buffer.from('edit')])).toBeUndefined()
+    expect(newEdit(['STALE', 'edit'])).toBeUndefined()
+    expect(() => newEdit([Buffer.from('STALE'), 7])).toThrow(FluxGateError)
+  })
+})

@@ -1,0 +1,120 @@
+import type { Clock } from '../../core/clock.js'
+import { isLongKey, ownText } from '../../core/keys/bounded-key.js'
+import type { DecisionRecorder } from '../decision-recorder.js'
+import type { ShowKey } from '../key-digest.js'
+import { FrequentKeys, type SeenKey } from './frequent-keys.js'
+import type { DecisionSample, KeyCount, RecentDecision, Statistics } from './statistics.js'
+
+export interface LocalStatisticsOptions {
+  readonly recorder: DecisionRecorder
+  readonly clock: Clock
+  readonly showKey: ShowKey
+}
+
+export const keptDecisions = 500
+/** Of those who ask most; and of those who are refused most, whom many others must not hide. */
+export const keptKeys = 10_000
+const keptOffenders = 1_000
+const mostPath = 256
+/** A rule set that does not exist may be asked for by any name. */
+const mostId = 128
+
+/** Statistics of this process alone. */
+export class LocalStatistics implements Statistics {
+  readonly #options: LocalStatisticsOptions
+  readonly #seen: FrequentKeys
+  readonly #refused: FrequentKeys
+  /** A ring. Keys are kept as they are, which costs less than showing them; long ones as they are shown. */
+  readonly #recent: { readonly decision: RecentDecision; readonly isShown: boolean }[] = []
+  #next = 0
+
+  constructor(options: LocalStatisticsOptions) {
+    this.#options = options
+    this.#seen = new FrequentKeys(keptKeys, options.showKey)
+    this.#refused = new FrequentKeys(keptOffenders, options.showKey)
+    options.recorder.onSample((sample) => this.#record(sample))
+  }
+
+  async summary() {
+    return this.#options.recorder.summary()
+  }
+
+  async top({ by, limit }: Parameters<Statistics['top']>[0]): Promise<readonly KeyCount[]> {
+    const keys = by === 'denied' ? this.#refused : this.#seen
+    return keys.read(this.#now()).slice(0, limit).map(this.#shown)
+  }
+
+  async keys({ prefix, limit }: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
+    const { showKey } = this.#options
+    const isDigest = prefix.startsWith('sha256:')
+    const isWanted = ({ key, isShown }: SeenKey): boolean =>
+      key.startsWith(prefix) || (isDigest && !isShown && showKey(key).startsWith(prefix))
+    return this.#seen.read(this.#now(), isWanted).slice(0, limit).map(this.#shown)
+  }
+
+  async sample({ limit }: Parameters<Statistics['sample']>[0]): Promise<readonly KeyCount[]> {
+    const seen = this.#seen.read(this.#now())
+    // As many as are wanted are moved to the front, each from anywhere behind the one before it.
+    for (let i = 0; i < Math.min(limit, seen.length); i++) {
+      const from = i + Math.floor(Math.random() * (seen.length - i))
+      ;[seen[i], seen[from]] = [seen[from] as SeenKey, seen[i] as SeenKey]
+    }
+    return seen.slice(0, limit).map(this.#shown)
+  }
+
+  async recent({ limit }: Parameters<Statistics['recent']>[0]): Promise<readonly RecentDecision[]> {
+    const newestFirst = [...this.#recent.slice(this.#next), ...this.#recent.slice(0, this.#next)].reverse()
+    const { showKey } = this.#options
+    return newestFirst.slice(0, limit).map(({ decision, isShown }) => ({
+      ...decision,
+      key: decision.key === null || isShown ? decision.key : showKey(decision.key),
+    }))
+  }
+
+  #record(sample: DecisionSample): void {
+    const { decision, at, weight } = sample
+    const { ruleSetId, ruleId, key, allowed } = decision
+    const { showKey } = this.#options
+    const isShown = key !== null && isLongKey(key)
+    this.#recent[this.#next] = { decision: recentDecision(sample, isShown ? showKey : ownText), isShown }
+    this.#next = (this.#next + 1) % keptDecisions
+    if (key === null) return
+    const seen = { ruleSetId, ruleId, key }
+    this.#seen.add(seen, !allowed, weight, at)
+    if (!allowed) this.#refused.add(seen, true, weight, at)
+  }
+
+  #now = (): number => Math.round(this.#options.clock.now())
+
+  #shown = ({ ruleSetId, ruleId, key, isShown, requests, denied, lastAt }: SeenKey): KeyCount => ({
+    ruleSetId,
+    ruleId,
+    key: isShown ? key : this.#options.showKey(key),
+    requests: Math.round(requests),
+    denied: Math.round(denied),
+    lastAt,
+  })
+}
+
+/** What is shown of a decision; of what the client sent, a bounded part, and no query: it may hold a token. */
+export function recentDecision({ decision, context, at, weight }: DecisionSample, showKey: ShowKey): RecentDecision {
+  const { allowed, delayMs, reason, ruleSetId, ruleId, band, key, limit, remaining, retryAfterMs, degraded } = decision
+  const { method, path } = context
+  return {
+    at,
+    allowed,
+    delayMs,
+    reason,
+    ruleSetId: ruleSetId === null ? null : ownText(ruleSetId.slice(0, mostId)),
+    ruleId,
+    band,
+    key: key === null ? null : showKey(key),
+    limit,
+    remaining,
+    retryAfterMs,
+    degraded,
+    method: method?.slice(0, 32) ?? null,
+    path: path === undefined ? null : ownText(path.slice(0, mostPath).replace(/[?#].*/s, '')),
+    weight,
+  }
+}

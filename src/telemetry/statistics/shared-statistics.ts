@@ -1,0 +1,195 @@
+import type { Clock } from '../../core/clock.js'
+import type { RedisConnection } from '../../redis/client/connection.js'
+import { hashSlot } from '../../redis/client/hash-slot.js'
+import { isByteReply, unexpectedReply } from '../../redis/client/replies.js'
+import { Script } from '../../redis/client/script.js'
+import { within } from '../../redis/client/within.js'
+import { behindPrefix, textBytes } from '../../redis/search-index/ordered-bytes.js'
+import type { DecisionRecorder } from '../decision-recorder.js'
+import { keyDigest, showKey } from '../key-digest.js'
+import { flushScript, flushSha, lookScript, lookSha } from './lua/scripts.generated.js'
+import { PendingCounts, type Portion, readName } from './pending-counts.js'
+import { readSummary } from './shared-summary.js'
+import type { KeyCount, RecentDecision, Statistics, StatisticsSummary } from './statistics.js'
+
+export interface SharedStatisticsOptions {
+  readonly connection: RedisConnection
+  /** What the names of all keys begin with. */
+  readonly prefix: string
+  readonly recorder: DecisionRecorder
+  /** Whether identities are kept as they are; otherwise nothing but their digests leaves this process. */
+  readonly revealKeys: boolean
+  /** Answers while Redis does not. */
+  readonly local: Statistics
+  /** Told of the first failure after a success, not of each. */
+  readonly onTrouble?: (error: unknown) => void
+  /** For tests alone: time instead of the server's. */
+  readonly clock?: Clock
+}
+
+const flushEveryMs = 1_000
+const timeoutMs = 2_000
+
+/**
+ * Statistics of all processes that share a Redis. Each counts by itself and tells what it has counted about once a second;
+ * no decision waits for it. Everything in Redis is bounded and expires.
+ */
+export class SharedStatistics implements Statistics {
+  readonly #options: SharedStatisticsOptions
+  readonly #pending: PendingCounts
+  readonly #totals: string
+  readonly #slot: number
+  readonly #flush = new Script(flushScript, flushSha)
+  readonly #look = new Script(lookScript, lookSha)
+  readonly #stopListening: () => void
+  #timer: NodeJS.Timeout | undefined
+  #flushing: Promise<void> = Promise.resolve()
+  #isInTrouble = false
+  #isClosed = false
+
+  constructor(options: SharedStatisticsOptions) {
+    this.#options = options
+    this.#pending = new PendingCounts(options.recorder, showKey(options.revealKeys))
+    this.#totals = `${options.prefix}:{statistics}:totals`
+    this.#slot = hashSlot(this.#totals)
+    this.#stopListening = options.recorder.onSample((sample) => this.#pending.add(sample))
+    this.#arm()
+  }
+
+  summary(): Promise<StatisticsSummary> {
+    return this.#ask(
+      async () => readSummary(await this.#read('SUMMARY', 0)),
+      (local) => local.summary(),
+    )
+  }
+
+  top({ by, limit }: Parameters<Statistics['top']>[0]): Promise<readonly KeyCount[]> {
+    return this.#ask(
+      async () => this.#keyCounts(await this.#read('TOP', limit, by)),
+      (local) => local.top({ by, limit }),
+    )
+  }
+
+  /**
+   * Where only digests are kept, a whole key is found by its own. What begins like a key can then be known of those alone
+   * that this process has seen itself.
+   */
+  async keys(query: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
+    const { prefix, limit } = query
+    const { revealKeys, local } = this.#options
+    if (revealKeys || prefix === '' || prefix.startsWith('sha256:')) return this.#keysFrom(query)
+    const [whole, begun] = await Promise.all([this.#keysFrom({ prefix: keyDigest(prefix), limit }), local.keys(query)])
+    const others = begun.filter(({ key }) => whole.every((row) => row.key !== key))
+    return [...whole, ...others].slice(0, limit)
+  }
+
+  /** Identities seen lately that chance picks. */
+  sample({ limit }: { readonly limit: number }): Promise<readonly KeyCount[]> {
+    return this.#ask(
+      async () => this.#keyCounts(await this.#read('SAMPLE', limit)),
+      (local) => local.sample({ limit }),
+    )
+  }
+
+  recent({ limit }: { readonly limit: number }): Promise<readonly RecentDecision[]> {
+    return this.#ask<readonly RecentDecision[]>(
+      async () =>
+        (await this.#read('RECENT', limit)).map((text) => this.#shown<RecentDecision>(JSON.parse(String(text)))),
+      (local) => local.recent({ limit }),
+    )
+  }
+
+  /** Tells what was counted until now; one at a time. Never rejects: what could not be told is told later. */
+  async flush(): Promise<void> {
+    this.#flushing = this.#flushing.then(() => this.#flushAll())
+    await this.#flushing
+  }
+
+  /** Tells the rest, and closes the connection. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    this.#stopListening()
+    await this.flush()
+    await this.#options.connection.close()
+  }
+
+  #keysFrom(query: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
+    const start = textBytes(query.prefix)
+    const end = behindPrefix(start)
+    const from = Buffer.concat([Buffer.from('['), start])
+    const to = end === undefined ? '+' : Buffer.concat([Buffer.from('('), end])
+    return this.#ask(
+      async () => this.#keyCounts(await this.#read('KEYS', query.limit, from, to, start)),
+      (local) => local.keys(query),
+    )
+  }
+
+  #arm(): void {
+    // Not all processes at once.
+    const ms = flushEveryMs * (0.9 + 0.2 * Math.random())
+    this.#timer = setTimeout(async () => {
+      await this.flush()
+      if (!this.#isClosed) this.#arm()
+    }, ms)
+    this.#timer.unref()
+  }
+
+  async #flushAll(): Promise<void> {
+    const portions = this.#pending.take()
+    for (const [i, portion] of portions.entries()) {
+      try {
+        await this.#send(portion)
+        this.#isInTrouble = false
+      } catch (error) {
+        for (const rest of portions.slice(i)) this.#pending.giveBack(rest)
+        if (!this.#isInTrouble) this.#options.onTrouble?.(error)
+        this.#isInTrouble = true
+        return
+      }
+    }
+  }
+
+  #send({ counts, keys, decisions }: Portion): Promise<unknown> {
+    const sizes = [counts, keys, decisions].map(({ length }) => String(length))
+    const numbers = [...counts.flat(), ...keys.flat()].map((part) => (part instanceof Buffer ? part : String(part)))
+    return this.#run(this.#flush, 'keep statistics', [...sizes, ...numbers, ...decisions])
+  }
+
+  async #read(what: string, limit: number, ...rest: (string | Buffer)[]): Promise<readonly Buffer[]> {
+    const reply = await this.#run(this.#look, 'read statistics', [what, String(limit), ...rest])
+    if (!Array.isArray(reply) || !isByteReply(reply)) throw unexpectedReply('a list of integers and bytes', reply)
+    return reply
+  }
+
+  #run(script: Script, what: string, args: readonly (string | Buffer)[]): Promise<unknown> {
+    const { connection, clock } = this.#options
+    const all = [clock === undefined ? '' : String(Math.round(clock.now())), ...args]
+    return within({ who: 'Redis', what, timeoutMs }, () => script.run(connection, this.#slot, [this.#totals], all))
+  }
+
+  async #ask<T>(shared: () => Promise<T>, local: (statistics: Statistics) => Promise<T>): Promise<T> {
+    try {
+      return await shared()
+    } catch {
+      return local(this.#options.local)
+    }
+  }
+
+  #keyCounts(rows: readonly Buffer[]): KeyCount[] {
+    return Array.from({ length: rows.length / 4 }, (_, i) => {
+      const [name, requests, denied, lastAt] = rows.slice(4 * i, 4 * i + 4) as [Buffer, Buffer, Buffer, Buffer]
+      // Of those who come rarely only the name is known.
+      const counts = { requests: Math.max(1, Math.round(Number(requests))), denied: Math.round(Number(denied)) }
+      return this.#shown({ ...readName(name), ...counts, lastAt: Number(lastAt) })
+    })
+  }
+
+  /** Another process may reveal what this one does not. */
+  #shown<T extends { readonly key: string | null }>(row: T): T {
+    const { key } = row
+    if (this.#options.revealKeys || key === null || key.startsWith('sha256:')) return row
+    return { ...row, key: keyDigest(key) }
+  }
+}

@@ -1,0 +1,179 @@
+/** What a bucket store that keeps overrides promises of them; a part of `bucketStoreContract`. */
+import assert from 'node:assert/strict'
+import type { EntryPage } from '../../core/overrides/override-book.js'
+import type { AlgorithmName } from '../../core/rule.js'
+import { demand, group, second } from '../demands.js'
+import { balanceContract } from './override-balances.js'
+import { allow, bandOf, bookOf, deny, limit, nameOf, overridable, type WithStore } from './override-bed.js'
+import { compareOverridden } from './override-histories.js'
+
+export function overrideContract(withStore: WithStore, seed: number): void {
+  const rule = overridable('rule', [bandOf(10)])
+
+  withStore('an override gives one identity other bands, from the next decision on', async (store) => {
+    await store.charge([demand(rule, 'a', { permits: 10 })], false)
+    assert.equal((await store.charge([demand(rule, 'a')], false)).granted, false)
+    assert.equal(await bookOf(store).put(nameOf(rule, 'b'), limit(bandOf(3))), true)
+    assert.equal((await store.charge([demand(rule, 'b', { permits: 3 })], false)).bands[0]?.remaining, 0)
+    const refused = await store.charge([demand(rule, 'b')], false)
+    assert.equal(refused.granted, false)
+    assert.deepEqual(refused.applied?.[0]?.group.bands, [bandOf(3)])
+    assert.equal((await store.charge([demand(rule, 'c')], true)).applied, undefined)
+  })
+
+  withStore('another override starts with buckets of its own, and the rule keeps those it had', async (store) => {
+    const book = bookOf(store)
+    await store.charge([demand(rule, 'a', { permits: 4 })], false)
+    await book.put(nameOf(rule, 'a'), limit(bandOf(100)))
+    assert.equal((await store.charge([demand(rule, 'a', { permits: 60 })], false)).bands[0]?.remaining, 40)
+    assert.equal(await book.put(nameOf(rule, 'a'), limit(bandOf(50))), false)
+    assert.equal((await store.charge([demand(rule, 'a')], false)).bands[0]?.remaining, 49)
+    await book.put(nameOf(rule, 'a'), limit(bandOf(100)))
+    assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 39)
+    assert.equal(await book.delete(nameOf(rule, 'a')), true)
+    assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 5)
+    assert.equal(await book.delete(nameOf(rule, 'a')), false)
+  })
+
+  withStore('whoever is allowed is not limited by that rule, and still by the others', async (store) => {
+    const other = group('other', [bandOf(2)])
+    await bookOf(store).put(nameOf(rule, 'a'), allow)
+    const only = await store.charge([demand(rule, 'a', { permits: 1_000 })], false)
+    assert.deepEqual([only.granted, only.bands.length, only.applied?.[0]?.group.listed], [true, 0, 'ALLOW'])
+    const both = [demand(rule, 'a', { permits: 50 }), demand(other, 'a', { permits: 2 })]
+    assert.deepEqual(
+      (await store.charge(both, false)).bands.map(({ remaining }) => remaining),
+      [0],
+    )
+    assert.equal((await store.charge(both, false)).granted, false)
+  })
+
+  withStore(
+    'whoever is denied is refused, nobody is charged for it, and a shadow denies nobody',
+    async (store, clock) => {
+      const other = group('other', [bandOf(2)])
+      await bookOf(store).put(nameOf(rule, 'a'), deny)
+      for (let i = 0; i < 3; i++) {
+        const { granted, bands } = await store.charge([demand(other, 'a', { permits: 2 }), demand(rule, 'a')], false)
+        assert.equal(granted, false)
+        assert.deepEqual(
+          bands.map(({ allowed, retryAfter }) => [allowed, retryAfter]),
+          [
+            [true, 0],
+            [false, Number.POSITIVE_INFINITY],
+          ],
+        )
+      }
+      assert.equal((await store.charge([demand(other, 'a', { permits: 2 })], true)).granted, true)
+      assert.equal((await store.charge([demand(rule, 'a', { shadow: true })], false)).granted, true)
+      await bookOf(store).put(nameOf(rule, 'b'), { ...deny, expiresAtMs: clock.now() + 5_000 })
+      assert.equal((await store.charge([demand(rule, 'b')], false)).bands[0]?.retryAfter, 5 * second)
+    },
+  )
+
+  withStore('an override that has expired is gone, to the millisecond', async (store, clock) => {
+    const name = nameOf(rule, 'a')
+    await bookOf(store).put(name, { ...limit(bandOf(1)), expiresAtMs: clock.now() + 2_000 })
+    await store.charge([demand(rule, 'a')], false)
+    clock.advance(1_999)
+    assert.equal(
+      (await store.charge([demand(rule, 'a', { permits: 2 })], true)).bands[0]?.retryAfter,
+      Number.POSITIVE_INFINITY,
+    )
+    clock.advance(1)
+    assert.equal((await store.charge([demand(rule, 'a', { permits: 10 })], false)).granted, true)
+    assert.equal(await bookOf(store).get(name), undefined)
+    assert.equal(await bookOf(store).delete(name), false)
+  })
+
+  withStore('an override is kept as it was put, with every algorithm', async (store) => {
+    const algorithms: AlgorithmName[] = ['LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER']
+    const bands = algorithms.map((algorithm, i) =>
+      bandOf(5 + i, { algorithm, refillTokens: 3, windowTicks: 90 * second }),
+    )
+    const terms = {
+      ...limit(bandOf(1_000_000_000, { refill: 'INTERVAL' }), ...bands),
+      expiresAtMs: 1_900_000_000_123,
+      note: 'since May, 서울',
+    }
+    await bookOf(store).put(nameOf(rule, 'key:{1} 한국'), terms)
+    assert.deepEqual(await bookOf(store).get(nameOf(rule, 'key:{1} 한국')), terms)
+    assert.equal(await bookOf(store).get(nameOf(rule, 'key:{1}')), undefined)
+    assert.equal(await bookOf(store).get(nameOf(overridable('elsewhere', [bandOf(1)]), 'key:{1} 한국')), undefined)
+    const { bands: said, granted } = await store.charge([demand(rule, 'key:{1} 한국', { permits: 5 })], false)
+    assert.deepEqual([granted, said.map(({ remaining }) => remaining)], [true, [999_999_995, 0, 1, 2, 3]])
+  })
+
+  withStore('the smallest range that holds an address counts, unless the address has an override', async (store) => {
+    const addresses = overridable('addresses', [bandOf(10)], { countsAddresses: true })
+    const book = bookOf(store)
+    for (const [range, capacity] of [
+      ['10.0.0.0/8', 100],
+      ['10.1.0.0/16', 200],
+      ['2001:db8::/32', 300],
+    ] as const)
+      await book.put(nameOf(addresses, range, true), limit(bandOf(capacity)))
+    await book.put(nameOf(addresses, '10.1.2.3'), limit(bandOf(400)))
+    const limits = []
+    for (const key of ['10.9.9.9', '10.1.9.9', '10.1.2.3', '2001:db8:0:100::/56', '11.0.0.1', 'unknown'])
+      limits.push((await store.charge([demand(addresses, key)], true)).applied?.[0]?.group.bands[0]?.capacity)
+    assert.deepEqual(limits, [100, 200, 400, 300, undefined, undefined])
+    await book.delete(nameOf(addresses, '10.1.0.0/16', true))
+    const after = await store.charge([demand(addresses, '10.1.9.9')], true)
+    assert.equal(after.applied?.[0]?.group.bands[0]?.capacity, 100)
+  })
+
+  withStore('refunds and resets find the buckets of an override', async (store) => {
+    await bookOf(store).put(nameOf(rule, 'a'), limit(bandOf(20), bandOf(8, { algorithm: 'SLIDING_WINDOW_LOG' })))
+    await store.charge([demand(rule, 'a', { permits: 8 })], false)
+    await store.refund([{ group: rule, key: 'a', permits: 3 }])
+    const look = async () =>
+      (await store.charge([demand(rule, 'a', { permits: 0 })], true)).bands.map(({ remaining }) => remaining)
+    assert.deepEqual(await look(), [15, 3])
+    await store.reset(rule, 'a')
+    assert.deepEqual(await look(), [20, 8])
+  })
+
+  withStore('overrides are listed by key, by prefix and page by page', async (store, clock) => {
+    const book = bookOf(store)
+    const keys = ['b', 'a1', 'a2', 'ä', '한국', '🙂', '\uffee', 'a10']
+    for (const key of keys) await book.put(nameOf(rule, key), limit(bandOf(7)))
+    await book.put(nameOf(rule, '10.0.0.0/8', true), deny)
+    await book.put(nameOf(rule, 'gone'), { ...deny, expiresAtMs: clock.now() })
+    await book.put(nameOf(overridable('elsewhere', [bandOf(1)]), 'a3'), deny)
+    const sorted = ['10.0.0.0/8', 'a1', 'a10', 'a2', 'b', 'ä', '한국', '\uffee', '🙂']
+    const list = async (limit: number, prefix = ''): Promise<string[][]> => {
+      const pages: string[][] = []
+      for (let after: string | undefined = ''; after !== undefined; ) {
+        const page: EntryPage = await book.list(rule.ruleSetId, rule.ruleId, { prefix, after, limit })
+        pages.push(page.entries.map(({ key }) => key))
+        after = page.next
+      }
+      return pages
+    }
+    const inOrder = (names: readonly string[]) => sorted.filter((key) => names.includes(key))
+    assert.deepEqual(await list(100), [sorted])
+    for (const limit of [1, 2, 4, 8]) {
+      const pages = await list(limit)
+      assert.deepEqual(
+        pages.map((page) => page.length),
+        Array.from({ length: Math.ceil(9 / limit) }, (_, i) => Math.min(limit, 9 - i * limit)),
+      )
+      for (const page of pages) assert.deepEqual(page, inOrder(page))
+      assert.deepEqual(inOrder(pages.flat()), sorted)
+    }
+    assert.deepEqual(await list(10, 'a'), [['a1', 'a10', 'a2']])
+    assert.deepEqual((await list(2, 'a')).flat().sort(), ['a1', 'a10', 'a2'])
+    assert.deepEqual(await list(10, '한'), [['한국']])
+    assert.deepEqual(
+      [await list(10, '*'), await list(10, 'a[12]'), await list(10, '10.')],
+      [[[]], [[]], [['10.0.0.0/8']]],
+    )
+  })
+
+  balanceContract(withStore, seed)
+
+  withStore(`decides as if the override were the rule, over a random history (seed ${seed})`, async (store, clock) => {
+    await compareOverridden(store, clock, seed)
+  })
+}
