@@ -1,8 +1,7 @@
 import type { Step } from './algorithm.js'
-import { ticksPerMs } from './clock.js'
 import type { FluxGateError } from './errors.js'
 import type { OverrideBook } from './overrides/override-book.js'
-import type { Band, Policy } from './rule.js'
+import type { Band, OnStoreFailure, Policy } from './rule.js'
 
 /** The buckets of one rule: where they live and how they count. Built once per rule, shared by all its decisions. */
 export interface BucketGroup {
@@ -13,8 +12,6 @@ export interface BucketGroup {
   /** What one request costs; a bucket with less than this is refusing. */
   readonly permits: number
   readonly bands: readonly Band[]
-  /** Of the only band, if it is the only one and this group will be asked for again and again. */
-  readonly lone?: LoneBand | undefined
   /** A process may pay for permits in advance and spend them by itself, if the store can do that. */
   readonly isLeased?: boolean
   /** Identities may have overrides, which the store looks up, if it keeps any. */
@@ -25,28 +22,16 @@ export interface BucketGroup {
   readonly insteadOf?: BucketGroup
   /** There is no bucket: the identity is not limited, or refused, whatever it asks for. */
   readonly listed?: 'ALLOW' | 'DENY'
+  /** The rule's own policy while the store fails. */
+  readonly onStoreFailure?: OnStoreFailure | undefined
   /** Where a store may note what it has found out about this group, if it is asked for again and again. */
   readonly memo?: GroupMemo
-}
-
-/** What a decision repeats of a band. At hand, because granted at once by the only band is what most are. */
-export interface LoneBand {
-  readonly ruleId: string
-  readonly label: string
-  readonly limit: number
-  readonly windowMs: number
-}
-
-export function loneBand(ruleId: string, [band, ...others]: readonly Band[]): LoneBand | undefined {
-  if (band === undefined || others.length > 0) return undefined
-  return { ruleId, label: band.label, limit: band.capacity, windowMs: band.windowTicks / ticksPerMs }
 }
 
 /** The same rule with other bands. What is known of a group is known of its bands, so none of it is taken along. */
 export const withBands = (group: BucketGroup, bands: readonly Band[]): BucketGroup => ({
   ...group,
   bands,
-  lone: loneBand(group.ruleId, bands),
   memo: newMemo(),
 })
 
@@ -184,11 +169,6 @@ export interface BucketStore {
   charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult>
   /** Present only if the store can answer at once. The result is valid until the next call. */
   chargeSync?(demands: readonly Demand[], peek: boolean): ChargeResult
-  /**
-   * As `chargeSync` of one demand, without a peek. Optional: the most frequent decision is made with this where it is
-   * present, because nothing has to be put together for it.
-   */
-  chargeOne?(claim: Claim, key: string, permits: number): ChargeResult
   refund(refunds: readonly Refund[]): Promise<void>
   /** Forgets one identity of a rule. */
   reset(group: BucketGroup, key: string): Promise<void>

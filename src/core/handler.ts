@@ -3,37 +3,30 @@ import type { RequestContext } from './request-context.js'
 import type { Departure } from './waiting/waiting-room.js'
 
 export interface CheckOptions {
-  /** Left out: the configured default; else the only rule set there is; else the one called `default`. */
+  /** Default: the configured rule set, else the only one, else the one called `default`. */
   readonly ruleSetId?: string | undefined
+  /** Default 1. Multiplied by the rule's `permits`. */
   readonly permits?: number | undefined
+  /** Returns the decision without charging. */
   readonly peek?: boolean | undefined
-  /**
-   * Aborting while a delayed request has not been let go gives its permits back. A function is called only for a request
-   * that is delayed.
-   */
+  /** Refunds a delayed request if it aborts before the request is released. A function is called only for delayed requests. */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
-  /** Told when it was decided, in epoch milliseconds by the clock of the store. Handlers that do not know do not call it. */
+  /** Called with the store's time of the decision, in epoch milliseconds. Handlers that do not know it never call this. */
   readonly onDecided?: ((atMs: number) => void) | undefined
-  /** Called when the request has to wait, before it is answered. Handlers without a waiting room do not call it. */
+  /** Called when the request has to wait, before the decision is returned. Handlers without a waiting room never call this. */
   readonly onEnter?: (() => void) | undefined
-  /** Called when a request that had to wait may go on, was given up, or is sent away because everything closes. */
+  /** Called when a waiting request is released, has aborted, or is rejected because everything closes. */
   readonly onLeave?: ((how: Departure) => void) | undefined
 }
 
-/** Who answers: this process (`StandaloneHandler`), or a server that is asked over HTTP. */
+/** Makes decisions: in this process (`StandaloneHandler`), or by asking a FluxGate server (`HttpHandler`). */
 export interface Handler {
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /**
-   * Optional: the same without a promise, which saves a server some ticks for every request; throws what `check` rejects with.
-   * Undefined if the answer takes time: then nothing has happened yet, and `check` has to be asked. The functions among the
-   * options are called on them.
+   * Optional: as `check`, but returns a plain Decision, or throws, where no I/O is needed. Middleware prefers it, because the
+   * application then runs in the same tick. It calls the functions of `options` as methods.
    */
-  checkNow?(context: RequestContext, options?: CheckOptions): Decision | undefined
-  /**
-   * Optional: `checkNow` where rules look at nothing but an address, so that nothing else of a request has to be shown.
-   * Undefined if they look at more, or the answer takes time: then nothing has happened yet.
-   */
-  checkAddress?(clientIp: string, options: CheckOptions): Decision | undefined
-  /** Gives back what a check with the same arguments took. */
+  decide?(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
+  /** Refunds what a check with the same arguments charged. */
   refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void>
 }

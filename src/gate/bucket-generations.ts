@@ -25,7 +25,7 @@ export class BucketGenerations {
         bandsAfter.set(nameOf(id, rule.id), JSON.stringify(rule.bands))
         yield
       }
-    for (const [ruleSetId, { rules }] of before.ruleSets)
+    for (const [ruleSetId, { rules }] of before.plans)
       for (const [ruleId, { rule }] of rules) {
         yield
         const bands = bandsAfter.get(nameOf(ruleSetId, ruleId))

@@ -22,7 +22,8 @@ export class CurrentRules {
   readonly #shared: SharedResets | undefined
   readonly #own = new BucketGenerations()
   #ruleSets: readonly RuleSet[]
-  #snapshot: Snapshot
+  /** Used by the next decision. */
+  snapshot: Snapshot
   /** Of large rule sets: the compilation that runs, and the one that is to follow for the sake of resets. */
   #running: Promise<void> | undefined
   #again: Promise<void> | undefined
@@ -32,7 +33,7 @@ export class CurrentRules {
     this.#store = store
     this.#shared = store.resets
     this.#ruleSets = ruleSets
-    this.#snapshot = compileSnapshot(ruleSets, this.#snapshotOptions())
+    this.snapshot = compileSnapshot(ruleSets, this.#snapshotOptions())
   }
 
   /** Those of the snapshot. */
@@ -40,17 +41,13 @@ export class CurrentRules {
     return this.#ruleSets
   }
 
-  get snapshot(): Snapshot {
-    return this.#snapshot
-  }
-
   ruleOf(ruleSetId: string, ruleId: string): Rule | undefined {
-    return this.#snapshot.ruleSets.get(ruleSetId)?.rules.get(ruleId)?.rule
+    return this.snapshot.plans.get(ruleSetId)?.rules.get(ruleId)?.rule
   }
 
   /** One rule, or all of a rule set. */
   choose(ruleSetId: string, ruleId: string | undefined): readonly CompiledRule[] {
-    const rules = this.#snapshot.ruleSets.get(ruleSetId)?.rules
+    const rules = this.snapshot.plans.get(ruleSetId)?.rules
     const chosen = [...(rules?.values() ?? [])].filter(({ rule }) => ruleId === undefined || rule.id === ruleId)
     if (chosen.length > 0) return chosen
     const which = ruleId === undefined ? 'rule' : `rule "${ruleId}"`
@@ -64,7 +61,7 @@ export class CurrentRules {
 
   *#replaceSteps(ruleSets: readonly RuleSet[]): Steps<void> {
     const resetChanged = this.#options.reload?.resetBucketsOnReload ?? true
-    if (this.#shared === undefined) yield* this.#own.compare(this.#snapshot, ruleSets, resetChanged)
+    if (this.#shared === undefined) yield* this.#own.compare(this.snapshot, ruleSets, resetChanged)
     yield* this.#compileSteps(ruleSets)
   }
 
@@ -101,11 +98,11 @@ export class CurrentRules {
   /** Puts a new snapshot in force, all at once, and then tells the store which buckets nobody will ask for again. */
   *#compileSteps(ruleSets: readonly RuleSet[]): Steps<void> {
     const snapshot = yield* snapshotSteps(ruleSets, this.#snapshotOptions())
-    const before = this.#snapshot
-    this.#snapshot = snapshot
+    const before = this.snapshot
+    this.snapshot = snapshot
     this.#ruleSets = ruleSets
-    for (const [ruleSetId, { rules }] of before.ruleSets) {
-      const now = snapshot.ruleSets.get(ruleSetId)?.rules
+    for (const [ruleSetId, { rules }] of before.plans) {
+      const now = snapshot.plans.get(ruleSetId)?.rules
       const ruleIds: string[] = []
       for (const { rule, group } of rules.values()) {
         yield

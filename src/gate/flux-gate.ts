@@ -15,6 +15,8 @@ export interface BucketPlace {
 
 export interface FluxGate extends Handler {
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
+  /** As `check`, but returns a plain Decision, or throws, where the buckets are in this process. Middleware uses it. */
+  decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
   /** The buckets of one identity under one rule as they stand, band by band; charges nothing. */
   look(what: BucketPlace): Promise<readonly BandDecision[]>
   /** Forgets one identity of a rule, or all buckets of a rule, or of a whole rule set. */

@@ -1,10 +1,10 @@
 import { type BucketStore, demandOf } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
+import { checkKey } from '../core/decision/check-request.js'
 import { composeDecision } from '../core/decision/compose-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { CheckOptions } from '../core/handler.js'
-import { checkKey } from '../core/keys/check-key.js'
 import type { OverrideStore } from '../core/override-store.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
@@ -20,12 +20,12 @@ import { type GateEvents, type GateListener, GateListeners } from './events.js'
 import type { BucketPlace, FluxGate } from './flux-gate.js'
 import { type GateHealth, healthOf } from './health/gate-health.js'
 import { StoreState } from './health/store-state.js'
+import { ObservedHandler } from './observed-handler.js'
 import { canChange } from './open-rules.js'
 import type { FluxGateOptions } from './options.js'
 import { overrideStore } from './overrides/override-store.js'
 import { OwedResets } from './pending-resets.js'
 import { onceResetsAreKnown } from './require-generations.js'
-import { WatchedHandler } from './watched-handler.js'
 
 export interface Closable {
   close(): Promise<void>
@@ -56,7 +56,7 @@ export class Gate implements FluxGate {
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
-  readonly #watched: WatchedHandler
+  readonly #observed: ObservedHandler
   readonly overrides: OverrideStore | undefined
   #reloadName = 'NONE'
   /** What goes on by itself until the gate is closed. */
@@ -89,7 +89,7 @@ export class Gate implements FluxGate {
     })
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#handler = this.#createHandler()
-    this.#watched = new WatchedHandler(this.#handler, this.#listeners, observer)
+    this.#observed = new ObservedHandler(this.#handler, this.#listeners, observer)
     book.onReload((result) => this.#reloaded(result))
     if (resets === undefined) return
     const owed = new OwedResets(
@@ -131,14 +131,13 @@ export class Gate implements FluxGate {
     return this.#rules.ruleSets
   }
 
-  check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
-    if (this.#closed) return Promise.reject(closedError())
-    return this.#watched.isWatched ? this.#watched.check(context, options) : this.#handler.check(context, options)
+  async check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
+    return this.decide(context, options)
   }
 
-  checkNow(context: RequestContext, options?: CheckOptions): Decision | undefined {
-    if (this.#closed) return undefined
-    return this.#watched.isWatched ? this.#watched.checkNow(context, options) : this.#handler.checkNow(context, options)
+  decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision> {
+    if (this.#closed) throw closedError()
+    return this.#observed.decide(context, options)
   }
 
   async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {

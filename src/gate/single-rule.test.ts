@@ -91,9 +91,9 @@ it('may be asked again by who is told when it was decided', async () => {
     const told: number[] = []
     const onDecided = (atMs: number): void => {
       told.push(atMs)
-      gate.checkNow?.({}, { permits: 5 })
+      gate.decide({}, { permits: 5 })
     }
-    expect(gate.checkNow?.({}, { onDecided })).toMatchObject({ remaining: 9 })
+    expect(gate.decide({}, { onDecided })).toMatchObject({ remaining: 9 })
     expect(await gate.check({}, { onDecided })).toMatchObject({ remaining: 3 })
     expect(told).toEqual([start, start])
     await gate.close()

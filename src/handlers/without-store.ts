@@ -1,7 +1,7 @@
 import { algorithmTraits } from '../core/algorithm-traits.js'
 import { type BucketGroup, type BucketStore, type Demand, withBands } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
-import { type DecideOptions, RateLimiter } from '../core/decision/rate-limiter.js'
+import { type DecideOptions, RateLimiter, type StoreFailureFallback } from '../core/decision/rate-limiter.js'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { Decision } from '../core/decision.js'
 import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
@@ -10,10 +10,12 @@ import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 export interface WithoutStoreOptions {
   /** The one that fails; which overrides it had is remembered. */
   readonly store: Pick<BucketStore, 'overrides'>
-  /** Limits in this process. */
+  /** Limits in this process; it has `chargeSync`. */
   readonly localStore: BucketStore
   readonly room: WaitingRoom
   readonly clock: Clock
+  /** Applies to rules without a policy of their own; default `LOCAL`. */
+  readonly onStoreFailure?: OnStoreFailure
   /** The part of each limit that one process takes over: 1 for all of it. */
   readonly localShare: number
 }
@@ -22,7 +24,7 @@ export interface WithoutStoreOptions {
 const retryAfterFailureMs = 1_000
 
 /** The one place where it is decided what becomes of a request while the store fails. */
-export class WithoutStore {
+export class WithoutStore implements StoreFailureFallback {
   readonly #options: WithoutStoreOptions
   readonly #local: RateLimiter
   readonly #shares = new WeakMap<BucketGroup, BucketGroup>()
@@ -33,12 +35,9 @@ export class WithoutStore {
   }
 
   /** Each rule says what to do; one that refuses decides for all, and what remains is limited in this process. */
-  decide(
-    ruleSetId: string | null,
-    demands: readonly Demand[],
-    policyOf: (demand: Demand) => OnStoreFailure,
-    options: DecideOptions,
-  ): Decision {
+  decide(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
+    const { onStoreFailure = 'LOCAL' } = this.#options
+    const policyOf = ({ group }: Demand): OnStoreFailure => group.onStoreFailure ?? onStoreFailure
     const details = { ruleSetId, degraded: true }
     const now = this.#options.clock.now()
     const refusing = demands.find((demand) => !demand.shadow && policyOf(demand) === 'DENY')
@@ -51,7 +50,7 @@ export class WithoutStore {
     const local = demands.filter((demand) => policyOf(demand) === 'LOCAL')
     if (local.length === 0) return unmeteredDecision(true, 'STORE_FAILURE', now, details)
     const claims = local.map((demand) => ({ ...demand, group: this.#shareOf(this.#groupOf(demand)) }))
-    return this.#local.decideSync(ruleSetId, claims, options)
+    return this.#local.decide(ruleSetId, claims, options) as Decision
   }
 
   /** Of an identity whose override has been seen, that one. */
@@ -85,7 +84,6 @@ function tellingOverrides(store: BucketStore): BucketStore {
         return demands.some(({ group }) => group.insteadOf !== undefined) ? { ...result, applied: demands } : result
       },
     }),
-    ...(store.chargeOne && { chargeOne: store.chargeOne.bind(store) }),
     refund: (refunds) => store.refund(refunds),
     reset: (group, key) => store.reset(group, key),
     close: () => store.close(),

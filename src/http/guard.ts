@@ -6,10 +6,10 @@ import type { Departure } from '../core/waiting/waiting-room.js'
 import { type ClientIpOf, type ClientIpOptions, compileClientIp } from './client-ip/client-ip.js'
 import { type EdgeHeaders, type EdgeRequest, pathOf } from './edge-request.js'
 import { type HeaderChoice, rateLimitHeaders } from './headers/headers.js'
+import { HeldRequest, HeldRequests } from './held-request.js'
 import { hold } from './hold.js'
 import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, refusalProblem } from './problem.js'
-import { Check, Stay, Stays } from './stay.js'
 
 /** What a hook is given: the request of the framework in use. */
 export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
@@ -79,9 +79,7 @@ export class Guard<Native = unknown> {
   readonly #permits: GuardOptions<Native>['permits']
   readonly #hasHooks: boolean
   readonly #clock: Clock
-  /** Of all who are decided on by their address alone, one after the other; undefined if the handler always looks at more. */
-  readonly #addressCheck: Check | undefined
-  readonly #stays = new Stays()
+  readonly #held = new HeldRequests()
 
   constructor(handler: Handler, options: GuardOptions<Native> = {}) {
     this.#handler = handler
@@ -96,55 +94,25 @@ export class Guard<Native = unknown> {
     this.#permits = options.permits
     this.#hasHooks = options.skip !== undefined || options.customize !== undefined
     this.#clock = options.clock ?? systemClock
-    if (handler.checkAddress !== undefined && typeof this.#permits !== 'function')
-      this.#addressCheck = new Check(this.#ruleSetId, this.#permits)
   }
 
-  async admit(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
-    return this.admitNow(request, native, overrides)
-  }
-
-  /** At once where nothing takes time: then the application is called in the same tick, as it would be without a limit. */
-  admitNow(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Outcome | Promise<Outcome> {
+  /** Returns at once where no I/O is needed, so that the application is called in the same tick. */
+  admit(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Outcome | Promise<Outcome> {
     if (this.#isLimited !== undefined && !this.#isLimited(pathOf(request.url))) return uncounted
     if (request.isGone?.()) return gone
-    if (this.#hasHooks) return this.#admitByHooks(request, native, overrides)
-    const clientIp = this.#clientIp(request)
-    const outcome = overrides === undefined ? this.#askByAddress(clientIp) : undefined
-    return outcome ?? this.#ask(this.#contextOf(request, clientIp), request, native, overrides)
+    return this.#hasHooks
+      ? this.#admitByHooks(request, native, overrides)
+      : this.#ask(this.#contextOf(request), request, native, overrides)
   }
 
-  /** Calls back as `admitNow` answers. What `onOutcome` throws is not caught: it is an error of the application. */
-  admitThen(
-    request: EdgeRequest,
-    native: Native,
-    overrides: GuardOverrides | undefined,
-    onOutcome: (outcome: Outcome) => void,
-    onError: (error: unknown) => void,
-  ): void {
-    let outcome: Outcome | Promise<Outcome>
-    try {
-      outcome = this.admitNow(request, native, overrides)
-    } catch (error) {
-      onError(error)
-      return
-    }
-    if (outcome instanceof Promise) whenAdmitted(outcome, () => request.isGone?.() === true, onOutcome, onError)
-    else onOutcome(outcome)
-  }
-
-  /** Refuses those who are held, with their permits given back, and everybody who comes later. */
+  /** Rejects and refunds the requests that are held, and rejects every later one. */
   close(): void {
-    this.#stays.close()
+    this.#held.close()
   }
 
-  #clientIp({ remoteAddress, headers }: EdgeRequest): string | undefined {
-    return this.#clientIpOf(remoteAddress, headers)
-  }
-
-  #contextOf({ method, url, headers }: EdgeRequest, clientIp: string | undefined): RequestContext {
+  #contextOf({ method, url, headers, remoteAddress }: EdgeRequest): RequestContext {
     return {
-      clientIp,
+      clientIp: this.#clientIpOf(remoteAddress, headers),
       userId: textOf(headers, this.#userIdHeader),
       apiKey: textOf(headers, this.#apiKeyHeader),
       method,
@@ -155,20 +123,11 @@ export class Guard<Native = unknown> {
 
   async #admitByHooks(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
     const { skip, customize } = this.#options
-    // Before anything is waited for: a client that leaves takes its address along.
-    const context = this.#contextOf(request, this.#clientIp(request))
+    // Before the first await: the address is unknown once the client has disconnected.
+    const context = this.#contextOf(request)
     if (skip !== undefined && (await skip(native))) return uncounted
     const asked = (await customize?.(context, native)) ?? context
     return request.isGone?.() ? gone : this.#ask(asked, request, native, overrides)
-  }
-
-  /** The usual limit: one rule for all, by address. Undefined if there is more to it. */
-  #askByAddress(clientIp: string | undefined): Outcome | undefined {
-    const check = this.#addressCheck
-    if (check === undefined || clientIp === undefined || this.#stays.isClosed) return undefined
-    check.decidedAt = undefined
-    const decision = this.#handler.checkAddress?.(clientIp, check)
-    return decision && this.#outcomeOf(decision, check.decidedAt)
   }
 
   #ask(
@@ -177,51 +136,56 @@ export class Guard<Native = unknown> {
     native: Native,
     overrides: GuardOverrides | undefined,
   ): Outcome | Promise<Outcome> {
-    if (this.#stays.isClosed) return closing()
+    if (this.#held.isClosed) return closing()
     const ruleSetId = overrides?.ruleSetId ?? this.#ruleSetId
-    const stay = new Stay(this.#stays, request, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
-    const decision = this.#handler.checkNow?.(context, stay)
-    if (decision === undefined) return this.#admitLater(this.#handler.check(context, stay.asOptions()), stay, context)
-    return isHeld(decision, stay)
-      ? this.#admitLater(decision, stay, context)
-      : this.#outcomeOf(decision, stay.decidedAt)
+    const held = new HeldRequest(this.#held, request, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
+    const handler = this.#handler
+    if (handler.decide === undefined) return this.#admitLater(handler.check(context, held.asOptions()), held, context)
+    const decided = handler.decide(context, held)
+    return decided instanceof Promise || isHeld(decided, held)
+      ? this.#admitLater(decided, held, context)
+      : this.#outcomeOf(decided, held.decidedAt)
   }
 
-  async #admitLater(deciding: Decision | Promise<Decision>, stay: Stay, context: RequestContext): Promise<Outcome> {
+  async #admitLater(
+    deciding: Decision | Promise<Decision>,
+    held: HeldRequest,
+    context: RequestContext,
+  ): Promise<Outcome> {
     try {
       const decision = await deciding
-      if (!isHeld(decision, stay)) return this.#lateOutcomeOf(decision, stay, context, stay.decidedAt)
-      const how = await this.#held(decision, stay)
-      if (how === 'CLOSED' || (how === 'ABORTED' && stay.isSentAway)) return closing()
-      return how === 'ABORTED' ? gone : this.#lateOutcomeOf(decision, stay, context)
+      if (!isHeld(decision, held)) return this.#lateOutcomeOf(decision, held, context, held.decidedAt)
+      const how = await this.#wait(decision, held)
+      if (how === 'CLOSED' || (how === 'ABORTED' && held.isClosed)) return closing()
+      return how === 'ABORTED' ? gone : this.#lateOutcomeOf(decision, held, context)
     } finally {
-      this.#stays.end(stay)
+      this.#held.end(held)
     }
   }
 
-  #lateOutcomeOf(decision: Decision, stay: Stay, context: RequestContext, nowMs?: number): Outcome {
+  #lateOutcomeOf(decision: Decision, held: HeldRequest, context: RequestContext, nowMs?: number): Outcome {
     const outcome = this.#outcomeOf(decision, nowMs)
-    return outcome.kind === 'PASS' ? { ...outcome, giveBack: () => this.#giveBack(decision, stay, context) } : outcome
+    return outcome.kind === 'PASS' ? { ...outcome, giveBack: () => this.#giveBack(decision, held, context) } : outcome
   }
 
   /**
    * Refunds the charge of a request that gets no response. A degraded decision was not charged to the store. If the refund
    * fails, the permits come back by refill: the request has no response left that could report the error.
    */
-  async #giveBack({ degraded }: Decision, { ruleSetId, permits }: Stay, context: RequestContext): Promise<void> {
+  async #giveBack({ degraded }: Decision, { ruleSetId, permits }: HeldRequest, context: RequestContext): Promise<void> {
     if (degraded) return
     try {
       await this.#handler.refund(context, { ruleSetId, permits })
     } catch {}
   }
 
-  /** A handler that keeps a waiting room says when; one that is far away has only said for how long. */
-  async #held({ delayMs }: Decision, stay: Stay): Promise<Departure> {
-    if (stay.left !== undefined) return stay.left
-    return (await hold(delayMs, stay.signal(), this.#clock)) ? 'RELEASED' : 'ABORTED'
+  /** A handler with a waiting room reports the release. Otherwise only the delay is known. */
+  async #wait({ delayMs }: Decision, held: HeldRequest): Promise<Departure> {
+    if (held.left !== undefined) return held.left
+    return (await hold(delayMs, held.signal(), this.#clock)) ? 'RELEASED' : 'ABORTED'
   }
 
-  /** Told by the clock that has decided, where that is known: others may go wrong. Nor is one read for every request then. */
+  /** `nowMs` is the store's time where it is known: clocks of processes may differ. */
   #outcomeOf(decision: Decision, nowMs = this.#clock.now()): Outcome {
     const headers = rateLimitHeaders(decision, this.#headers, nowMs)
     return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(refusalProblem(decision), headers)
@@ -233,14 +197,27 @@ export class Guard<Native = unknown> {
   }
 }
 
-/** Calls back later as `admitThen` does. `isGone` is asked in the same tick in which the outcome is used. */
-export function whenAdmitted(
-  outcome: Promise<Outcome>,
+/**
+ * Passes the outcome to a callback, in the same tick if possible. Errors of `admit` go to `onError`. Errors of `onOutcome` are
+ * the application's own and are not caught.
+ */
+export function onAdmitted(
+  admit: () => Outcome | Promise<Outcome>,
   isGone: () => boolean,
   onOutcome: (outcome: Outcome) => void,
   onError: (error: unknown) => void,
 ): void {
-  outcome.then((later) => queueMicrotask(() => onOutcome(unlessGone(later, isGone()))), onError)
+  let outcome: Outcome | Promise<Outcome>
+  try {
+    outcome = admit()
+  } catch (error) {
+    onError(error)
+    return
+  }
+  if (outcome instanceof Promise)
+    // In a microtask of its own, so that an error of `onOutcome` does not become a rejection.
+    outcome.then((later) => queueMicrotask(() => onOutcome(unlessGone(later, isGone()))), onError)
+  else onOutcome(outcome)
 }
 
 /** The outcome of a decision that took time. If the response was sent meanwhile, the charge is refunded. */
@@ -250,7 +227,7 @@ export function unlessGone(outcome: Outcome, isGone: boolean): Outcome {
   return gone
 }
 
-const isHeld = ({ allowed, delayMs }: Decision, { left }: Stay): boolean =>
+const isHeld = ({ allowed, delayMs }: Decision, { left }: HeldRequest): boolean =>
   allowed && (delayMs > 0 || left !== undefined)
 
 const closing = (): Outcome => refusal(closingProblem(), { 'Retry-After': '1' })

@@ -26,7 +26,7 @@ interface Events {
 }
 
 /** What the server needs of a gate. `FluxGate` has all of it. */
-export interface ServedGate extends Handler {
+export interface ServedGate extends Required<Handler> {
   readonly ruleSets: readonly RuleSet[]
   /** Present if the store keeps exceptions to rules. */
   readonly overrides?: OverrideStore | undefined

@@ -3,40 +3,49 @@ import {
   type BandResult,
   type BucketStore,
   type ChargeResult,
-  type Claim,
   copyResult,
   type Demand,
-  demandOf,
-  isPlain,
   type Refund,
 } from '../bucket-store.js'
 import { ticksPerMs, ticksUp } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { FluxGateError, isUnsent } from '../errors.js'
+import { FluxGateError, isStoreTrouble, isUnsent } from '../errors.js'
 import { boundedKey } from '../keys/bounded-key.js'
 import type { Band } from '../rule.js'
 import { noPlace } from '../waiting/no-place.js'
 import type { Slot } from '../waiting/slot.js'
 import type { Departure, WaitingRoom } from '../waiting/waiting-room.js'
-import { composeDecision, composeOne } from './compose-decision.js'
+import { composeDecision } from './compose-decision.js'
 
 export interface DecideOptions {
   readonly peek?: boolean | undefined
-  /** If it aborts before a delayed request's time has come, the permits are given back. A function is asked only then. */
+  /** Refunds a delayed request if it aborts before the request is released. A function is called only for delayed requests. */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
-  /** Told when it was decided, by the clock of the store. Comes last: who is told may ask again, and results are used again. */
+  /**
+   * Called with the store's time of the decision, in epoch milliseconds. Results are pooled, so it runs last: the callback may
+   * start another decision.
+   */
   readonly onDecided?: ((atMs: number) => void) | undefined
-  /** Called when the request enters the waiting room, before `decide` answers. */
+  /** Called when the request enters the waiting room, before `decide` returns. */
   readonly onEnter?: (() => void) | undefined
-  /** Called when it leaves the waiting room, by whichever way. Who gives it waits to be told, and keeps its place in line. */
+  /** Called when the request leaves the waiting room. A request with this callback waits in order of arrival. */
   readonly onLeave?: ((how: Departure) => void) | undefined
 }
 
+/** Decides while the store fails. */
+export interface StoreFailureFallback {
+  decide(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision
+}
+
 export interface RateLimiterOptions {
-  /** What decisions say of themselves. */
+  /** `degraded` of every decision; default false. */
   readonly degraded?: boolean
-  /** Told whenever a store over a network has answered. */
+  /** Without one, errors of the store are thrown. */
+  readonly fallback?: StoreFailureFallback | undefined
+  /** Called for every reply of a remote store. */
   readonly onStoreAnswer?: (() => void) | undefined
+  /** Called for every failure of a remote store. */
+  readonly onStoreError?: ((error: unknown) => void) | undefined
 }
 
 const noOptions: DecideOptions = Object.freeze({})
@@ -45,41 +54,60 @@ const noOptions: DecideOptions = Object.freeze({})
 let limiterCount = 0
 
 /**
- * Demands in, Decision out: one call to the store, and a place in the waiting room for those who are delayed. Delayed
- * requests hold their permits already; who does not stay until its time gives them back.
+ * Turns charges into a Decision: one call to the store, and a slot in the waiting room for a delayed request. A delayed request
+ * is already charged; if it leaves before its time, its permits are refunded.
  */
 export class RateLimiter {
   readonly #store: BucketStore
   readonly #room: WaitingRoom
+  readonly #options: RateLimiterOptions
   readonly #degraded: boolean
-  readonly #onStoreAnswer: (() => void) | undefined
   readonly #number = limiterCount++
 
-  constructor(store: BucketStore, room: WaitingRoom, { degraded = false, onStoreAnswer }: RateLimiterOptions = {}) {
+  constructor(store: BucketStore, room: WaitingRoom, options: RateLimiterOptions = {}) {
     this.#store = store
     this.#room = room
-    this.#degraded = degraded
-    this.#onStoreAnswer = onStoreAnswer
+    this.#options = options
+    this.#degraded = options.degraded ?? false
   }
 
-  get isSync(): boolean {
-    return this.#store.chargeSync !== undefined
-  }
-
-  async decide(
+  /** Returns at once if the store has `chargeSync`; it then throws what the promise would reject with. */
+  decide(
     ruleSetId: string | null,
     demands: readonly Demand[],
     options: DecideOptions = noOptions,
-  ): Promise<Decision> {
-    if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
+  ): Decision | Promise<Decision> {
+    const store = this.#store
+    if (store.chargeSync === undefined) return this.#decideRemotely(ruleSetId, demands, options)
     throwIfAborted(options)
-    const isCrowded = this.#isCrowded(demands, options)
+    if (isHeld(demands, options) && this.#room.isFull) return this.#decideWithoutRoom(ruleSetId, demands, options)
+    return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
+  }
+
+  async #decideRemotely(
+    ruleSetId: string | null,
+    demands: readonly Demand[],
+    options: DecideOptions,
+  ): Promise<Decision> {
+    throwIfAborted(options)
+    const { fallback, onStoreError } = this.#options
+    try {
+      return await this.#ask(ruleSetId, demands, options)
+    } catch (error) {
+      if (fallback === undefined) throw error
+      if (isStoreTrouble(error)) onStoreError?.(error)
+      return fallback.decide(ruleSetId, demands, options)
+    }
+  }
+
+  async #ask(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Promise<Decision> {
+    const isCrowded = isHeld(demands, options) && this.#room.isFull
     const claims = isCrowded ? demands.map(impatient) : demands
     const result = await this.#store.charge(claims, options.peek === true)
-    if (!result.isUnasked) this.#onStoreAnswer?.()
+    if (!result.isUnasked) this.#options.onStoreAnswer?.()
     if (isCrowded && !result.granted) return this.#noPlace(ruleSetId, demands, result, result, options)
-    // Asked again: others may have taken the last place while the store was asked.
-    const lacksPlace = isDelayed(claims, result) && this.#isCrowded(demands, options)
+    // Checked again: other requests may have taken the last slot while the store was asked.
+    const lacksPlace = isDelayed(claims, result) && isHeld(demands, options) && this.#room.isFull
     if (!lacksPlace) {
       const decision = this.#settle(ruleSetId, claims, result, options)
       if (!result.isUnasked) this.#room.storeReplied()
@@ -89,65 +117,20 @@ export class RateLimiter {
     return this.#noPlace(ruleSetId, demands, result, await this.#store.charge(claims.map(asIs), true), options)
   }
 
-  decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
-    const first = demands[0] as Demand
-    const store = this.#store
-    if (demands.length > 1 || !isPlain(first) || options.peek || store.chargeOne === undefined || this.#room.isFull)
-      return this.#decideAll(ruleSetId, demands, options)
-    throwIfAborted(options)
-    const result = store.chargeOne(first, first.key, first.permits)
-    const { now } = result
-    const decision = composeOne(ruleSetId, first, first.key, result, this.#degraded)
-    // Asked here already, because nearly nobody needs a place.
-    if (decision.delayMs > 0 || options.onLeave !== undefined) this.#seatIfHeld(decision, demands, result, options)
-    options.onDecided?.(now / ticksPerMs)
-    return decision
-  }
-
-  /** The most frequent decision: one rule whose claim is plain. Makes nothing but the Decision. */
-  decideOne(
-    ruleSetId: string | null,
-    claim: Claim,
-    key: string,
-    permits: number,
-    options: Pick<DecideOptions, 'onDecided'> = noOptions,
-  ): Decision {
-    const result = this.#store.chargeOne?.(claim, key, permits)
-    if (result === undefined) {
-      const onDecided = (atMs: number): void => options.onDecided?.(atMs)
-      return this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], { onDecided })
-    }
-    const { now } = result
-    const decision = composeOne(ruleSetId, claim, key, result, this.#degraded)
-    options.onDecided?.(now / ticksPerMs)
-    return decision
-  }
-
-  #decideAll(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
-    const store = this.#store
-    if (store.chargeSync === undefined)
-      throw new FluxGateError(
-        'FLUXGATE_SYNC_UNSUPPORTED',
-        'This store answers over a network, so there is no answer without waiting. Use consume() instead of consumeSync().',
-      )
-    throwIfAborted(options)
-    if (!this.#isCrowded(demands, options))
-      return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
+  /** Peeks first, because a request that would be delayed must not be charged. */
+  #decideWithoutRoom(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
+    const charge = (claims: readonly Demand[], peek: boolean): ChargeResult =>
+      (this.#store.chargeSync as NonNullable<BucketStore['chargeSync']>).call(this.#store, claims, peek)
     const claims = demands.map(impatient)
-    const look = copyResult(claims, store.chargeSync(claims, true))
+    const look = copyResult(claims, charge(claims, true))
     if (!look.granted) return this.#noPlace(ruleSetId, demands, look, look, options)
     return isDelayed(claims, look)
-      ? this.#noPlace(ruleSetId, demands, look, store.chargeSync(claims.map(asIs), true), options)
-      : this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
+      ? this.#noPlace(ruleSetId, demands, look, charge(claims.map(asIs), true), options)
+      : this.#settle(ruleSetId, claims, charge(claims, options.peek === true), options)
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
     return this.#store.refund(refunds)
-  }
-
-  /** Whether this request might have to be held, and there is no place for it. */
-  #isCrowded(demands: readonly Demand[], options: DecideOptions): boolean {
-    return this.#room.isFull && isHeld(demands, options)
   }
 
   #settle(
@@ -158,14 +141,14 @@ export class RateLimiter {
   ): Decision {
     const { now } = result
     const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
-    this.#seatIfHeld(decision, demands, result, options)
+    if (decision.delayMs > 0 || options.onLeave !== undefined) this.#seatIfHeld(decision, demands, result, options)
     options.onDecided?.(now / ticksPerMs)
     return decision
   }
 
-  /** Gives the request a place in the waiting room if it needs one. */
+  /** Gives the request a slot in the waiting room if it needs one. */
   #seatIfHeld(decision: Decision, demands: readonly Demand[], result: ChargeResult, options: DecideOptions): void {
-    if (decision.delayMs === 0 && (options.onLeave === undefined || this.#room.size === 0)) return
+    if (decision.delayMs === 0 && this.#room.size === 0) return
     if (options.peek || !decision.allowed || !isHeld(demands, options)) return
     // Taken from the result now: a store may reuse it for the next decision.
     const slots = this.#slotsOf(demands, result)
@@ -220,20 +203,23 @@ export class RateLimiter {
   }
 }
 
-/** A signal that has not been asked for yet has not aborted. */
-export const isAborted = ({ signal }: Pick<DecideOptions, 'signal'>): boolean =>
-  typeof signal === 'object' && signal.aborted
-
+/** A signal behind a function is requested only for delayed requests, so it cannot have aborted yet. */
 export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void {
   if (typeof signal === 'object') signal.throwIfAborted()
 }
 
 /**
- * Whether a delay is waited for here: by a caller that asked to wait, or one that may still leave. A delay that a leaky
- * bucket gives to anybody else is the caller's own business, and a shadow holds nobody.
+ * True if this process waits for a delay: because the rule waits for refills, or because the caller can leave. Otherwise the
+ * delay of a leaky bucket is left to the caller. Shadow rules never wait.
  */
-const isHeld = (demands: readonly Demand[], { signal, onLeave }: DecideOptions): boolean =>
-  signal !== undefined || onLeave !== undefined || demands.some(({ patience, shadow }) => patience > 0 && !shadow)
+function isHeld(demands: readonly Demand[], { signal, onLeave }: DecideOptions): boolean {
+  if (signal !== undefined || onLeave !== undefined) return true
+  for (let i = 0; i < demands.length; i++) {
+    const { patience, shadow } = demands[i] as Demand
+    if (patience > 0 && !shadow) return true
+  }
+  return false
+}
 
 /** With no place to wait in, nobody is asked to wait. */
 const impatient = (demand: Demand): Demand => (demand.patience === 0 ? demand : { ...demand, patience: 0 })

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { algorithmTraits } from '../algorithm-traits.js'
-import { type BucketGroup, type Claim, type Demand, demandOf, isPlain, loneBand, newMemo } from '../bucket-store.js'
+import { type BucketGroup, type Claim, type Demand, demandOf, newMemo } from '../bucket-store.js'
 import { ticksUp } from '../clock.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from '../keys/scope-key-resolver.js'
 import type { PathVariables } from '../matching/paths/path-pattern.js'
@@ -19,20 +18,19 @@ export interface SnapshotOptions extends ScopeKeyOptions {
   readonly resets: (ruleSetId: string, ruleId: string) => number
 }
 
-/** All rule sets, compiled. Immutable: a decision uses one snapshot from beginning to end. */
+/** All rule sets, compiled. Immutable: a decision uses one snapshot from start to end. */
 export interface Snapshot {
-  readonly ruleSets: ReadonlyMap<string, CompiledRuleSet>
-  /** For requests that name none: the configured one; else the only one there is; else the one called `default`. */
-  readonly fallback: CompiledRuleSet | undefined
+  readonly plans: ReadonlyMap<string, Plan>
+  /** Decides requests that name no rule set: the configured default, else the only rule set, else the one called `default`. */
+  readonly defaultPlan: Plan | undefined
 }
 
-export interface CompiledRuleSet {
+/** A compiled rule set. Its form is chosen at compile time, so that a request pays only for what its rule set needs. */
+export interface Plan {
   readonly ruleSet: RuleSet
   readonly rules: ReadonlyMap<string, CompiledRule>
-  /** The only rule, if it is for every request and never holds one: there is nothing to match, and nothing to put together. */
-  readonly lone: CompiledRule | undefined
-  /** What a request is to be charged for; or why it cannot be charged at all. */
-  demands(context: RequestContext, permits: number): readonly Demand[] | MissingKey
+  /** The charges of a request, one per rule that applies; or the rule that rejects it because its identity is missing. */
+  charges(context: RequestContext, permits: number): readonly Demand[] | MissingKey
 }
 
 export interface CompiledRule {
@@ -59,54 +57,66 @@ export const compileSnapshot = (ruleSets: readonly RuleSet[], options: SnapshotO
 
 /** As `compileSnapshot`, in steps of about one rule each. */
 export function* snapshotSteps(ruleSets: readonly RuleSet[], options: SnapshotOptions): Steps<Snapshot> {
-  const compiled = new Map<string, CompiledRuleSet>()
-  for (const ruleSet of ruleSets) compiled.set(ruleSet.id, yield* compileRuleSet(ruleSet, options))
+  const plans = new Map<string, Plan>()
+  for (const ruleSet of ruleSets) plans.set(ruleSet.id, yield* planSteps(ruleSet, options))
   const forAll = ruleSets.filter(({ isForItsRoute }) => !isForItsRoute)
   const only = forAll.length === 1 ? forAll[0]?.id : 'default'
-  return { ruleSets: compiled, fallback: compiled.get(options.defaultRuleSetId ?? only ?? '') }
+  return { plans, defaultPlan: plans.get(options.defaultRuleSetId ?? only ?? '') }
 }
 
-function* compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): Steps<CompiledRuleSet> {
+function* planSteps(ruleSet: RuleSet, options: SnapshotOptions): Steps<Plan> {
   const { caseSensitive } = ruleSet
   const compile = (rule: Rule): CompiledRule => compileRule(ruleSet.id, rule, { ...options, caseSensitive })
   const rules = new Map<string, CompiledRule>()
   yield* eachInSteps(ruleSet.rules, (rule) => rules.set(rule.id, compile(rule)))
   const ranked = yield* rankedRules(ruleSet)
   const byRank = yield* mapInSteps(ranked, (rule) => rules.get(rule.id) as CompiledRule, 64)
-  const matcher = yield* matcherSteps(ranked, caseSensitive === true)
-  const onlyFirst = ruleSet.strategy === 'first'
+  const [only] = byRank
+  const isSingle = only !== undefined && byRank.length === 1 && isForEveryRequest(only.rule) && !countsByPath(only.rule)
+  const charges = isSingle ? singleCharges(only) : yield* matchedCharges(ruleSet, ranked, byRank)
+  return { ruleSet, rules, charges }
+}
 
-  const demandsOf = (context: RequestContext, permits: number, path: string, reading?: string) => {
+/** For a single rule that applies to every request: there is nothing to match. */
+function singleCharges({ rule, keyOf, claim }: CompiledRule): Plan['charges'] {
+  return (context, permits) => {
+    const key = keyOf(context) ?? missingKey(rule)
+    if (key === undefined) return none
+    return key === denied ? new MissingKey(rule) : [demandOf(claim, key, permits * rule.permits)]
+  }
+}
+
+function* matchedCharges(
+  { caseSensitive, strategy }: RuleSet,
+  ranked: readonly Rule[],
+  byRank: readonly CompiledRule[],
+): Steps<Plan['charges']> {
+  const matcher = yield* matcherSteps(ranked, caseSensitive === true)
+  const onlyFirst = strategy === 'first'
+
+  const chargesOf = (context: RequestContext, permits: number, path: string, reading?: string) => {
     const matches = matcher.match(context, path)
     if (matches.length === 0) return none
-    let demands: Demand[] | undefined
+    const demands: Demand[] = []
     for (let i = 0; i < matches.length; i++) {
-      const match = matches[i] as Match
-      const compiled = byRank[match.rank] as CompiledRule
-      const { pathVariables } = match
+      const { rule, rank, pathVariables } = matches[i] as Match
+      const { keyOf, claim } = byRank[rank] as CompiledRule
       const isPlainMatch = pathVariables === undefined && reading === undefined
       const matched = isPlainMatch ? context : matchedContext(context, pathVariables, reading)
-      const key = compiled.keyOf(matched) ?? missingKey(match.rule)
+      const key = keyOf(matched) ?? missingKey(rule)
       if (key === undefined) continue
-      if (key === denied) return new MissingKey(match.rule)
-      const demand = demandOf(compiled.claim, key, permits * match.rule.permits)
-      if (demands === undefined) demands = [demand]
-      else demands.push(demand)
-      // A shadow only watches, so the rule after it is still the first that counts.
-      if (onlyFirst && match.rule.mode === 'ENFORCE') break
+      if (key === denied) return new MissingKey(rule)
+      demands.push(demandOf(claim, key, permits * rule.permits))
+      // A shadow rule does not decide, so the next rule is still the first one that does.
+      if (onlyFirst && rule.mode === 'ENFORCE') break
     }
-    return demands ?? none
+    return demands
   }
 
-  return {
-    ruleSet,
-    rules,
-    lone: byRank.length === 1 ? byRank.find(isForAllAtOnce) : undefined,
-    demands(context, permits) {
-      const path = matcher.readPath(context)
-      if (typeof path === 'string') return demandsOf(context, permits, path)
-      return unitedDemands(path, (reading) => demandsOf(context, permits, reading, reading))
-    },
+  return (context, permits) => {
+    const path = matcher.readPath(context)
+    if (typeof path === 'string') return chargesOf(context, permits, path)
+    return unitedCharges(path, (reading) => chargesOf(context, permits, reading, reading))
   }
 }
 
@@ -114,7 +124,7 @@ function* compileRuleSet(ruleSet: RuleSet, options: SnapshotOptions): Steps<Comp
  * What each reading of a path asks for, and every bucket once. Under `strategy: first`, each reading has its own first rule:
  * otherwise a request could choose a generous rule by a spelling that its server does not read that way.
  */
-function unitedDemands(
+function unitedCharges(
   readings: readonly string[],
   demandsOf: (reading: string) => readonly Demand[] | MissingKey,
 ): readonly Demand[] | MissingKey {
@@ -132,22 +142,26 @@ function unitedDemands(
 
 const none: readonly Demand[] = []
 
-const isForAllAtOnce = ({ rule, claim }: CompiledRule): boolean =>
-  isForEveryRequest(rule) &&
-  !countsByPath(rule) &&
-  isPlain(claim) &&
-  !rule.bands.some(({ algorithm }) => algorithmTraits[algorithm].isQueue)
-
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
   const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
   const { id: ruleId, permits, bands, policy, consistency } = rule
-  const { overrides: hasOverrides, limitScope } = rule
+  const { overrides: hasOverrides, limitScope, onStoreFailure } = rule
   // An override holds for the next decision, so that nothing is paid in advance where there may be one.
   const isLeased = consistency === 'LEASED' && !hasOverrides
   const countsAddresses = limitScope === 'IP'
   const memo = newMemo()
-  const lone = loneBand(ruleId, bands)
-  const group = { ruleSetId, ruleId, generation, permits, bands, lone, isLeased, hasOverrides, countsAddresses, memo }
+  const group = {
+    ruleSetId,
+    ruleId,
+    generation,
+    permits,
+    bands,
+    isLeased,
+    hasOverrides,
+    countsAddresses,
+    onStoreFailure,
+    memo,
+  }
   const patience = policy === 'WAIT_FOR_REFILL' ? patienceOf(rule.maxWaitMs ?? options.maxWaitMs) : 0
   return {
     rule,

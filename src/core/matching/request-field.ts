@@ -1,4 +1,4 @@
-import { checkHeaders } from '../decision/check-context.js'
+import { checkHeaders } from '../decision/check-request.js'
 import type { RequestContext } from '../request-context.js'
 import type { PathVariables } from './paths/path-pattern.js'
 

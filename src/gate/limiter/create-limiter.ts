@@ -1,11 +1,10 @@
-import { type BucketStore, type Demand, demandOf, isPlain } from '../../core/bucket-store.js'
+import { type BucketStore, type Demand, demandOf } from '../../core/bucket-store.js'
 import { type Clock, checkClock, systemClock, ticks, ticksPerMs } from '../../core/clock.js'
-import { checkPermits } from '../../core/decision/permits.js'
-import { type DecideOptions, isAborted, RateLimiter } from '../../core/decision/rate-limiter.js'
+import { checkKey, checkPermits } from '../../core/decision/check-request.js'
+import { RateLimiter } from '../../core/decision/rate-limiter.js'
 import { compileRule, patienceOf } from '../../core/decision/snapshot.js'
 import type { Decision } from '../../core/decision.js'
 import { FluxGateError } from '../../core/errors.js'
-import { checkKey } from '../../core/keys/check-key.js'
 import { checkRange, longestWaitMs } from '../../core/range.js'
 import {
   type Departure,
@@ -73,49 +72,26 @@ export function createLimiter(options: LimiterOptions): Limiter {
   })
   // Opened when nothing else can be mistaken: nobody would close it.
   const store = boundedStore(openStore(given, { clock, openRedis: redisStore }))
-  const limiter = new RateLimiter(store, room)
-  const withoutStore = new WithoutStore({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
+  const fallback = new WithoutStore({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
+  const limiter = new RateLimiter(store, room, { fallback })
   let closed = false
 
-  const assertOpen = (): void => {
-    if (closed) throw limiterClosed()
-  }
   const demand = (key: string, permits: number): Demand => {
-    assertOpen()
+    if (closed) throw limiterClosed()
     return demandOf(claim, checkKey(key), checkPermits(permits) * rule.permits)
   }
-  const consumePlain = (key: string, permits = 1): Decision => {
-    if (closed) throw limiterClosed()
-    return limiter.decideOne(ruleSetId, claim, checkKey(key), checkPermits(permits) * rule.permits)
-  }
-  const consumeSync = isPlain(claim)
-    ? consumePlain
-    : (key: string, permits = 1): Decision => limiter.decideSync(ruleSetId, [demand(key, permits)])
-
-  /** While the store fails, the rule says what to do. */
-  const decide = async (claim: Demand, options: DecideOptions = {}): Promise<Decision> => {
-    try {
-      return await limiter.decide(ruleSetId, [claim], options)
-    } catch (error) {
-      if (limiter.isSync || isAborted(options)) throw error
-      return withoutStore.decide(ruleSetId, [claim], () => rule.onStoreFailure ?? 'LOCAL', options)
-    }
-  }
-
-  /** Not async: that would be one more promise around the one that there is. */
-  const consume = (key: string, permits = 1): Promise<Decision> => {
-    try {
-      return decide(demand(key, permits))
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  const consumeSync = (key: string, permits = 1): Decision => {
+    if (store.chargeSync === undefined) throw syncUnsupported()
+    return limiter.decide(ruleSetId, [demand(key, permits)]) as Decision
   }
 
   return {
     consumeSync,
-    consume: limiter.isSync ? async (key, permits = 1) => consumeSync(key, permits) : consume,
+    async consume(key, permits = 1) {
+      return limiter.decide(ruleSetId, [demand(key, permits)])
+    },
     async peek(key, permits = 1) {
-      return decide(demand(key, permits), { peek: true })
+      return limiter.decide(ruleSetId, [demand(key, permits)], { peek: true })
     },
     async refund(key, permits = 1) {
       const { group, permits: total } = demand(key, permits)
@@ -132,7 +108,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       // The time of leaving, not of when the caller gets to hear of it.
       let leave: ((departure: { readonly how: Departure; readonly at: number }) => void) | undefined
       let left: Promise<{ readonly how: Departure; readonly at: number }> | undefined
-      const decision = await decide(claim, {
+      const decision = await limiter.decide(ruleSetId, [claim], {
         signal,
         onLeave: (how) => leave?.({ how, at: ticks(clock) }),
         onEnter: () => {
@@ -156,6 +132,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
   }
 }
+
+const syncUnsupported = (): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_SYNC_UNSUPPORTED',
+    'consumeSync() needs a store in this process; this store is reached over a network. Use consume().',
+  )
 
 const limiterClosed = (): FluxGateError =>
   new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')

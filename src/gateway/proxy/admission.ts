@@ -23,7 +23,7 @@ export function admit(
 ): Admission | Promise<Admission> {
   if (limits.length === 0) return unlimited
   if (limits.length > 1) return admitByAll(guard, limits, request)
-  const outcome = guard.admitNow(request, request.message, limits[0])
+  const outcome = guard.admit(request, request.message, limits[0])
   return outcome instanceof Promise ? outcome.then(asAdmission) : asAdmission(outcome)
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { checkHeaders } from '../../core/decision/check-context.js'
+import { checkHeaders } from '../../core/decision/check-request.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'

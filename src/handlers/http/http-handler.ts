@@ -1,7 +1,6 @@
 import type { ConnectionOptions } from 'node:tls'
 import { type Clock, systemClock, ticks, ticksPerMs } from '../../core/clock.js'
-import { checkContext } from '../../core/decision/check-context.js'
-import { checkPermits } from '../../core/decision/permits.js'
+import { checkContext, checkPermits } from '../../core/decision/check-request.js'
 import { throwIfAborted } from '../../core/decision/rate-limiter.js'
 import { unmeteredDecision } from '../../core/decision/unmetered-decision.js'
 import type { Decision } from '../../core/decision.js'

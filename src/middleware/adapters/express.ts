@@ -1,4 +1,4 @@
-import type { Guard, Outcome } from '../../http/guard.js'
+import { type Guard, type Outcome, onAdmitted } from '../../http/guard.js'
 import { edgeOf, frameworkAddress, mayPass, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
 
 /** For Express, and for whatever else takes `(request, response, next)`. */
@@ -22,6 +22,12 @@ export function expressMiddleware<Request extends NodeRequest>(guard: Guard<Requ
       if (passes) next()
     }
     const address = guard.followsFramework ? frameworkAddress(request) : undefined
-    guard.admitThen(edgeOf(request, response, undefined, address), request, undefined, settle, next)
+    const edge = edgeOf(request, response, undefined, address)
+    onAdmitted(
+      () => guard.admit(edge, request),
+      () => edge.isGone(),
+      settle,
+      next,
+    )
   }
 }

@@ -1,5 +1,5 @@
 import type { EdgeHeaders } from '../../http/edge-request.js'
-import { type Outcome, whenAdmitted } from '../../http/guard.js'
+import { type Outcome, onAdmitted } from '../../http/guard.js'
 import { stackedHeaders } from '../../http/headers/stacked-headers.js'
 import type { LimitScope, Place, PlaceOf } from '../../http/place.js'
 import {
@@ -82,9 +82,15 @@ export function ask<Request extends FastifyRequest>(
 ): void {
   if (reply.sent) return
   const { raw } = request
-  const admitted = place.guard.admitNow(edgeOfReply(place, request, reply), request, place.overrides)
-  if (admitted instanceof Promise) settleLater(admitted, raw, reply, isStacked, done)
-  else settle(admitted, raw, reply, isStacked, done)
+  const isGone = (): boolean => reply.sent === true || isSent(reply.raw) || raw.socket.destroyed === true
+  const onOutcome = (outcome: Outcome): void => settle(outcome, raw, reply, isStacked, done)
+  const onError = (error: unknown): void => {
+    // Fastify throws if it has to send an error on a response that was sent without it. After `hijack` it only warns.
+    if (isGone()) reply.hijack()
+    done(error as Error)
+  }
+  const admit = () => place.guard.admit(edgeOfReply(place, request, reply), request, place.overrides)
+  onAdmitted(admit, isGone, onOutcome, onError)
 }
 
 export function edgeOfReply<Request extends FastifyRequest>(
@@ -109,23 +115,6 @@ const noScope = (): LimitScope => ({ name: '', identity: '' })
 
 /** What a route says about its limit; undefined if it says nothing. */
 export const limitOf = ({ config }: FastifyRoute): unknown => (config as { rateLimit?: unknown } | undefined)?.rateLimit
-
-function settleLater(
-  admitted: Promise<Outcome>,
-  raw: NodeRequest,
-  reply: FastifyReply,
-  isStacked: boolean,
-  done: (error?: Error) => void,
-): void {
-  const isGone = (): boolean => reply.sent === true || isSent(reply.raw) || raw.socket.destroyed === true
-  const onError = (error: unknown): void => {
-    // Fastify throws if it is to send an error on a response that was sent without it; it only warns if it was hijacked.
-    if (isGone()) reply.hijack()
-    done(error as Error)
-  }
-  const onOutcome = (outcome: Outcome): void => settle(outcome, raw, reply, isStacked, done)
-  whenAdmitted(admitted, isGone, onOutcome, onError)
-}
 
 function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStacked: boolean, done: () => void): void {
   if (outcome.kind === 'GONE') {

@@ -35,7 +35,7 @@ export function honoMiddleware<Context extends HonoContext>(
     if (incoming === undefined || outgoing === undefined)
       return throughFetch(guard, remoteAddressOf?.(context), context, next)
     const edge = edgeOf(incoming, outgoing)
-    const admitted = guard.admitNow(edge, context)
+    const admitted = guard.admit(edge, context)
     return admitted instanceof Promise ? settleLater(admitted, edge, next) : settle(admitted, incoming, outgoing, next)
   }
 }

@@ -20,7 +20,7 @@ export function koaMiddleware<Context extends KoaContext>(guard: Guard<Context>)
   return async (context, next) => {
     const { req, res, originalUrl } = context
     const edge = edgeOf(req, res, originalUrl)
-    const admitted = guard.admitNow(edge, context)
+    const admitted = guard.admit(edge, context)
     const outcome = admitted instanceof Promise ? unlessGone(await admitted, edge.isGone()) : admitted
     if (outcome.kind === 'GONE') {
       context.respond = false

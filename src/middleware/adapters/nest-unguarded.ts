@@ -1,5 +1,5 @@
 /** Requests that reach no guard of Nest: those that no route takes, and preflight requests that CORS answers. */
-import type { Outcome } from '../../http/guard.js'
+import { type Outcome, onAdmitted } from '../../http/guard.js'
 import { stackedHeaders } from '../../http/headers/stacked-headers.js'
 import type { Place } from '../../http/place.js'
 import type { NodeRequest } from '../edge/node-edge.js'
@@ -116,7 +116,13 @@ function limitFastify(app: FastifyInstance, { place, decided }: UnguardedLimit<u
     }
     raw[decided] = place
     const settle = (outcome: Outcome): void => done(null, payloadOf(outcome, reply, payload))
-    place.guard.admitThen(edgeOfReply(place, request, reply), request, undefined, settle, done)
+    const edge = edgeOfReply(place, request, reply)
+    onAdmitted(
+      () => place.guard.admit(edge, request),
+      () => edge.isGone(),
+      settle,
+      done,
+    )
   })
 }
 

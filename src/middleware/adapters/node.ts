@@ -1,4 +1,4 @@
-import type { Guard, Outcome } from '../../http/guard.js'
+import { type Guard, type Outcome, onAdmitted } from '../../http/guard.js'
 import { edgeOf, isSent, mayPass, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
 
 export type NodeListener<Request, Response> = (request: Request, response: Response) => unknown
@@ -20,7 +20,13 @@ export function limitedListener<Request extends NodeRequest, Response extends No
       }
       if (passes) listener(request, response)
     }
-    guard.admitThen(edgeOf(request, response), request, undefined, settle, onError)
+    const edge = edgeOf(request, response)
+    onAdmitted(
+      () => guard.admit(edge, request),
+      () => edge.isGone(),
+      settle,
+      onError,
+    )
   }
 }
 

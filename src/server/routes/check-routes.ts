@@ -85,7 +85,7 @@ function decide(gate: ServedGate, body: CheckBody): Decision | Promise<Decision>
     permits: body.permits ?? undefined,
     peek: body.peek ?? undefined,
   }
-  return gate.checkNow?.(context, options) ?? gate.check(context, options)
+  return gate.decide(context, options)
 }
 
 /** Spelt out, so that nothing else of the body comes with it. */

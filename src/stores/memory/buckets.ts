@@ -2,10 +2,9 @@ import { type Buckets, newStep, type Step } from '../../core/algorithm.js'
 import {
   type BucketGroup,
   type ChargeResult,
-  type Claim,
   copyResult,
   type Demand,
-  demandOf,
+  isPlain,
   type Refund,
 } from '../../core/bucket-store.js'
 import { type Clock, ticks } from '../../core/clock.js'
@@ -17,10 +16,7 @@ import { MemoryOverrides } from './overrides.js'
 import type { RuleTable } from './rule-table.js'
 import { RuleTables } from './rule-tables.js'
 
-function mayHaveOverrides(demands: readonly Demand[]): boolean {
-  for (let i = 0; i < demands.length; i++) if ((demands[i] as Demand).group.hasOverrides) return true
-  return false
-}
+const hasOverrides = ({ group }: Demand): boolean => group.hasOverrides === true
 
 /** With keys as they are stored. Denied demands have no bucket, and are looked up by their key again. */
 function bounded(demands: readonly Demand[]): readonly Demand[] {
@@ -82,7 +78,13 @@ export class MemoryBuckets implements MemoryStore {
 
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult {
     const now = ticks(this.#clock)
-    const applied = mayHaveOverrides(demands) ? this.overrides.appliedTo(demands, now) : undefined
+    const first = demands[0] as Demand
+    if (demands.length === 1 && !peek && isPlain(first)) {
+      const table = this.#tables.of(first.group)
+      const slot = table.slotOf(boundedKey(first.key))
+      if (slot !== undefined) return this.#chargeKnown(table, slot, first, now)
+    }
+    const applied = demands.some(hasOverrides) ? this.overrides.appliedTo(demands, now) : undefined
     return applied === undefined
       ? this.#charge(bounded(demands), peek, now)
       : { ...this.#charge(bounded(applied), peek, now), applied }
@@ -133,22 +135,8 @@ export class MemoryBuckets implements MemoryStore {
     return this.#result
   }
 
-  /** The straight line through `chargeSync`. */
-  chargeOne(claim: Claim, key: string, permits: number): ChargeResult {
-    const table = this.#tables.of(claim.group)
-    const slot = table.slotOf(boundedKey(key))
-    return slot === undefined
-      ? this.chargeSync([demandOf(claim, key, permits)], false)
-      : this.#chargeKnown(table, slot, claim, permits)
-  }
-
-  /**
-   * Of an identity that has a slot. Apart from `chargeOne`, because the engine compiles what it has seen happen, and at first
-   * it sees strangers only. All of it is written out here: what is this long the engine compiles as one piece, and leaves
-   * whole. In pieces, numbers on their way from one to the next take memory.
-   */
-  #chargeKnown(table: RuleTable, slot: number, { patience, shadow }: Claim, permits: number): ChargeResult {
-    const now = ticks(this.#clock)
+  /** The fast path: one rule without waiting and overrides, and a key that has a slot. */
+  #chargeKnown(table: RuleTable, slot: number, { permits, patience, shadow }: Demand, now: number): ChargeResult {
     const { bands, buckets } = table
     const grants = this.#grants
     let taken = 0

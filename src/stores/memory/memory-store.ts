@@ -1,4 +1,4 @@
-import type { BucketStore, ChargeResult, Claim, Demand } from '../../core/bucket-store.js'
+import type { BucketStore, ChargeResult, Demand } from '../../core/bucket-store.js'
 import { type Clock, checkClock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import { MemoryBuckets } from './buckets.js'
@@ -11,7 +11,6 @@ export interface MemoryStoreOptions {
 
 export interface MemoryStore extends BucketStore {
   chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult
-  chargeOne(claim: Claim, key: string, permits: number): ChargeResult
   /** How many identities are remembered now. */
   readonly size: number
 }

@@ -23,20 +23,20 @@ describe('decisions that are observed', () => {
   it('are told to the observer, at once, however they are asked for', async () => {
     const watching = observer()
     const gate = await openGate({ rules, clock: manualClock(0) }, { observer: watching })
-    const first = gate.checkNow?.({ clientIp })
+    const first = gate.decide({ clientIp }) as Decision
     const second = await gate.check({ clientIp })
     const third = await gate.check({ clientIp })
     expect(watching.seen.map(({ decision }) => decision)).toEqual([first, second, third])
     expect(watching.seen.map(({ durationMs }) => durationMs)).toEqual([-1, -1, -1])
-    expect([first?.allowed, second.allowed, third.allowed]).toEqual([true, true, false])
+    expect([first.allowed, second.allowed, third.allowed]).toEqual([true, true, false])
     await gate.close()
   })
 
   it('are timed when the observer asks for it, and a peek is not told', async () => {
     const watching = observer(true)
     const gate = await openGate({ rules, clock: manualClock(0) }, { observer: watching })
-    gate.checkNow?.({ clientIp })
-    gate.checkNow?.({ clientIp }, { peek: true })
+    gate.decide({ clientIp })
+    gate.decide({ clientIp }, { peek: true })
     expect(watching.seen).toHaveLength(1)
     expect(watching.seen[0]?.durationMs).toBeGreaterThanOrEqual(0)
     await gate.close()
@@ -46,17 +46,17 @@ describe('decisions that are observed', () => {
     const gate = await openGate({ rules, clock: manualClock(0) })
     const heard: Decision[] = []
     const stop = gate.on('decision', ({ decision }) => heard.push(decision))
-    const decision = gate.checkNow?.({ clientIp })
-    expect(decision?.allowed).toBe(true)
+    const decision = gate.decide({ clientIp }) as Decision
+    expect(decision.allowed).toBe(true)
     expect(heard).toEqual([decision])
     stop()
-    gate.checkNow?.({ clientIp })
+    gate.decide({ clientIp })
     expect(heard).toHaveLength(1)
     await gate.close()
   })
 
   it('that a store fails to make are told with the failure, and always timed', async () => {
-    const { chargeSync: _, chargeOne: __, ...slow } = memoryStore({ clock: manualClock(0) })
+    const { chargeSync: _, ...slow } = memoryStore({ clock: manualClock(0) })
     const store = { ...slow, charge: () => Promise.reject(new Error('broken')) }
     const watching = observer()
     const gate = await openGate({ rules, store, clock: manualClock(0) }, { observer: watching })
@@ -71,6 +71,6 @@ describe('decisions that are observed', () => {
     await expect(gate.check({ clientIp }, { permits: 0 })).rejects.toThrow()
     await gate.close()
     await expect(gate.check({ clientIp })).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
-    expect(gate.checkNow?.({ clientIp })).toBeUndefined()
+    expect(() => gate.decide({ clientIp })).toThrow(expect.objectContaining({ code: 'FLUXGATE_CLOSED' }))
   })
 })

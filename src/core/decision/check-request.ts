@@ -1,0 +1,44 @@
+/** Checks of what callers pass to a decision, so that the code behind it can trust its arguments. */
+import { FluxGateError } from '../errors.js'
+import type { RequestContext } from '../request-context.js'
+import { maxCapacity } from '../rule.js'
+
+/** Null members count as absent. */
+export function checkContext(context: RequestContext): RequestContext {
+  if (typeof context !== 'object' || context === null) throw contextInvalid('The context', context, 'an object')
+  const { path, method, clientIp } = context
+  if (typeof path !== 'string' && path != null) throw contextInvalid('path', path, 'a string')
+  if (typeof method !== 'string' && method != null) throw contextInvalid('method', method, 'a string')
+  if (typeof clientIp !== 'string' && clientIp != null) throw contextInvalid('clientIp', clientIp, 'a string')
+  return context
+}
+
+/**
+ * Rejects a `Headers`, a `Map` or a list, which have no property named after a header. Called where headers are searched
+ * anyway, not for every context.
+ */
+export function checkHeaders(headers: NonNullable<RequestContext['headers']>): void {
+  if (Symbol.iterator in Object(headers))
+    throw invalid(
+      'headers of a check must be an object with one property per header. Convert an iterable with Object.fromEntries(headers).',
+    )
+}
+
+/** A whole number: a fraction of a permit means nothing. */
+export function checkPermits(permits: number): number {
+  if (Number.isInteger(permits) && permits >= 1 && permits <= maxCapacity) return permits
+  const found = typeof permits === 'number' ? permits : typeof permits
+  throw invalid(`permits must be a whole number from 1 to ${maxCapacity}; received ${found}.`)
+}
+
+export function checkKey(key: string): string {
+  if (typeof key === 'string' && key.length > 0) return key
+  throw invalid(`key must be a non-empty string; received ${key === '' ? 'an empty string' : typeof key}.`)
+}
+
+function contextInvalid(what: string, found: unknown, allowed: string): FluxGateError {
+  const kind = found === null ? 'null' : typeof found
+  return invalid(`${what} of a check must be ${allowed}; received ${kind}.`)
+}
+
+const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
