@@ -65,8 +65,8 @@ describe('the examples', () => {
     for await (const line of lines) printed.push(line)
     expect((await ended)[0]).toBe(0)
     expect(printed).toEqual([
-      'the first one still holds it: false',
-      '"first holder" comes too late: somebody newer has written',
+      'first holder still holds the lock: false',
+      'stale write "first holder": a newer holder has written',
       "[ 'second holder' ]",
     ])
   })
@@ -79,7 +79,7 @@ describe('the examples', () => {
     expect(printed).toEqual([
       'up to 12: Emma, Embers, 엄마를 부탁해',
       'novels by title: Embers, Emma, 엄마를 부탁해',
-      'new, and cheap: Embers',
+      'new, up to 20: Embers',
       'Em…: Empires (90), Emma (40), Embers (7)',
       '엄…: 엄마를 부탁해',
       'Em…: Embers (107), Empires (90), Emma (40)',

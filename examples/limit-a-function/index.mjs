@@ -1,11 +1,11 @@
 import { createLimiter } from 'fluxgate'
 
-// Three at once, then one every 100 ms: a call to somebody else's API that must not come more often.
+// Three calls at once, then one every 100 ms: the limit of a third-party API.
 const limiter = createLimiter({ capacity: 3, refillTokens: 1, window: '100ms' })
 
 async function fetchPrice(item) {
   const { allowed, retryAfterMs } = await limiter.wait('price-api', { maxWaitMs: 1_000 })
-  if (!allowed) throw new Error(`Too busy. Ask again in ${retryAfterMs} ms.`)
+  if (!allowed) throw new Error(`Too many calls. Retry in ${retryAfterMs} ms.`)
   return `${item} costs ${item.length}`
 }
 

@@ -5,7 +5,7 @@ const app = fastify()
 await app.register(rateLimit, { id: 'per-address', capacity: 60, window: '1m' })
 
 app.get('/', () => 'Hello.\n')
-// A rule of its own takes the place of the one above.
+// Replaces the limit of the plugin for this route.
 app.post('/login', { config: { rateLimit: { id: 'login', capacity: 3, window: '1m' } } }, () => 'Welcome.\n')
 
 console.log(await app.listen({ port: Number(process.env.PORT ?? 3000), host: '127.0.0.1' }))

@@ -1,11 +1,11 @@
 import { serve } from '@hono/node-server'
 import { rateLimit } from 'fluxgate/fetch'
 
-const everybody = rateLimit({ id: 'per-address', capacity: 60, window: '1m' })
+const perAddress = rateLimit({ id: 'per-address', capacity: 60, window: '1m' })
 const logins = rateLimit({ id: 'login', path: '/login', method: 'POST', capacity: 3, window: '1m' })
 
-// Any function from Request to Response; what the server hands along is handed on.
-const handler = everybody.wrap(
+// wrap() takes any function from Request to Response and passes further arguments on to it.
+const handler = perAddress.wrap(
   logins.wrap((request) => new Response(request.url.endsWith('/login') ? 'Welcome.\n' : 'Hello.\n')),
 )
 

@@ -4,7 +4,7 @@ import { Hono } from 'hono'
 
 const app = new Hono()
 app.use(rateLimit({ id: 'per-address', capacity: 60, window: '1m' }))
-// A second limit for some requests. They have to pass both.
+// A second limit for logins: a login must pass both.
 app.use('/login', rateLimit({ id: 'login', method: 'POST', capacity: 3, window: '1m' }))
 app.get('/', (c) => c.text('Hello.\n'))
 app.post('/login', (c) => c.text('Welcome.\n'))

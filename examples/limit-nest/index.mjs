@@ -15,7 +15,7 @@ class Hello {
 
 class App {}
 
-// The README shows the same as decorators, which are TypeScript; this is JavaScript.
+// JavaScript has no decorator syntax; the README shows the same controller in TypeScript.
 decorate(Hello, [Controller()])
 decorate(Hello, [Get()], 'hello')
 decorate(Hello, [Post('login'), HttpCode(200), RateLimit({ id: 'login', capacity: 3, window: '1m' })], 'login')

@@ -1,11 +1,11 @@
 import { redisLock } from 'fluxgate/lock'
 
-// Something outside of Redis that remembers the newest fence it has seen, as a column of a table would.
+// Data outside Redis that stores the highest fencing token it has seen, like a column of a table.
 const ledger = {
   lines: [],
   fence: 0,
   write(line, fence) {
-    if (fence < this.fence) throw new Error(`"${line}" comes too late: somebody newer has written`)
+    if (fence < this.fence) throw new Error(`stale write "${line}": a newer holder has written`)
     this.fence = fence
     this.lines.push(line)
   },
@@ -13,14 +13,14 @@ const ledger = {
 
 const lock = redisLock(process.env.REDIS_URI ?? 'redis://127.0.0.1:6379')
 
-// One takes the lock for a short while and falls asleep.
-const sleepy = await lock.acquire('ledger', { ttlMs: 200, watchdog: false })
-// The other waits until the lease has ended, and writes.
+// The first holder gets a short lease and pauses.
+const first = await lock.acquire('ledger', { ttlMs: 200, watchdog: false })
+// The second holder waits until the lease has expired, then writes.
 await lock.using('ledger', { waitMs: 5_000 }, (_signal, { fence }) => ledger.write('second holder', fence))
 
-console.log('the first one still holds it:', sleepy.isHeld)
+console.log('first holder still holds the lock:', first.isHeld)
 try {
-  ledger.write('first holder', sleepy.fence)
+  ledger.write('first holder', first.fence)
 } catch (error) {
   console.log(error.message)
 }

@@ -19,11 +19,11 @@ await books.put('4', { title: '엄마를 부탁해', shelf: 'novels', price: 12,
 
 console.log('up to 12:', titles(await books.find({ by: 'price', to: 12 })))
 console.log('novels by title:', titles(await books.find({ by: 'shelf', equals: ['novels'] })))
-console.log('new, and cheap:', titles(await books.find({ by: 'price', to: 20, tagged: { tags: 'new' } })))
+console.log('new, up to 20:', titles(await books.find({ by: 'price', to: 20, tagged: { tags: 'new' } })))
 console.log('Em…:', (await books.suggest('title', 'Em')).map(({ term, count }) => `${term} (${count})`).join(', '))
 console.log('엄…:', (await books.suggest('title', '엄')).map(({ term }) => term).join(', '))
 
-// Somebody borrows a book: the record and everything it is found by change in one step.
+// Updates the record and all its index entries atomically.
 await books.update('2', (book) => ({ ...book, loans: book.loans + 100, tags: ['popular'] }))
 console.log('Em…:', (await books.suggest('title', 'Em')).map(({ term, count }) => `${term} (${count})`).join(', '))
 
