@@ -1,4 +1,4 @@
-/** Made from rule-commit.lua, rule-find.lua, rule-read.lua, rule-stage.lua, rule-swap.lua by scripts/assemble-lua.mjs; edit those. */
+/** Generated from rule-commit.lua, rule-find.lua, rule-read.lua, rule-stage.lua, rule-swap.lua by scripts/assemble-lua.mjs; do not edit. */
 export const ruleCommitSha = '6b000ea22017469feab6ee2a878b0f5b09903a5f'
 
 export const ruleCommitScript = `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
