@@ -1,7 +1,7 @@
 // @ts-check
-/** Who asks, and in which order: the same for every contender of a table, and the same in every run. */
+/** Keys and access orders, the same for every contender of a table and in every run. */
 
-/** Addresses, each a flat string of its own, as a server would have read it from a socket. */
+/** Returns addresses as separate flat strings, as a server reads them from a socket. */
 export function addresses(/** @type {number} */ count) {
   return Array.from({ length: count }, (_, i) =>
     Buffer.from(`10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`).toString('latin1'),
@@ -11,13 +11,13 @@ export function addresses(/** @type {number} */ count) {
 /** Every key once. */
 export const everyKey = (/** @type {number} */ keys) => Uint32Array.from({ length: keys }, (_, i) => i)
 
-/** Keys at random, all equally likely. */
+/** Returns uniformly distributed random keys. */
 export function randomOrder(/** @type {number} */ keys, /** @type {number} */ length, seed = 20_240_229) {
   const random = mulberry32(seed)
   return Uint32Array.from({ length }, () => Math.floor(random() * keys))
 }
 
-/** The first `count` whole numbers, shuffled anew with each call. */
+/** Returns a function that returns the first `count` integers, shuffled differently on each call. */
 export function shuffles(/** @type {number} */ count, seed = 20_240_229) {
   const random = mulberry32(seed)
   return () =>
@@ -26,7 +26,7 @@ export function shuffles(/** @type {number} */ count, seed = 20_240_229) {
       .map(({ index }) => index)
 }
 
-/** A small seeded generator; its quality is far beyond what an access order needs. */
+/** A small seeded generator of sufficient quality for access orders. */
 function mulberry32(/** @type {number} */ seed) {
   let state = seed
   return () => {

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The token bucket that a competent person writes by hand when one process is enough: a Map, floating point, Date.now().
- * It never forgets a key, knows no rules, and cannot say when to come back.
+ * A hand-written token bucket for one process: a Map, floating point, `Date.now()`. It never evicts a key, has no rules, and
+ * does not compute a retry time.
  *
  * @param {{ capacity: number, windowMs: number }} limit
  */

@@ -1,5 +1,5 @@
 // @ts-check
-/** A process of the measurement, which is told and tells by messages, and ends with it. */
+/** A child process of the benchmark that communicates by messages. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -15,7 +15,7 @@ export function startChild(file, args) {
     pid: /** @type {number} */ (child.pid),
     stop: () => child.kill('SIGKILL'),
     tell: (/** @type {import('node:child_process').Serializable} */ value) => child.send(value),
-    /** @returns {Promise<any>} the next thing it tells */
+    /** @returns {Promise<any>} the next message of the child */
     async heard() {
       const ended = new AbortController()
       const stop = () => ended.abort()
@@ -24,7 +24,7 @@ export function startChild(file, args) {
         const [value] = await once(child, 'message', { signal: ended.signal })
         return value
       } catch (cause) {
-        throw new Broken(`${file.pathname.split('/').slice(-2).join('/')} ended before it was done.`, { cause })
+        throw new Broken(`${file.pathname.split('/').slice(-2).join('/')} exited before it had finished.`, { cause })
       } finally {
         child.off('exit', stop)
       }

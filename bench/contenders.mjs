@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * Those who limit by key. Each makes the answer it promises, the answer is looked at and kept, and what comes as a promise
- * is awaited before the next request is made, as a server does within one request.
+ * Limiters in memory. Each result is used and kept, and promises are awaited before the next request, as a server does
+ * within one request.
  *
- * The loops are spelt out once per contender although they are alike: see `Contender`.
+ * The loops are repeated for each contender on purpose; see `Contender`.
  */
 import { MemoryStore } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -24,22 +24,25 @@ export const names = {
   bareMap: 'bare Map bucket',
 }
 
-/** What each does, for the reader of the results. */
+/** Descriptions for RESULTS.md. */
 export const descriptions = [
-  [names.consumeSync, 'createLimiter, token bucket, exact to the microsecond; returns the whole Decision at once'],
-  [names.consume, 'the same through a promise, awaited'],
+  [
+    names.consumeSync,
+    '`createLimiter`, token bucket, exact to the microsecond; returns the complete Decision synchronously',
+  ],
+  [names.consume, 'the same with a promise, awaited'],
   [
     names.flexible,
-    'RateLimiterMemory as it comes: a counter per key and window, a timer per key; awaited, a refusal is a rejection that is caught',
+    '`RateLimiterMemory` with default options: a counter per key and window, a timer per key; awaited, rejected requests are rejected promises',
   ],
-  [names.flexibleBare, 'the same, spared the building of a prefixed key'],
+  [names.flexibleBare, 'the same without building prefixed keys'],
   [
     names.express,
-    'MemoryStore.increment: a counter per key and window; awaited, the comparison with the limit is done by the caller',
+    '`MemoryStore.increment`: a counter per key and window; awaited, the caller compares it with the limit',
   ],
   [
     names.bareMap,
-    'bench/bare-map.mjs: a token bucket as written by hand, floating point, milliseconds; returns { allowed, remaining }',
+    '`bench/bare-map.mjs`, a hand-written token bucket: floating point, milliseconds; returns `{ allowed, remaining }`',
   ],
 ]
 
@@ -84,7 +87,7 @@ export function flexible(keys, { capacity, windowMs }) {
   const limiter = new RateLimiterMemory({ points: capacity, duration: windowMs / 1000 })
   return {
     name: names.flexible,
-    close: () => forgetTimers(limiter, keys),
+    close: () => deleteTimers(limiter, keys),
     async batch(order) {
       let allowed = 0
       let last
@@ -92,9 +95,9 @@ export function flexible(keys, { capacity, windowMs }) {
         try {
           last = await limiter.consume(key(keys, order, i))
           allowed++
-        } catch (refusal) {
-          if (refusal instanceof Error) throw refusal
-          last = refusal
+        } catch (rejection) {
+          if (rejection instanceof Error) throw rejection
+          last = rejection
         }
       }
       return { allowed, last }
@@ -107,7 +110,7 @@ export function flexibleBare(keys, { capacity, windowMs }) {
   const limiter = new RateLimiterMemory({ points: capacity, duration: windowMs / 1000, keyPrefix: '' })
   return {
     name: names.flexibleBare,
-    close: () => forgetTimers(limiter, keys),
+    close: () => deleteTimers(limiter, keys),
     async batch(order) {
       let allowed = 0
       let last
@@ -115,9 +118,9 @@ export function flexibleBare(keys, { capacity, windowMs }) {
         try {
           last = await limiter.consume(key(keys, order, i))
           allowed++
-        } catch (refusal) {
-          if (refusal instanceof Error) throw refusal
-          last = refusal
+        } catch (rejection) {
+          if (rejection instanceof Error) throw rejection
+          last = rejection
         }
       }
       return { allowed, last }
@@ -128,7 +131,7 @@ export function flexibleBare(keys, { capacity, windowMs }) {
 /** @type {(keys: readonly string[], limit: Limit) => Contender} */
 export function expressStore(keys, { capacity, windowMs }) {
   const store = new MemoryStore()
-  // Of the middleware's options the store reads the window alone.
+  // The store only reads the window from the options of the middleware.
   store.init(/** @type {import('express-rate-limit').Options} */ ({ windowMs }))
   return {
     name: names.express,
@@ -162,12 +165,12 @@ export function bareMap(keys, limit) {
   }
 }
 
-/** The key of the i-th request. */
+/** Returns the key of the i-th request. */
 export function key(/** @type {readonly string[]} */ keys, /** @type {Uint32Array} */ order, /** @type {number} */ i) {
   return /** @type {string} */ (keys[/** @type {number} */ (order[i])])
 }
 
-/** It keeps a timer per key. They do not keep the process, but they would wake up in the tables to come. */
-async function forgetTimers(/** @type {RateLimiterMemory} */ limiter, /** @type {readonly string[]} */ keys) {
+/** Deletes the timers that the limiter keeps per key; they would fire during later measurements. */
+async function deleteTimers(/** @type {RateLimiterMemory} */ limiter, /** @type {readonly string[]} */ keys) {
   for (const each of keys) await limiter.delete(each)
 }

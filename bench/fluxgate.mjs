@@ -1,5 +1,5 @@
 // @ts-check
-/** FluxGate as it was built, with the types of its sources. */
+/** The built modules of FluxGate, with the types of their sources. */
 const dist = new URL('../dist/', import.meta.url)
 const load = (/** @type {string} */ file) => import(new URL(file, dist).href)
 

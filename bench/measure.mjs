@@ -1,61 +1,61 @@
 // @ts-check
 /**
- * Side by side: all contenders of a table take turns in short rounds, in another order each time, so that whatever else the
- * machine does hits all of them alike, and nobody always finds the caches as the same one has left them: that made up to a
- * tenth. The median of the rounds counts.
+ * Measures contenders side by side. They take turns in short rounds, in a different order each time, so that other load on
+ * the machine affects all of them equally, and no contender always runs after the same predecessor: its cache contents
+ * changed figures by up to 10 %. The result is the median of the rounds.
  *
- * What is measured is CPU time, of all threads, so garbage collection in the background is included and other programs
- * that run meanwhile are not. On a machine with nothing else to do it is what the clock says.
+ * The figure is the CPU time of all threads, which includes background garbage collection and excludes other programs. On an
+ * idle machine it equals wall-clock time.
  *
  * @typedef {object} Contender
  * @property {string} name
- * @property {(order: Uint32Array) => Tally | Promise<Tally>} batch asks once per entry of `order`, which says for which key.
- *   Every contender has a loop of its own, so that the compiler sees one callee per loop, as in a program that uses one limiter.
+ * @property {(order: Uint32Array) => Tally | Promise<Tally>} batch makes one request per entry of `order`, an index of a key.
+ *   Every contender has its own loop, so that the compiler sees one callee per loop, as in a program with one limiter.
  * @property {(() => unknown) | undefined} [close]
  *
  * @typedef {object} Tally
- * @property {number} allowed how many were let through
- * @property {unknown} last the last answer. Whoever keeps it until the end of the loop has to make every answer for real.
+ * @property {number} allowed number of allowed requests
+ * @property {unknown} last the last result; keeping it prevents the compiler from removing the computation
  *
  * @typedef {object} Row
  * @property {string} name
  * @property {readonly number[]} rounds nanoseconds of CPU time per operation, one figure per round
- * @property {readonly number[]} clock the same by the clock on the wall
+ * @property {readonly number[]} clock the same in wall-clock time
  *
  * @typedef {object} Effort
- * @property {number} keys in the tables with many keys
+ * @property {number} keys number of keys in the tables with many keys
  * @property {number} operations per batch
- * @property {number} warmUps rounds that do not count
+ * @property {number} warmUps rounds before the measurement
  * @property {number} rounds
  * @property {number} memoryKeys
  * @property {RedisEffort} redis
  * @property {number} bulkRecords
- * @property {number} indexRecords in the search index
- * @property {number} indexQueries of each kind
+ * @property {number} indexRecords records in the search index
+ * @property {number} indexQueries queries of each kind
  * @property {number} bulkRounds
- * @property {{ seconds: number, warmUps: number, rounds: number }} http a turn lasts for so many seconds; some rounds do not count
+ * @property {{ seconds: number, warmUps: number, rounds: number }} http duration of a turn, and numbers of rounds
  * @property {FaultsEffort} faults
  * @property {(text: string) => void} progress
  *
  * @typedef {object} FaultsEffort
- * @property {number} runs of each kind of cold start
- * @property {number} processes that start at once in a run
- * @property {number} busyLoops that run beside everything
- * @property {number} cuts how often a single lost connection is measured
- * @property {number} cutSeconds how long connections are lost again and again
+ * @property {number} runs runs of each kind of cold start
+ * @property {number} processes processes that start concurrently in a run
+ * @property {number} busyLoops busy loops that run at the same time
+ * @property {number} cuts number of measurements with a single lost connection
+ * @property {number} cutSeconds duration of the measurement with repeatedly lost connections
  *
  * @typedef {object} RedisEffort
  * @property {number} keys
- * @property {number} seconds a turn lasts
- * @property {number} warmUps rounds that do not count
+ * @property {number} seconds duration of a turn
+ * @property {number} warmUps rounds before the measurement
  * @property {number} rounds
- * @property {number} watchSeconds how long it is watched what is answered without Redis
+ * @property {number} watchSeconds duration of the measurements of decisions without Redis
  * @property {number} memoryKeys
  */
 
 import { shuffles } from './access.mjs'
 
-/** Said of a contender that does not do its work; the figures would mean nothing. */
+/** Thrown if a contender does not work as expected, so that its figures would be meaningless. */
 export class Broken extends Error {}
 
 /**
@@ -63,7 +63,7 @@ export class Broken extends Error {}
  * @param {readonly Contender[]} contenders
  * @param {Uint32Array} order
  * @param {Effort} effort
- * @param {(share: number) => boolean} plausible whether this share of allowed requests is what the table is about
+ * @param {(share: number) => boolean} plausible returns whether this share of allowed requests is expected
  * @returns {Promise<Row[]>}
  */
 export async function sideBySide(title, contenders, order, effort, plausible) {
@@ -77,7 +77,7 @@ export async function sideBySide(title, contenders, order, effort, plausible) {
 }
 
 /**
- * Rounds in which everybody has a turn, in another order each time; those that warm up do not count.
+ * Runs rounds in which every contender has one turn, in a different order each time. Warm-up rounds are discarded.
  *
  * @param {string} title
  * @param {readonly string[]} names
@@ -111,7 +111,7 @@ export async function inTurns(title, names, { warmUps, rounds, progress }, { tur
  * @param {(share: number) => boolean} plausible
  */
 async function time({ name, batch }, order, plausible) {
-  // What the contender before left behind is not paid for by this one, and its timers have their turn.
+  // Garbage and timers of the previous contender must not count against this one.
   await new Promise(setImmediate)
   collectGarbage('minor')
   const startedAt = performance.now()
@@ -122,13 +122,14 @@ async function time({ name, batch }, order, plausible) {
   const share = allowed / order.length
   if (last === undefined || !plausible(share))
     throw new Broken(
-      `${name} let ${(share * 100).toFixed(1)} % of the requests through, which is not what is measured here.`,
+      `${name} allowed ${(share * 100).toFixed(1)} % of the requests, which is not what this table measures.`,
     )
   return { cpu: ((used.user + used.system) * 1e3) / order.length, clock }
 }
 
 export function collectGarbage(/** @type {'major' | 'minor'} */ type) {
-  if (globalThis.gc === undefined) throw new Broken('The bench needs node --expose-gc; npm run bench passes it.')
+  if (globalThis.gc === undefined)
+    throw new Broken('The benchmark requires node --expose-gc. Run it with npm run bench.')
   globalThis.gc({ type, execution: 'sync' })
 }
 
@@ -145,7 +146,8 @@ export function quantile(/** @type {readonly number[]} */ values, /** @type {num
 }
 
 /**
- * How many times as fast `name` is as `than`: the median of what each round says, since both of a round saw the same machine.
+ * Returns the speed of `name` relative to `than`: the median of the ratios of each round, because both sides of a round ran
+ * under the same conditions.
  *
  * @param {readonly Row[]} rows
  * @param {string} name

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Fills one limiter with many keys and says what that took. A process of its own: nothing else is in the heap, and the heap
- * of the bench stays small. Arguments: contender, number of keys. Prints JSON.
+ * Fills one limiter with many keys and prints its memory and time per key as JSON. Runs in a separate process, so that the
+ * heap contains nothing else. Arguments: contender, number of keys.
  */
 
 import { everyKey } from './access.mjs'
@@ -13,10 +13,10 @@ const create = { fluxGate: fluxGateSync, flexible, express: expressStore, bareMa
 const [name = '', count = ''] = process.argv.slice(2)
 const keys = Array.from({ length: Number(count) }, (_, i) => flatString(`user:${10_000_000 + i}`))
 const order = everyKey(keys.length)
-/** No bucket is full again, and so forgotten, before all are there. */
+/** Refills so slowly that no bucket is full, and evicted, before all keys exist. */
 const limit = { capacity: 10, windowMs: 3_600_000 }
 
-// The code is there and compiled before the measurement starts.
+// Compiles the code before the measurement.
 const rehearsal = create[/** @type {keyof typeof create} */ (name)](keys, limit)
 await rehearsal.batch(order.subarray(0, 1000))
 await rehearsal.close?.()
@@ -28,19 +28,19 @@ const { allowed } = await contender.batch(order)
 const fillNs = ((performance.now() - startedAt) * 1e6) / keys.length
 const perKey = (bytes() - before) / keys.length
 
-// A key is held by the list of keys as well, so that what was counted before is alive until here.
+// Keeps the keys alive that were counted before.
 const again = await contender.batch(order.subarray(0, 1))
 process.stdout.write(JSON.stringify({ perKey, fillNs, allowed: allowed + again.allowed }))
 await contender.close?.()
 
-/** What is alive: objects in the heap, and array buffers beside it. */
+/** Returns the size of live objects in the heap and of array buffers. */
 function bytes() {
   for (let i = 0; i < 3; i++) collectGarbage('major')
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }
 
-/** Not the tree of pieces that concatenation makes, which a lookup would flatten, at the expense of whoever does the first. */
+/** Returns a flat string. Concatenation creates a rope, which the first lookup would have to flatten. */
 function flatString(/** @type {string} */ text) {
   return Buffer.from(text).toString('latin1')
 }

@@ -1,4 +1,4 @@
-/** The package has types, but its `exports` do not name them. */
+/** The `exports` of the package do not include its types. */
 declare module 'redlock' {
   export type Settings = import('../node_modules/redlock/dist/index.js').Settings
   const Redlock: typeof import('../node_modules/redlock/dist/index.js').default

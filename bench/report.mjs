@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Figures as text: the same Markdown on the terminal and in RESULTS.md.
+ * Formats results as Markdown, for the terminal and for RESULTS.md.
  *
  * @typedef {import('./measure.mjs').Row} Row
  *
@@ -10,7 +10,7 @@
  * @property {string} title
  * @property {string} note
  * @property {readonly { title: string, rows: readonly Row[], baseline: string }[]} tables
- * @property {readonly FigureTable[]} [figures] tables of another kind
+ * @property {readonly FigureTable[]} [figures] tables with other columns
  * @property {readonly Ratio[]} ratios
  *
  * @typedef {object} FigureTable
@@ -26,7 +26,7 @@
  */
 import { median, quantile, timesAsFast } from './measure.mjs'
 
-/** One section: its tables. */
+/** Formats a section with its tables. */
 export function sectionText(/** @type {Findings} */ { title, note, tables, figures = [] }, measured = '') {
   const parts = [`## ${title}`, note]
   if (measured !== '') parts.push(measured)
@@ -35,18 +35,18 @@ export function sectionText(/** @type {Findings} */ { title, note, tables, figur
   return `${parts.join('\n\n')}\n`
 }
 
-/** What was demanded, and what came of it: a line per demand, which names its section. */
+/** Returns one row per target: section, figure, measured value, target and result. */
 export function verdicts(/** @type {Findings} */ { title, ratios }) {
   return ratios.map(({ what, measured, atLeast, atMost }) => {
     const met = measured >= (atLeast ?? Number.NEGATIVE_INFINITY) && measured <= (atMost ?? Number.POSITIVE_INFINITY)
-    const demanded = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`
-    return [title, what, measured.toFixed(measured < 100 ? 2 : 0), demanded, met ? 'met' : 'not met']
+    const target = atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`
+    return [title, what, measured.toFixed(measured < 100 ? 2 : 0), target, met ? 'met' : 'not met']
   })
 }
 
 export function verdictText(/** @type {readonly (readonly string[])[]} */ lines) {
   if (lines.length === 0) return ''
-  return `## Demands\n\n${table(['section', 'what', 'measured', 'demanded', ''], lines, 2)}\n`
+  return `## Targets\n\n${table(['section', 'figure', 'measured', 'target', 'result'], lines, 2)}\n`
 }
 
 /** @type {(rows: readonly Row[], baseline: string) => string} */
@@ -62,13 +62,14 @@ function speedTable(rows, baseline) {
       `${timesAsFast(rows, name, baseline).toFixed(2)}`,
     ]
   })
-  return table(['contender', 'ops/s', 'ns/op', 'middle half', 'by the clock', `times as fast as ${baseline}`], lines)
+  const head = ['contender', 'ops/s', 'ns/op', 'interquartile range', 'wall clock', `relative to ${baseline}`]
+  return table(head, lines)
 }
 
 const whole = (/** @type {number} */ value) => Math.round(value).toLocaleString('en')
 
 /**
- * The first columns are text, the others are figures.
+ * Formats a table whose first `texts` columns are left-aligned text and the others right-aligned figures.
  *
  * @param {readonly string[]} head
  * @param {readonly (readonly string[])[]} rows

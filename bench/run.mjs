@@ -3,7 +3,7 @@
  * npm run bench [-- --quick] [--runs <n>] [--busy <n>] [<section> ...]
  * npm run bench -- compare --other <checkout> [--pairs <n>] [--only <area>]
  *
- * Exits with 0 whatever the figures say, and with 1 if a contender does not do its work.
+ * Exit status: 0 regardless of the figures, 1 if a contender does not work as expected, 2 invalid arguments.
  */
 import { parseArgs } from 'node:util'
 import { compare } from './compare/main.mjs'
@@ -24,7 +24,7 @@ import { overSearchIndex } from './sections/search-index.mjs'
 import { overServers } from './sections/server.mjs'
 import { singleBand } from './sections/single-band.mjs'
 
-/** In this order: what asks one algorithm only comes before what asks all of them. */
+/** In order of execution: sections that use a single algorithm run before those that use all of them. */
 const sections = {
   'single-band': singleBand,
   rules: byRules,
@@ -42,11 +42,11 @@ const sections = {
 }
 
 const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--busy <n>] [<section> ...]
-  --quick    a look of a few seconds; the figures are rough, and bench/RESULTS.md is left as it is
-  --runs     of the section faults: how often processes are started
-  --busy     of the section faults: how many busy loops run beside the processes that start
-             npm run bench -- compare: this checkout beside another one
-  <section>  ${Object.keys(sections).join(', ')}; all unless named
+       npm run bench -- compare --other <checkout>   compares this checkout with another one
+  --quick    takes seconds; the figures are rough, and bench/RESULTS.md is not changed
+  --runs     section faults: number of runs of each kind of cold start
+  --busy     section faults: number of busy loops that run during cold starts
+  <section>  ${Object.keys(sections).join(', ')}; default: all
 `
 
 /** @type {Omit<import('./measure.mjs').Effort, 'progress'>} */
@@ -119,7 +119,7 @@ function readOptions() {
       },
     })
     const unknown = positionals.find((name) => !Object.hasOwn(sections, name))
-    if (unknown !== undefined) throw new Error(`There is no section "${unknown}".`)
+    if (unknown !== undefined) throw new Error(`Unknown section "${unknown}". Use one of the sections below.`)
     if (values.help) {
       process.stdout.write(usage)
       process.exit(0)
@@ -138,7 +138,7 @@ function readOptions() {
 function wholeNumber(/** @type {string} */ name, /** @type {string} */ text, /** @type {number} */ least) {
   const value = Number(text)
   if (Number.isInteger(value) && value >= least) return value
-  throw new Error(`${name} must be a whole number from ${least}; received "${text}".`)
+  throw new Error(`${name} must be an integer of at least ${least}; received "${text}".`)
 }
 
 /** @returns {never} */

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * One contender of the single band. Arguments: which, how many keys, its limit, how often every key is asked for before the
- * first turn, operations per batch. Tells its name; then a `Turn` for each number of batches that it is told.
+ * One contender of the section "Single band". Arguments: contender, number of keys, limit, how often every key is requested
+ * before the first turn, operations per batch. Sends its name, and then a `Turn` for each message with a number of batches.
  *
- * @typedef {{ cpu: number, clock: number, share: number }} Turn nanoseconds per operation, and how many were let through
+ * @typedef {{ cpu: number, clock: number, share: number }} Turn nanoseconds per operation, and share of allowed requests
  */
 import { addresses, everyKey, randomOrder } from './access.mjs'
 import { bareMap, expressStore, flexible, flexibleBare, fluxGateAsync, fluxGateSync } from './contenders.mjs'
@@ -17,7 +17,7 @@ for (let time = Number(times); time > 0; time--) await batch(everyKey(keys.lengt
 const order = randomOrder(keys.length, Number(operations))
 
 process.on('message', async (/** @type {number} */ batches) => {
-  // Does not count: while others had their turn, the caches became theirs, which a program with one limiter never sees.
+  // Not measured: refills the CPU caches after the turns of other contenders.
   await batch(order)
   const startedAt = performance.now()
   const usedBefore = process.cpuUsage()

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What contenders that take turns have shown, as tables of figures need it.
+ * Statistics over the turns of contenders.
  *
  * @template Turn
  * @typedef {{ name: string, turns: readonly Turn[] }} Row
@@ -16,7 +16,7 @@ import { median } from './measure.mjs'
 export const typical = (row, figure) => median((row?.turns ?? []).map((turn) => turn[figure]))
 
 /**
- * How many times as much of a figure `name` has as `than`: the median of what each round says.
+ * Returns a figure of `name` relative to `than`: the median of the ratios of each round.
  *
  * @template {{ [name in Figure]: number }} Turn
  * @template {string} Figure

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Puts scripts for Redis, and what they include, into checked-in modules, so that nothing reads the disk at run time:
- * `node scripts/assemble-lua.mjs`. A test compares the results with the modules.
+ * Assembles the Lua scripts for Redis into checked-in modules, so that nothing is read from disk at run time:
+ * `node scripts/assemble-lua.mjs`. A test compares the result with the modules.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** By module: the scripts of its folder that it holds. */
+/** The scripts of each module, from the same folder. */
 const modules = {
   'src/rules/redis/lua/scripts.generated.ts': ['commit', 'find', 'read', 'stage', 'swap'],
   'src/stores/redis/lua/consume.generated.ts': ['consume'],
@@ -26,9 +26,13 @@ const modules = {
 const root = new URL('../', import.meta.url)
 
 /**
- * A file's lines that do something, without comments and indentation. Lines that begin with `--@` bring in other files as
- * a function that is called at once, so that what they define costs nothing before: `make` puts its result into a variable,
- * `twin` into the one that `twins` has named, if it is its turn by number. `include` puts the lines themselves there.
+ * Returns the lines of a file without comments and indentation. Directives insert other files:
+ *
+ * - `--@include <files>` inserts their lines.
+ * - `--@make <variable> <files>` assigns the result of a function with their lines, called in place, so that their definitions
+ *   cost nothing before that point.
+ * - `--@twins <kind> <variable>` names the variables that `--@twin` uses.
+ * - `--@twin <files>` is `--@make` for `<variable>`, executed only if `<kind>` is the number of this directive in the file.
  *
  * @returns {string[]}
  */
@@ -52,13 +56,13 @@ function code(/** @type {URL} */ file) {
   return lines
 }
 
-/** What each module should hold, by its path. */
+/** Returns the path and the expected text of each module. */
 export function assemble() {
   return Object.entries(modules).map(([path, names]) => {
     const module = new URL(path, root)
     const files = names.map((name) => `${name}.lua`)
-    const made = `/** Made from ${files.join(', ')} by scripts/assemble-lua.mjs; edit ${names.length === 1 ? 'that one' : 'those'}. */\n`
-    return { path, text: made + names.map((name) => constants(name, new URL(`${name}.lua`, module))).join('\n') }
+    const header = `/** Generated from ${files.join(', ')} by scripts/assemble-lua.mjs; do not edit. */\n`
+    return { path, text: header + names.map((name) => constants(name, new URL(`${name}.lua`, module))).join('\n') }
   })
 }
 

@@ -1,11 +1,11 @@
 // @ts-check
 /**
- * Makes a clone ready to run: packages installed, dist built. `npm start` and `npm test` run it first. What only some
- * commands need is named by an argument: `redis` sees to it that there is a redis-server to start, `mongo` that there is
- * something to test rules in MongoDB with, where Go is installed.
+ * Prepares a clone: installs packages and builds dist. `npm start` and `npm test` run it first. Arguments add steps that only
+ * some commands need: `redis` installs redis-server, `mongo` builds a server for the tests of rules in MongoDB if Go is
+ * installed.
  *
- * It uses nothing but Node, because it runs before anything is installed. When nothing is to be done it prints nothing
- * and takes no lock. Each step records last what it has finished, so that an interrupted run is repaired by the next.
+ * It depends on Node alone, because it runs before anything is installed. If there is nothing to do, it prints nothing and
+ * takes no lock. Each step writes its record last, so that the next run repairs an interrupted one.
  */
 import { mkdirSync } from 'node:fs'
 import { build } from './bootstrap/build.mjs'
@@ -15,7 +15,7 @@ import { packages } from './bootstrap/packages.mjs'
 import { redis } from './bootstrap/redis.mjs'
 import { at, Failure } from './bootstrap/step.mjs'
 
-/** In order: a step may rely on those before it. */
+/** In order: a step may depend on earlier ones. */
 const steps = [packages, build]
 const onRequest = new Map([
   ['redis', redis],
@@ -32,14 +32,14 @@ async function bootstrap() {
   const onWait = (/** @type {number} */ owner) =>
     say(`waiting for process ${owner}, which is preparing this directory\n`)
   await withLock(at('.bootstrap', 'lock'), onWait, async () => {
-    // Asked again: another run may have done it while this one waited.
+    // Checked again: another run may have done it while this one waited for the lock.
     for (const step of steps) if (step.needed()) await perform(step)
   })
 }
 
 function requested(/** @type {string} */ name) {
   const step = onRequest.get(name)
-  if (!step) throw new Failure(`Nothing is known about "${name}"; there is ${[...onRequest.keys()].join(', ')}.`)
+  if (!step) throw new Failure(`Unknown step "${name}". Use one of ${[...onRequest.keys()].join(', ')}.`)
   return step
 }
 
@@ -59,11 +59,11 @@ function requireNode(/** @type {number} */ major, /** @type {number} */ minor) {
   const [haveMajor = 0, haveMinor = 0] = process.versions.node.split('.').map(Number)
   if (haveMajor > major || (haveMajor === major && haveMinor >= minor)) return
   throw new Failure(
-    `FluxGate needs Node.js ${major}.${minor} or later; this is ${process.version}, ${process.execPath}.`,
+    `FluxGate requires Node.js ${major}.${minor} or later; this is ${process.version} (${process.execPath}).`,
   )
 }
 
-// Exiting lets the lock go and ends the command under way.
+// Exiting releases the lock and stops the running command.
 process.once('SIGINT', () => process.exit(130))
 process.once('SIGTERM', () => process.exit(143))
 

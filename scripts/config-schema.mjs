@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Writes the JSON Schema of fluxgate.yaml, from the table of settings and what docs/reference/configuration.md says of each:
+ * Writes the JSON Schema of fluxgate.yaml from the table of settings and the descriptions in docs/reference/configuration.md:
  * `node scripts/config-schema.mjs`, after a build. A test compares the result with the file.
  */
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -2,8 +2,8 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node'
 import { mongoServer } from './bootstrap/mongo.mjs'
 
 /**
- * Ends a run with `N passed, N failed` alone on a line, for programs that read results.
- * A file that could not be collected and an error outside of any test count as failures: both make the run fail.
+ * Prints `N passed, N failed` on a separate line at the end of a run, for programs that parse the results. Files that could
+ * not be collected and errors outside of tests count as failures, because both fail the run.
  */
 export const countReporter: Reporter = {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]) {
@@ -14,9 +14,11 @@ export const countReporter: Reporter = {
       counts.failed += brokenSuites.length + (module.errors().length > 0 ? 1 : 0)
     }
     if (mongoServer() === undefined && modules.some(({ moduleId }) => moduleId.includes('mongo')))
-      console.log(`\nRules in MongoDB were not tested: there is no FLUXGATE_TEST_MONGO_URI, mongod or FerretDB.`)
+      console.log(
+        '\nRules in MongoDB were not tested. Set FLUXGATE_TEST_MONGO_URI, or install mongod or Go (to build FerretDB).',
+      )
     const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : ''
-    // A test that never ended is not one that passed.
+    // A test that did not finish counts as failed.
     console.log(`\n${counts.passed} passed, ${counts.failed + counts.pending} failed${skipped}`)
   },
 }

@@ -71,7 +71,7 @@ async function startProgram(/** @type {string} */ command, /** @type {unknown} *
 }
 
 /**
- * Connections that send `text` and read nothing, for a while. Returns the memory that is used meanwhile.
+ * Opens connections that send `text` and read nothing while `during` runs. Returns the memory that is used then.
  *
  * @param {Program} program
  * @param {number} count
@@ -95,7 +95,7 @@ async function hold(program, count, text, during) {
   return held
 }
 
-/** 50 000 decisions, each an event for every stream. */
+/** Makes 50 000 decisions, each of them an event for every stream. */
 async function makeEvents() {
   const checks = Array.from({ length: 1_000 }, (_, i) => ({ clientIp: `10.0.${i % 250}.1`, path: '/a', method: 'GET' }))
   const body = JSON.stringify({ checks })

@@ -8,7 +8,7 @@ import { rolldown } from 'rolldown'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
 /**
- * Runs `main` of a TypeScript module on any supported version of Node, and exits with the status that it returns.
+ * Runs `main` of a TypeScript module on any supported version of Node and exits with the status that it returns.
  *
  * @param {string} entry The module, relative to the repository.
  * @param {string} name A name for the temporary folder.

@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** The slowest files, slowest first. Without them at the front, the last of them would run alone at the end. */
+/** The slowest files, slowest first. If they did not start first, one of them would run alone at the end. */
 const slowest = [
   'test/bench.test.ts',
   'test/integration/redis-store-clients.test.ts',
@@ -21,8 +21,8 @@ const slowest = [
 ]
 
 /**
- * Long files first and unit tests last, because short files fill the workers evenly at the end. Unit tests stay together: they
- * share a worker, which is kept only from one of them to the next.
+ * Slow files first and unit tests last, because short files fill the workers evenly at the end. Unit tests stay together,
+ * because a worker is reused only between consecutive unit tests.
  */
 export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,4 +1,4 @@
-/** The bench runs to its end on any machine; what it measures is not judged here. */
+/** The benchmark completes on any machine; its figures are not checked here. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 
 describe('npm run bench', () => {
-  it('gives a quick look at every section and every demand, and leaves the written results alone', async () => {
+  it('measures every section and every target with --quick, without changing RESULTS.md', async () => {
     const before = readResults()
     const { status, stdout, stderr } = await run(['--expose-gc', 'bench/run.mjs', '--quick'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
@@ -45,14 +45,14 @@ describe('npm run bench', () => {
       'Gateway',
       'Server',
       'Faults',
-      'Demands',
+      'Targets',
     ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
     expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(51)
     expect(readResults()).toBe(before)
   }, 900_000)
 
-  it('keeps what was measured before, when and where, of the sections that it is not asked for', () => {
+  it('keeps the earlier results of sections that are not measured again', () => {
     const findings = (title: string, measured: number) => ({
       title,
       note: 'One key.',
@@ -65,13 +65,13 @@ describe('npm run bench', () => {
     expect(second.match(/^Measured on .+$/gm)).toEqual(['Measured on Tuesday.', 'Measured on Monday.'])
     expect(second.match(/^\| FluxGate .+$/gm)).toEqual(['| FluxGate  |     3 |', '| FluxGate  |     1 |'])
     expect(second.match(/^\| .+ met \|$/gm)).toEqual([
-      '| Memory  | times as fast |     3.00 |      ≥ 2 |     met |',
-      '| Redis   | times as fast |     1.00 |      ≥ 2 | not met |',
+      '| Memory  | times as fast |     3.00 |    ≥ 2 |     met |',
+      '| Redis   | times as fast |     1.00 |    ≥ 2 | not met |',
     ])
     expect(withFindings(second, [], '')).toBe(second)
   })
 
-  it('refuses a section that does not exist and names those that do', async () => {
+  it('rejects an unknown section and lists the known ones', async () => {
     const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'nothing'])
     expect(status).toBe(2)
     expect(stderr).toContain(

@@ -129,7 +129,7 @@ describe('a fresh clone', () => {
       'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.18.3"}})'
     const { status, said } = await bootstrap({ nodeArguments: ['--import', pretend] })
     expect(status).toBe(1)
-    expect(said).toMatch(/^FluxGate needs Node\.js 20\.19 or later; this is /)
+    expect(said).toMatch(/^FluxGate requires Node\.js 20\.19 or later; this is /)
     expect(exists('node_modules')).toBe(false)
   })
 })
@@ -268,7 +268,7 @@ describe('redis-server', () => {
     program('sudo', 'echo "sudo: a password is required" >&2; exit 1')
     const { status, said } = await prepare()
     expect(status).toBe(1)
-    expect(said).toContain('there is no redis-server on the PATH')
+    expect(said).toContain('redis-server is not on the PATH')
     expect(said).toContain('"sudo apt-get install redis-server", then run the same command again')
   })
 
@@ -295,7 +295,7 @@ describe('redis-server', () => {
 it('a step that nobody knows is refused', async () => {
   const { status, said } = await bootstrap({ steps: ['kafka'] })
   expect(status).toBe(1)
-  expect(said).toBe('Nothing is known about "kafka"; there is redis, mongo.\n')
+  expect(said).toBe('Unknown step "kafka". Use one of redis, mongo.\n')
 })
 
 describe('a server for rules in MongoDB', () => {
@@ -312,7 +312,9 @@ describe('a server for rules in MongoDB', () => {
 
   it('is built where Go is installed, once for all clones, and again when its sources change', async () => {
     program('go', 'shift 5; echo "#!/bin/sh" > "$2"; /bin/chmod 755 "$2"')
-    expect((await prepare()).said).toMatch(/^building FerretDB, which takes some minutes the first time … \d+\.\d s\n$/)
+    expect((await prepare()).said).toMatch(
+      /^building FerretDB, which takes a few minutes the first time … \d+\.\d s\n$/,
+    )
     expect(built()).toEqual([expect.stringMatching(/^ferretdb-[0-9a-f]{16}$/)])
     expect(await prepare()).toMatchObject({ status: 0, said: '' })
     write('test/servers/ferretdb/go.mod', 'another')
@@ -324,7 +326,7 @@ describe('a server for rules in MongoDB', () => {
     program('go', 'echo "go: module not found" >&2; exit 1')
     const { status, said } = await prepare()
     expect(status).toBe(1)
-    expect(said).toMatch(/failed\ngo: module not found\n\nFerretDB could not be built\.\n$/)
+    expect(said).toMatch(/failed\ngo: module not found\n\nFerretDB could not be built\. See the error above\.\n$/)
   })
 
   it('is not built where there is one, or no Go', async () => {

@@ -149,9 +149,14 @@ describe('links', () => {
     expect(broken).toEqual([])
   })
 
-  it('reach every page of docs from README.md', () => {
-    const linked = [...read('README.md').matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target)
-    expect(pages.filter((page) => page.startsWith('docs/') && !linked.includes(page))).toEqual([])
+  it('reach every page of docs from README.md, directly or through other pages', () => {
+    const reached = new Set(['README.md'])
+    for (const page of reached)
+      for (const [, target = ''] of proseOf(page).matchAll(/\]\(([^)#\s]+)/g)) {
+        const linked = join(dirname(page), target)
+        if (pages.includes(linked)) reached.add(linked)
+      }
+    expect(pages.filter((page) => page.startsWith('docs/') && !reached.has(page))).toEqual([])
   })
 })
 
@@ -192,10 +197,21 @@ describe('the reference of errors', () => {
   })
 })
 
-describe('the reference of the library', () => {
-  const reference = read('docs/reference/library.md')
-  const section = (title: string): string =>
-    reference.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? ''
+describe('the library reference', () => {
+  const index = read('docs/reference/library.md')
+  const pageOf = (target: string): string => read(join('docs/reference', target))
+  const sectionOf = (page: string, title: string): string =>
+    page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? ''
+  /** The rows of the index: an entry, and the page, or the section of a page with several entries, that documents it. */
+  const rows = [...index.matchAll(/^\| `(fluxgate\S*)` \|.*\]\(([^)#]+)(#[^)]+)?\) \|$/gm)].map(
+    ([, entry = '', target = '', anchor]) => ({
+      entry,
+      target,
+      text: anchor === undefined ? pageOf(target) : sectionOf(pageOf(target), entry),
+    }),
+  )
+  const reference = [...new Set(rows.map(({ target }) => target))].map(pageOf).join('\n')
+  const textsOf = (entry: string): string[] => rows.filter((row) => row.entry === entry).map(({ text }) => text)
   const firstColumn = (table: string): string[] =>
     [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = '']) =>
       [...cell.matchAll(/`([\w.]+)`/g)].map(([, name = '']) => name),
@@ -207,17 +223,23 @@ describe('the reference of the library', () => {
         : [{ entry: subpath.replace(/^\./, 'fluxgate'), file, declared }],
   )
 
-  it('has a section for every entry, and for no other', () => {
-    const titles = [...reference.matchAll(/^## (fluxgate\S*)$/gm)].map(([, title]) => title)
-    expect(titles).toEqual(entries.map(({ entry }) => entry))
+  it('lists every entry, and no other', () => {
+    expect([...new Set(rows.map(({ entry }) => entry))]).toEqual(entries.map(({ entry }) => entry))
   })
 
-  it.each(entries)('explains every value that $entry exports, and no other', async ({ entry, file }) => {
-    const titles = [...section(entry).matchAll(/^### (\w+)$/gm)].map(([, title]) => title)
+  it('links every page of docs/reference/library', () => {
+    const linked = rows.map(({ target }) => `docs/reference/${target}`)
+    expect(pages.filter((page) => page.startsWith('docs/reference/library/') && !linked.includes(page))).toEqual([])
+  })
+
+  it.each(entries)('has a heading for every value that $entry exports, and for no other', async ({ entry, file }) => {
+    const titles = textsOf(entry).flatMap((text) =>
+      [...text.matchAll(/^##+ `(\w+)`$/gm)].map(([, title = '']) => title),
+    )
     expect(titles.sort()).toEqual(Object.keys(await import(join(root, file))).sort())
   })
 
-  it.each(entries)('names every type that $entry exports, and no other', ({ entry, declared }) => {
+  it.each(entries)('lists every type that $entry exports, and no other', ({ entry, declared }) => {
     const declarations = read(declared)
     const exported = [...declarations.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, isType, names = '']) =>
       names
@@ -226,9 +248,12 @@ describe('the reference of the library', () => {
         .filter((name) => name !== '' && (isType || name.startsWith('type ')))
         .map((name) => name.replace(/^type /, '')),
     )
-    const [, table = ''] = section(entry).split(`### Types of ${entry}\n`)
-    const [types = ''] = table.split(/\n\n(?!\|)/).filter((part) => part.includes('|'))
-    expect(firstColumn(types).sort()).toEqual(exported.sort())
+    const listed = textsOf(entry).flatMap((text) => {
+      const [, table = ''] = text.split(/^##+ Types(?: of \S+)?$/m)
+      const [types = ''] = table.split(/\n\n(?!\|)/).filter((part) => part.includes('|'))
+      return firstColumn(types)
+    })
+    expect(listed.sort()).toEqual(exported.sort())
   })
 
   it('explains every field of a decision, every reason, and no other', () => {
@@ -237,7 +262,7 @@ describe('the reference of the library', () => {
       [...(source.split(`interface ${name} {`)[1]?.split('\n}')[0] ?? '').matchAll(/^ {2}readonly (\w+)/gm)].map(
         ([, field = '']) => field,
       )
-    const [decision = '', reasons = '', band = ''] = section('Decisions')
+    const [decision = '', reasons = '', band = ''] = pageOf('library/decisions.md')
       .split(/\n\n/)
       .filter((part) => part.startsWith('| '))
     expect(firstColumn(decision).sort()).toEqual(fieldsOf('Decision').sort())

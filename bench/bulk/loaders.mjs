@@ -1,5 +1,5 @@
 // @ts-check
-/** Those who bring the same commands into the same server, each a process of its own, from its start to its end. */
+/** Programs that load the same commands into the same server; each load is a separate process. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync } from 'node:fs'
@@ -13,7 +13,7 @@ const importChild = fileURLToPath(new URL('import-child.mjs', import.meta.url))
 /**
  * @typedef {object} Load
  * @property {number} seconds
- * @property {number} megabytes at the peak; of others not known
+ * @property {number} megabytes peak memory; NaN for redis-cli
  *
  * @typedef {object} Loader
  * @property {string} name
@@ -24,7 +24,7 @@ const importChild = fileURLToPath(new URL('import-child.mjs', import.meta.url))
 export const fluxGateBulk = (...load) => nodeLoader(child, ...load)
 
 /**
- * An import of overrides, from a table: read, written, counted, and in force.
+ * Imports overrides from CSV, until they are in force.
  *
  * @type {(name: string, uri: string, file: string, how: 'fast' | 'gentle', records: number) => Loader}
  */
@@ -39,7 +39,7 @@ function nodeLoader(script, name, uri, file, how, records) {
       const { stdout } = await promisify(execFile)(process.execPath, [script, uri, file, how])
       const seconds = (performance.now() - startedAt) / 1000
       const { done, megabytes, stopped } = JSON.parse(stdout)
-      if (done !== records) throw new Broken(`${name} brought ${done} of ${records} records. ${stopped}`)
+      if (done !== records) throw new Broken(`${name} loaded ${done} of ${records} records. ${stopped}`)
       return { seconds, megabytes }
     },
   }

@@ -1,5 +1,5 @@
 // @ts-check
-/** The same overrides twice: as a table, and as the commands that write them, as Redis reads them. */
+/** The same overrides in two formats: as CSV, and as the resulting commands in the Redis protocol. */
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -12,7 +12,7 @@ export const importedRule = {
 
 const plans = [1, 2, 3, 4, 5].map((plan) => plan * 1_000)
 const atOnce = 1_000
-/** In no order, as customers are. */
+/** Keys in pseudo-random order. */
 const keyOf = (/** @type {number} */ i, /** @type {number} */ records) => `key-${10_000_000 + ((i * 7_919) % records)}`
 const planOf = (/** @type {number} */ i) => /** @type {number} */ (plans[i % plans.length])
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** The gateway and the middlewares of both builds: the programs of each checkout, asked by the load of this one. */
+/** The gateway and the middlewares of both checkouts, measured with the load generator of this one. */
 import { cpuTimeUs, startLoad, startProgram } from '../http/processes.mjs'
 import { connections } from '../http/rounds.mjs'
 import { Broken } from '../measure.mjs'
@@ -56,7 +56,7 @@ async function measured({ name, file, args }, root, load) {
     await load.ask({ ...order, seconds: warmUpSeconds })
     const usedBefore = cpuTimeUs(server.pid)
     const { perSecond, p99Ms, others } = await load.ask({ ...order, seconds })
-    if (others > 0) throw new Broken(`${name} answered ${others} requests with something else than 200.`)
+    if (others > 0) throw new Broken(`${name} answered ${others} requests with a status other than 200.`)
     return {
       [`${name}: requests/s`]: perSecond,
       [`${name}: p99 ms`]: p99Ms,

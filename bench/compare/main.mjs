@@ -1,5 +1,5 @@
 // @ts-check
-/** `npm run bench -- compare`: this checkout beside another one. Both must be built. */
+/** `npm run bench -- compare`: compares this checkout with another one. Both must be built. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -18,9 +18,9 @@ const areas = {
 
 const usage = `Usage: npm run bench -- compare --other <checkout> [--pairs <n>] [--only <area>] [--record <name>]
   --other  another checkout of this repository, after \`npm ci\` and \`node scripts/bootstrap.mjs\`
-  --pairs  measurements of both, in turn (default 5)
-  --only   ${Object.keys(areas).join(', ')}; all unless named
-  --record writes the result to bench/RESULTS.md, as compared with this name
+  --pairs  number of alternating measurements of both; default 5
+  --only   ${Object.keys(areas).join(', ')}; default: all
+  --record writes the result to bench/RESULTS.md, under this name
 `
 
 const thisRoot = new URL('../../', import.meta.url)
@@ -41,7 +41,7 @@ export async function compare(/** @type {readonly string[]} */ args) {
     }
   }
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
-  const note = `${pairs} pairs. The ratio is the median of this : other within each pair; more is better for rates, less for times.`
+  const note = `${pairs} pairs. The ratio is the median of this / other within each pair; higher is better for rates, lower for times.`
   const title = record === undefined ? 'Compare' : `Compared with ${record}`
   const found = { title, note, tables: [], figures, ratios: [] }
   process.stdout.write(`${sectionText(found)}\n`)
@@ -54,11 +54,12 @@ function readOptions(/** @type {readonly string[]} */ args) {
     const { values } = parseArgs({ args: [...args], options: { other: text, pairs: text, only: text, record: text } })
     const { other, pairs = '5', only, record } = values
     const names = /** @type {(keyof typeof areas)[]} */ (Object.keys(areas)).filter((name) => (only ?? name) === name)
-    if (names.length === 0) throw new Error(`--only must be ${Object.keys(areas).join(', ')}; received "${only}".`)
+    if (names.length === 0)
+      throw new Error(`--only must be one of ${Object.keys(areas).join(', ')}; received "${only}".`)
     const count = Number(pairs)
     if (!Number.isInteger(count) || count < 1)
-      throw new Error(`--pairs must be a whole number from 1; received "${pairs}".`)
-    if (other === undefined) throw new Error('--other is missing: name the checkout to compare with.')
+      throw new Error(`--pairs must be an integer of at least 1; received "${pairs}".`)
+    if (other === undefined) throw new Error('--other is missing. Pass the path of the checkout to compare with.')
     const folder = resolve(other)
     if (!existsSync(resolve(folder, 'dist/bundle/index.js')))
       throw new Error(`--other: ${other} is not built. Run node scripts/bootstrap.mjs there.`)

@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * Two builds in pairs: each pair measures both, the other one first every second time. The machine changes from minute to
- * minute by more than a change of the code does, so the ratio is taken within each pair.
+ * Measures two builds in pairs, with alternating order. The machine varies more from minute to minute than most changes of
+ * the code do, so ratios are computed within each pair.
  *
  * @typedef {Readonly<Record<string, number>>} Figures by name, with the unit
  *
  * @typedef {object} Area
- * @property {(root: URL) => Promise<Figures>} measure the build in a checkout, once
+ * @property {(root: URL) => Promise<Figures>} measure measures the build of a checkout once
  * @property {() => Promise<unknown> | unknown} stop
  */
 import { median } from '../measure.mjs'

@@ -1,5 +1,5 @@
 // @ts-check
-/** Measures the build of one checkout, which it is given with the address of Redis, and reports the figures. */
+/** Measures the build of one checkout and sends the figures. Arguments: root of the checkout, URI of Redis. */
 import { quantile } from '../measure.mjs'
 import { keepAsking } from '../redis/closed-loop.mjs'
 
@@ -11,7 +11,7 @@ const keys = Array.from({ length: 10_000 }, (_, index) => `user-${index}`)
 const warmUpSeconds = 0.6
 const seconds = 1.2
 const bands = ['1h', '1d', '7d'].map((window, index) => ({ capacity: 100_000_000 * (index + 1), window }))
-/** Deadlines do not matter here, and a busy machine must not cause degraded decisions. */
+/** Long, so that a busy machine causes no degraded decisions. */
 const timeoutMs = 10_000
 
 /** @type {Record<string, number>} */

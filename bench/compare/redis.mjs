@@ -1,5 +1,5 @@
 // @ts-check
-/** Exact decisions in Redis: one server for both builds, a new process for each measurement. */
+/** EXACT decisions in Redis: one server for both builds, a new process for each measurement. */
 import { startChild } from '../child.mjs'
 import { startServer } from '../redis/server.mjs'
 

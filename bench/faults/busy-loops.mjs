@@ -1,8 +1,8 @@
 // @ts-check
-/** Processes that do nothing but take CPU time from all others. */
+/** Processes that only consume CPU time. */
 import { spawn } from 'node:child_process'
 
-/** Ends with its parent, which holds its standard input open. */
+/** Exits with its parent, which keeps the standard input open. */
 const program = `
 const { Worker } = require('node:worker_threads')
 process.stdin.on('end', () => process.exit()).resume()

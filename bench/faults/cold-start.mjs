@@ -1,22 +1,22 @@
 // @ts-check
-/** Processes that start at once and share one limit. */
+/** Processes that start concurrently and share one limit. */
 import { startChild } from '../child.mjs'
 import { startPrograms } from './programs.mjs'
 
 export const capacity = 100
 export const stallMs = 120
 export const inFlight = 20
-/** Of each process: as many as the limit, so that each could use it up alone. */
+/** Calls per process: as many as the limit, so that each process could exhaust it alone. */
 const calls = 100
 const programCalls = 30
 
 /**
  * @typedef {object} ColdStart
  * @property {string} name
- * @property {number} over admitted beyond the limit, in the worst run
- * @property {number} runsOver in how many runs
- * @property {number} degraded in all runs
- * @property {number} stalled degraded by the stall, in all runs; NaN if there was none
+ * @property {number} over requests allowed beyond the limit, in the worst run
+ * @property {number} runsOver number of runs beyond the limit
+ * @property {number} degraded degraded decisions in all runs
+ * @property {number} stalled degraded decisions after the stall, in all runs; NaN without a stall
  */
 
 /** @type {readonly (readonly [name: string, kind: string])[]} */

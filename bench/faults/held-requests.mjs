@@ -1,15 +1,15 @@
 // @ts-check
-/** Requests that are held for their turn and leave before it comes. */
+/** Held requests that leave before their time. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, redisStore } from '../fluxgate.mjs'
 
 export const held = 100
-/** Between two permits, so long that nothing refills while it is measured. */
+/** Time between two permits; so long that nothing is refilled during the measurement. */
 const spacingMs = 60_000
 
 /** @typedef {import('../redis/server.mjs').RedisServer} RedisServer */
 
-/** So much that there is always room for one more: its delay tells how many are ahead of it. */
+/** Large enough for one more request, whose delay shows how many are ahead of it. */
 const capacity = 2 * held
 
 /** @type {readonly (readonly [name: string, limit: import('../../src/gate/limiter/create-limiter.js').LimiterOptions])[]} */
@@ -19,7 +19,7 @@ const limits = [
 ]
 
 /**
- * Holds 100 requests, lets them leave one after the other, the oldest first, and counts the permits that are not given back.
+ * Holds 100 requests, aborts them one after the other, oldest first, and counts the permits that are not refunded.
  *
  * @param {RedisServer} server
  * @returns {Promise<{ name: string, lost: number }[]>}
@@ -55,6 +55,6 @@ async function lostOf(limit) {
   await sleep(100)
   const { delayMs, retryAfterMs } = await limiter.peek('a')
   await limiter.close()
-  // One permit was taken and kept: the next request waits for one spacing, under either limit.
+  // One permit stays charged: the next request waits for one spacing under either limit.
   return Math.round((delayMs + (retryAfterMs ?? Number.NaN)) / spacingMs) - 1
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Callers that decide without a pause while the server closes their connection. */
+/** Callers that make decisions continuously while the server closes their connection. */
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createLimiter, redisStore } from '../fluxgate.mjs'
 
@@ -27,7 +27,7 @@ async function startCallers(server) {
         tally.degraded++
         tally.exactInARow = 0
         tally.lastDegradedAt = performance.now()
-        // A degraded decision needs no I/O: without this turn the loop would never get to any.
+        // A degraded decision needs no I/O. Without this turn, the event loop would never process any.
         await turn()
       }
     }),
@@ -43,7 +43,7 @@ async function startCallers(server) {
 }
 
 /**
- * One lost connection.
+ * Measures one lost connection.
  *
  * @param {RedisServer} server
  * @returns {Promise<{ degraded: number, exactAfterMs: number }>} milliseconds until the last degraded decision
@@ -62,7 +62,7 @@ export async function oneCut(server) {
 }
 
 /**
- * A lost connection every 200 ms.
+ * Measures a lost connection every 200 ms.
  *
  * @param {RedisServer} server
  * @param {number} seconds

@@ -1,5 +1,5 @@
 // @ts-check
-/** `fluxgate serve` and `fluxgate gateway` as processes, which are asked as soon as they listen. */
+/** `fluxgate serve` and `fluxgate gateway` as processes that receive requests as soon as they listen. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { Broken } from '../measure.mjs'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
-/** Much longer than a start takes, also beside busy loops. */
+/** Much longer than a start takes, even next to busy loops. */
 const longestStartMs = 180_000
 
 /** @typedef {{ allowed: boolean, degraded: boolean }} Answer */
@@ -21,7 +21,7 @@ const askers = {
     const response = await fetch(`${url}/api/ratelimit/check`, { method: 'POST', headers, body: '{}' })
     return /** @type {Promise<Answer>} */ (response.json())
   },
-  // The gateway does not say whether a decision was degraded; what it admits does.
+  // The gateway does not report degraded decisions; the number of allowed requests shows them.
   async gateway(url) {
     const response = await fetch(url)
     await response.arrayBuffer()
@@ -30,7 +30,7 @@ const askers = {
 }
 
 /**
- * Starts `processes` programs at once, makes `calls` requests to each and ends them.
+ * Starts `processes` programs concurrently, sends `calls` requests to each and stops them.
  *
  * @param {'serve' | 'gateway'} name
  * @param {{ uri: string, prefix: string, capacity: number, calls: number, processes: number }} settings
@@ -70,10 +70,13 @@ export async function startPrograms(name, { uri, prefix, capacity, calls, proces
   }
 }
 
-/** @returns {Promise<string>} where it listens */
+/** @returns {Promise<string>} its URL */
 function listening(/** @type {import('node:child_process').ChildProcessWithoutNullStreams} */ child) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Broken('A program did not listen in time.')), longestStartMs)
+    const timer = setTimeout(
+      () => reject(new Broken(`A program did not listen within ${longestStartMs / 1_000} s.`)),
+      longestStartMs,
+    )
     let output = ''
     child.stdout.setEncoding('utf8').on('data', (text) => {
       output += text
@@ -86,6 +89,6 @@ function listening(/** @type {import('node:child_process').ChildProcessWithoutNu
     child.stderr.setEncoding('utf8').on('data', (text) => {
       errors += text
     })
-    child.once('exit', (status) => reject(new Broken(`A program ended with status ${status}: ${errors}`)))
+    child.once('exit', (status) => reject(new Broken(`A program exited with status ${status}: ${errors}`)))
   })
 }

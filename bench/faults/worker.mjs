@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A process that uses its limiter as soon as it has been created, and then once more during a stall of its event loop.
- * Reports how many of the first calls were allowed, and how many decisions were degraded.
+ * A process that uses its limiter right after creation, and again during a stall of its event loop. Sends the number of
+ * initial calls that were allowed, and the numbers of degraded decisions.
  */
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createFluxGate, createLimiter } from 'fluxgate'
@@ -16,8 +16,8 @@ const plenty = /** @type {const} */ ({ algorithm: 'FIXED_WINDOW', capacity: 1_00
  * @typedef {import('fluxgate').Decision} Decision
  *
  * @typedef {object} Asker
- * @property {() => Promise<Decision>} ask under the limit that is shared by all processes
- * @property {() => Promise<Decision>} askPlenty under one that nothing reaches
+ * @property {() => Promise<Decision>} ask uses the limit that all processes share
+ * @property {() => Promise<Decision>} askPlenty uses a limit that is never reached
  * @property {() => Promise<unknown>} close
  */
 
@@ -57,7 +57,7 @@ const kinds = {
 
 const { ask, askPlenty, close } = await /** @type {() => Promise<Asker>} */ (kinds[kind])()
 const first = await Promise.all(Array.from({ length: calls }, ask))
-// What a cold start has broken is not what the stall is about.
+// Waits until decisions are exact, so that effects of the cold start are not attributed to the stall.
 while ((await askPlenty()).degraded) await sleep(20)
 const asked = Array.from({ length: inFlight }, askPlenty)
 await turn()

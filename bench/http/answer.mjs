@@ -1,13 +1,13 @@
 // @ts-check
-/** What every application of the bench answers, and its limit. */
+/** Response and limit of every application in the benchmark. */
 export const answer = {
   hello: 'world',
   items: Array.from({ length: 8 }, (_, id) => ({ id, name: `item ${id}` })),
 }
 
 /**
- * Nobody reaches it, and it refills more slowly than is asked for, so that buckets are in use: one that is full again
- * whenever somebody asks is what no application has when it is busy.
+ * Never reached, and refilled more slowly than it is used, so that buckets are not full: a bucket that is full on every
+ * request does not occur under load.
  */
 export const most = 10_000_000
 export const windowMs = 3_600_000

@@ -1,5 +1,5 @@
 // @ts-check
-/** Listens, and tells the measurement where. */
+/** Listens on a free port and sends it to the parent process. */
 export function listen(/** @type {import('node:net').Server} */ server) {
   server.listen(0, '127.0.0.1', () => tellPort(server))
 }

@@ -1,18 +1,18 @@
 // @ts-check
 /**
- * Asks a server: so many connections, one request at a time on each. A process of its own, which does next to nothing for a
- * request, so that the server is what is measured. It never sleeps: a server that is slow enough for it to do so would pay
- * for waking it with every answer, which on a virtual machine costs more than the answer. An `Order` in, an `Outcome` out.
+ * A load generator: a number of connections with one request at a time on each. It runs in its own process and does little per
+ * request, so that the server is the bottleneck. It never sleeps: a slow server would otherwise pay for waking it with
+ * every response, which on a virtual machine costs more than the response. Receives an `Order`, sends an `Outcome`.
  *
  * @typedef {object} Order
  * @property {number} port
  * @property {number} connections
  * @property {number} seconds
- * @property {string} [request] as it stands on the wire
+ * @property {string} [request] raw HTTP request
  *
  * @typedef {object} Outcome
  * @property {number} perSecond requests answered with 200
- * @property {number} others requests answered otherwise
+ * @property {number} others requests answered with another status
  * @property {number} p50Ms
  * @property {number} p99Ms
  */
@@ -31,7 +31,7 @@ const keepAsking = (port, request, tally) =>
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     /** @type {Buffer} */
     let rest = Buffer.alloc(0)
-    /** Bytes of an answer whose head has been read already. */
+    /** Remaining bytes of a response whose head has been parsed. */
     let missing = 0
     let askedAt = 0
     const ask = () => {
@@ -65,7 +65,7 @@ const keepAsking = (port, request, tally) =>
       }
       const left = head + 4 + Number(length) - rest.length
       if (left <= 0) answered(isGood)
-      // A long answer is counted, and not put together.
+      // The bytes of a long response are counted, not collected.
       else if (isGood) missing = left
     })
     socket.on('error', reject)

@@ -1,5 +1,5 @@
 // @ts-check
-/** nginx with `limit_req`, one worker, where it is installed. */
+/** nginx with `limit_req` and one worker, if it is installed. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ export async function startNginx(/** @type {string} */ name, /** @type {number} 
   return { name, port, pid: await worker(child, directory), stop }
 }
 
-/** It asks itself whom it answers: nothing is written, and everybody passes. */
+/** No access log; one limit per client address that is never reached. */
 const configuration = (
   /** @type {string} */ directory,
   /** @type {number} */ port,
@@ -42,12 +42,12 @@ http {
   access_log off;
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${directory}/${kind};`).join('\n  ')}
   keepalive_requests 1000000;
-  limit_req_zone $binary_remote_addr zone=everybody:1m rate=1000000r/s;
+  limit_req_zone $binary_remote_addr zone=clients:1m rate=1000000r/s;
   upstream service { server 127.0.0.1:${upstreamPort}; keepalive 128; keepalive_requests 1000000; }
   server {
     listen 127.0.0.1:${port};
     location /api/ {
-      limit_req zone=everybody burst=1000000 nodelay;
+      limit_req zone=clients burst=1000000 nodelay;
       proxy_pass http://service;
       proxy_http_version 1.1;
       proxy_set_header Connection "";
@@ -66,12 +66,12 @@ async function freePort() {
   return port
 }
 
-/** The process that answers is the only child of the one that was started. */
+/** The worker is the only child of the process that was started. */
 async function worker(/** @type {import('node:child_process').ChildProcess} */ child, /** @type {string} */ directory) {
   for (let look = 0; look < 100 && child.exitCode === null; look++) {
     await new Promise((resolve) => setTimeout(resolve, 50))
     const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim()
     if (children !== '') return Number(children.split(' ')[0])
   }
-  throw new Broken(`nginx does not start: ${readFileSync(join(directory, 'error.log'), 'utf8')}`)
+  throw new Broken(`nginx did not start: ${readFileSync(join(directory, 'error.log'), 'utf8')}`)
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Servers to measure, and who asks them: a process each. */
+/** Processes of the measured servers and of the load generator. */
 import { readFileSync } from 'node:fs'
 import { startChild } from '../child.mjs'
 
@@ -8,13 +8,13 @@ import { startChild } from '../child.mjs'
  * @property {string} name
  * @property {number} port
  * @property {number} pid of the process that does the work
- * @property {string} [request] what it is asked, as it stands on the wire; the usual GET unless given
- * @property {number} [connections] over which it is asked, if not over as many as the others
+ * @property {string} [request] raw HTTP request; default: the usual GET
+ * @property {number} [connections] number of connections, if it differs from the others
  * @property {() => void} stop
  */
 
 /**
- * A program that tells its port once it listens.
+ * Starts a program that sends its port once it listens.
  *
  * @param {string} name
  * @param {string} file
@@ -42,7 +42,7 @@ export async function startLoad() {
 
 const ticksPerSecond = 100
 
-/** Microseconds of CPU time that a process has used, all its threads; NaN where the system does not say. */
+/** Returns the CPU time of all threads of a process in microseconds; NaN if the system does not report it. */
 export function cpuTimeUs(/** @type {number} */ pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []

@@ -1,5 +1,5 @@
 // @ts-check
-/** Servers take turns in rounds, asked by one process. What counts is the clock; CPU time is told beside it. */
+/** Servers that take turns under one load generator. The figure is wall-clock time; CPU time is listed in addition. */
 import { Broken } from '../measure.mjs'
 import { timesAs, typical } from '../turns.mjs'
 import { cpuTimeUs, startLoad } from './processes.mjs'
@@ -35,7 +35,7 @@ export async function serversInRounds(title, servers, { http: { warmUps, rounds,
           ...(request && { request }),
         })
         if (outcome.others > 0)
-          throw new Broken(`${name} answered ${outcome.others} requests with something else than 200.`)
+          throw new Broken(`${name} answered ${outcome.others} requests with a status other than 200.`)
         const serverUs = (cpuTimeUs(pid) - usedBefore) / (outcome.perSecond * seconds)
         if (round >= 0) rows[index]?.turns.push({ ...outcome, serverUs })
       }
@@ -60,6 +60,6 @@ export function requestFigures(title, rows, baseline) {
     Number.isNaN(typical(row, 'serverUs')) ? '–' : typical(row, 'serverUs').toFixed(1),
     timesAs(rows, 'perSecond', row.name, baseline).toFixed(2),
   ])
-  const head = ['contender', 'requests/s', 'p50 ms', 'p99 ms', 'server µs', `times as fast as ${baseline}`]
+  const head = ['contender', 'requests/s', 'p50 ms', 'p99 ms', 'server µs', `relative to ${baseline}`]
   return { title, head, lines }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** The service behind all proxies: answers every request with the same small JSON document, at next to no cost. */
+/** The upstream of all proxies: sends the same small JSON document for every request, at minimal cost. */
 import { createServer } from 'node:net'
 import { answer } from './answer.mjs'
 import { listen } from './listen.mjs'

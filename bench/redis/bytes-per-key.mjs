@@ -1,5 +1,5 @@
 // @ts-check
-/** What a key that was asked for takes in Redis, with its name and what Redis needs to find and to forget it. */
+/** Memory per key in Redis, including its name, hash table entry and expiry. */
 import { addresses } from '../access.mjs'
 import { Broken } from '../measure.mjs'
 import { usedMemory } from './server.mjs'
@@ -34,7 +34,7 @@ export async function bytesPerKey(server, askers, { redis: { memoryKeys }, progr
   }
 }
 
-/** The mean of some keys by themselves. */
+/** Returns the mean MEMORY USAGE of a sample of keys. */
 async function sampled(/** @type {import('./server.mjs').RedisServer} */ server) {
   let sum = 0
   for (let i = 0; i < sample; i++)
@@ -47,7 +47,7 @@ export async function askForAll({ name, ask, isAllowed }, keys) {
   let next = 0
   const caller = async () => {
     while (next < keys.length)
-      if (!isAllowed(await ask(/** @type {string} */ (keys[next++])))) throw new Broken(`${name} refused a new key.`)
+      if (!isAllowed(await ask(/** @type {string} */ (keys[next++])))) throw new Broken(`${name} rejected a new key.`)
   }
   await Promise.all(Array.from({ length: concurrency }, caller))
 }

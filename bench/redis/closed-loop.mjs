@@ -1,31 +1,31 @@
 // @ts-check
 /**
- * So many callers at once, each of which asks again as soon as it has its answer, until the time is over.
+ * Concurrent callers. A caller sends its next request when it has received its result, until the time is over.
  *
  * @typedef {object} Asker
  * @property {string} name
- * @property {(key: string) => Promise<unknown>} ask may reject with something that is not an error: a refusal
+ * @property {(key: string) => Promise<unknown>} ask may reject with a value that is not an Error for a rejected request
  * @property {(answer: any) => boolean} isAllowed
  * @property {() => unknown} close
  *
  * @typedef {object} Answers
  * @property {number} allowed
- * @property {readonly number[]} waitsMs one per answer
+ * @property {readonly number[]} waitsMs one per result
  * @property {number} elapsedMs
  */
 
-/** So many answers in a row may come without a turn of the event loop between them, or one per caller. */
-const breathless = 64
+/** Minimum number of results between two turns of the event loop; one per caller if there are more callers. */
+const leastBetweenTurns = 64
 
 /**
  * @param {Asker} asker
- * @param {readonly string[]} keys are asked for in this order, over and over
+ * @param {readonly string[]} keys requested in this order, repeatedly
  * @param {number} concurrency
  * @param {number} seconds
  * @returns {Promise<Answers>}
  */
 export async function keepAsking({ ask, isAllowed }, keys, concurrency, seconds) {
-  const breathe = breathing(Math.max(concurrency, breathless))
+  const nextTurn = regularTurns(Math.max(concurrency, leastBetweenTurns))
   const startedAt = performance.now()
   const endsAt = startedAt + seconds * 1000
   let asked = 0
@@ -36,12 +36,12 @@ export async function keepAsking({ ask, isAllowed }, keys, concurrency, seconds)
     for (let askedAt = startedAt; askedAt < endsAt; askedAt = performance.now()) {
       try {
         if (isAllowed(await ask(/** @type {string} */ (keys[asked++ % keys.length])))) allowed++
-      } catch (refusal) {
-        if (refusal instanceof Error) throw refusal
+      } catch (rejection) {
+        if (rejection instanceof Error) throw rejection
       }
       waitsMs.push(performance.now() - askedAt)
-      const breath = breathe()
-      if (breath) await breath
+      const turn = nextTurn()
+      if (turn) await turn
     }
   }
   await Promise.all(Array.from({ length: concurrency }, caller))
@@ -49,18 +49,18 @@ export async function keepAsking({ ask, isAllowed }, keys, concurrency, seconds)
 }
 
 /**
- * Answers that are known without asking anybody would keep timers and sockets from their turn, as requests to a server
- * never do. So all callers wait for the event loop now and then.
+ * Local results would starve timers and sockets, which requests to a server never do. All callers therefore wait for a turn
+ * of the event loop at regular intervals.
  */
-function breathing(/** @type {number} */ every) {
-  let answers = 0
+function regularTurns(/** @type {number} */ every) {
+  let results = 0
   /** @type {Promise<void> | undefined} */
-  let breath
+  let turn
   return () => {
-    if (++answers % every === 0)
-      breath ??= new Promise(setImmediate).then(() => {
-        breath = undefined
+    if (++results % every === 0)
+      turn ??= new Promise(setImmediate).then(() => {
+        turn = undefined
       })
-    return breath
+    return turn
   }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Those who limit by key in Redis, each with a connection of its own. */
+/** Limiters in Redis, each with its own connection. */
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterUnion } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
@@ -15,15 +15,15 @@ import { Broken } from '../measure.mjs'
  */
 
 let limiters = 0
-/** Nobody finds what another has left in Redis. */
+/** Returns an unused prefix, so that contenders do not share keys. */
 export const freshPrefix = () => `bench${++limiters}`
 
-/** A machine that is busy with something else is not to be seen as a Redis that is gone. */
+/** A long timeout, so that a busy machine does not look like an unavailable Redis. */
 export const patient = { timeoutMs: 10_000 }
 
 export function ioredis(/** @type {string} */ uri, enableAutoPipelining = false) {
   const client = new Redis(uri, { enableAutoPipelining })
-  // Said by those who ask.
+  // Errors are reported by the calls.
   client.on('error', () => {})
   return { client, close: () => client.disconnect() }
 }
@@ -52,7 +52,7 @@ function fluxGateOver(name, rule, { client, close }, options = patient) {
 }
 
 export function inRedis(/** @type {import('../../src/index.js').Decision} */ decision) {
-  if (decision.degraded) throw new Broken('FluxGate decided without Redis.')
+  if (decision.degraded) throw new Broken('FluxGate made a degraded decision.')
   return decision.allowed
 }
 
@@ -62,7 +62,7 @@ export const fluxGate = (name, uri, rule, options) => fluxGateOver(name, rule, i
 /** @type {(name: string, uri: string, rule: Rule) => Promise<Asker>} */
 export const fluxGateNodeRedis = async (name, uri, rule) => fluxGateOver(name, rule, await nodeRedis(uri))
 
-/** What is answered while there is no Redis. */
+/** Accepts only degraded decisions, for measurements without Redis. */
 export const fluxGateAlone = (/** @type {string} */ name, /** @type {string} */ uri, /** @type {Rule} */ rule) => ({
   ...fluxGate(name, uri, rule, {}),
   isAllowed: (/** @type {import('../../src/index.js').Decision} */ { allowed, degraded }) => allowed && degraded,
@@ -102,7 +102,7 @@ export function flexibleUnion(name, uri, limits) {
   return flexibleAsker(name, (key) => union.consume(key), close)
 }
 
-/** With what it has for the case that there is no Redis. */
+/** With an insurance limiter for outages of Redis. */
 export function flexibleInsured(/** @type {string} */ name, /** @type {string} */ uri, /** @type {Limit} */ limit) {
   const insuranceLimiter = new RateLimiterMemory(flexibleLimit(limit))
   return flexible(name, uri, limit, { insuranceLimiter, rejectIfRedisNotReady: true })

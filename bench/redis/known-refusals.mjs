@@ -1,5 +1,5 @@
 // @ts-check
-/** A caller that is refused and does not stop asking: how often is Redis asked for it? */
+/** Calls to Redis for a rejected key that keeps being requested. */
 import { Broken } from '../measure.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { flexible, fluxGate } from './contenders.mjs'
@@ -23,19 +23,19 @@ export async function knownRefusals(server, { redis: { watchSeconds }, progress 
   ]
   const lines = []
   for (const asker of askers) {
-    progress(`Redis, known refusals: ${asker.name}`)
-    let isUsedUp = false
-    while (!isUsedUp) isUsedUp = (await keepAsking(asker, ['refused'], 1, 0.05)).allowed === 0
+    progress(`Redis, cached rejections: ${asker.name}`)
+    let isExhausted = false
+    while (!isExhausted) isExhausted = (await keepAsking(asker, ['rejected'], 1, 0.05)).allowed === 0
     const before = await workOf(server)
-    const { allowed, waitsMs, elapsedMs } = await keepAsking(asker, ['refused'], concurrency, watchSeconds)
+    const { allowed, waitsMs, elapsedMs } = await keepAsking(asker, ['rejected'], concurrency, watchSeconds)
     const { calls } = await workOf(server)
-    if (allowed > 0) throw new Broken(`${asker.name} let somebody through who had used up the limit.`)
+    if (allowed > 0) throw new Broken(`${asker.name} allowed a request beyond the limit.`)
     lines.push([asker.name, ...[waitsMs.length, calls - before.calls].map((count) => perSecond(count, elapsedMs))])
     await asker.close()
   }
   return {
-    title: `A key that is refused, asked for by ${concurrency} at once`,
-    head: ['contender', 'decisions/s', 'calls of Redis/s'],
+    title: `Requests for a rejected key, ${concurrency} callers`,
+    head: ['contender', 'decisions/s', 'Redis calls/s'],
     lines,
   }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** What it costs that identities may have limits of their own: nobody has one, or everybody does. */
+/** The cost of overrides if no key has one, and if every key has one. */
 import { createFluxGate, redisStore } from '../fluxgate.mjs'
 import { timesAs } from '../turns.mjs'
 import { askForAll } from './bytes-per-key.mjs'
@@ -8,29 +8,29 @@ import { inRounds, speedFigures } from './rounds.mjs'
 
 const callers = 64
 const without = 'without overrides'
-const nobody = 'with overrides, nobody has one'
-const everybody = 'with overrides, everybody has one'
+const unused = 'with overrides, no key has one'
+const used = 'with overrides, every key has one'
 
 /** @type {(server: import('./server.mjs').RedisServer, names: readonly string[], keys: readonly string[], effort: import('../measure.mjs').Effort) => Promise<{ figures: import('../report.mjs').FigureTable, ratios: import('../report.mjs').Findings['ratios'] }>} */
 export async function costOfOverrides(server, names, keys, effort) {
   const askers = [
     await gateAsker(server.uri, without, false),
-    await gateAsker(server.uri, nobody, true),
-    await gateAsker(server.uri, everybody, true, names),
+    await gateAsker(server.uri, unused, true),
+    await gateAsker(server.uri, used, true, names),
   ]
   for (const asker of askers) await askForAll(asker, names)
   const rows = await inRounds('Redis, overrides', server, askers, keys, callers, effort)
   for (const { close } of askers) await close()
   return {
     figures: speedFigures(`Overrides, ${callers} callers`, rows, without),
-    ratios: [nobody, everybody].flatMap((name) => [
+    ratios: [unused, used].flatMap((name) => [
       {
-        what: `time in scripts, ${name}, ${callers} callers : without`,
+        what: `script time, ${name}, ${callers} callers vs without`,
         measured: timesAs(rows, 'scriptUs', name, without),
         atMost: 1.25,
       },
       {
-        what: `decisions/s without, ${callers} callers : ${name}`,
+        what: `decisions/s without, ${callers} callers vs ${name}`,
         measured: timesAs(rows, 'perSecond', without, name),
         atMost: 1.25,
       },

@@ -1,5 +1,5 @@
 // @ts-check
-/** Redis is killed: how long does a decision take that is made without it? */
+/** Duration of decisions after Redis was killed. */
 import { Broken, quantile } from '../measure.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { flexibleInsured, fluxGateAlone } from './contenders.mjs'
@@ -16,17 +16,18 @@ export async function redisGone(server, keys, { redis: { watchSeconds }, progres
     fluxGateAlone('FluxGate', server.uri, { capacity: limit.capacity, window: `${limit.windowMs}ms` }),
     flexibleInsured('rate-limiter-flexible, insuranceLimiter', server.uri, limit),
   ]
-  for (const { ask } of askers) await ask('while Redis is there')
+  for (const { ask } of askers) await ask('before the outage')
   await server.kill()
   const lines = []
   const p99s = []
   for (const asker of askers) {
-    // Those who find out have to wait for it; the breaker is open after them.
-    await keepAsking(asker, ['anybody'], 64, 0.2)
+    // The first calls wait for their deadline. The breaker is open afterwards.
+    await keepAsking(asker, ['warm-up'], 64, 0.2)
     for (const concurrency of [1, 64]) {
-      progress(`Redis gone: ${asker.name}, ${concurrency}`)
+      progress(`Redis unavailable: ${asker.name}, ${concurrency}`)
       const { allowed, waitsMs, elapsedMs } = await keepAsking(asker, keys, concurrency, watchSeconds)
-      if (allowed < waitsMs.length) throw new Broken(`${asker.name} did not answer by itself while Redis was gone.`)
+      if (allowed < waitsMs.length)
+        throw new Broken(`${asker.name} did not allow every request locally while Redis was unavailable.`)
       const p99 = quantile(waitsMs, 0.99)
       if (asker === askers[0]) p99s.push({ concurrency, p99 })
       const rate = Math.round((waitsMs.length * 1000) / elapsedMs).toLocaleString('en')
@@ -35,6 +36,6 @@ export async function redisGone(server, keys, { redis: { watchSeconds }, progres
     }
     await asker.close()
   }
-  const head = ['contender', 'callers', 'decisions/s', 'p50 ms', 'p99 ms', 'longest ms']
-  return { table: { title: 'Redis gone, decisions in this process', head, lines }, p99s }
+  const head = ['contender', 'callers', 'decisions/s', 'p50 ms', 'p99 ms', 'max ms']
+  return { table: { title: 'Redis unavailable, decisions in this process', head, lines }, p99s }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * How long everybody else waits for Redis while a rule with a million live buckets is reset: `node bench/redis/reset-stall.mjs`.
- * A reset counts up one number, so it should be no longer than any other command.
+ * Measures how long a reset of a rule with a million live buckets blocks other clients of Redis: `node
+ * bench/redis/reset-stall.mjs`. A reset increments one counter, so it should take no longer than any other command.
  */
 import { createFluxGate } from 'fluxgate'
 import { Redis } from 'ioredis'
@@ -26,7 +26,7 @@ for (let i = 0; i < keys; i += atOnce)
   )
 console.log(`${await server.call('DBSIZE')} keys`)
 
-/** The longest wait of somebody who asks all the time, while `work` is done. */
+/** Returns the longest PING of a client that sends them continuously while `work` runs. */
 async function longestWait(/** @type {() => Promise<unknown>} */ work) {
   let isDone = false
   let longestMs = 0
@@ -43,8 +43,8 @@ async function longestWait(/** @type {() => Promise<unknown>} */ work) {
   return longestMs.toFixed(2)
 }
 
-const rest = () => new Promise((resolve) => setTimeout(resolve, 100))
-console.log(`longest PING in 100 ms of rest: ${await longestWait(rest)} ms`)
+const idle = () => new Promise((resolve) => setTimeout(resolve, 100))
+console.log(`longest PING in 100 idle ms: ${await longestWait(idle)} ms`)
 for (let i = 0; i < 5; i++)
   console.log(
     `longest PING during a reset: ${await longestWait(() => gate.reset({ ruleSetId: 'api', ruleId: 'all' }))} ms`,
@@ -54,7 +54,7 @@ await server.call('CONFIG', 'SET', 'slowlog-log-slower-than', '0')
 await gate.reset({ ruleSetId: 'api' })
 const slow = /** @type {unknown[][]} */ (await server.call('SLOWLOG', 'GET', '10'))
 const scripts = slow.filter(([, , , command]) => /** @type {string[]} */ (command)[0] === 'EVAL')
-console.log(`the reset itself, as Redis measured it: ${scripts.map(([, , us]) => us).join(', ')} µs`)
+console.log(`duration of the reset, as measured by Redis: ${scripts.map(([, , us]) => us).join(', ')} µs`)
 await gate.close()
 other.disconnect()
 await server.stop()

@@ -1,17 +1,17 @@
 // @ts-check
 /**
- * Askers take turns in rounds, as in measure.mjs. A part of the work is done by the server, so that what counts here is
- * the clock; what it cost both sides in CPU time is told beside it.
+ * Contenders take turns in rounds, as in measure.mjs. The server does part of the work, so the figure is wall-clock time; the
+ * CPU time of both sides is listed in addition.
  *
  * @typedef {import('./closed-loop.mjs').Asker} Asker
  *
  * @typedef {object} Turn
- * @property {number} perSecond decisions
+ * @property {number} perSecond decisions per second
  * @property {number} p50Ms
  * @property {number} p99Ms
  * @property {number} clientUs CPU time of this process per decision
  * @property {number} scriptUs time that the server spent in scripts, per decision
- * @property {number} serverUs CPU time of the server per decision, with what is not in scripts
+ * @property {number} serverUs total CPU time of the server, per decision
  *
  * @typedef {import('../turns.mjs').Row<Turn>} Row
  */
@@ -24,7 +24,7 @@ import { workOf } from './server.mjs'
  * @param {string} title
  * @param {import('./server.mjs').RedisServer} server
  * @param {readonly Asker[]} askers
- * @param {readonly string[]} keys in the order in which they are asked for
+ * @param {readonly string[]} keys in the order of the requests
  * @param {number} concurrency
  * @param {import('../measure.mjs').Effort} effort
  * @returns {Promise<Row[]>}
@@ -59,7 +59,7 @@ async function takeTurn(server, asker, keys, concurrency, seconds) {
   const used = process.cpuUsage(usedBefore)
   const after = await workOf(server)
   const decisions = waitsMs.length
-  if (allowed !== decisions) throw new Broken(`${asker.name} let ${allowed} of ${decisions} requests through.`)
+  if (allowed !== decisions) throw new Broken(`${asker.name} allowed ${allowed} of ${decisions} requests.`)
   return {
     perSecond: (decisions * 1000) / elapsedMs,
     p50Ms: quantile(waitsMs, 0.5),
@@ -77,15 +77,7 @@ async function takeTurn(server, asker, keys, concurrency, seconds) {
  * @returns {import('../report.mjs').FigureTable}
  */
 export function speedFigures(title, rows, baseline) {
-  const head = [
-    'decisions/s',
-    'p50 ms',
-    'p99 ms',
-    'client µs',
-    'script µs',
-    'server µs',
-    `times as fast as ${baseline}`,
-  ]
+  const head = ['decisions/s', 'p50 ms', 'p99 ms', 'client µs', 'script µs', 'server µs', `relative to ${baseline}`]
   const lines = rows.map((row) => [
     row.name,
     Math.round(typical(row, 'perSecond')).toLocaleString('en'),

@@ -1,5 +1,5 @@
 // @ts-check
-/** A Redis of the bench's own, on a port of its own, and what it says of the work it has done. */
+/** A Redis server of the benchmark on its own port, and its statistics. */
 import { runnerImport } from 'vite'
 import { Broken } from '../measure.mjs'
 
@@ -8,10 +8,10 @@ const harness = new URL('../../test/servers/redis-server.ts', import.meta.url)
 /**
  * @typedef {import('../../test/servers/redis-server.js').RedisServer} RedisServer
  *
- * @typedef {object} Work what the server has done since it was started
- * @property {number} calls of scripts
- * @property {number} scriptUs microseconds in scripts, with the commands that they call
- * @property {number} serverUs microseconds of CPU time of its main thread, for everything: reading, parsing, answering
+ * @typedef {object} Work totals since the start of the server
+ * @property {number} calls script calls
+ * @property {number} scriptUs microseconds in scripts, including the commands that they call
+ * @property {number} serverUs CPU time of the main thread in microseconds, including reading, parsing and replying
  */
 
 /** @returns {Promise<RedisServer>} */
@@ -33,6 +33,6 @@ export async function workOf(/** @type {RedisServer} */ server) {
 
 export async function usedMemory(/** @type {RedisServer} */ server) {
   const found = String(await server.call('INFO', 'memory')).match(/^used_memory:(\d+)/m)
-  if (!found) throw new Broken('Redis did not say how much memory it uses.')
+  if (!found) throw new Broken('INFO memory of Redis contains no used_memory.')
   return Number(found[1])
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** What it costs a decision that others will want to know of it. */
+/** The cost of metrics and statistics per decision. */
 import { addresses, everyKey, randomOrder, shuffles } from '../access.mjs'
 import {
   DecisionRecorder,
@@ -12,14 +12,14 @@ import {
 } from '../fluxgate.mjs'
 import { sideBySide } from '../measure.mjs'
 
-const plain = 'check, nobody counts'
-const counted = 'check, counted for metrics'
-const shared = 'check, statistics shared through Redis'
+const plain = 'check, no statistics'
+const counted = 'check, metrics'
+const shared = 'check, statistics in Redis'
 const rules = [{ id: 'api', rules: [{ id: 'all', path: '/**', bands: [{ capacity: 1_000_000_000, window: '1d' }] }] }]
-/** About as many as make a second, after which everything is told. */
+/** About one second of decisions, after which statistics are flushed. */
 const passes = 20
-/** Where a gate happens to lie in memory makes up to a tenth, for as long as it lives: so all are opened anew now and then. */
-const seatings = 5
+/** The memory layout of a gate changes its figures by up to 10 % for its whole life, so gates are recreated several times. */
+const recreations = 5
 
 /**
  * @param {string} title
@@ -29,12 +29,16 @@ const seatings = 5
 export async function feedingStatistics(title, server, effort) {
   const ips = addresses(effort.keys)
   const order = randomOrder(ips.length, effort.operations * passes)
-  const open = [() => asking(plain, ips), () => asking(counted, ips, count), () => asking(shared, ips, share(server))]
+  const open = [
+    () => gateContender(plain, ips),
+    () => gateContender(counted, ips, count),
+    () => gateContender(shared, ips, share(server)),
+  ]
   const nextOrder = shuffles(open.length)
-  const rounds = Math.ceil(effort.rounds / seatings)
+  const rounds = Math.ceil(effort.rounds / recreations)
   /** @type {import('../measure.mjs').Row[]} */
   let rows = []
-  for (let seating = 0; seating < seatings; seating++) {
+  for (let creation = 0; creation < recreations; creation++) {
     /** @type {import('../measure.mjs').Contender[]} */
     const contenders = []
     for (const index of nextOrder()) {
@@ -52,15 +56,15 @@ export async function feedingStatistics(title, server, effort) {
   return { rows, plain, shared }
 }
 
-/** @typedef {{ recorder: InstanceType<typeof DecisionRecorder>, secondPassed: () => Promise<void>, close: () => Promise<void> }} Watching */
+/** @typedef {{ recorder: InstanceType<typeof DecisionRecorder>, secondPassed: () => Promise<void>, close: () => Promise<void> }} Recording */
 
-/** @returns {Watching} */
+/** @returns {Recording} */
 function count() {
   const recorder = new DecisionRecorder(systemClock)
   return { recorder, secondPassed: async () => recorder.secondPassed(), close: async () => {} }
 }
 
-/** @returns {() => Watching} */
+/** @returns {() => Recording} */
 const share = (/** @type {import('../redis/server.mjs').RedisServer} */ server) => () => {
   const recorder = new DecisionRecorder(systemClock)
   const local = new LocalStatistics({ recorder, clock: systemClock, showKey: showKey(false) })
@@ -79,17 +83,17 @@ const share = (/** @type {import('../redis/server.mjs').RedisServer} */ server) 
 /**
  * @param {string} name
  * @param {readonly string[]} ips
- * @param {() => Watching} [watch]
+ * @param {() => Recording} [record]
  * @returns {Promise<import('../measure.mjs').Contender>}
  */
-async function asking(name, ips, watch) {
-  const watching = watch?.()
-  const gate = await openGate({ rules }, { observer: watching?.recorder })
+async function gateContender(name, ips, record) {
+  const recording = record?.()
+  const gate = await openGate({ rules }, { observer: recording?.recorder })
   return {
     name,
     async close() {
       await gate.close()
-      await watching?.close()
+      await recording?.close()
     },
     async batch(order) {
       let allowed = 0
@@ -99,7 +103,7 @@ async function asking(name, ips, watch) {
         last = await gate.check({ clientIp, method: 'GET', path: '/api' })
         if (last.allowed) allowed++
       }
-      await watching?.secondPassed()
+      await recording?.secondPassed()
       return { allowed, last }
     },
   }

@@ -1,11 +1,11 @@
 // @ts-check
-/** How long queries by prefix take over many keys, most of which begin alike. */
+/** Duration of prefix queries over many keys that mostly share a prefix. */
 import { searchIndex } from '../fluxgate.mjs'
 import { Broken, quantile } from '../measure.mjs'
 
 const writers = 128
-/** Shared by all, by some, by few, by one and by none; and in other scripts. */
-const prefixes = ['', 'user:', 'user:1', 'user:12', 'user:123', 'user:12345', '한', '한국', '😀', 'nobody']
+/** Prefixes of all, some, few, one and no key, and prefixes in other scripts. */
+const prefixes = ['', 'user:', 'user:1', 'user:12', 'user:123', 'user:12345', '한', '한국', '😀', 'unknown']
 const kinds = ['user:', 'user:', 'user:', '한국 ', '한글 ', '😀', 'key-', 'user:']
 
 /**
@@ -25,13 +25,13 @@ export async function timedQueries(title, server, { indexRecords, indexQueries, 
     const write = async () => {
       for (let i = next++; i < indexRecords; i = next++) {
         if (i % 10_000 === 0) progress(`${title}: ${i.toLocaleString('en')} records`)
-        // Few come often, and most hardly ever.
+        // A few keys are frequent, most are rare.
         const requests = 1 + Math.floor(1_000_000 / (1 + ((i * 7919) % indexRecords)))
         await index.put(String(i), { key: `${kinds[i % kinds.length]}${(i * 104_729) % 9_999_991}`, requests })
       }
     }
     await Promise.all(Array.from({ length: writers }, write))
-    if ((await index.count()) !== indexRecords) throw new Broken('Not all records are there.')
+    if ((await index.count()) !== indexRecords) throw new Broken('Some records were not written.')
     progress(`${title}: queries`)
     const none = () => prefixes.map(() => /** @type {number[]} */ ([]))
     const waits = { suggest: none(), find: none() }
@@ -41,7 +41,7 @@ export async function timedQueries(title, server, { indexRecords, indexQueries, 
           suggest: await timed(() => index.suggest('key', prefix, 10)),
           find: await timed(() => index.find({ by: 'text', prefix, limit: 10 })),
         }
-        // The first round is for the connection and the scripts.
+        // The first round connects and loads the scripts.
         if (round < 0) continue
         waits.suggest[i]?.push(took.suggest)
         waits.find[i]?.push(took.find)
@@ -52,7 +52,7 @@ export async function timedQueries(title, server, { indexRecords, indexQueries, 
       suggestP99: quantile(waits.suggest.flat(), 0.99),
       findP99: quantile(waits.find.flat(), 0.99),
       table: {
-        title: 'Queries by prefix, ten answers',
+        title: 'Prefix queries, ten results',
         head: ['prefix', 'suggest p50 ms', 'suggest p99 ms', 'find p50 ms', 'find p99 ms'],
         lines: prefixes.map((prefix, i) => {
           const [suggest = [], find = []] = [waits.suggest[i], waits.find[i]]

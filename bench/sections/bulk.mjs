@@ -1,5 +1,5 @@
 // @ts-check
-/** Many records into Redis: beside redis-cli, and beside a limiter that has to answer meanwhile. */
+/** Bulk loads into Redis, compared with redis-cli, and their effect on a limiter that uses the same server. */
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,8 +18,8 @@ export const title = 'Bulk'
 const cli = 'redis-cli --pipe'
 const fast = 'FluxGate, fast'
 const gentle = 'FluxGate, gentle'
-/** How often the limiter is asked while a load is under way. */
-const asksPerSecond = 500
+/** Decisions of the limiter during a load. */
+const decisionsPerSecond = 500
 
 /** @type {import('../report.mjs').Section} */
 export async function bulk({ bulkRecords, bulkRounds, progress }) {
@@ -43,12 +43,12 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
     ]
     const imports = await takeTurns(server, importers, bulkRounds, progress)
     const memory = await bytesPerOverride(server, bulkRecords)
-    progress(`${title}: a limiter meanwhile`)
+    progress(`${title}: limiter during a load`)
     const gentleLoads = {
-      'a gentle load': fluxGateBulk(gentle, server.uri, commands, 'gentle', bulkRecords),
-      'a gentle import of overrides': fluxGateImport(gentle, server.uri, table, 'gentle', bulkRecords),
+      'gentle load': fluxGateBulk(gentle, server.uri, commands, 'gentle', bulkRecords),
+      'gentle import of overrides': fluxGateImport(gentle, server.uri, table, 'gentle', bulkRecords),
     }
-    const meanwhile = await askMeanwhile(server, gentleLoads, bulkRounds)
+    const delays = await delaysDuring(server, gentleLoads, bulkRounds)
     const rateIn = (/** @type {typeof rows} */ of, /** @type {string} */ name) =>
       bulkRecords / median(of.find((row) => row.name === name)?.seconds ?? [Number.NaN])
     const rate = (/** @type {string} */ name) => rateIn(rows, name)
@@ -57,7 +57,7 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
     /** @type {(title: string, of: typeof rows) => import('../report.mjs').FigureTable} */
     const loads = (title, of) => ({
       title,
-      head: ['contender', 'records/s', `times as fast as ${cli}`, 'MB at the peak'],
+      head: ['contender', 'records/s', `relative to ${cli}`, 'peak MB'],
       lines: of.map(({ name, megabytes: used }) => [
         name,
         Math.round(rateIn(of, name)).toLocaleString('en'),
@@ -67,38 +67,38 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
     })
     return {
       title,
-      note: `${bulkRecords.toLocaleString('en')} records of about 50 bytes, one HSET each, into hashes of 500 fields, from a file: for redis-cli in the protocol of Redis already, for FluxGate as plain commands. Each load is a process of its own, measured from its start to its end.`,
+      note: `${bulkRecords.toLocaleString('en')} records of about 50 bytes, one HSET each, into hashes of 500 fields, from a file: for redis-cli in the Redis protocol, for FluxGate as plain commands. Each load is a separate process, measured from start to exit.`,
       tables: [],
       figures: [
         loads('Loads', rows),
-        loads('Overrides, from a table; for redis-cli as the commands that write them', imports),
+        loads('Overrides from CSV; for redis-cli, the resulting commands', imports),
         {
-          title: `Overrides in Redis, ${bulkRecords.toLocaleString('en')} with keys of 12 bytes`,
-          head: ['', 'bytes each'],
+          title: `Memory of ${bulkRecords.toLocaleString('en')} overrides with 12-byte keys`,
+          head: ['', 'bytes per override'],
           lines: [['used_memory', memory.toFixed(1)]],
         },
         {
-          title: `A limiter in the same Redis, asked ${asksPerSecond} times a second`,
-          head: ['meanwhile', 'p50 ms', 'p99 ms', 'longest ms'],
-          lines: Object.entries(meanwhile).map(([name, waits]) => [
+          title: `Limiter on the same Redis, ${decisionsPerSecond} decisions per second`,
+          head: ['concurrent load', 'p50 ms', 'p99 ms', 'max ms'],
+          lines: Object.entries(delays).map(([name, waits]) => [
             name,
             ...[0.5, 0.99, 1].map((part) => quantile(waits, part).toFixed(2)),
           ]),
         },
       ],
       ratios: [
-        { what: `records/s, fast : ${cli}`, measured: rate(fast) / rate(cli), atLeast: 0.9 },
-        { what: 'records/s, gentle : fast', measured: rate(gentle) / rate(fast), atLeast: 0.33 },
-        { what: 'MB at the peak', measured: peak(rows), atMost: 150 },
+        { what: `records/s, fast vs ${cli}`, measured: rate(fast) / rate(cli), atLeast: 0.9 },
+        { what: 'records/s, gentle vs fast', measured: rate(gentle) / rate(fast), atLeast: 0.33 },
+        { what: 'peak MB', measured: peak(rows), atMost: 150 },
         {
-          what: `overrides/s, fast : ${cli} with the same data`,
+          what: `overrides/s, fast vs ${cli} with the same data`,
           measured: rateIn(imports, fast) / rateIn(imports, cli),
           atLeast: 0.9,
         },
-        { what: 'MB at the peak, overrides', measured: peak(imports), atMost: 150 },
-        ...['a gentle load', 'a gentle import of overrides'].map((name) => ({
-          what: `p99 in ms of decisions during ${name}`,
-          measured: quantile(meanwhile[name] ?? [], 0.99),
+        { what: 'peak MB, overrides', measured: peak(imports), atMost: 150 },
+        ...['gentle load', 'gentle import of overrides'].map((name) => ({
+          what: `p99 ms of decisions during a ${name}`,
+          measured: quantile(delays[name] ?? [], 0.99),
           atMost: 3,
         })),
       ],
@@ -109,7 +109,7 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
   }
 }
 
-/** Of those that were imported last. */
+/** Returns the memory per override after the last import. */
 async function bytesPerOverride(
   /** @type {import('../redis/server.mjs').RedisServer} */ server,
   /** @type {number} */ records,
@@ -151,15 +151,15 @@ async function takeTurns(server, loaders, rounds, progress) {
       progress(`${title}: round ${round + 1} of ${rounds}, ${rows[index]?.name}`)
       await server.call('FLUSHALL')
       const took = await loaders[index]?.load()
-      if (took === undefined) throw new Broken('There is no loader.')
+      if (took === undefined) throw new Broken('A loader is missing.')
       rows[index]?.seconds.push(took.seconds)
       rows[index]?.megabytes.push(took.megabytes)
     }
   return rows
 }
 
-/** How long a limiter takes to decide, with nothing else to do for the server, and beside a load. */
-async function askMeanwhile(
+/** Measures decisions on an idle server and during each load. */
+async function delaysDuring(
   /** @type {import('../redis/server.mjs').RedisServer} */ server,
   /** @type {Readonly<Record<string, import('../bulk/loaders.mjs').Loader>>} */ loaders,
   /** @type {number} */ rounds,
@@ -167,10 +167,10 @@ async function askMeanwhile(
   await server.call('FLUSHALL')
   const asker = fluxGate('FluxGate', server.uri, { capacity: 1_000_000, window: '1h' })
   try {
-    // The script is there, and the code compiled.
+    // Loads the script and compiles the code.
     await askUntil(asker, sleep(500))
     /** @type {Record<string, number[]>} */
-    const waits = { nothing: await askUntil(asker, sleep(500)) }
+    const waits = { none: await askUntil(asker, sleep(500)) }
     for (let round = 0; round < rounds; round++)
       for (const [name, loader] of Object.entries(loaders)) {
         await server.call('FLUSHALL')
@@ -197,7 +197,7 @@ async function askUntil(
     const askedAt = performance.now()
     await asker.ask(`user-${i % 100}`)
     waits.push(performance.now() - askedAt)
-    await sleep(1_000 / asksPerSecond)
+    await sleep(1_000 / decisionsPerSecond)
   }
   await over
   return waits

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a slow start, a stall and a lost connection cost while Redis is healthy: decisions made without it. */
+/** Degraded decisions caused by slow starts, stalls and lost connections while Redis is healthy. */
 import { besideBusyLoops } from '../faults/busy-loops.mjs'
 import { capacity, coldStarts, inFlight, stallMs } from '../faults/cold-start.mjs'
 import { held, permitsLost } from '../faults/held-requests.mjs'
@@ -19,7 +19,7 @@ export async function faults({ faults: { runs, processes, busyLoops, cuts, cutSe
       progress(`${title}: lost connection ${i + 1} of ${cuts}`)
       once.push(await oneCut(server))
     }
-    progress(`${title}: a lost connection every 200 ms`)
+    progress(`${title}: lost connection every 200 ms`)
     const percent = await repeatedCuts(server, cutSeconds)
     progress(`${title}: held requests`)
     const leavers = await permitsLost(server)
@@ -30,17 +30,17 @@ export async function faults({ faults: { runs, processes, busyLoops, cuts, cutSe
     const exactAfterMs = median(once.map(({ exactAfterMs }) => exactAfterMs))
     return {
       title,
-      note: `Redis is healthy all the time, and every option has its default. ${runs} runs of ${processes} processes for each kind of start, beside ${busyLoops} busy loops. A run starts all processes at once, on one limit of ${capacity} that each of them could use up alone. Processes of the library then make ${inFlight} decisions and block their event loop for ${stallMs} ms.`,
+      note: `Redis is healthy throughout, and all options have their defaults. ${runs} runs of ${processes} processes for each kind of start, next to ${busyLoops} busy loops. A run starts all processes concurrently, with one limit of ${capacity} that each of them could exhaust alone. Library processes then make ${inFlight} decisions and block their event loop for ${stallMs} ms.`,
       tables: [],
       figures: [
         {
-          title: 'Cold start, and a stall',
+          title: 'Cold start and event-loop stall',
           head: [
             'started by',
             'runs over the limit',
-            'admitted over the limit, worst run',
+            'allowed beyond the limit, worst run',
             'degraded decisions',
-            `degraded by a stall of ${stallMs} ms`,
+            `degraded after a stall of ${stallMs} ms`,
           ],
           lines: starts.map(({ name, runsOver, over, degraded, stalled }) => [
             name,
@@ -64,22 +64,22 @@ export async function faults({ faults: { runs, processes, busyLoops, cuts, cutSe
           ],
         },
         {
-          title: `Permits lost when ${held} held requests leave, the oldest first`,
+          title: `Permits lost when ${held} held requests leave, oldest first`,
           head: ['', 'permits lost'],
           lines: leavers.map(({ name, lost }) => [name, `${lost}`]),
         },
       ],
       ratios: [
-        { what: 'admitted over the limit after a cold start', measured: sum('over'), atMost: 0 },
+        { what: 'allowed beyond the limit after a cold start', measured: sum('over'), atMost: 0 },
         { what: 'degraded decisions after a cold start', measured: sum('degraded'), atMost: 0 },
-        { what: `degraded decisions by a stall of ${stallMs} ms`, measured: stalled, atMost: 0 },
+        { what: `degraded decisions after a stall of ${stallMs} ms`, measured: stalled, atMost: 0 },
         {
-          what: `degraded decisions by one lost connection, ${callers} callers`,
+          what: `degraded decisions after one lost connection, ${callers} callers`,
           measured: mostDegraded,
           atMost: callers,
         },
         { what: 'ms until decisions are exact after one lost connection', measured: exactAfterMs, atMost: 50 },
-        { what: 'percent degraded, a lost connection every 200 ms', measured: percent, atMost: 5 },
+        { what: 'percent degraded with a lost connection every 200 ms', measured: percent, atMost: 5 },
         {
           what: `permits lost of ${held} held requests that leave`,
           measured: Math.max(...leavers.map(({ lost }) => lost)),

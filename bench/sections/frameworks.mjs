@@ -1,23 +1,23 @@
 // @ts-check
-/** Web frameworks: each as it is, with FluxGate, and with the limiter that people usually take for it. */
+/** Web frameworks without a limiter, with FluxGate, and with the usual limiter for that framework. */
 import { startProgram } from '../http/processes.mjs'
 import { connections, requestFigures, serversInRounds } from '../http/rounds.mjs'
 import { timesAs } from '../turns.mjs'
 
 const sectionTitle = 'Frameworks'
-const bare = 'without limits'
+const bare = 'no limiter'
 const ours = 'FluxGate'
 
-/** The least part of the bare throughput that is demanded of some. */
-const kept = 0.85
-/** `alike` is FluxGate with the headers that the peer sends, where these are not as many. */
+/** Minimum throughput relative to the framework without a limiter. */
+const leastShare = 0.85
+/** `alike` is FluxGate with the same headers as the other limiter, if that sends fewer. */
 const frameworks = [
-  { name: 'Express', file: 'express', peer: 'express-rate-limit', atLeast: kept },
+  { name: 'Express', file: 'express', peer: 'express-rate-limit', atLeast: leastShare },
   {
     name: 'Fastify',
     file: 'fastify',
     peer: '@fastify/rate-limit',
-    atLeast: kept,
+    atLeast: leastShare,
     alike: "FluxGate, headers: 'legacy'",
   },
   { name: 'Hono', file: 'hono', peer: 'hono-rate-limiter' },
@@ -34,21 +34,21 @@ export async function overFrameworks(effort) {
     const contenders = [[bare], [ours, 'fluxgate']]
     if (alike !== undefined) contenders.push([alike, 'alike'])
     if (peer !== undefined) contenders.push([peer, 'peer'])
-    const rows = await startedAnew(name, `apps/${file}.mjs`, contenders, effort)
+    const rows = await restartedEachRound(name, `apps/${file}.mjs`, contenders, effort)
     figures.push(requestFigures(name, rows, bare))
-    const demand = (/** @type {string} */ which, /** @type {string} */ than, /** @type {number} */ atLeast) =>
+    const addTarget = (/** @type {string} */ which, /** @type {string} */ than, /** @type {number} */ atLeast) =>
       ratios.push({
-        what: `${which.replace(ours, name)} : ${than}`,
+        what: `${which.replace(ours, name)} vs ${than}`,
         measured: timesAs(rows, 'perSecond', which, than),
         atLeast,
       })
-    if (atLeast !== undefined) demand(ours, bare, atLeast)
-    if (peer !== undefined) demand(ours, peer, 1)
-    if (peer !== undefined && alike !== undefined) demand(alike, peer, 1)
+    if (atLeast !== undefined) addTarget(ours, bare, atLeast)
+    if (peer !== undefined) addTarget(ours, peer, 1)
+    if (peer !== undefined && alike !== undefined) addTarget(alike, peer, 1)
   }
   return {
     title: sectionTitle,
-    note: `A small JSON document, ${connections} connections, a server of one process, and another process that asks; all started anew for each of ${effort.http.rounds} rounds; buckets in memory, one limit per address that nobody reaches, and whatever headers a limiter sends unless told otherwise (express-rate-limit: those of the draft).`,
+    note: `A small JSON response, ${connections} connections from a load generator to one server process, restarted for each of ${effort.http.rounds} rounds; buckets in memory, one limit per address that is never reached, and the default headers of each limiter (express-rate-limit: draft-8).`,
     tables: [],
     figures,
     ratios,
@@ -56,18 +56,18 @@ export async function overFrameworks(effort) {
 }
 
 /**
- * All are started anew for every round, another one first each time. Of two processes that run the same program, one may need
- * 3 µs more for every request for as long as it runs: where garbage is collected before the engine has compiled Node's own
- * `nextTick`, it never compiles it well. Nobody's figure should depend on that luck. It is the worse the more has been loaded,
- * so each program loads only what it measures.
+ * Restarts all servers for every round, in rotating order. Of two processes with the same program, one may need 3 µs more for
+ * every request throughout its life: if garbage is collected before V8 has compiled Node's own `nextTick`, it is never
+ * optimised well. Restarts average this out. The effect grows with the amount of loaded code, so each program loads only what
+ * it measures.
  *
  * @param {string} name
  * @param {string} program
- * @param {readonly string[][]} contenders each with what its program is told
+ * @param {readonly string[][]} contenders name, and arguments of its program
  * @param {import('../measure.mjs').Effort} effort
  * @returns {Promise<import('../http/rounds.mjs').Row[]>}
  */
-async function startedAnew(name, program, contenders, effort) {
+async function restartedEachRound(name, program, contenders, effort) {
   const rows = contenders.map(([name = '']) => ({
     name,
     turns: /** @type {import('../http/rounds.mjs').Turn[]} */ ([]),

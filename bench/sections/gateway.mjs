@@ -1,5 +1,5 @@
 // @ts-check
-/** The gateway beside other proxies that limit, in front of one service. */
+/** The gateway compared with other rate-limiting proxies, in front of one upstream. */
 import { startNginx } from '../http/nginx.mjs'
 import { startProgram } from '../http/processes.mjs'
 import { connections, requestFigures, serversInRounds } from '../http/rounds.mjs'
@@ -18,22 +18,22 @@ export async function overGateways(effort) {
     await startProgram(ours, 'proxies/fluxgate.mjs', port),
     await startProgram(fastify, 'proxies/fastify.mjs', port),
     await startProgram('http-proxy, express-rate-limit', 'proxies/http-proxy.mjs', port),
-    await startProgram('node:http alone, without limits', 'proxies/node-http.mjs', port),
+    await startProgram('node:http, no limiter', 'proxies/node-http.mjs', port),
   ]
   const nginx = await startNginx(nginxName, upstream.port)
   if (nginx !== undefined) servers.push(nginx)
   try {
     const rows = await serversInRounds(title, servers, effort)
-    const beside =
+    const comparison =
       nginx === undefined
-        ? 'nginx is not installed here, and so it is not measured.'
-        : `FluxGate answers ${timesAs(rows, 'perSecond', ours, nginxName).toFixed(2)} times as many requests as nginx.`
+        ? 'nginx is not installed on this machine and was not measured.'
+        : `FluxGate reaches ${timesAs(rows, 'perSecond', ours, nginxName).toFixed(2)} of the throughput of nginx.`
     return {
       title,
-      note: `One process (nginx: one worker) between the one that asks, over ${connections} connections, and a service that answers with a small JSON document; one limit per address that nobody reaches. ${beside}`,
+      note: `One proxy process (nginx: one worker) between a load generator with ${connections} connections and an upstream with a small JSON response; one limit per address that is never reached. ${comparison}`,
       tables: [],
       figures: [requestFigures('One route, one limit', rows, fastify)],
-      ratios: [{ what: `requests/s : ${fastify}`, measured: timesAs(rows, 'perSecond', ours, fastify), atLeast: 1.3 }],
+      ratios: [{ what: `requests/s vs ${fastify}`, measured: timesAs(rows, 'perSecond', ours, fastify), atLeast: 1.3 }],
     }
   } finally {
     for (const { stop } of [...servers, upstream]) stop()

@@ -1,5 +1,5 @@
 // @ts-check
-/** What it costs to find the rule: one of ten against one of ten thousand, by the matcher alone and through the gate. */
+/** The cost of finding one rule among ten and among ten thousand, for the matcher alone and through the gate. */
 import { addresses, everyKey, randomOrder } from '../access.mjs'
 import { compileRules, createFluxGate, parseRuleSets } from '../fluxgate.mjs'
 import { sideBySide, timesAsFast } from '../measure.mjs'
@@ -8,14 +8,14 @@ export const title = 'Matching'
 
 const few = 10
 const many = 10_000
-/** How many times as dear one of many may be as one of few. */
+/** Maximum cost of many rules relative to few. */
 const atMost = 1.5
 const names = {
-  few: `one of ${few}`,
-  sameTen: `one of ${many.toLocaleString('en')}, requests for the same ten`,
-  all: `one of ${many.toLocaleString('en')}, requests for all of them`,
-  fewByCondition: `one of ${few} on the same path, told apart by a condition`,
-  allByCondition: `one of ${many.toLocaleString('en')} on the same path, told apart by a condition`,
+  few: `${few} rules`,
+  sameTen: `${many.toLocaleString('en')} rules, requests for ten of them`,
+  all: `${many.toLocaleString('en')} rules, requests for all of them`,
+  fewByCondition: `${few} rules on one path, selected by a condition`,
+  allByCondition: `${many.toLocaleString('en')} rules on one path, selected by a condition`,
 }
 
 /** @type {import('../report.mjs').Section} */
@@ -23,32 +23,32 @@ export async function matching(effort) {
   const order = randomOrder(many, effort.operations)
   const matcher = await sideBySide(`${title}, matcher`, matchers(), order, effort, (share) => share === 1)
   const gate = await throughTheGate(effort)
-  const dearer = (/** @type {typeof matcher} */ rows, /** @type {string} */ name, than = names.few) =>
+  const relativeCost = (/** @type {typeof matcher} */ rows, /** @type {string} */ name, than = names.few) =>
     timesAsFast(rows, than, name)
   return {
     title,
-    note: 'Every row has as many different requests, also where they meet ten rules only: what differs is the rules. Requests for all of 10,000 rules, in random order, find nothing in the cache; those for the same ten do.',
+    note: 'Every row has the same number of different requests; only the rules differ. Requests for all of 10,000 rules in random order miss the CPU cache; requests for ten of them do not.',
     tables: [
-      { title: 'The matcher alone', rows: matcher, baseline: names.few },
-      { title: 'Through gate.check, one band, counted by IP', rows: gate, baseline: names.few },
+      { title: 'Matcher', rows: matcher, baseline: names.few },
+      { title: 'gate.check, one band per IP', rows: gate, baseline: names.few },
     ],
     ratios: [
       {
-        what: `cost of the matcher, 10,000 : 10 rules, same requests`,
-        measured: dearer(matcher, names.sameTen),
+        what: 'cost of matching, 10,000 vs 10 rules, same requests',
+        measured: relativeCost(matcher, names.sameTen),
         atMost,
       },
       {
-        what: `cost of the matcher, 10,000 : 10 rules, requests for all`,
-        measured: dearer(matcher, names.all),
+        what: 'cost of matching, 10,000 vs 10 rules, requests for all',
+        measured: relativeCost(matcher, names.all),
         atMost,
       },
       {
-        what: `cost of the matcher, 10,000 : 10 rules, by condition`,
-        measured: dearer(matcher, names.allByCondition, names.fewByCondition),
+        what: 'cost of matching, 10,000 vs 10 rules, by condition',
+        measured: relativeCost(matcher, names.allByCondition, names.fewByCondition),
         atMost,
       },
-      { what: `cost of check, 10,000 : 10 rules, same requests`, measured: dearer(gate, names.sameTen), atMost },
+      { what: 'cost of check, 10,000 vs 10 rules, same requests', measured: relativeCost(gate, names.sameTen), atMost },
     ],
   }
 }
@@ -100,7 +100,7 @@ function matchers() {
 
 function compile(/** @type {import('../../src/index.js').RuleSetInput} */ document) {
   const [ruleSet] = parseRuleSets([document])
-  if (ruleSet === undefined) throw new Error('The rules of the bench were not understood.')
+  if (ruleSet === undefined) throw new Error('The rules of the benchmark contain no rule set.')
   return compileRules(ruleSet)
 }
 
@@ -143,7 +143,7 @@ async function throughTheGate(/** @type {import('../measure.mjs').Effort} */ eff
  * @param {string} name
  * @param {import('../../src/index.js').RuleSetInput} document
  * @param {readonly string[]} ips
- * @param {number} asked how many of the rules are asked for
+ * @param {number} asked number of rules that are requested
  * @returns {Promise<import('../measure.mjs').Contender>}
  */
 async function gateOf(name, document, ips, asked) {
@@ -156,11 +156,11 @@ async function gateOf(name, document, ips, asked) {
       let allowed = 0
       let last
       for (let i = 0; i < order.length; i++) {
-        const who = /** @type {number} */ (order[i])
+        const client = /** @type {number} */ (order[i])
         last = await gate.check({
-          clientIp: /** @type {string} */ (ips[who]),
+          clientIp: /** @type {string} */ (ips[client]),
           method: 'GET',
-          path: /** @type {string} */ (paths[who % many]),
+          path: /** @type {string} */ (paths[client % many]),
         })
         if (last.allowed && last.bands.length === 1) allowed++
       }

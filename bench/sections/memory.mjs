@@ -1,5 +1,5 @@
 // @ts-check
-/** What a live key costs in memory, each contender in a process of its own. */
+/** Memory per live key; each contender runs in its own process. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -24,17 +24,17 @@ export async function memory({ memoryKeys, progress }) {
   }
   return {
     title,
-    note: 'Bytes alive after garbage collection (heapUsed + external), less what the keys alone take. rate-limiter-flexible prefixes each key, and that copy is in its figure.',
+    note: 'Live bytes after garbage collection (heapUsed + external), excluding the key strings. rate-limiter-flexible prefixes each key; its figure includes that copy.',
     tables: [],
     figures: [
       {
         title: `${memoryKeys.toLocaleString('en')} live keys, single band`,
-        head: ['contender', 'bytes per key', 'ns to add one'],
+        head: ['contender', 'bytes per key', 'ns to add a key'],
         lines: rows.map(({ name, perKey, fillNs }) => [name, perKey.toFixed(0), fillNs.toFixed(0)]),
       },
     ],
     ratios: [
-      { what: 'bytes per live key beyond the key string', measured: rows[0]?.perKey ?? Number.NaN, atMost: 150 },
+      { what: 'bytes per live key, excluding the key string', measured: rows[0]?.perKey ?? Number.NaN, atMost: 150 },
     ],
   }
 }
@@ -44,6 +44,6 @@ async function fill(/** @type {string} */ contender, /** @type {number} */ keys)
   const args = ['--expose-gc', '--max-old-space-size=3072', child, contender, String(keys)]
   const { stdout } = await promisify(execFile)(process.execPath, args)
   const { allowed, ...figures } = JSON.parse(stdout)
-  if (allowed !== keys + 1) throw new Broken(`${contender} did not let everybody through while it was filled.`)
+  if (allowed !== keys + 1) throw new Broken(`${contender} rejected requests while it was filled.`)
   return figures
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Limits in Redis, shared with other processes: one server, one process that asks. */
+/** Limits in Redis: one server, one calling process. */
 import { addresses, randomOrder } from '../access.mjs'
 import { askForAll, bytesPerKey } from '../redis/bytes-per-key.mjs'
 import {
@@ -20,12 +20,12 @@ import { timesAs } from '../turns.mjs'
 export const title = 'Redis'
 
 const days = 86_400_000
-/** Never reached, and so slow to refill that no bucket is full again, and forgotten, before it is asked for the next time. */
+/** Never reached, and refilled so slowly that no bucket is full, and expires, before it is used again. */
 const limit = { capacity: 10_000, windowMs: days }
 const limits = [1, 2, 3].map((count) => ({ capacity: count * 10_000, windowMs: count * days }))
 const band = { capacity: limit.capacity, window: '1d' }
 const hotKeys = 100
-/** Not reached by few keys either. */
+/** Not reached with few keys either. */
 const hotLimit = { capacity: 10_000_000, windowMs: days }
 const hotBand = { capacity: hotLimit.capacity, window: '1d' }
 const bands = limits.map(({ capacity, windowMs }, i) => ({ label: `band-${i}`, capacity, window: `${windowMs}ms` }))
@@ -58,12 +58,12 @@ export async function overRedis(effort) {
 /** @type {(server: import('../redis/server.mjs').RedisServer, effort: import('../measure.mjs').Effort) => ReturnType<import('../report.mjs').Section>} */
 async function measured(server, effort) {
   const { uri } = server
-  const everybody = addresses(effort.redis.keys)
-  const keys = Array.from(randomOrder(everybody.length, 100_000), (who) => /** @type {string} */ (everybody[who]))
+  const allKeys = addresses(effort.redis.keys)
+  const keys = Array.from(randomOrder(allKeys.length, 100_000), (index) => /** @type {string} */ (allKeys[index]))
 
   /** @type {(what: string, askers: readonly import('../redis/closed-loop.mjs').Asker[], concurrency: number, baseline?: string, asked?: readonly string[], pace?: import('../measure.mjs').Effort) => Promise<import('../redis/rounds.mjs').Row[]>} */
   const contest = async (what, askers, concurrency, baseline = theirs, asked = keys, pace = effort) => {
-    for (const asker of askers) await askForAll(asker, everybody)
+    for (const asker of askers) await askForAll(asker, allKeys)
     const rows = await inRounds(`${title}, ${what}`, server, askers, asked, concurrency, pace)
     for (const { close } of askers) await close()
     figures.push(speedFigures(`${what}, ${callers(concurrency)}`, rows, baseline))
@@ -81,11 +81,11 @@ async function measured(server, effort) {
   await contest('Three bands', trio(), few, theirUnion)
   const threeMany = await contest('Three bands', trio(), many, theirUnion)
   const leasing = () => [fluxGate(leased, uri, { ...hotBand, consistency: 'LEASED' }), flexible(theirs, uri, hotLimit)]
-  const slow = unhurried(effort)
-  // For information: a key that is asked for now and then has nothing to lease, and is charged as by EXACT.
-  await contest('Single band, permits leased', leasing(), many, theirs, keys, slow)
-  const hot = keys.map((_, i) => /** @type {string} */ (everybody[i % hotKeys]))
-  const leasedHot = await contest(`Single band, permits leased, ${hotKeys} keys`, leasing(), many, theirs, hot, slow)
+  const slow = withLongTurns(effort)
+  // For information only: rarely used keys get no lease and are charged as under EXACT.
+  await contest('Single band, LEASED', leasing(), many, theirs, keys, slow)
+  const hot = keys.map((_, i) => /** @type {string} */ (allKeys[i % hotKeys]))
+  const leasedHot = await contest(`Single band, LEASED, ${hotKeys} keys`, leasing(), many, theirs, hot, slow)
   await contest(
     'Algorithms',
     algorithms.map((algorithm) => fluxGate(algorithm, uri, { ...band, algorithm })),
@@ -102,7 +102,7 @@ async function measured(server, effort) {
     ],
     many,
   )
-  const overrides = await costOfOverrides(server, everybody, keys, effort)
+  const overrides = await costOfOverrides(server, allKeys, keys, effort)
   figures.push(overrides.figures)
   figures.push(await knownRefusals(server, effort))
   const fillers = [
@@ -116,54 +116,54 @@ async function measured(server, effort) {
 
   return {
     title,
-    note: `One server, one process, ${effort.redis.keys.toLocaleString('en')} keys that all exist before the first round, limits that nobody reaches, and a connection of its own for each contender: ioredis as it comes, unless the table says otherwise. FluxGate waits for Redis longer than by default, so that a machine that is busy otherwise does not make it decide alone.`,
+    note: `One server, one calling process, ${effort.redis.keys.toLocaleString('en')} keys that exist before the first round, limits that are never reached. Each contender has its own connection, ioredis with default options unless the table says otherwise. FluxGate runs with a longer timeout than by default, so that a busy machine causes no degraded decisions.`,
     tables: [],
     figures,
     ratios: [
       {
-        what: `single band, ${callers(many)} : ${theirs}`,
+        what: `single band, ${callers(many)} vs ${theirs}`,
         measured: timesAs(singleMany, 'perSecond', ours, theirs),
         atLeast: 2,
       },
       {
-        what: `three bands, ${callers(many)} : ${theirUnion}`,
+        what: `three bands, ${callers(many)} vs ${theirUnion}`,
         measured: timesAs(threeMany, 'perSecond', ours, theirUnion),
         atLeast: 3,
       },
       {
-        what: `single band, leased, ${hotKeys} keys, ${callers(many)} : ${theirs}`,
+        what: `single band, LEASED, ${hotKeys} keys, ${callers(many)} vs ${theirs}`,
         measured: timesAs(leasedHot, 'perSecond', leased, theirs),
         atLeast: 8,
       },
       {
-        what: `p99, single band, ${callers(few)} : ${theirs}`,
+        what: `p99, single band, ${callers(few)} vs ${theirs}`,
         measured: timesAs(singleFew, 'p99Ms', ours, theirs),
         atMost: 1,
       },
       {
-        what: `CPU time of Redis, single band, ${callers(few)} : ${theirs}`,
+        what: `CPU time of Redis, single band, ${callers(few)} vs ${theirs}`,
         measured: timesAs(singleFew, 'serverUs', ours, theirs),
         atMost: 1,
       },
       {
-        what: `CPU time of Redis, single band, ${callers(many)} : ${theirs}`,
+        what: `CPU time of Redis, single band, ${callers(many)} vs ${theirs}`,
         measured: timesAs(singleMany, 'serverUs', ours, theirs),
         atMost: 1,
       },
-      // The share of it that INFO commandstats names: by the clock, so that it grows when Redis is kept from working.
+      // From INFO commandstats, which reports wall-clock time: grows if Redis is not scheduled.
       {
-        what: `time in scripts, single band, ${callers(few)} : ${theirs}`,
+        what: `script time, single band, ${callers(few)} vs ${theirs}`,
         measured: timesAs(singleFew, 'scriptUs', ours, theirs),
         atMost: 1,
       },
       {
-        what: `time in scripts, single band, ${callers(many)} : ${theirs}`,
+        what: `script time, single band, ${callers(many)} vs ${theirs}`,
         measured: timesAs(singleMany, 'scriptUs', ours, theirs),
         atMost: 1,
       },
       ...overrides.ratios,
       ...gone.p99s.map(({ concurrency, p99 }) => ({
-        what: `p99 in ms while Redis is gone, ${callers(concurrency)}`,
+        what: `p99 ms while Redis is unavailable, ${callers(concurrency)}`,
         measured: p99,
         atMost: 1,
       })),
@@ -171,8 +171,8 @@ async function measured(server, effort) {
   }
 }
 
-/** How many permits a lease is worth shows after a while: turns are longer, and there are fewer of them. */
-const unhurried = (/** @type {import('../measure.mjs').Effort} */ effort) => {
+/** The size of leases takes a while to adapt, so turns are longer and there are fewer of them. */
+const withLongTurns = (/** @type {import('../measure.mjs').Effort} */ effort) => {
   const { redis } = effort
   return { ...effort, redis: { ...redis, seconds: redis.seconds * 4, rounds: Math.ceil(redis.rounds / 2) } }
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** A decision by rules: matching, key and two bands, against a peer that is asked for one counter by key. */
+/** Decisions by rules (matching, key, two bands), compared with a limiter that increments one counter by key. */
 import { addresses, everyKey, randomOrder } from '../access.mjs'
 import { flexible, names } from '../contenders.mjs'
 import { createFluxGate } from '../fluxgate.mjs'
@@ -33,21 +33,21 @@ export async function byRules(effort) {
   const rows = await sideBySide(title, contenders, order, effort, (share) => share === 1)
   return {
     title,
-    note: 'Ten rules, told apart by path and method, of which one applies; it counts by IP in two bands. The peer counts by IP once.',
+    note: 'Ten rules with different paths and methods; one of them applies, with two bands per IP. rate-limiter-flexible counts once per IP.',
     tables: [
       {
-        title: `${ips.length.toLocaleString('en')} addresses, everybody is let through`,
+        title: `${ips.length.toLocaleString('en')} addresses, all allowed`,
         rows,
         baseline: names.flexible,
       },
     ],
-    ratios: [{ what: `check : ${names.flexible}`, measured: timesAsFast(rows, check, names.flexible), atLeast: 1 }],
+    ratios: [{ what: `check vs ${names.flexible}`, measured: timesAsFast(rows, check, names.flexible), atLeast: 1 }],
   }
 }
 
 /**
- * Each address asks for one of the ten, so that there are as many identities as the peer has keys. The request is put
- * together inside the loop, as a server does.
+ * Each address always requests the same rule, so that the number of buckets equals the number of keys of the other
+ * contender. The request context is created inside the loop, as in a server.
  *
  * @param {readonly string[]} ips
  * @returns {Promise<import('../measure.mjs').Contender>}
@@ -62,15 +62,15 @@ async function fluxGateCheck(ips) {
       let allowed = 0
       let last
       for (let i = 0; i < order.length; i++) {
-        const who = /** @type {number} */ (order[i])
+        const client = /** @type {number} */ (order[i])
         last = await gate.check({
-          clientIp: /** @type {string} */ (ips[who]),
-          method: who & 1 ? 'POST' : 'GET',
-          path: /** @type {string} */ (paths[who % paths.length]),
+          clientIp: /** @type {string} */ (ips[client]),
+          method: client & 1 ? 'POST' : 'GET',
+          path: /** @type {string} */ (paths[client % paths.length]),
         })
         if (last.allowed) allowed++
       }
-      if (last?.bands.length !== 2) throw new Broken('A request did not meet its rule and both its bands.')
+      if (last?.bands.length !== 2) throw new Broken('A request was not charged to both bands of its rule.')
       return { allowed, last }
     },
   }

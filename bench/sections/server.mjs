@@ -1,5 +1,5 @@
 // @ts-check
-/** Decisions over HTTP: one at a time and in batches, beside a route of Fastify that does nothing. */
+/** Decisions over HTTP, single and batched, compared with a Fastify route that returns a constant. */
 import { startProgram } from '../http/processes.mjs'
 import { connections, requestFigures, serversInRounds } from '../http/rounds.mjs'
 import { timesAs, typical } from '../turns.mjs'
@@ -7,10 +7,10 @@ import { timesAs, typical } from '../turns.mjs'
 const title = 'Server'
 const single = 'FluxGate, check'
 const batched = 'FluxGate, check/batch'
-const constant = 'Fastify, a constant'
-const posted = 'Fastify, a constant for the same body'
+const constant = 'Fastify, constant response'
+const posted = 'Fastify, constant response, same request body'
 const batchSize = 1_000
-/** Who asks for a thousand at once needs few. */
+/** A few connections are enough for batches of a thousand. */
 const batchConnections = 8
 
 const check = (/** @type {number} */ i) => ({
@@ -51,7 +51,7 @@ export async function overServers(effort) {
     const decisions = batchSize * timesAs(rows, 'perSecond', batched, single)
     return {
       title,
-      note: `${connections} connections, a server of one process, and another process that asks; buckets in memory, one limit per address that nobody reaches. A request of check/batch holds ${batchSize.toLocaleString('en')} checks, and comes over one of ${batchConnections} connections.`,
+      note: `${connections} connections from a load generator to one server process; buckets in memory, one limit per address that is never reached. A check/batch request contains ${batchSize.toLocaleString('en')} checks and uses ${batchConnections} connections.`,
       tables: [],
       figures: [
         requestFigures(
@@ -70,8 +70,8 @@ export async function overServers(effort) {
         },
       ],
       ratios: [
-        { what: `check : ${constant}`, measured: timesAs(rows, 'perSecond', single, constant), atLeast: 0.6 },
-        { what: 'decisions/s in batches : one at a time', measured: decisions, atLeast: 10 },
+        { what: `check vs ${constant}`, measured: timesAs(rows, 'perSecond', single, constant), atLeast: 0.6 },
+        { what: 'decisions/s, batched vs single', measured: decisions, atLeast: 10 },
       ],
     }
   } finally {

@@ -1,16 +1,16 @@
 // @ts-check
-/** One band, asked by key: the plainest use, once where everybody is let through and once where hardly anybody is. */
+/** One band and one key per request: the simplest use, with all requests allowed and with almost all rejected. */
 import { startChild } from '../child.mjs'
 import { names } from '../contenders.mjs'
 import { Broken, inTurns, timesAsFast } from '../measure.mjs'
 
-/** As bench/single-band-child.mjs calls them. */
+/** Names in bench/single-band-child.mjs. */
 const contenders = ['fluxGateSync', 'fluxGateAsync', 'flexible', 'flexibleBare', 'expressStore', 'bareMap']
 const batchesPerTurn = 3
 
 /**
- * Never reached, whatever one key is asked for in a run; and so slow to refill that the buckets of many keys are in use, not
- * full again, when their turn comes. A limit that refills at once would measure how keys are forgotten and added.
+ * Never reached in a run, and refilled so slowly that buckets are not full when they are used again. A limit that refills
+ * quickly would measure eviction and creation of keys instead.
  */
 const plenty = {
   one: { capacity: 10_000_000, windowMs: 600_000 },
@@ -25,30 +25,30 @@ export async function singleBand(effort) {
   const tables = []
   for (const keys of [1, effort.keys]) {
     const rows = await table(`${title}, ${count(keys)}`, keys, keys === 1 ? plenty.one : plenty.many, effort)
-    tables.push({ title: `${count(keys)}, everybody is let through`, rows, baseline: names.flexible })
+    tables.push({ title: `${count(keys)}, all allowed`, rows, baseline: names.flexible })
   }
   for (const keys of [1, effort.keys]) {
-    const rows = await table(`${title}, ${count(keys)}, refused`, keys, scarce, effort)
-    tables.push({ title: `${count(keys)}, hardly anybody is let through`, rows, baseline: names.flexible })
+    const rows = await table(`${title}, ${count(keys)}, rejected`, keys, scarce, effort)
+    tables.push({ title: `${count(keys)}, almost all rejected`, rows, baseline: names.flexible })
   }
   const manyKeys = tables[1]?.rows ?? []
   return {
     title,
-    note: 'Each contender in a process of its own, in turns. Limits, the same for all contenders: 10 million in 10 minutes for one key, 1,000 a day for many, 5 in 10 minutes where hardly anybody is let through. All keys exist before the first round.',
+    note: 'Each contender runs in its own process. Limits, the same for all: 10 million per 10 minutes for one key, 1,000 per day for many keys, 5 per 10 minutes where almost all requests are rejected. All keys exist before the first round.',
     tables,
     ratios: [
       {
-        what: `consumeSync : ${names.flexible}, ${count(effort.keys)}`,
+        what: `consumeSync vs ${names.flexible}, ${count(effort.keys)}`,
         measured: timesAsFast(manyKeys, names.consumeSync, names.flexible),
         atLeast: 3,
       },
       {
-        what: `consumeSync : ${names.bareMap}, ${count(effort.keys)}`,
+        what: `consumeSync vs ${names.bareMap}, ${count(effort.keys)}`,
         measured: timesAsFast(manyKeys, names.consumeSync, names.bareMap),
         atLeast: 1,
       },
       {
-        what: `consume : ${names.flexible}, ${count(effort.keys)}`,
+        what: `consume vs ${names.flexible}, ${count(effort.keys)}`,
         measured: timesAsFast(manyKeys, names.consume, names.flexible),
         atLeast: 1.5,
       },
@@ -59,8 +59,8 @@ export async function singleBand(effort) {
 const count = (/** @type {number} */ keys) => (keys === 1 ? '1 key' : `${keys.toLocaleString('en')} keys`)
 
 /**
- * Each contender in a process of its own, as in a program that uses one limiter: in one heap, everybody's collections,
- * compiled code and caches would be shared with everybody else. They take turns, in another order each round.
+ * Measures each contender in its own process, as in a program with one limiter: in one process, contenders would share
+ * garbage collections, compiled code and caches. They take turns in a different order each round.
  *
  * @param {string} title
  * @param {number} count
@@ -79,14 +79,15 @@ async function table(title, count, limit, effort) {
     const { tell, heard } = /** @type {ReturnType<typeof startChild>} */ (children[index])
     tell(batchesPerTurn)
     const took = await heard()
-    const isMeant = isScarce ? took.share < 0.05 : took.share === 1
+    const isExpected = isScarce ? took.share < 0.05 : took.share === 1
     const part = (took.share * 100).toFixed(1)
-    if (!isMeant) throw new Broken(`${contenders[index]} let ${part} % through, which is not what is measured here.`)
+    if (!isExpected)
+      throw new Broken(`${contenders[index]} allowed ${part} % of the requests, which is not what this table measures.`)
     return took
   }
   try {
-    const told = await Promise.all(children.map(({ heard }) => heard()))
-    return await inTurns(title, told, effort, { turn })
+    const names = await Promise.all(children.map(({ heard }) => heard()))
+    return await inTurns(title, names, effort, { turn })
   } finally {
     for (const { stop } of children) stop()
   }

@@ -1,5 +1,5 @@
 // @ts-check
-/** dist holds what the sources say. */
+/** Step: dist is built from the current sources. */
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle } from './bundle.mjs'
@@ -14,7 +14,7 @@ export const build = {
   run: compile,
 }
 
-/** By content, so that neither a checkout that only touches files nor a copy that keeps their dates is mistaken. */
+/** A digest of contents, because checkouts change modification times and copies may preserve them. */
 function fingerprint() {
   const sources = readdirSync(at('src'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
@@ -27,18 +27,21 @@ function fingerprint() {
 }
 
 /**
- * Into a directory of its own that then takes the place of dist: the output of a deleted source goes, a failed build
- * changes nothing, and whoever uses dist meanwhile sees either the old one or the new one.
+ * Builds into a separate directory that then replaces dist. Output of deleted sources disappears, a failed build changes
+ * nothing, and concurrent readers see either the old or the new dist.
  */
 async function compile() {
   const next = at('.bootstrap', 'dist')
   const previous = at('.bootstrap', 'previous')
   for (const directory of [next, previous]) rmSync(directory, { recursive: true, force: true })
-  // Taken before compiling: a source that changes meanwhile is built by the next run.
+  // Computed before compiling: a source that changes during the build is built by the next run.
   const stamp = fingerprint()
   const tsc = at('node_modules', 'typescript', 'bin', 'tsc')
   const { status, output } = await run([process.execPath, tsc, '-p', 'tsconfig.build.json', '--outDir', next])
-  if (status !== 0) throw new Failure(`${output}\n\nThe sources do not compile; the lines above say where.`)
+  if (status !== 0)
+    throw new Failure(
+      `${output}\n\nThe sources do not compile. Correct the errors above and run the same command again.`,
+    )
   await bundle(next)
   makeCommandsExecutable(next)
   writeFileSync(join(next, stampName), stamp)

@@ -1,28 +1,28 @@
 // @ts-check
-/** The modules of `exports`, put together: few files are loaded sooner than many, and keep less memory. */
+/** Bundles the modules in `exports`: a few files load faster than many and use less memory. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { at, Failure, readJson } from './step.mjs'
 
-/** What they have in common is in files that they share, so that there is one of everything, as there is of the sources. */
+/** Shared code is in shared chunks, so that every module exists once, as in the sources. */
 export async function bundle(/** @type {string} */ dist) {
   const { rolldown } = await import('rolldown')
   try {
     const build = await rolldown({ input: entries(dist), platform: 'node', external: isPackage })
-    // What all middlewares need is in one file; they are seven.
+    // Code that all seven middlewares share is in one file.
     const codeSplitting = { groups: [{ name: 'common', minShareCount: 7 }] }
     await build.write({ dir: join(dist, 'bundle'), format: 'esm', chunkFileNames: '[name].js', codeSplitting })
     await build.close()
     if (existsSync(join(dist, 'cli', 'main.js'))) await bundleCommand(dist)
   } catch (error) {
-    throw new Failure(`${error}\n\nThe modules could not be bundled.`)
+    throw new Failure(`${error}\n\nThe modules could not be bundled. See the error above.`)
   }
 }
 
-/** Dependencies that are part of the command's bundle: opening their 600 files takes half of its start. */
+/** Dependencies that are included in the bundle of the command: opening their 600 files takes half of its startup time. */
 const bundled = ['commander', 'typebox', 'yaml']
 
-/** The command line by itself, so that what it loads does not become part of what the entries share. */
+/** Bundles the command separately, so that its code does not end up in the shared chunks of the entries. */
 async function bundleCommand(/** @type {string} */ dist) {
   const { rolldown } = await import('rolldown')
   const isExternal = (/** @type {string} */ id) => isPackage(id) && !bundled.includes(id.split('/')[0] ?? '')
@@ -37,11 +37,11 @@ async function bundleCommand(/** @type {string} */ dist) {
 function licenseOf(/** @type {string} */ name) {
   const folder = at('node_modules', name)
   const file = ['LICENSE', 'license', 'LICENSE.md'].map((known) => join(folder, known)).find((path) => existsSync(path))
-  if (file === undefined) throw new Error(`node_modules/${name} has no license file`)
+  if (file === undefined) throw new Error(`node_modules/${name} has no license file.`)
   return `${name} ${readJson(join(folder, 'package.json')).version}\n\n${readFileSync(file, 'utf8')}`
 }
 
-/** By name, what was compiled of each: where its types are, there it is. */
+/** Returns the compiled module of each entry by name. It is next to the types of the entry. */
 function entries(/** @type {string} */ dist) {
   const modules = Object.entries(readJson(at('package.json')).exports).filter(([, target]) => target.types)
   return Object.fromEntries(

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * One run at a time in a directory. The lock is a file that holds its owner's process id and whose date the owner keeps
- * fresh, so that a lock left by a killed process or by a machine that lost power is recognised and taken over.
+ * Allows one run at a time in a directory. The lock file contains the process id of its owner, which updates the
+ * modification time regularly. A lock left by a killed process or a power failure is therefore detected and taken over.
  */
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimes, writeFileSync } from 'node:fs'
 
@@ -10,8 +10,8 @@ const staleMs = 30_000
 const pollMs = 100
 
 /**
- * @param {string} lock where the lock file is
- * @param {(owner: number) => void} onWait called once if somebody else holds it
+ * @param {string} lock path of the lock file
+ * @param {(owner: number) => void} onWait called once if another process holds the lock
  * @param {() => Promise<void>} work
  */
 export async function withLock(lock, onWait, work) {
@@ -34,7 +34,7 @@ export async function withLock(lock, onWait, work) {
   }
 }
 
-/** A link appears with its content at once: there is no moment at which the lock exists without an owner. */
+/** Uses a link, which appears together with its content: the lock never exists without an owner. */
 function take(/** @type {string} */ lock) {
   const mine = `${lock}.${process.pid}`
   writeFileSync(mine, String(process.pid))
@@ -49,14 +49,14 @@ function take(/** @type {string} */ lock) {
   }
 }
 
-/** Who holds the lock; undefined if nobody does any more, and then it is out of the way. */
+/** Returns the process that holds the lock. A stale lock is removed; the result is then undefined. */
 function liveOwner(/** @type {string} */ lock) {
   try {
     const owner = Number(readFileSync(lock, 'utf8'))
     if (isAlive(owner) && Date.now() - statSync(lock).mtimeMs < staleMs) return owner
     const aside = `${lock}.stale.${process.pid}`
     renameSync(lock, aside)
-    // Another run may have taken over between the look and the move: then it is not the stale one, and goes back.
+    // Another run may have taken over between the check and the rename. Its lock is restored.
     if (Number(readFileSync(aside, 'utf8')) !== owner) linkSync(aside, lock)
     rmSync(aside, { force: true })
   } catch (error) {

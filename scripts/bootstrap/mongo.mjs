@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * A server for the tests of rules in MongoDB: the one that FLUXGATE_TEST_MONGO_URI names, or mongod, or else FerretDB, which
- * is built where Go is installed. It takes minutes, so the result is kept for all clones on the machine.
+ * Step: a server for the tests of rules in MongoDB. This is FLUXGATE_TEST_MONGO_URI, mongod, or FerretDB, which is built if Go
+ * is installed. Building takes minutes, so the result is cached for all clones on the machine.
  */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -10,7 +10,7 @@ import { at, Failure, findOnPath, hash, isExecutable, isOnPath, run } from './st
 
 /** @type {import('./step.mjs').Step} */
 export const mongo = {
-  doing: 'building FerretDB, which takes some minutes the first time',
+  doing: 'building FerretDB, which takes a few minutes the first time',
   needed: () => mongoServer() === undefined && isOnPath('go'),
   run: build,
 }
@@ -18,7 +18,7 @@ export const mongo = {
 const sources = at('test', 'servers', 'ferretdb')
 
 /**
- * What the tests use.
+ * Returns the server that the tests use.
  *
  * @returns {{ kind: 'uri' | 'mongod' | 'ferretdb', where: string } | undefined}
  */
@@ -31,7 +31,7 @@ export function mongoServer() {
   return isExecutable(ferretdb) ? { kind: 'ferretdb', where: ferretdb } : undefined
 }
 
-/** Named after what it is built from. */
+/** The name contains a digest of the sources. */
 function ferretFile() {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
   const content = ['main.go', 'go.mod', 'go.sum'].map((name) => readFileSync(join(sources, name), 'utf8'))
@@ -42,5 +42,8 @@ async function build() {
   const file = ferretFile()
   mkdirSync(join(file, '..'), { recursive: true })
   const { status, output } = await run(['go', 'build', '-C', sources, '-trimpath', '-buildvcs=false', '-o', file, '.'])
-  if (status !== 0) throw new Failure(`${output.split('\n').slice(-10).join('\n')}\n\nFerretDB could not be built.`)
+  if (status !== 0)
+    throw new Failure(
+      `${output.split('\n').slice(-10).join('\n')}\n\nFerretDB could not be built. See the error above.`,
+    )
 }

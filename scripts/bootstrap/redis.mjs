@@ -1,17 +1,17 @@
 // @ts-check
-/** There is a redis-server to start: tests and benchmarks use real ones. On Debian and its like it is installed. */
+/** Step: redis-server is on the PATH, for tests and benchmarks. On Debian-based systems it is installed. */
 import { Failure, isOnPath, run } from './step.mjs'
 
 /** @type {import('./step.mjs').Step} */
 export const redis = { doing: 'installing redis-server', needed: () => !isOnPath('redis-server'), run: install }
 
-const missing = 'Tests and benchmarks start real Redis servers, but there is no redis-server on the PATH.'
+const missing = 'Tests and benchmarks start real Redis servers, but redis-server is not on the PATH.'
 const again = 'then run the same command again.'
 const byHand = `Install it with "sudo apt-get install redis-server", ${again}`
 
 /**
- * Only the program is wanted: packages start what they install, and enable it for the next start of the machine, which
- * is prevented here and undone. A policy that somebody else has set stays as it is.
+ * Installs only the program. Debian packages also start and enable their service, which is prevented and undone here. An
+ * existing policy-rc.d is kept.
  */
 const installation = `
 set -e
@@ -34,17 +34,17 @@ async function install() {
   }
   const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n']
   if (sudo.length > 0 && (await run([...sudo, 'true'])).status !== 0) {
-    throw new Failure(`${missing} Installing it takes an administrator, and sudo asks for a password here. ${byHand}`)
+    throw new Failure(`${missing} Installing it requires root, and sudo requires a password. ${byHand}`)
   }
   const { status, output } = await run([...sudo, 'sh', '-c', installation])
   if (status !== 0) throw new Failure(`${gist(output)}\n\n${missing} It could not be installed. ${byHand}`)
   if (!isOnPath('redis-server'))
-    throw new Failure(`${missing} The package redis-server has put it elsewhere. ${byHand}`)
+    throw new Failure(`${missing} The package redis-server was installed elsewhere. ${byHand}`)
 }
 
-/** apt says what went wrong in lines that begin with a capital letter and a colon. */
+/** Extracts the errors and warnings of apt: lines that start with `E:` or `W:`. */
 function gist(/** @type {string} */ output) {
   const lines = output.split('\n')
-  const telling = lines.filter((line) => /^[EW]: /.test(line))
-  return (telling.length > 0 ? telling : lines).slice(-10).join('\n')
+  const relevant = lines.filter((line) => /^[EW]: /.test(line))
+  return (relevant.length > 0 ? relevant : lines).slice(-10).join('\n')
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the steps share: where things are, how a command is run, and how a failure is told. */
+/** Helpers of the steps: paths, digests, running commands, failures. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
@@ -8,22 +8,22 @@ import { fileURLToPath } from 'node:url'
 
 /**
  * @typedef {object} Step
- * @property {string} doing what is said while it works
- * @property {() => boolean} needed asked on every start, so it is cheap
- * @property {() => Promise<void>} run throws a Failure if a person has to do something about it
+ * @property {string} doing printed while the step runs
+ * @property {() => boolean} needed called on every start, so it must be cheap
+ * @property {() => Promise<void>} run throws a Failure if the user has to act
  */
 
-/** A failure that is explained to the person at the terminal; anything else is a bug and keeps its stack. */
+/** A failure that is reported to the user without a stack trace. All other errors are bugs. */
 export class Failure extends Error {}
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 
-/** A path in the repository. */
+/** Returns a path in the repository. */
 export const at = (/** @type {string[]} */ ...parts) => join(root, ...parts)
 
 export const hash = (/** @type {string | Buffer} */ data) => createHash('sha256').update(data).digest('hex')
 
-/** Changes whenever other packages, or other versions of them, are asked for. */
+/** Changes with the required packages and versions. */
 export const lockHash = () => hash(readFileSync(at('package-lock.json')))
 
 export const readText = (/** @type {string} */ file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined)
@@ -31,13 +31,13 @@ export const readText = (/** @type {string} */ file) => (existsSync(file) ? read
 export const readJson = (/** @type {string} */ file) => JSON.parse(readFileSync(file, 'utf8'))
 
 /**
- * Where a program is that the PATH leads to; undefined if it leads to none.
+ * Returns the path of a program on the PATH, or undefined.
  *
  * @param {string} program
  */
 export function findOnPath(program) {
-  const places = (process.env.PATH ?? '').split(delimiter).filter((place) => place !== '')
-  return places.map((place) => join(place, program)).find(isExecutable)
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
+  return folders.map((folder) => join(folder, program)).find(isExecutable)
 }
 
 export const isOnPath = (/** @type {string} */ program) => findOnPath(program) !== undefined
@@ -52,7 +52,7 @@ export function isExecutable(/** @type {string} */ file) {
 }
 
 /**
- * Runs a command in the repository without showing its output; it ends when this process does.
+ * Runs a command in the repository and collects its output. The command is stopped when this process exits.
  *
  * @param {string[]} command
  * @returns {Promise<{ status: number, output: string }>}

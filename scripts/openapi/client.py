@@ -1,4 +1,4 @@
-"""Uses the package that openapi-python-client generates; run by clients.mjs."""
+"""Tests the package that openapi-python-client generates; run by clients.mjs."""
 
 import importlib
 import pkgutil
@@ -34,6 +34,6 @@ assert isinstance(lost, Problem) and lost.status == 412 and lost.title == "Preco
 assert delete_rule.sync_detailed("shop", "typed", client=api).status_code == 204
 missing = delete_rule.sync("shop", "typed", client=api)
 assert isinstance(missing, Problem) and missing.code == "FLUXGATE_NOT_FOUND", missing
-refused = list_rule_sets.sync(client=Client(base_url=url))
-assert isinstance(refused, Problem) and refused.code == "FLUXGATE_UNAUTHORIZED", refused
+unauthorized = list_rule_sets.sync(client=Client(base_url=url))
+assert isinstance(unauthorized, Problem) and unauthorized.code == "FLUXGATE_UNAUTHORIZED", unauthorized
 print("The Python client works.")

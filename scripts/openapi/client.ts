@@ -1,13 +1,13 @@
-/** Uses the types that openapi-typescript generates. Compiled in strict mode and run by clients.mjs, where they are. */
+/** Tests the types that openapi-typescript generates. clients.mjs compiles it in strict mode and runs it. */
 import assert from 'node:assert/strict'
 import createClient from 'openapi-fetch'
 import type { components, paths } from './api.js'
 
 const [url = '', token = ''] = process.argv.slice(2)
 const api = createClient<paths>({ baseUrl: url, headers: { Authorization: `Bearer ${token}` } })
-const stranger = createClient<paths>({ baseUrl: url })
+const unauthenticated = createClient<paths>({ baseUrl: url })
 
-// Only what has no default is required.
+// Fields with a default are optional.
 const checked = await api.POST('/api/ratelimit/check', { body: { clientIp: '203.0.113.7', ruleSetId: 'shop' } })
 const decision: components['schemas']['Decision'] | undefined = checked.data
 assert.equal(decision?.allowed, true)
@@ -37,5 +37,5 @@ assert.equal(problem.code, 'FLUXGATE_RULES_CONFLICT')
 assert.equal((await api.DELETE('/api/rule-sets/{id}/rules/{ruleId}', { params: { path } })).response.status, 204)
 const missing = await api.DELETE('/api/rule-sets/{id}/rules/{ruleId}', { params: { path } })
 assert.equal(missing.error?.code, 'FLUXGATE_NOT_FOUND')
-assert.equal((await stranger.GET('/api/rule-sets')).error?.code, 'FLUXGATE_UNAUTHORIZED')
+assert.equal((await unauthenticated.GET('/api/rule-sets')).error?.code, 'FLUXGATE_UNAUTHORIZED')
 console.log('The TypeScript client works.')

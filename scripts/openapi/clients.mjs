@@ -1,5 +1,5 @@
 // @ts-check
-/** Generates clients in TypeScript and Python, and uses both against a server: `npm run clients:openapi`. */
+/** Generates clients in TypeScript and Python and tests both against a server: `npm run clients:openapi`. */
 import { copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { adminToken, run, withNodeTools, withPythonTools, withServer } from './tools.mjs'

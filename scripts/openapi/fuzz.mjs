@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Runs schemathesis over all operations: `npm run fuzz:openapi`, with `-- --seed 7 --max-examples 200` for another or longer
- * run. What is relaxed stands in schemathesis.toml, with reasons.
+ * Runs schemathesis over all operations: `npm run fuzz:openapi`. Pass `-- --seed 7 --max-examples 200` for a different or longer
+ * run. schemathesis.toml lists the relaxed checks with reasons.
  */
 import { join } from 'node:path'
 import { adminToken, run, withPythonTools, withServer } from './tools.mjs'

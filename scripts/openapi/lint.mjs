@@ -1,5 +1,5 @@
 // @ts-check
-/** Lints /openapi.json with Redocly and Spectral, without a single exception: `npm run lint:openapi`. */
+/** Lints /openapi.json with Redocly and Spectral, without exceptions: `npm run lint:openapi`. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run, withNodeTools, withServer } from './tools.mjs'

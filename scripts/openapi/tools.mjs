@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Tools that check the OpenAPI document and what is generated from it. They are large, so they are installed into the ignored
- * folder `.openapi` when a script needs them, instead of being dependencies of the package.
+ * Tools that check the OpenAPI document and generated clients. They are large, so scripts install them on demand into the
+ * ignored folder `.openapi` instead of declaring them as dependencies.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,11 +22,11 @@ const nodeTools = {
 }
 const pythonTools = ['schemathesis==4.32.5', 'openapi-python-client==0.29.1', 'ruff==0.17.5']
 
-/** Runs a command, shows its output and ends this process if it fails. */
+/** Runs a command, shows its output, and exits if it fails. */
 export function run(/** @type {string} */ command, /** @type {readonly string[]} */ args, cwd = process.cwd()) {
   const { status, error } = spawnSync(command, args, { cwd, stdio: 'inherit' })
   if (status === 0) return
-  console.error(error ? `${command} could not be run: ${error.message}` : `${command} ended with status ${status}.`)
+  console.error(error ? `${command} could not be run: ${error.message}` : `${command} exited with status ${status}.`)
   process.exit(1)
 }
 
@@ -40,13 +40,13 @@ export function withNodeTools() {
   return at
 }
 
-/** Installs the Python tools into an environment of their own; returns the folder of its programs. */
+/** Installs the Python tools into a virtual environment; returns the folder of its programs. */
 export function withPythonTools() {
   const at = join(folder, 'python')
   installOnce(at, pythonTools.join(' '), () => {
     if (spawnSync('python3', ['-c', 'import venv, sys; sys.exit(sys.version_info < (3, 10))']).status !== 0) {
       console.error(
-        'This script needs Python 3.10 or later with the venv module, as python3. Install it and try again.',
+        'This script requires python3, version 3.10 or later, with the venv module. Install it and try again.',
       )
       process.exit(1)
     }
@@ -74,7 +74,7 @@ const rules = `ruleSets:
 `
 
 /**
- * Starts the built server on a free port, with an admin token and rules in a temporary directory, for as long as `use` takes.
+ * Runs `use` with the built server on a free port, with an admin token and rules in a temporary directory.
  * @param {(url: string, directory: string) => unknown} use
  */
 export async function withServer(use) {
@@ -98,7 +98,7 @@ export async function withServer(use) {
     const response = await fetch(`${url}/openapi.json`)
     writeFileSync(join(directory, 'openapi.json'), await response.text())
     await use(url, directory)
-    if (server.exitCode !== null) throw new Error(`The server ended with status ${server.exitCode}.`)
+    if (server.exitCode !== null) throw new Error(`The server exited with status ${server.exitCode}.`)
   } finally {
     stop()
     rmSync(directory, { recursive: true, force: true })

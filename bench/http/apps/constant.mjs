@@ -1,5 +1,5 @@
 // @ts-check
-/** The least that a route of Fastify can be. */
+/** A minimal Fastify route. */
 import Fastify from 'fastify'
 import { tellPort } from '../listen.mjs'
 

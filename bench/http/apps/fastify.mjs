@@ -13,7 +13,7 @@ if (limiter === 'fluxgate' || limiter === 'alike') {
   const { default: rateLimit } = await import('@fastify/rate-limit')
   await app.register(rateLimit, { max: most, timeWindow: windowMs })
 }
-// Whatever it does, the first plugin costs every request some microseconds; and there is no application without one.
+// The first plugin costs every request some microseconds, and real applications always have one.
 else await app.register((_app, _options, done) => done())
 app.get('/api/items', async () => answer)
 await app.listen({ port: 0, host: '127.0.0.1' })

@@ -1,5 +1,5 @@
 // @ts-check
-/** @fastify/http-proxy with @fastify/rate-limit, as their pages say. */
+/** @fastify/http-proxy with @fastify/rate-limit, configured as documented. */
 import proxy from '@fastify/http-proxy'
 import rateLimit from '@fastify/rate-limit'
 import Fastify from 'fastify'

@@ -1,5 +1,5 @@
 // @ts-check
-/** The gateway as `fluxgate gateway` runs it, with one limit. */
+/** The gateway as started by `fluxgate gateway`, with one limit. */
 import { loadConfig } from '../../../dist/config/config.js'
 import { createGateway } from '../../../dist/program/gateway/create-gateway.js'
 import { most, windowMs } from '../answer.mjs'

@@ -1,5 +1,5 @@
 // @ts-check
-/** http-proxy behind express-rate-limit, with connections that are kept. */
+/** http-proxy behind express-rate-limit, with keep-alive connections. */
 import { Agent, createServer } from 'node:http'
 import express from 'express'
 import { rateLimit } from 'express-rate-limit'

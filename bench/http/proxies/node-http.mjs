@@ -1,5 +1,5 @@
 // @ts-check
-/** The least that node:http can do: a server, an agent that keeps connections, and two pipes. No limits. */
+/** A minimal node:http proxy: a server, a keep-alive agent and two pipes. No limiter. */
 import { Agent, createServer, request } from 'node:http'
 import { listen } from '../listen.mjs'
 

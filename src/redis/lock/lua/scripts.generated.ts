@@ -1,4 +1,4 @@
-/** Made from acquire.lua, extend.lua, release.lua, unlock.lua, semaphore-acquire.lua, semaphore-extend.lua, semaphore-release.lua by scripts/assemble-lua.mjs; edit those. */
+/** Generated from acquire.lua, extend.lua, release.lua, unlock.lua, semaphore-acquire.lua, semaphore-extend.lua, semaphore-release.lua by scripts/assemble-lua.mjs; do not edit. */
 export const acquireSha = '228d3cf9bbd81fb416e035deffcf3a0778b458de'
 
 export const acquireScript = `local line

@@ -1,4 +1,4 @@
-/** Made from edit.lua, page.lua, suggest.lua, read.lua, turn.lua by scripts/assemble-lua.mjs; edit those. */
+/** Generated from edit.lua, page.lua, suggest.lua, read.lua, turn.lua by scripts/assemble-lua.mjs; do not edit. */
 export const editSha = 'e03112bad1f51ea2fae21deb33387078bd5048b8'
 
 export const editScript = `local call = redis.call

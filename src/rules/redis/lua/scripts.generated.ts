@@ -1,4 +1,4 @@
-/** Made from commit.lua, find.lua, read.lua, stage.lua, swap.lua by scripts/assemble-lua.mjs; edit those. */
+/** Generated from commit.lua, find.lua, read.lua, stage.lua, swap.lua by scripts/assemble-lua.mjs; do not edit. */
 export const commitSha = '6b000ea22017469feab6ee2a878b0f5b09903a5f'
 
 export const commitScript = `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}

@@ -1,4 +1,4 @@
-/** Made from consume.lua by scripts/assemble-lua.mjs; edit that one. */
+/** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeSha = '6f23e43e6f2dbe07392bdce7af3b480e1bf3151c'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7

@@ -1,4 +1,4 @@
-/** Made from flush.lua, look.lua by scripts/assemble-lua.mjs; edit those. */
+/** Generated from flush.lua, look.lua by scripts/assemble-lua.mjs; do not edit. */
 export const flushSha = 'efba5780da409210bd5582dbff580d7c33471061'
 
 export const flushScript = `local call = redis.call
