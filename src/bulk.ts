@@ -1,4 +1,4 @@
-/** `fluxgate/bulk`: many records into Redis, quickly or gently, with an account of what became of each. */
+/** `fluxgate-js/bulk`: many records into Redis, quickly or gently, with an account of what became of each. */
 
 export {
   bulkOverrides,

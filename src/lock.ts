@@ -1,4 +1,4 @@
-/** The entry `fluxgate/lock`. */
+/** The entry `fluxgate-js/lock`. */
 
 export {
   type QuorumOptions,

@@ -1,4 +1,4 @@
-/** The entry `fluxgate/redis`. */
+/** The entry `fluxgate-js/redis`. */
 export type { RedisNode } from './redis/client/open/address.js'
 export type { RedisOptions } from './redis/client/open/target.js'
 export { type RedisRuleStoreOptions, redisRuleStore } from './rules/redis/redis-rule-store.js'

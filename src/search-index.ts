@@ -1,4 +1,4 @@
-/** The entry `fluxgate/search-index`. */
+/** The entry `fluxgate-js/search-index`. */
 
 export type { RedisNode } from './redis/client/open/address.js'
 export type { RedisOptions } from './redis/client/open/target.js'

@@ -59,7 +59,7 @@ const shown = blocks.filter(({ language, file }) => language === 'js' && file !=
 
 beforeAll(() => {
   mkdirSync(join(project, 'node_modules'))
-  symlinkSync(root, join(project, 'node_modules/fluxgate'))
+  symlinkSync(root, join(project, 'node_modules/fluxgate-js'))
   const frameworks = ['express', 'fastify', 'koa', 'hono', '@hono', '@nestjs', 'reflect-metadata']
   for (const name of ['@types', 'vitest', 'ioredis', 'mongodb', ...frameworks])
     symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
@@ -220,7 +220,7 @@ describe('the library reference', () => {
     ([subpath, { default: file, types: declared }]) =>
       file === undefined || declared === undefined
         ? []
-        : [{ entry: subpath.replace(/^\./, 'fluxgate'), file, declared }],
+        : [{ entry: subpath.replace(/^\./, 'fluxgate-js'), file, declared }],
   )
 
   it('lists every entry, and no other', () => {

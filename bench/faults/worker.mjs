@@ -4,8 +4,8 @@
  * initial calls that were allowed, and the numbers of degraded decisions.
  */
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
-import { createFluxGate, createLimiter } from 'fluxgate'
-import { redisStore } from 'fluxgate/redis'
+import { createFluxGate, createLimiter } from 'fluxgate-js'
+import { redisStore } from 'fluxgate-js/redis'
 
 /** @type {{ kind: string, uri: string, prefix: string, capacity: number, calls: number, stallMs: number, inFlight: number }} */
 const { kind, uri, prefix, capacity, calls, stallMs, inFlight } = JSON.parse(process.argv[2] ?? '')
@@ -13,7 +13,7 @@ const limit = /** @type {const} */ ({ capacity, window: '30d' })
 const plenty = /** @type {const} */ ({ algorithm: 'FIXED_WINDOW', capacity: 1_000_000_000, window: '30d' })
 
 /**
- * @typedef {import('fluxgate').Decision} Decision
+ * @typedef {import('fluxgate-js').Decision} Decision
  *
  * @typedef {object} Asker
  * @property {() => Promise<Decision>} ask uses the limit that all processes share

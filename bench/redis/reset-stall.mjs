@@ -3,7 +3,7 @@
  * Measures how long a reset of a rule with a million live buckets blocks other clients of Redis: `node
  * bench/redis/reset-stall.mjs`. A reset increments one counter, so it should take no longer than any other command.
  */
-import { createFluxGate } from 'fluxgate'
+import { createFluxGate } from 'fluxgate-js'
 import { Redis } from 'ioredis'
 import { startServer } from './server.mjs'
 

@@ -1,4 +1,4 @@
-import { createLimiter } from 'fluxgate'
+import { createLimiter } from 'fluxgate-js'
 
 // Three calls at once, then one every 100 ms: the limit of a third-party API.
 const limiter = createLimiter({ capacity: 3, refillTokens: 1, window: '100ms' })

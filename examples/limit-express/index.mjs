@@ -1,6 +1,6 @@
 import express from 'express'
-import { createFluxGate } from 'fluxgate'
-import { rateLimit } from 'fluxgate/express'
+import { createFluxGate } from 'fluxgate-js'
+import { rateLimit } from 'fluxgate-js/express'
 
 const gate = await createFluxGate({
   rules: {

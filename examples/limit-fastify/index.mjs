@@ -1,5 +1,5 @@
 import fastify from 'fastify'
-import { rateLimit } from 'fluxgate/fastify'
+import { rateLimit } from 'fluxgate-js/fastify'
 
 const app = fastify()
 await app.register(rateLimit, { id: 'per-address', capacity: 60, window: '1m' })

@@ -1,5 +1,5 @@
 import { serve } from '@hono/node-server'
-import { rateLimit } from 'fluxgate/fetch'
+import { rateLimit } from 'fluxgate-js/fetch'
 
 const perAddress = rateLimit({ id: 'per-address', capacity: 60, window: '1m' })
 const logins = rateLimit({ id: 'login', path: '/login', method: 'POST', capacity: 3, window: '1m' })

@@ -1,5 +1,5 @@
 import { serve } from '@hono/node-server'
-import { rateLimit } from 'fluxgate/hono'
+import { rateLimit } from 'fluxgate-js/hono'
 import { Hono } from 'hono'
 
 const app = new Hono()

@@ -1,5 +1,5 @@
-import { createFluxGate } from 'fluxgate'
-import { rateLimit } from 'fluxgate/koa'
+import { createFluxGate } from 'fluxgate-js'
+import { rateLimit } from 'fluxgate-js/koa'
 import Koa from 'koa'
 
 const gate = await createFluxGate({

@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { Controller, Get, HttpCode, Module, Post } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
-import { RateLimit, RateLimitModule } from 'fluxgate/nest'
+import { RateLimit, RateLimitModule } from 'fluxgate-js/nest'
 
 class Hello {
   hello() {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import { createFluxGate } from 'fluxgate'
-import { rateLimit } from 'fluxgate/node'
+import { createFluxGate } from 'fluxgate-js'
+import { rateLimit } from 'fluxgate-js/node'
 
 const gate = await createFluxGate({
   rules: {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import { HttpHandler } from 'fluxgate/handlers'
-import { rateLimit } from 'fluxgate/node'
+import { HttpHandler } from 'fluxgate-js/handlers'
+import { rateLimit } from 'fluxgate-js/node'
 
 const handler = new HttpHandler({
   url: process.env.FLUXGATE_URL ?? 'http://127.0.0.1:8090',

@@ -1,4 +1,4 @@
-import { redisLock } from 'fluxgate/lock'
+import { redisLock } from 'fluxgate-js/lock'
 
 // Data outside Redis that stores the highest fencing token it has seen, like a column of a table.
 const ledger = {

@@ -1,4 +1,4 @@
-import { searchIndex } from 'fluxgate/search-index'
+import { searchIndex } from 'fluxgate-js/search-index'
 
 const books = searchIndex(process.env.REDIS_URI ?? 'redis://127.0.0.1:6379', {
   name: 'example-catalogue',

@@ -162,7 +162,7 @@ export interface SharedResets {
 
 /**
  * Where buckets live. An implementation keeps three promises: a decision is atomic over all bands of all its demands;
- * a refusal writes nothing; time is the store's own. `bucketStoreContract` in fluxgate/testing checks them.
+ * a refusal writes nothing; time is the store's own. `bucketStoreContract` in fluxgate-js/testing checks them.
  */
 export interface BucketStore {
   /** Charges every demand, or none of them; `peek` charges nothing but answers as if it would. */

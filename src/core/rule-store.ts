@@ -1,6 +1,6 @@
 /**
  * Where rules are kept and edited: a file, Redis or MongoDB. All of them pass one contract suite
- * (`ruleStoreContract` in `fluxgate/testing`), which says in examples what this file says in words.
+ * (`ruleStoreContract` in `fluxgate-js/testing`), which says in examples what this file says in words.
  */
 import type { RuleSetProvider } from './rule-set-provider.js'
 

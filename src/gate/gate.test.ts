@@ -287,7 +287,7 @@ describe('options given in code', () => {
     ['node-redis', () => createClient()],
   ])('a client of %s in the place of a store is told how it becomes one', async (_, client) => {
     await expect(gateOf([rule('rule', 1)], { store: client() as never })).rejects.toThrow(
-      "store: found a client of Redis; allowed: a store that uses it, redisStore(client) of 'fluxgate/redis'.",
+      "store: found a client of Redis; allowed: a store that uses it, redisStore(client) of 'fluxgate-js/redis'.",
     )
   })
 

@@ -41,7 +41,7 @@ export function openStore(store: FluxGateOptions['store'], parts: StoreParts): B
 const clientInvalid = (): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    "store: found a client of Redis; allowed: a store that uses it, redisStore(client) of 'fluxgate/redis'.",
+    "store: found a client of Redis; allowed: a store that uses it, redisStore(client) of 'fluxgate-js/redis'.",
   )
 
 /** Text without what may be a password. */

@@ -1,4 +1,4 @@
-/** `fluxgate/express`: Express 4 and 5, connect, and whatever else takes `(request, response, next)`. */
+/** `fluxgate-js/express`: Express 4 and 5, connect, and whatever else takes `(request, response, next)`. */
 import { type ExpressMiddleware, expressMiddleware } from './adapters/express.js'
 import type { NodeRequest, NodeResponse } from './edge/node-edge.js'
 import { guardOf, type RateLimitOptions } from './limits/guard-of.js'

@@ -1,4 +1,4 @@
-/** `fluxgate/fastify` */
+/** `fluxgate-js/fastify` */
 import type { ContextCustomizer, GuardOptions } from '../http/guard.js'
 import {
   type FastifyHook,

@@ -1,4 +1,4 @@
-/** `fluxgate/fetch`: where a server is a function from `Request` to `Response`. */
+/** `fluxgate-js/fetch`: where a server is a function from `Request` to `Response`. */
 import { type FetchLimit, type FetchOrigin, fetchLimit, type RemoteAddressOf } from './adapters/fetch.js'
 import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
 

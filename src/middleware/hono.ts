@@ -1,4 +1,4 @@
-/** `fluxgate/hono` */
+/** `fluxgate-js/hono` */
 import { type HonoContext, type HonoMiddleware, honoMiddleware } from './adapters/hono.js'
 import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
 

@@ -1,4 +1,4 @@
-/** `fluxgate/koa` */
+/** `fluxgate-js/koa` */
 import { type KoaContext, type KoaMiddleware, koaMiddleware } from './adapters/koa.js'
 import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
 

@@ -1,4 +1,4 @@
-/** `fluxgate/nest` */
+/** `fluxgate-js/nest` */
 import type { Refusal } from '../http/guard.js'
 import { canActivate, type NestContext, type NestRequest } from './adapters/nest.js'
 import { limitedBy, type PlaceDecorator } from './adapters/nest-decorators.js'

@@ -1,4 +1,4 @@
-/** `fluxgate/node`: servers of node:http, without a framework. */
+/** `fluxgate-js/node`: servers of node:http, without a framework. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { limitedListener, type NodeListener } from './adapters/node.js'
 import type { NodeRequest, NodeResponse } from './edge/node-edge.js'

@@ -3,9 +3,9 @@
  * A process under test that asks by itself: through the library, or through an HttpHandler with a server behind it. Its
  * argument says which, and under which load it starts.
  */
-import { createFluxGate, createLimiter } from 'fluxgate'
-import { HttpHandler } from 'fluxgate/handlers'
-import { redisStore } from 'fluxgate/redis'
+import { createFluxGate, createLimiter } from 'fluxgate-js'
+import { HttpHandler } from 'fluxgate-js/handlers'
+import { redisStore } from 'fluxgate-js/redis'
 import { answerOf, Load } from './load.mjs'
 
 const { kind, self, rules, store, limiter: limiterRule, server, plan, breaks } = JSON.parse(process.argv[2] ?? '')

@@ -6,9 +6,9 @@
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { createFluxGate, createLimiter } from 'fluxgate'
-import { rateLimit } from 'fluxgate/node'
-import { redisStore } from 'fluxgate/redis'
+import { createFluxGate, createLimiter } from 'fluxgate-js'
+import { rateLimit } from 'fluxgate-js/node'
+import { redisStore } from 'fluxgate-js/redis'
 
 /** @type {{ kind: string, uri: string, prefix: string, capacity: number, calls: number, blockMs: number }} */
 const { kind, uri, prefix, capacity, calls, blockMs } = JSON.parse(process.argv[2] ?? '')

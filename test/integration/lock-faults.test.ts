@@ -160,7 +160,7 @@ describe('a holder that is killed', () => {
   it('does not keep the lock beyond its lease', async () => {
     const prefix = freshPrefix()
     const program = `
-      import { redisLock } from 'fluxgate/lock'
+      import { redisLock } from 'fluxgate-js/lock'
       const lock = redisLock(${JSON.stringify(sharedRedis().uri)}, { prefix: ${JSON.stringify(prefix)}, ttlMs: 2_000 })
       await lock.acquire('orders')
       console.log('held')`

@@ -3,7 +3,7 @@
  * when it was inside, by the monotonic clock that all processes of a machine share.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { guardedScript, redisLock } from 'fluxgate/lock'
+import { guardedScript, redisLock } from 'fluxgate-js/lock'
 import { Redis } from 'ioredis'
 
 const { port, prefix, names, ttlMs, withoutExclusion } = JSON.parse(process.argv[2] ?? '')

@@ -442,7 +442,7 @@ describe('node', () => {
   it('leaves what a listener throws at once an uncaught exception, as it is without a limit', async () => {
     const source = `
       import { createServer, get } from 'node:http'
-      import { rateLimit } from 'fluxgate/node'
+      import { rateLimit } from 'fluxgate-js/node'
       const server = createServer(rateLimit({ capacity: 5, window: '1m' })(() => { throw new TypeError('of the application') }))
       process.once('uncaughtException', (error, origin) => {
         console.log(error.message, origin)

@@ -1,6 +1,6 @@
 /** A process with rules in a store: it edits when it is told to, and tells what limit is in force whenever that changes. */
-import { createFluxGate, fileRuleStore } from 'fluxgate'
-import { redisRuleStore } from 'fluxgate/redis'
+import { createFluxGate, fileRuleStore } from 'fluxgate-js'
+import { redisRuleStore } from 'fluxgate-js/redis'
 
 const { file, uri, prefix, channel, pollingIntervalMs } = JSON.parse(process.argv[2])
 const rules = file === undefined ? redisRuleStore(uri, { prefix, channel }) : fileRuleStore(file)

@@ -4,9 +4,9 @@
  * SIGSTOP. Sends `ready` when it has begun; told to stop, it reports how many decisions it made and how many were degraded.
  */
 import { setImmediate } from 'node:timers/promises'
-import { createLimiter } from 'fluxgate'
-import { HttpHandler } from 'fluxgate/handlers'
-import { redisStore } from 'fluxgate/redis'
+import { createLimiter } from 'fluxgate-js'
+import { HttpHandler } from 'fluxgate-js/handlers'
+import { redisStore } from 'fluxgate-js/redis'
 
 /** @type {{ kind: 'redis' | 'http', where: string, callers: number }} */
 const { kind, where, callers } = JSON.parse(process.argv[2] ?? '')

@@ -3,8 +3,8 @@
  * is left that would keep it. Its argument says where Redis is, and which processes to stop before, so that it hangs.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { createFluxGate, createLimiter } from 'fluxgate'
-import { redisStore } from 'fluxgate/redis'
+import { createFluxGate, createLimiter } from 'fluxgate-js'
+import { redisStore } from 'fluxgate-js/redis'
 
 const { store, timeoutMs, hangs } = JSON.parse(process.argv[2] ?? '')
 const bands = [{ capacity: 1_000_000, window: '1h' }]

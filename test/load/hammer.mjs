@@ -3,7 +3,7 @@
  * says what to ask; it is told when to begin and when to stop, and tells what became of it.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import { createFluxGate } from 'fluxgate'
+import { createFluxGate } from 'fluxgate-js'
 
 const { rules, store, resilience, callers, pauseMs } = JSON.parse(process.argv[2] ?? '')
 const gate = await createFluxGate({ rules, store, resilience })

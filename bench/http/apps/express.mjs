@@ -6,7 +6,7 @@ import { listen } from '../listen.mjs'
 
 const app = express()
 if (process.argv[2] === 'fluxgate') {
-  const { rateLimit } = await import('fluxgate/express')
+  const { rateLimit } = await import('fluxgate-js/express')
   app.use(rateLimit({ capacity: most, window: `${windowMs}ms` }))
 } else if (process.argv[2] === 'peer') {
   const { rateLimit } = await import('express-rate-limit')

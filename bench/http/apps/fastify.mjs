@@ -6,7 +6,7 @@ import { tellPort } from '../listen.mjs'
 const app = Fastify()
 const [, , limiter] = process.argv
 if (limiter === 'fluxgate' || limiter === 'alike') {
-  const { rateLimit } = await import('fluxgate/fastify')
+  const { rateLimit } = await import('fluxgate-js/fastify')
   const limit = { capacity: most, window: `${windowMs}ms` }
   await app.register(rateLimit, limiter === 'alike' ? { ...limit, headers: 'legacy' } : limit)
 } else if (limiter === 'peer') {

@@ -7,7 +7,7 @@ import { listen } from '../listen.mjs'
 
 const app = new Hono()
 if (process.argv[2] === 'fluxgate') {
-  const { rateLimit } = await import('fluxgate/hono')
+  const { rateLimit } = await import('fluxgate-js/hono')
   app.use(rateLimit({ capacity: most, window: `${windowMs}ms` }))
 } else if (process.argv[2] === 'peer') {
   const { rateLimiter } = await import('hono-rate-limiter')

@@ -6,7 +6,7 @@ import { listen } from '../listen.mjs'
 
 const app = new Koa()
 if (process.argv[2] === 'fluxgate') {
-  const { rateLimit } = await import('fluxgate/koa')
+  const { rateLimit } = await import('fluxgate-js/koa')
   app.use(rateLimit({ capacity: most, window: `${windowMs}ms` }))
 }
 app.use((context) => {

@@ -9,7 +9,7 @@ let application = (_request, response) => {
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 if (process.argv[2] === 'fluxgate') {
-  const { rateLimit } = await import('fluxgate/node')
+  const { rateLimit } = await import('fluxgate-js/node')
   application = rateLimit({ capacity: most, window: `${windowMs}ms` })(application)
 }
 listen(createServer(application))
