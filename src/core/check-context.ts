@@ -1,7 +1,7 @@
 import { FluxGateError } from './errors.js'
 import type { RequestContext } from './request-context.js'
 
-/** Refuses what cannot be a request, so that nothing inside has to expect it. What is null counts as left out. */
+/** Throws FLUXGATE_ARGUMENT_INVALID if the context has the wrong type. `null` members are treated as missing. */
 export function checkContext(context: RequestContext): RequestContext {
   if (typeof context !== 'object' || context === null) throw invalid('The context', context, 'an object')
   const { path, method, clientIp } = context
@@ -12,18 +12,18 @@ export function checkContext(context: RequestContext): RequestContext {
 }
 
 /**
- * Refuses a `Headers`, a `Map` or a list, which hold no header under its name. Asked where headers are looked through
- * anyway, and not of every context.
+ * Rejects a `Headers` object, a `Map` or an array, which have no property per header. Called only where the headers are
+ * searched anyway, so that it costs nothing for most contexts.
  */
 export function checkHeaders(headers: NonNullable<RequestContext['headers']>): void {
   if (Symbol.iterator in Object(headers))
     throw new FluxGateError(
       'FLUXGATE_ARGUMENT_INVALID',
-      'headers of a check must be an object with the headers by name; Object.fromEntries(headers) makes one of what is iterable.',
+      'headers of a check must be a plain object with one property per header; received an iterable. Convert it with Object.fromEntries(headers).',
     )
 }
 
-function invalid(what: string, found: unknown, allowed: string): FluxGateError {
-  const kind = found === null ? 'null' : typeof found
-  return new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${what} of a check must be ${allowed}, found ${kind}.`)
+function invalid(name: string, value: unknown, expected: string): FluxGateError {
+  const type = value === null ? 'null' : typeof value
+  return new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${name} of a check must be ${expected}; received ${type}.`)
 }

@@ -12,59 +12,60 @@ import { type BandDecision, type Decision, untilRetryMs } from './decision.js'
 import type { Band, Policy } from './rule.js'
 
 /**
- * Turns what the bands said into one Decision. Of a refusal the band that must wait longest speaks; of a permission
- * the tightest. Shadow bands are listed but never speak.
+ * Combines the results of all bands into one Decision. The deciding band of a rejection is the one with the longest
+ * retry-after; of an allowed request, it is the most restrictive one. Shadow bands are listed but never decide.
  */
 export function composeDecision(
   ruleSetId: string | null,
-  demands: readonly Demand[],
+  charges: readonly Demand[],
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
   if (result.applied !== undefined)
     return composeOverridden(ruleSetId, result.applied, result, degraded, composeDecision)
-  const first = demands[0] as Demand
-  if (demands.length === 1) return composeOne(ruleSetId, first, first.key, result, degraded)
-  const bands: BandDecision[] = new Array(bandCount(demands))
-  let speaker: BandDecision | undefined
-  let speaking = first
+  const first = charges[0] as Demand
+  if (charges.length === 1) return composeOne(ruleSetId, first, first.key, result, degraded)
+  const bands: BandDecision[] = new Array(bandCount(charges))
+  let decidingBand: BandDecision | undefined
+  let decidingCharge = first
   let delay = 0
   let index = 0
-  for (const demand of demands) {
-    for (let i = 0; i < demand.group.bands.length; i++) {
-      const said = result.bands[index] as BandResult
-      const band = bandDecision(demand, demand.key, demand.group.bands[i] as Band, said)
+  for (const charge of charges) {
+    for (let i = 0; i < charge.group.bands.length; i++) {
+      const bandResult = result.bands[index] as BandResult
+      const band = bandDecision(charge, charge.key, charge.group.bands[i] as Band, bandResult)
       bands[index++] = band
-      if (demand.shadow) continue
-      if (said.delay > delay) delay = said.delay
-      if (isLouder(band, speaker, result)) {
-        speaker = band
-        speaking = demand
+      if (charge.shadow) continue
+      if (bandResult.delay > delay) delay = bandResult.delay
+      if (isMoreRestrictive(band, decidingBand, result)) {
+        decidingBand = band
+        decidingCharge = charge
       }
     }
   }
-  return decisionOf(ruleSetId, result, speaker ?? nobody(result), speaking, bands, delay, degraded)
+  return decisionOf(ruleSetId, result, decidingBand ?? noBand(result), decidingCharge, bands, delay, degraded)
 }
 
-/** The same for one demand, whose key is given apart from what it shares with others of its rule. */
+/** As `composeDecision`, for a single charge. The key is passed separately, so that the caller need not build a `Charge`. */
 export function composeOne(
   ruleSetId: string | null,
-  claim: Claim,
+  ruleCharge: Claim,
   key: string,
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
-  const { group, policy, shadow } = claim
+  const { group, policy, shadow } = ruleCharge
   const { lone } = group
-  const said = result.bands[0] as BandResult
-  return lone !== undefined && !shadow && said.allowed && said.delay === 0
-    ? composeGrant(ruleSetId, lone, key, small(said.remaining), Math.ceil(said.resetAt / ticksPerMs), policy, degraded)
-    : composeBands(ruleSetId, claim, key, result, degraded)
+  const first = result.bands[0] as BandResult
+  if (lone === undefined || shadow || !first.allowed || first.delay !== 0)
+    return composeBands(ruleSetId, ruleCharge, key, result, degraded)
+  const resetAt = Math.ceil(first.resetAt / ticksPerMs)
+  return composeGrant(ruleSetId, lone, key, toSmi(first.remaining), resetAt, policy, degraded)
 }
 
 /**
- * Granted at once by the only band, said in one place: nothing is read back from what was just made. The bands come first:
- * what takes memory in the midst of a literal makes the engine write the literal twice.
+ * The decision of a single band that grants without delay. Writes every value directly, without reading back from another
+ * new object. `bands` is created first, because V8 writes an object literal twice if it contains an allocation.
  */
 function composeGrant(
   ruleSetId: string | null,
@@ -98,34 +99,34 @@ function composeGrant(
 
 function composeBands(
   ruleSetId: string | null,
-  claim: Claim,
+  ruleCharge: Claim,
   key: string,
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
-  const limits = claim.group.bands
+  const limits = ruleCharge.group.bands
   const bands: BandDecision[] = new Array(limits.length)
-  let speaker: BandDecision | undefined
+  let decidingBand: BandDecision | undefined
   let delay = 0
   for (let i = 0; i < limits.length; i++) {
-    const said = result.bands[i] as BandResult
-    const band = bandDecision(claim, key, limits[i] as Band, said)
+    const bandResult = result.bands[i] as BandResult
+    const band = bandDecision(ruleCharge, key, limits[i] as Band, bandResult)
     bands[i] = band
-    if (said.delay > delay) delay = said.delay
-    if (isLouder(band, speaker, result)) speaker = band
+    if (bandResult.delay > delay) delay = bandResult.delay
+    if (isMoreRestrictive(band, decidingBand, result)) decidingBand = band
   }
-  return claim.shadow || speaker === undefined
-    ? decisionOf(ruleSetId, result, nobody(result), claim, bands, 0, degraded)
-    : decisionOf(ruleSetId, result, speaker, claim, bands, delay, degraded)
+  return ruleCharge.shadow || decidingBand === undefined
+    ? decisionOf(ruleSetId, result, noBand(result), ruleCharge, bands, 0, degraded)
+    : decisionOf(ruleSetId, result, decidingBand, ruleCharge, bands, delay, degraded)
 }
 
-/** What a decision repeats of the band that speaks for it. */
-type Speaker = Pick<Decision, 'ruleId' | 'key' | 'limit' | 'remaining' | 'resetAt' | 'retryAfterMs'> & {
+/** The members of a decision that are copied from its deciding band. */
+type DecidingBand = Pick<Decision, 'ruleId' | 'key' | 'limit' | 'remaining' | 'resetAt' | 'retryAfterMs'> & {
   readonly label: string | null
 }
 
-/** Speaks where all bands are shadows. */
-const nobody = ({ now }: ChargeResult): Speaker => ({
+/** Used if all bands are shadows, so that none decides. */
+const noBand = ({ now }: ChargeResult): DecidingBand => ({
   ruleId: null,
   label: null,
   key: null,
@@ -138,7 +139,7 @@ const nobody = ({ now }: ChargeResult): Speaker => ({
 function decisionOf(
   ruleSetId: string | null,
   { granted }: ChargeResult,
-  speaker: Speaker,
+  decidingBand: DecidingBand,
   { policy }: Claim,
   bands: readonly BandDecision[],
   delay: number,
@@ -147,41 +148,41 @@ function decisionOf(
   return {
     allowed: granted,
     delayMs: granted && delay > 0 ? delay / ticksPerMs : 0,
-    reason: granted ? 'ALLOWED' : speaker.retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
+    reason: granted ? 'ALLOWED' : decidingBand.retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
     ruleSetId,
-    ruleId: speaker.ruleId,
-    band: speaker.label,
-    key: speaker.key,
-    limit: speaker.limit,
-    remaining: speaker.remaining,
-    retryAfterMs: speaker.retryAfterMs,
-    resetAt: speaker.resetAt,
+    ruleId: decidingBand.ruleId,
+    band: decidingBand.label,
+    key: decidingBand.key,
+    limit: decidingBand.limit,
+    remaining: decidingBand.remaining,
+    retryAfterMs: decidingBand.retryAfterMs,
+    resetAt: decidingBand.resetAt,
     policy,
     degraded,
     bands,
   }
 }
 
-function bandDecision({ group, shadow }: Claim, key: string, band: Band, said: BandResult): BandDecision {
+function bandDecision({ group, shadow }: Claim, key: string, band: Band, bandResult: BandResult): BandDecision {
   return {
     ruleId: group.ruleId,
     label: band.label,
     key,
     limit: band.capacity,
-    remaining: small(said.remaining),
-    resetAt: Math.ceil(said.resetAt / ticksPerMs),
-    retryAfterMs: said.retryAfter === 0 ? 0 : untilRetryMs(said.retryAfter),
-    allowed: said.allowed,
+    remaining: toSmi(bandResult.remaining),
+    resetAt: Math.ceil(bandResult.resetAt / ticksPerMs),
+    retryAfterMs: bandResult.retryAfter === 0 ? 0 : untilRetryMs(bandResult.retryAfter),
+    allowed: bandResult.allowed,
     shadow,
     windowMs: band.windowTicks / ticksPerMs,
   }
 }
 
-/** A number of permits, which never passes `maxCapacity`, as the kind of number that is kept within an object. */
-const small = (permits: number): number => permits | 0
+/** Converts to a small integer, which V8 stores inside the object. Permits never exceed `maxCapacity`, so nothing is lost. */
+const toSmi = (permits: number): number => permits | 0
 
-/** Whether a band speaks for the request rather than the one that would do so without it. */
-function isLouder(band: BandDecision, than: BandDecision | undefined, { granted }: ChargeResult): boolean {
+/** True if `band` must replace `than` as the deciding band. */
+function isMoreRestrictive(band: BandDecision, than: BandDecision | undefined, { granted }: ChargeResult): boolean {
   if (than === undefined) return true
   return granted ? isTighter(band, than) : isLaterAllowed(band, than)
 }
@@ -196,9 +197,9 @@ function isLaterAllowed(band: BandDecision, than: BandDecision): boolean {
 }
 
 /**
- * The engine lays out objects by the first of their shape that it sees. If it has seen numbers only, it keeps each in memory
- * of its own, and lays out all anew when a fraction comes where none was before. So the first ones have none: from then on
- * small whole numbers stay within the object, and two objects share the others.
+ * V8 chooses the layout of a shape by the first object that it sees. If a field has held numbers only, V8 boxes each of them,
+ * and changes the layout of all objects when the first fraction is stored. The first objects therefore hold null instead of
+ * numbers: small integers then stay inside the object, and objects share the other numbers.
  */
 const number = null as unknown as number
 export const firstBand: BandDecision = {

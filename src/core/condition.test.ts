@@ -87,7 +87,7 @@ describe('conditions', () => {
 
   it('refuse a field that no request has', () => {
     for (const field of ['', 'ip', 'attributes', 'attributes.', 'query.a', '.a', 'constructor', 'toString']) {
-      expect(() => compileConditions([{ field, values: ['x'] }])).toThrow(`A condition asks about "${field}"`)
+      expect(() => compileConditions([{ field, values: ['x'] }])).toThrow(`uses the unknown field "${field}"`)
     }
   })
 })

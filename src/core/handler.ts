@@ -2,38 +2,39 @@ import type { Decision } from './decision.js'
 import type { RequestContext } from './request-context.js'
 import type { Departure } from './waiting-room.js'
 
+/** Options of a single check. */
 export interface CheckOptions {
-  /** Left out: the configured default; else the only rule set there is; else the one called `default`. */
+  /** Default: the configured default rule set, else the only rule set, else the one with the id `default`. */
   readonly ruleSetId?: string | undefined
+  /** The number of permits to take, multiplied by the `permits` of each rule. Default 1. */
   readonly permits?: number | undefined
+  /** Returns the decision that would be made, without charging any bucket. Default false. */
   readonly peek?: boolean | undefined
-  /**
-   * Aborting while a delayed request has not been let go gives its permits back. A function is called only for a request
-   * that is delayed.
-   */
+  /** Aborting it while a delayed request still waits refunds the permits. A function is called only for a request that is delayed. */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
-  /** Told when it was decided, in epoch milliseconds by the clock of the store. Handlers that do not know do not call it. */
+  /** Called with the store's time of the decision in epoch milliseconds. Handlers that do not know this time do not call it. */
   readonly onDecided?: ((atMs: number) => void) | undefined
-  /** Called when the request has to wait, before it is answered. Handlers without a waiting room do not call it. */
+  /** Called when the request has to wait, before the check returns. Handlers without a waiting room do not call it. */
   readonly onEnter?: (() => void) | undefined
-  /** Called when a request that had to wait may go on, was given up, or is sent away because everything closes. */
+  /** Called when the wait ends: the request may proceed, was aborted, or is rejected because the gate closes. */
   readonly onLeave?: ((how: Departure) => void) | undefined
 }
 
-/** Who answers: this process (`StandaloneHandler`), or a server that is asked over HTTP. */
+/** Makes decisions: in this process (`StandaloneHandler`) or by asking a server over HTTP (`HttpHandler`). */
 export interface Handler {
+  /** Decides about a request and charges its buckets. */
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /**
-   * Optional: the same without a promise, which saves a server some ticks for every request; throws what `check` rejects with.
-   * Undefined if the answer takes time: then nothing has happened yet, and `check` has to be asked. The functions among the
-   * options are called on them.
+   * Optional synchronous `check`, which saves the cost of a promise. Throws the errors that `check` rejects with. Returns
+   * undefined if a decision needs I/O; nothing was charged then, and the caller must use `check`. Callback options are called
+   * as methods of `options`.
    */
   checkNow?(context: RequestContext, options?: CheckOptions): Decision | undefined
   /**
-   * Optional: `checkNow` where rules look at nothing but an address, so that nothing else of a request has to be shown.
-   * Undefined if they look at more, or the answer takes time: then nothing has happened yet.
+   * Optional `checkNow` for rules that depend on the client address only, so that the caller need not build a context. Returns
+   * undefined if the rules depend on more or a decision needs I/O; nothing was charged then.
    */
   checkAddress?(clientIp: string, options: CheckOptions): Decision | undefined
-  /** Gives back what a check with the same arguments took. */
+  /** Returns the permits that a check with the same arguments took. */
   refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void>
 }

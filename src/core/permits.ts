@@ -1,7 +1,7 @@
 import { FluxGateError } from './errors.js'
 import { maxCapacity } from './rule.js'
 
-/** What one call may ask for: a whole number, since a fraction of a permit means nothing. */
+/** Returns the number of permits, or throws FLUXGATE_ARGUMENT_INVALID if it is not an integer in the legal range. */
 export function checkPermits(permits: number): number {
   if (Number.isInteger(permits) && permits >= 1 && permits <= maxCapacity) return permits
   throw invalid(permits)
@@ -10,6 +10,6 @@ export function checkPermits(permits: number): number {
 function invalid(permits: unknown): FluxGateError {
   return new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    `permits must be a whole number from 1 to ${maxCapacity}, found ${typeof permits === 'number' ? permits : typeof permits}.`,
+    `permits must be an integer from 1 to ${maxCapacity}; received ${typeof permits === 'number' ? permits : typeof permits}.`,
   )
 }

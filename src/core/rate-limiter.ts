@@ -22,31 +22,31 @@ import type { Departure, WaitingRoom } from './waiting-room.js'
 
 export interface DecideOptions {
   readonly peek?: boolean | undefined
-  /** If it aborts before a delayed request's time has come, the permits are given back. A function is asked only then. */
+  /** Aborting it before the release time of a delayed request refunds the permits. A function is called only for a delayed request. */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
-  /** Told when it was decided, by the clock of the store. Comes last: who is told may ask again, and results are used again. */
+  /** Called with the store's timestamp after the decision is complete. Results are pooled, so it must run last: the callback may start another decision. */
   readonly onDecided?: ((atMs: number) => void) | undefined
-  /** Called when the request enters the waiting room, before `decide` answers. */
+  /** Called when the request enters the waiting room, before `decide` returns. */
   readonly onEnter?: (() => void) | undefined
-  /** Called when it leaves the waiting room, by whichever way. Who gives it waits to be told, and keeps its place in line. */
+  /** Called when the request leaves the waiting room, for any reason. A request with this callback is held and keeps its order. */
   readonly onLeave?: ((how: Departure) => void) | undefined
 }
 
 export interface RateLimiterOptions {
-  /** What decisions say of themselves. */
+  /** The `degraded` flag of all decisions. */
   readonly degraded?: boolean
-  /** Told whenever a store over a network has answered. */
+  /** Called whenever an asynchronous store has replied. */
   readonly onStoreAnswer?: (() => void) | undefined
 }
 
 const noOptions: DecideOptions = Object.freeze({})
 
-/** Numbers the limiters of this process: several may share a waiting room, each with buckets of its own. */
+/** Numbers the limiters of this process, because several limiters with their own buckets may share a waiting room. */
 let limiterCount = 0
 
 /**
- * Demands in, Decision out: one call to the store, and a place in the waiting room for those who are delayed. Delayed
- * requests hold their permits already; who does not stay until its time gives them back.
+ * Turns charges into a Decision with one call to the store, and holds delayed requests in the waiting room. Delayed requests
+ * have already been charged. If one leaves before its release time, its permits are refunded.
  */
 export class RateLimiter {
   readonly #store: BucketStore
@@ -68,112 +68,112 @@ export class RateLimiter {
 
   async decide(
     ruleSetId: string | null,
-    demands: readonly Demand[],
+    charges: readonly Demand[],
     options: DecideOptions = noOptions,
   ): Promise<Decision> {
-    if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, demands, options)
+    if (this.#store.chargeSync !== undefined) return this.decideSync(ruleSetId, charges, options)
     throwIfAborted(options)
-    const isCrowded = this.#isCrowded(demands, options)
-    const claims = isCrowded ? demands.map(impatient) : demands
-    const result = await this.#store.charge(claims, options.peek === true)
+    const lacksRoom = this.#lacksRoom(charges, options)
+    const tried = lacksRoom ? charges.map(withoutWaiting) : charges
+    const result = await this.#store.charge(tried, options.peek === true)
     if (!result.isUnasked) this.#onStoreAnswer?.()
-    if (isCrowded && !result.granted) return this.#noPlace(ruleSetId, demands, result, result, options)
-    // Asked again: others may have taken the last place while the store was asked.
-    const lacksPlace = isDelayed(claims, result) && this.#isCrowded(demands, options)
-    if (!lacksPlace) {
-      const decision = this.#settle(ruleSetId, claims, result, options)
+    if (lacksRoom && !result.granted) return this.#rejectForRoom(ruleSetId, charges, result, result, options)
+    // Checked again, because other requests may have filled the waiting room during the call.
+    if (!isDelayed(tried, result) || !this.#lacksRoom(charges, options)) {
+      const decision = this.#complete(ruleSetId, tried, result, options)
       if (!result.isUnasked) this.#room.storeReplied()
       return decision
     }
-    if (!options.peek) await this.#room.turnAway(this.#slotsOf(claims, result))
-    return this.#noPlace(ruleSetId, demands, result, await this.#store.charge(claims.map(asIs), true), options)
+    if (!options.peek) await this.#room.turnAway(this.#slotsOf(tried, result))
+    const current = await this.#store.charge(tried.map(withoutPermits), true)
+    return this.#rejectForRoom(ruleSetId, charges, result, current, options)
   }
 
-  decideSync(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions = noOptions): Decision {
-    const first = demands[0] as Demand
+  decideSync(ruleSetId: string | null, charges: readonly Demand[], options: DecideOptions = noOptions): Decision {
+    const first = charges[0] as Demand
     const store = this.#store
-    if (demands.length > 1 || !isPlain(first) || options.peek || store.chargeOne === undefined || this.#room.isFull)
-      return this.#decideAll(ruleSetId, demands, options)
+    if (charges.length > 1 || !isPlain(first) || options.peek || store.chargeOne === undefined || this.#room.isFull)
+      return this.#decideAll(ruleSetId, charges, options)
     throwIfAborted(options)
     const result = store.chargeOne(first, first.key, first.permits)
     const { now } = result
     const decision = composeOne(ruleSetId, first, first.key, result, this.#degraded)
-    // Asked here already, because nearly nobody needs a place.
-    if (decision.delayMs > 0 || options.onLeave !== undefined) this.#seatIfHeld(decision, demands, result, options)
+    // Checked here to save the call, because very few requests have to wait.
+    if (decision.delayMs > 0 || options.onLeave !== undefined) this.#enterIfHeld(decision, charges, result, options)
     options.onDecided?.(now / ticksPerMs)
     return decision
   }
 
-  /** The most frequent decision: one rule whose claim is plain. Makes nothing but the Decision. */
+  /** Fast path for a single rule that never waits and has no overrides. Allocates nothing but the Decision. */
   decideOne(
     ruleSetId: string | null,
-    claim: Claim,
+    ruleCharge: Claim,
     key: string,
     permits: number,
     options: Pick<DecideOptions, 'onDecided'> = noOptions,
   ): Decision {
-    const result = this.#store.chargeOne?.(claim, key, permits)
+    const result = this.#store.chargeOne?.(ruleCharge, key, permits)
     if (result === undefined) {
       const onDecided = (atMs: number): void => options.onDecided?.(atMs)
-      return this.#decideAll(ruleSetId, [demandOf(claim, key, permits)], { onDecided })
+      return this.#decideAll(ruleSetId, [demandOf(ruleCharge, key, permits)], { onDecided })
     }
     const { now } = result
-    const decision = composeOne(ruleSetId, claim, key, result, this.#degraded)
+    const decision = composeOne(ruleSetId, ruleCharge, key, result, this.#degraded)
     options.onDecided?.(now / ticksPerMs)
     return decision
   }
 
-  #decideAll(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
+  #decideAll(ruleSetId: string | null, charges: readonly Demand[], options: DecideOptions): Decision {
     const store = this.#store
     if (store.chargeSync === undefined)
       throw new FluxGateError(
         'FLUXGATE_SYNC_UNSUPPORTED',
-        'This store answers over a network, so there is no answer without waiting. Use consume() instead of consumeSync().',
+        'consumeSync() needs a store that decides synchronously; this store needs network I/O. Use consume() instead.',
       )
     throwIfAborted(options)
-    if (!this.#isCrowded(demands, options))
-      return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
-    const claims = demands.map(impatient)
-    const look = copyResult(claims, store.chargeSync(claims, true))
-    if (!look.granted) return this.#noPlace(ruleSetId, demands, look, look, options)
-    return isDelayed(claims, look)
-      ? this.#noPlace(ruleSetId, demands, look, store.chargeSync(claims.map(asIs), true), options)
-      : this.#settle(ruleSetId, claims, store.chargeSync(claims, options.peek === true), options)
+    if (!this.#lacksRoom(charges, options))
+      return this.#complete(ruleSetId, charges, store.chargeSync(charges, options.peek === true), options)
+    const tried = charges.map(withoutWaiting)
+    const immediate = copyResult(tried, store.chargeSync(tried, true))
+    if (!immediate.granted) return this.#rejectForRoom(ruleSetId, charges, immediate, immediate, options)
+    return isDelayed(tried, immediate)
+      ? this.#rejectForRoom(ruleSetId, charges, immediate, store.chargeSync(tried.map(withoutPermits), true), options)
+      : this.#complete(ruleSetId, tried, store.chargeSync(tried, options.peek === true), options)
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
     return this.#store.refund(refunds)
   }
 
-  /** Whether this request might have to be held, and there is no place for it. */
-  #isCrowded(demands: readonly Demand[], options: DecideOptions): boolean {
-    return this.#room.isFull && isHeld(demands, options)
+  /** True if the waiting room is full and this request might have to wait. */
+  #lacksRoom(charges: readonly Demand[], options: DecideOptions): boolean {
+    return this.#room.isFull && isHeld(charges, options)
   }
 
-  #settle(
+  #complete(
     ruleSetId: string | null,
-    demands: readonly Demand[],
+    charges: readonly Demand[],
     result: ChargeResult,
     options: DecideOptions,
   ): Decision {
     const { now } = result
-    const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
-    this.#seatIfHeld(decision, demands, result, options)
+    const decision = composeDecision(ruleSetId, charges, result, this.#degraded)
+    this.#enterIfHeld(decision, charges, result, options)
     options.onDecided?.(now / ticksPerMs)
     return decision
   }
 
-  /** Gives the request a place in the waiting room if it needs one. */
-  #seatIfHeld(decision: Decision, demands: readonly Demand[], result: ChargeResult, options: DecideOptions): void {
+  /** Puts the request into the waiting room if it has to wait. */
+  #enterIfHeld(decision: Decision, charges: readonly Demand[], result: ChargeResult, options: DecideOptions): void {
     if (decision.delayMs === 0 && (options.onLeave === undefined || this.#room.size === 0)) return
-    if (options.peek || !decision.allowed || !isHeld(demands, options)) return
-    // Taken from the result now: a store may reuse it for the next decision.
-    const slots = this.#slotsOf(demands, result)
-    // A request without a delay passes, unless others already wait for one of its buckets.
-    if (decision.delayMs > 0 || this.#room.hasQueue(slots)) this.#seat(slots, options)
+    if (options.peek || !decision.allowed || !isHeld(charges, options)) return
+    // Read from the result now, because the store may reuse it for the next decision.
+    const slots = this.#slotsOf(charges, result)
+    // A request without delay proceeds, unless other requests already wait for one of its buckets.
+    if (decision.delayMs > 0 || this.#room.hasQueue(slots)) this.#enterRoom(slots, options)
   }
 
-  #seat(slots: readonly Slot[], options: DecideOptions): void {
+  #enterRoom(slots: readonly Slot[], options: DecideOptions): void {
     options.onEnter?.()
     this.#room.enter({
       slots,
@@ -183,9 +183,9 @@ export class RateLimiter {
     })
   }
 
-  /** What a granted decision was charged, per bucket, with what gives it back. */
-  #slotsOf(demands: readonly Demand[], result: ChargeResult): Slot[] {
-    return chargesOf(demands, result).map(({ demand: { group, shadow }, bands, refund }) => ({
+  /** The slots that a granted decision was charged to, one per bucket, each with its refund. */
+  #slotsOf(charges: readonly Demand[], result: ChargeResult): Slot[] {
+    return grantedCharges(charges, result).map(({ charge: { group, shadow }, bands, refund }) => ({
       bucket: JSON.stringify([this.#number, group.ruleSetId, group.ruleId, group.generation, boundedKey(refund.key)]),
       permits: refund.permits,
       grantedAt: refund.grantedAt,
@@ -195,7 +195,7 @@ export class RateLimiter {
     }))
   }
 
-  /** Resolves to false if the store has certainly not executed the refund. One per call: parts of a call can fail alone. */
+  /** Resolves to false if the store certainly has not executed the refund. Sends one refund per call, because a call can fail partially. */
   async #giveBack(refund: Refund): Promise<boolean> {
     try {
       await this.#store.refund([refund])
@@ -205,22 +205,22 @@ export class RateLimiter {
     }
   }
 
-  /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */
-  #noPlace(
+  /** Rejects a request that would have to wait while the waiting room is full. */
+  #rejectForRoom(
     ruleSetId: string | null,
-    demands: readonly Demand[],
-    look: ChargeResult,
-    standing: ChargeResult,
+    charges: readonly Demand[],
+    immediate: ChargeResult,
+    current: ChargeResult,
     options: DecideOptions,
   ): Decision {
-    const refusal = noPlace(demands, look, standing, ticksUp(this.#room.nextFreeMs))
-    const decision = composeDecision(ruleSetId, demands, refusal, this.#degraded)
-    options.onDecided?.(refusal.now / ticksPerMs)
+    const rejection = noPlace(charges, immediate, current, ticksUp(this.#room.nextFreeMs))
+    const decision = composeDecision(ruleSetId, charges, rejection, this.#degraded)
+    options.onDecided?.(rejection.now / ticksPerMs)
     return decision
   }
 }
 
-/** A signal that has not been asked for yet has not aborted. */
+/** A signal that is still a function has not been created, so it has not aborted. */
 export const isAborted = ({ signal }: Pick<DecideOptions, 'signal'>): boolean =>
   typeof signal === 'object' && signal.aborted
 
@@ -229,69 +229,69 @@ export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void 
 }
 
 /**
- * Whether a delay is waited for here: by a caller that asked to wait, or one that may still leave. A delay that a leaky
- * bucket gives to anybody else is the caller's own business, and a shadow holds nobody.
+ * True if a delayed request waits in the waiting room: its rule waits for a refill, or the caller can still abort. Otherwise
+ * the caller itself waits for the delay of a leaky bucket. Shadow rules never make a request wait.
  */
-const isHeld = (demands: readonly Demand[], { signal, onLeave }: DecideOptions): boolean =>
-  signal !== undefined || onLeave !== undefined || demands.some(({ patience, shadow }) => patience > 0 && !shadow)
+const isHeld = (charges: readonly Demand[], { signal, onLeave }: DecideOptions): boolean =>
+  signal !== undefined || onLeave !== undefined || charges.some(({ patience, shadow }) => patience > 0 && !shadow)
 
-/** With no place to wait in, nobody is asked to wait. */
-const impatient = (demand: Demand): Demand => (demand.patience === 0 ? demand : { ...demand, patience: 0 })
+/** The charge that rejects instead of waiting, for a full waiting room. */
+const withoutWaiting = (charge: Demand): Demand => (charge.patience === 0 ? charge : { ...charge, patience: 0 })
 
-/** Asks for nothing, to see a bucket as it stands. */
-const asIs = (demand: Demand): Demand => ({ ...demand, permits: 0 })
+/** The charge that takes no permits, to read the current state of its buckets. */
+const withoutPermits = (charge: Demand): Demand => ({ ...charge, permits: 0 })
 
-function isDelayed(demands: readonly Demand[], { granted, bands, applied = demands }: ChargeResult): boolean {
+function isDelayed(charges: readonly Demand[], { granted, bands, applied = charges }: ChargeResult): boolean {
   let index = 0
   return (
     granted && applied.some(({ group, shadow }) => group.bands.some(() => (bands[index++]?.delay ?? 0) > 0 && !shadow))
   )
 }
 
-/** True if the store has certainly not executed the call that failed with this error. */
+/** True if the store certainly has not executed the call that failed with this error. */
 const isUnexecuted = (error: unknown): boolean =>
   isUnsent(error) || (error instanceof FluxGateError && (error.code === 'FLUXGATE_STORE_OPEN' || error.isUnexecuted))
 
-/** One bucket that a granted decision was charged to: what its bands said, and what undoes the charge. */
-interface Charge {
-  readonly demand: Demand
+/** A charge that was taken, with the results of its bands and the refund that undoes it. */
+interface GrantedCharge {
+  readonly charge: Demand
   readonly bands: readonly BandResult[]
   readonly refund: Refund & { readonly grantedAt: readonly number[] }
 }
 
-function chargesOf(
-  demands: readonly Demand[],
-  { now, decidedAt, bands, applied = demands }: ChargeResult,
-): readonly Charge[] {
-  const charges: Charge[] = []
+function grantedCharges(
+  charges: readonly Demand[],
+  { now, decidedAt, bands, applied = charges }: ChargeResult,
+): readonly GrantedCharge[] {
+  const granted: GrantedCharge[] = []
   let first = 0
-  for (const [index, demand] of applied.entries()) {
-    const { group, key, permits } = demand
-    const said = bands.slice(first, first + group.bands.length)
+  for (const [index, charge] of applied.entries()) {
+    const { group, key, permits } = charge
+    const results = bands.slice(first, first + group.bands.length)
     first += group.bands.length
-    // A shadow that was refused was not charged.
-    if (group.listed !== undefined || said.some(({ allowed }) => !allowed)) continue
+    // A shadow rule that denies was not charged.
+    if (group.listed !== undefined || results.some(({ allowed }) => !allowed)) continue
     const at = decidedAt?.[index] ?? now
-    charges.push({
-      demand,
-      bands: said,
-      refund: { group, key, permits, grantedAt: said.map(({ delay }) => at + delay) },
+    granted.push({
+      charge,
+      bands: results,
+      refund: { group, key, permits, grantedAt: results.map(({ delay }) => at + delay) },
     })
   }
-  return charges
+  return granted
 }
 
-/** A refund that is sent now is executed within this time, even by a server that does not reply for a while. */
-const longestRefundTicks = 60_000 * ticksPerMs
+/** The longest time until a refund that is sent now is executed, even if the server does not reply for a while. */
+const maxRefundTicks = 60_000 * ticksPerMs
 
 /**
- * What undoes a granted decision that was answered too late, as far as that is safe. A token bucket that would have been
- * full without the charge has been refilled because of it, and other requests may have used that: giving the permits back
- * would admit too many. They come back by refill, within a minute.
+ * The refunds of a granted decision that arrived too late, as far as refunding is safe. If a token bucket would be full
+ * without the charge, it refilled only because of the charge, and other requests may have used these permits. Refunding them
+ * would allow too many requests. They return by refill within a minute.
  */
-export const lateRefundsOf = (demands: readonly Demand[], result: ChargeResult): Refund[] =>
-  chargesOf(demands, result)
-    .filter(({ demand: { group, permits }, bands }) =>
+export const lateRefundsOf = (charges: readonly Demand[], result: ChargeResult): Refund[] =>
+  grantedCharges(charges, result)
+    .filter(({ charge: { group, permits }, bands }) =>
       group.bands.every((band, i) => staysBelowFull(band, permits, bands[i] as BandResult, result.now)),
     )
     .map(({ refund }) => refund)
@@ -300,9 +300,9 @@ function staysBelowFull(band: Band, permits: number, { delay, resetAt }: BandRes
   const { isRefilled, isQueue } = algorithmTraits[band.algorithm]
   if (!isRefilled || isQueue || delay > 0) return true
   const fullAt = resetAt - (permits * band.windowTicks) / band.refillTokens
-  return fullAt - now > longestRefundTicks
+  return fullAt - now > maxRefundTicks
 }
 
-/** What undoes a granted decision. */
-export const refundsOf = (demands: readonly Demand[], result: ChargeResult): Refund[] =>
-  chargesOf(demands, result).map(({ refund }) => refund)
+/** The refunds that undo a granted decision. */
+export const refundsOf = (charges: readonly Demand[], result: ChargeResult): Refund[] =>
+  grantedCharges(charges, result).map(({ refund }) => refund)

@@ -73,14 +73,14 @@ describe('scope keys', () => {
     expect(byName('mine', { mine: () => '' })).toBeUndefined()
     expect(byName('mine', { mine: () => undefined })).toBeUndefined()
     expect(() => byName('toString', {})).toThrow(
-      'Rule "rule" counts by the key resolver "toString", which is not registered.',
+      'Rule "rule" uses the unknown key resolver "toString". Register it in `keyResolvers`.',
     )
-    expect(() => byName('mine', undefined)).toThrow('not registered')
+    expect(() => byName('mine', undefined)).toThrow('unknown key resolver "mine"')
   })
 
   it('refuse a field that no request has', () => {
     for (const field of ['', 'ip', 'attributes', 'header.', 'cookie.a', 'GLOBAL', 'constructor']) {
-      expect(() => custom(field, {})).toThrow(`Rule "rule" counts by the key field "${field}"`)
+      expect(() => custom(field, {})).toThrow(`Rule "rule" uses the unknown key field "${field}"`)
     }
   })
 
@@ -95,7 +95,10 @@ describe('scope keys', () => {
       { id: 'b', strategy: 'all', rules },
     ] as const
     expect(unknownResolvers(sets, { known: () => 'x' })).toEqual([
-      { path: 'ruleSets[1].rules[1].keyResolver', message: 'no key resolver "lost" is registered; there is "known"' },
+      {
+        path: 'ruleSets[1].rules[1].keyResolver',
+        message: 'key resolver "lost" is not registered; registered: "known"',
+      },
     ])
     expect(unknownResolvers(sets, undefined).map(({ path }) => path)).toEqual([
       'ruleSets[1].rules[0].keyResolver',
