@@ -2,7 +2,7 @@
 export interface RequestLog {
   /** The tick of the last write. */
   readonly seenAt: number
-  /** The tick of the newest grant, or undefined if there is none. */
+  /** The tick of the newest grant, or undefined for an empty log. */
   readonly newestAt: number | undefined
   /** The number of permits granted later than `tick`. */
   grantedAfter(tick: number): number

@@ -63,7 +63,7 @@ export interface Claim {
   readonly group: BucketGroup
   /** The longest wait for a refill, in ticks. 0 rejects the request instead. */
   readonly patience: number
-  /** What the rule does when its limit is exceeded. Only reported in the decision. */
+  /** How the rule treats requests over the limit. Only reported in the decision. */
   readonly policy: Policy
   /** True in SHADOW mode: charged if its own bands grant, and never rejects the request. */
   readonly shadow: boolean

@@ -60,13 +60,13 @@ describe('simulateRules', () => {
   })
 
   it('passes the time of each request to the decision', async () => {
-    const asked: unknown[] = []
+    const seen: unknown[] = []
     const decide = (context: object, tick: number): Decision => {
-      asked.push([context, tick])
+      seen.push([context, tick])
       return unmeteredDecision(true, 'NO_RULE', 0)
     }
     await simulateRules(decide, [{ at: 5, context: { clientIp: '10.0.0.1' } }, { at: 9 }])
-    expect(asked).toEqual([
+    expect(seen).toEqual([
       [{ clientIp: '10.0.0.1' }, 5],
       [{}, 9],
     ])

@@ -10,7 +10,7 @@ interface Grant {
 interface Lookback {
   /** The first tick, from `now` on, at which the permits fit. */
   earliest(history: History, band: Band, permits: bigint, now: bigint): bigint
-  /** The distance by which grants move when the clock steps back. */
+  /** The ticks to add to all grants when the clock steps back. */
   shift(band: Band, from: bigint, to: bigint): bigint
   /** The grants that still count after a step back, at their old times. Default: all grants. */
   kept?(history: History, band: Band, from: bigint): Grant[]
