@@ -1,4 +1,4 @@
-/** Histories that fast-check makes up, and makes small when they find a difference between engine and model. */
+/** Compares the engine with the reference models on random histories, which fast-check generates and shrinks. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Refund } from '../core/bucket-store.js'
@@ -12,16 +12,16 @@ const ms = 1_000
 const month = 30 * 24 * 3600 * 1000 * ms
 const windows = [1, 3, 500, 1000, 60_000, 3_600_000, 31 * 86_400_000, 366 * 86_400_000].map((window) => window * ms)
 
-const bandOf = (algorithm: AlgorithmName, refill: Band['refill'], longest = maxFillTicks): fc.Arbitrary<Band> => {
-  const most = algorithm === 'SLIDING_WINDOW_LOG' ? maxLogCapacity : 1e9
-  const sizes = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: most }))
+const bandOf = (algorithm: AlgorithmName, refill: Band['refill'], maxFill = maxFillTicks): fc.Arbitrary<Band> => {
+  const maxCapacity = algorithm === 'SLIDING_WINDOW_LOG' ? maxLogCapacity : 1e9
+  const sizes = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: maxCapacity }))
   return fc
     .record({ capacity: sizes, refillTokens: sizes, windowTicks: fc.constantFrom(...windows) })
-    .filter(({ capacity, refillTokens, windowTicks }) => Math.ceil(capacity / refillTokens) * windowTicks < longest)
+    .filter(({ capacity, refillTokens, windowTicks }) => Math.ceil(capacity / refillTokens) * windowTicks < maxFill)
     .map((sizes) => ({ label: 'band', algorithm, refill, ...sizes }))
 }
 
-/** Times as parts of the window, so that small windows and large ones both live through their edges. */
+/** Pauses are fractions of the window, so that histories reach the window boundaries of small and large windows. */
 const event = fc.record({
   kind: fc.constantFrom('consume', 'consume', 'consume', 'consume', 'peek', 'wait', 'refund', 'edit' as const),
   pause: fc.oneof(
@@ -39,7 +39,7 @@ const cases: [AlgorithmName, Band['refill']][] = [
 ]
 
 describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
-  it('decides as the model in arbitrary precision does, field by field', async () => {
+  it('agrees with the arbitrary-precision model in every field of every decision', async () => {
     await fc.assert(
       fc.asyncProperty(bandOf(algorithm, refill), fc.array(event, { maxLength: 40 }), async (first, history) => {
         const clock = manualClock(1_800_000_000_000)
@@ -50,18 +50,18 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
           const band = rule.bands[0] as Band
           clock.advance((pause.ticks + Math.floor(pause.part * band.windowTicks)) / 1000)
           const permits = Math.max(1, Math.ceil(part * band.capacity))
-          const patience = kind === 'wait' ? Math.floor(part * 3 * band.windowTicks) : 0
-          const asked = demand(rule, 'a', { permits, patience })
+          const maxWaitTicks = kind === 'wait' ? Math.floor(part * 3 * band.windowTicks) : 0
+          const charge = demand(rule, 'a', { permits, patience: maxWaitTicks })
           if (kind === 'refund') for (const one of [store, model]) await one.refund(last)
           else if (kind === 'edit') {
-            // A full bucket may be forgotten or not; after an edit that would differ.
+            // A store may or may not evict a full bucket, which would make a difference after an edit.
             if (model.spent(rule, 'a')[0]) for (const one of [store, model]) await one.reset(rule, 'a')
             const capacity = Math.max(1, Math.min(Math.ceil(part * 2 * band.capacity), 1e5))
             rule = { ...rule, bands: [{ ...band, capacity, refillTokens: capacity }] }
           } else {
             const [actual, expected] = [
-              await store.charge([asked], kind === 'peek'),
-              await model.charge([asked], kind === 'peek'),
+              await store.charge([charge], kind === 'peek'),
+              await model.charge([charge], kind === 'peek'),
             ]
             expect(actual).toMatchObject(expected as object)
             if (actual.granted && kind !== 'peek')
@@ -73,9 +73,9 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
     )
   })
 
-  it('refuses one microsecond before the time it gives and grants at it, whatever the band', async () => {
+  it('denies one microsecond before retryAfter and grants at it, for every band', async () => {
     await fc.assert(
-      // A clock that speaks milliseconds cannot be advanced to the microsecond over more than some decades.
+      // A clock in milliseconds is exact to the microsecond only over a few decades.
       fc.asyncProperty(
         bandOf(algorithm, refill, 2 ** 49),
         fc.array(event, { maxLength: 12 }),
@@ -86,13 +86,13 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
           for (const { pause, permits: part } of history) {
             clock.advance((pause.ticks + Math.floor(pause.part * band.windowTicks)) / 1000)
             const permits = Math.min(band.capacity, Math.max(1, Math.ceil(part * band.capacity)))
-            const asked = demand(rule, 'a', { permits })
-            const { granted, bands } = store.chargeSync([asked], false)
+            const charge = demand(rule, 'a', { permits })
+            const { granted, bands } = store.chargeSync([charge], false)
             if (granted) continue
             clock.advance(((bands[0]?.retryAfter ?? 0) - 1) / 1000)
-            expect(store.chargeSync([asked], false).granted).toBe(false)
+            expect(store.chargeSync([charge], false).granted).toBe(false)
             clock.advance(0.001)
-            expect(store.chargeSync([asked], false).granted).toBe(true)
+            expect(store.chargeSync([charge], false).granted).toBe(true)
           }
         },
       ),
@@ -117,7 +117,7 @@ describe('a refund to a leaky bucket after the release time of its slot', () => 
     return { clock, store, late, charge }
   }
 
-  it('does not bring later releases together', async () => {
+  it('keeps the distance between later releases', async () => {
     // Released at 0 and at 100 ms; the second drains until 200 ms.
     const { clock, store, late, charge } = await chargedAt(10)
     clock.advance(140)
@@ -125,7 +125,7 @@ describe('a refund to a leaky bucket after the release time of its slot', () => 
     expect(charge().bands[0]?.delay).toBe(50 * ms)
   })
 
-  it('gives back the rest of the last slot', async () => {
+  it('refunds the rest of the last slot', async () => {
     const { clock, store, late, charge } = await chargedAt()
     clock.advance(40)
     await store.refund([late])

@@ -1,6 +1,6 @@
--- Twin of answer.ts: retryAfter and delay, from the time until the permits can be had; and whether they are charged.
-local function answer(wait, permits, patience)
+-- Twin of answer.ts: returns retryAfter, delay and whether the permits are charged, from the time until they are available.
+local function answer(wait, permits, maxWaitTicks)
   if permits == 0 then return 0, 0, false end
-  if wait <= patience then return 0, wait, true end
-  return wait - patience, 0, false
+  if wait <= maxWaitTicks then return 0, wait, true end
+  return wait - maxWaitTicks, 0, false
 end

@@ -3,18 +3,26 @@ import type { Band } from '../core/rule.js'
 import type { Rows } from './rows.js'
 
 /**
- * An algorithm whose state is at most four numbers, as pure functions of (state, band, permits, now). The state is at
- * `start` in `cells`; a negative start means that there is none.
+ * An algorithm whose state is at most four numbers, as pure functions of (state, band, permits, now). The state is at index
+ * `start` of `cells`. A negative `start` is an unused bucket.
  */
 export interface CellAlgorithm {
-  /** The place of the instant that moves back when time does; the state counts from there. */
+  /** The index within the state of the timestamp that moves back when the clock steps back. */
   readonly stamp: number
-  step(cells: Float64Array, start: number, band: Band, permits: number, now: number, patience: number, out: Step): void
-  /** Optional: charges in place if the case is an ordinary one, which a single look can tell; else false. */
+  step(
+    cells: Float64Array,
+    start: number,
+    band: Band,
+    permits: number,
+    now: number,
+    maxWaitTicks: number,
+    out: Step,
+  ): void
+  /** Optional fast path: charges in place if the request is granted without delay in the most frequent way. Otherwise returns false. */
   take?(cells: Float64Array, start: number, band: Band, permits: number, out: Step): boolean
-  /** Takes such a charge back, to the last bit. */
+  /** Undoes a `take` exactly. */
   untake?(cells: Float64Array, start: number, band: Band, permits: number, out: Step): void
-  /** Puts the state after a refund into `next`; false if there is nothing to take back. */
+  /** Writes the state after a refund to `next`. Returns false if the permits cannot be refunded. */
   refund(
     cells: Float64Array,
     start: number,
@@ -27,7 +35,7 @@ export interface CellAlgorithm {
   expiresAt(cells: Float64Array, start: number, band: Band): number
 }
 
-/** The buckets of such an algorithm: one column of the rule's rows. */
+/** The buckets of a `CellAlgorithm`: one column of the table of a rule. */
 export class Cells implements Buckets {
   readonly #algorithm: CellAlgorithm
   readonly #rows: Rows
@@ -40,8 +48,8 @@ export class Cells implements Buckets {
     this.#offset = rows.addColumn()
   }
 
-  step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void {
-    this.#algorithm.step(this.#rows.cells, this.#startOf(slot), band, permits, now, patience, out)
+  step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void {
+    this.#algorithm.step(this.#rows.cells, this.#startOf(slot), band, permits, now, maxWaitTicks, out)
   }
 
   take(slot: number, band: Band, permits: number, out: Step): boolean {
@@ -71,7 +79,7 @@ export class Cells implements Buckets {
     if (start < 0) return
     const out = this.#scratch
     const changes = this.#algorithm.refund(this.#rows.cells, start, band, permits, now, grantedAt, out.next)
-    // Nothing to take back: if time has stepped back, the bucket moves along all the same.
+    // If the clock has stepped back, the bucket moves to the new time even without a refund.
     if (!changes) this.step(slot, band, 0, now, 0, out)
     if (changes || out.changes) this.write(slot, out.next)
   }
@@ -86,7 +94,7 @@ export class Cells implements Buckets {
     if (start >= 0) this.#rows.cells[start] = Number.NaN
   }
 
-  /** Where the state of a slot is; negative if it has none. */
+  /** The index of the state of a slot, or -1 if the bucket is unused. */
   #startOf(slot: number): number {
     const { cells, stride } = this.#rows
     const start = slot * stride + this.#offset
@@ -94,7 +102,7 @@ export class Cells implements Buckets {
   }
 }
 
-/** Writes four numbers, in the order of the state. */
+/** Writes the four numbers of a state. */
 export function put(next: Float64Array, first: number, second: number, third: number, fourth: number): void {
   next[0] = first
   next[1] = second

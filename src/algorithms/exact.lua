@@ -1,4 +1,4 @@
--- Twin of exact.ts: a·b/m on whole numbers whose product may pass 2^53, digit by digit where it does.
+-- Twin of exact.ts: a·b/m for integers whose product may exceed 2^53, by long division if it does.
 local exactLimit = 9007199254740992
 
 local function longMulDiv(a, b, m)
@@ -17,7 +17,7 @@ local function longMulDiv(a, b, m)
   return quotient, rest
 end
 
--- The whole part of a·b/m, and the rest.
+-- The quotient and the remainder of a·b/m.
 local function mulDiv(a, b, m)
   local product = a * b
   if product >= exactLimit then return longMulDiv(a, b, m) end

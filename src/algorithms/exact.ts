@@ -1,11 +1,10 @@
 /**
- * a·b/m on whole numbers whose product may pass 2⁵³: the one place where plain arithmetic would round.
+ * Computes a·b/m exactly for integers whose product may exceed 2⁵³, where plain arithmetic would round.
  *
- * Legal bands keep a ≤ m < 2⁴⁵, so b can be taken seven bits at a time, as in long division, and no intermediate
- * value leaves the exact range. Floating division of integers below 2⁵³ never rounds up to the next whole number, so
- * `Math.floor(x / y)` is exact throughout.
+ * For all legal bands, a ≤ m < 2⁴⁵. Long division over b in digits of seven bits therefore keeps all intermediate values
+ * exact. Floating-point division of integers below 2⁵³ never rounds up to the next integer, so `Math.floor(x / y)` is exact.
  */
-/** Whole numbers below this are exact. */
+/** All integers below this are exact. */
 export const exactLimit = 2 ** 53
 const digit = 128
 

@@ -1,7 +1,7 @@
 -- Twin of fixed-window.ts. State: window, count, at, before.
 local unknown = -1
 
--- The open window, what was counted in it, and in the one before it if that may open again.
+-- The open window, its count, and the count of the window before it if that can reopen.
 local function countsAt(band, now, window, count, at, before)
   if not window then return windowOf(now, band), 0, unknown end
   local open = windowAt(window, at, now, band)
@@ -12,16 +12,16 @@ end
 return {
   stamp = 3,
 
-  -- What was counted ends with its window, so what is held of it needs no lot of its own.
+  -- Counts expire with their window, so leased permits need no expiry of their own.
   isWindow = true,
 
-  step = function(band, permits, now, patience, written, counted, at, previous)
+  step = function(band, permits, now, maxWaitTicks, written, counted, at, previous)
     local open, count, before = countsAt(band, now, written, counted, at, previous)
     local fits = count + permits <= band.capacity
     local granted = (fits or permits == 0) and open or open + band.window
     local wait = granted > now and granted - now or 0
     if permits > band.capacity then wait = never end
-    local retryAfter, delay, charged = answer(wait, permits, patience)
+    local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
     local window, after = open, count
     if charged then
       window, after = granted, (fits and count or 0) + permits
@@ -32,7 +32,7 @@ return {
     return retryAfter, delay, remaining, window + band.window, changes, window, after, now, before
   end,
 
-  -- Permits of a window that is over are gone; giving them to another window would let too many into that one.
+  -- Permits of a past window are not refunded, because another window would then grant more than its capacity.
   refund = function(band, permits, now, grantedAt, written, counted, at, previous)
     local open, count, before = countsAt(band, now, written, counted, at, previous)
     count = count > permits and count - permits or 0

@@ -1,9 +1,9 @@
 /**
- * Fixed window: at most `capacity` in each window; windows are multiples of windowTicks since the epoch.
+ * Fixed window: at most `capacity` permits in each window. Windows are multiples of windowTicks since the epoch.
  *
- * State: [windowStart, count, at, before]. Callers that wait are counted in the window they will be let into, so
- * windowStart may lie ahead; windows before it are closed, which keeps first come, first served. `before` is what was
- * counted in the one that was closed last, and opens again if all who wait for the next one leave; -1 if not known.
+ * State: [windowStart, count, at, before]. A request that waits is counted in the window in which it is released, so
+ * windowStart can be in the future. Earlier windows are then closed, which keeps the order of arrival. `before` is the count of
+ * the window that was closed last, or -1 if unknown. That window reopens if all requests that wait for the next one leave.
  */
 import type { Band } from '../core/rule.js'
 import { answer } from './answer.js'
@@ -13,13 +13,13 @@ import { windowAt, windowOf } from './window.js'
 export const fixedWindow: CellAlgorithm = {
   stamp: 2,
 
-  step(cells, start, band, permits, now, patience, out) {
+  step(cells, start, band, permits, now, maxWaitTicks, out) {
     const open = start < 0 ? windowOf(now, band) : windowAt(cells, start, 2, now, band)
     const count = countIn(cells, start, open, now, band)
     const fits = count + permits <= band.capacity
     const granted = fits || permits === 0 ? open : open + band.windowTicks
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : Math.max(0, granted - now)
-    const charged = answer(out, wait, permits, patience)
+    const charged = answer(out, wait, permits, maxWaitTicks)
     const window = charged ? granted : open
     const after = charged ? (fits ? count : 0) + permits : count
     const before = window > open ? count : beforeOf(cells, start, open, now, band)
@@ -29,7 +29,7 @@ export const fixedWindow: CellAlgorithm = {
     put(out.next, window, after, now, before)
   },
 
-  /** Permits of a window that is over are gone; giving them to another window would let too many into that one. */
+  /** Permits of a past window are not refunded, because another window would then grant more than its capacity. */
   refund(cells, start, band, permits, now, grantedAt, next) {
     const open = windowAt(cells, start, 2, now, band)
     const count = Math.max(0, countIn(cells, start, open, now, band) - permits)
@@ -48,15 +48,15 @@ export const fixedWindow: CellAlgorithm = {
 
 const unknown = -1
 
-/** What was counted in the window before the open one, if the state is still about the open one. */
+/** The count of the window before the open one, or `unknown` if the state is of a past window. */
 function beforeOf(cells: Float64Array, start: number, open: number, now: number, band: Band): number {
-  return start >= 0 && isAbout(cells, start, open, now, band) ? (cells[start + 3] as number) : unknown
+  return start >= 0 && isCurrent(cells, start, open, now, band) ? (cells[start + 3] as number) : unknown
 }
 
-/** What was counted in the open window: nothing, if the state is about one that is over. */
+/** The count of the open window, or 0 if the state is of a past window. */
 function countIn(cells: Float64Array, start: number, open: number, now: number, band: Band): number {
-  return start >= 0 && isAbout(cells, start, open, now, band) ? (cells[start + 1] as number) : 0
+  return start >= 0 && isCurrent(cells, start, open, now, band) ? (cells[start + 1] as number) : 0
 }
 
-const isAbout = (cells: Float64Array, start: number, open: number, now: number, band: Band): boolean =>
+const isCurrent = (cells: Float64Array, start: number, open: number, now: number, band: Band): boolean =>
   now < (cells[start + 2] as number) || windowOf(cells[start] as number, band) >= open

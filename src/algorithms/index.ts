@@ -11,9 +11,9 @@ import { Logs } from './sliding-window-log.js'
 import { tokenBucket } from './token-bucket.js'
 
 interface Entry {
-  /** The place of its twin among those that `stores/bands.lua` names; written with every bucket there. */
+  /** The number of the Lua twin in `stores/bands.lua`, which is stored with every bucket in Redis. */
   readonly kind: number
-  /** Undefined: it keeps a log. */
+  /** Undefined for the algorithm that keeps a log. */
   readonly cells?: CellAlgorithm
 }
 
@@ -25,28 +25,28 @@ const algorithms: Readonly<Record<AlgorithmName, Entry>> = {
   SLIDING_WINDOW_COUNTER: { kind: 6, cells: slidingWindowCounter },
 }
 
-const refilledInIntervals: Entry = { kind: 2, cells: intervalBucket }
+const intervalRefill: Entry = { kind: 2, cells: intervalBucket }
 
-const entryOf = (band: Band): Entry => (band.refill === 'INTERVAL' ? refilledInIntervals : algorithms[band.algorithm])
+const entryOf = (band: Band): Entry => (band.refill === 'INTERVAL' ? intervalRefill : algorithms[band.algorithm])
 
-/** Room for the buckets of a band, and the algorithm that counts in them. Bands of one rule share `rows`. */
+/** Creates the buckets of a band. All bands of a rule share `rows`. */
 export function createBuckets(band: Band, rows: Rows): Buckets {
   const { cells } = entryOf(band)
-  const create = (among: Rows): Buckets => (cells === undefined ? new Logs() : new Cells(cells, among))
+  const create = (table: Rows): Buckets => (cells === undefined ? new Logs() : new Cells(cells, table))
   return band.spent === undefined ? create(rows) : new BegunBuckets(create(rows), create(new Rows()), band, band.spent)
 }
 
-/** What the twin in Lua is known by. */
+/** The number of the Lua twin of the band's algorithm. */
 export const kindOf = (band: Band): number => entryOf(band).kind
 
-/** What a band is that has this kind. */
+/** The inverse of `kindOf`. */
 export function bandKind(kind: number): Pick<Band, 'algorithm' | 'refill'> {
-  if (kind === refilledInIntervals.kind) return { algorithm: 'TOKEN_BUCKET', refill: 'INTERVAL' }
+  if (kind === intervalRefill.kind) return { algorithm: 'TOKEN_BUCKET', refill: 'INTERVAL' }
   const [name] = Object.entries(algorithms).find(([, entry]) => entry.kind === kind) ?? []
   return { algorithm: name as AlgorithmName, refill: 'STEADY' }
 }
 
-/** The algorithm as pure functions of a few numbers; undefined if it keeps a log. */
+/** The algorithm of a band as pure functions of a few numbers, or undefined if it keeps a log. */
 export const cellsOf = (band: Band): CellAlgorithm | undefined => entryOf(band).cells
 
 export type { CellAlgorithm } from './cells.js'

@@ -14,13 +14,13 @@ local function ticksUntilTurn(whole, since, target, band, now)
   return since + ceil((target - whole) / band.tokens) * band.window - now
 end
 
--- Until when somebody waits, and for how many permits. A full bucket means the same as none.
+-- The release time of the last waiting requests and the number of their permits. A full bucket is equivalent to an unused one.
 local function lastOf(now, isFull, lastAt, lastPermits)
   if isFull or not lastAt or lastAt <= now then return 0, 0 end
   return lastAt, lastPermits
 end
 
--- `before` is when the line before the newcomer ends by the level.
+-- Adds a waiting request. `before` is the release time of the last request before it according to the level.
 local function joined(lastAt, lastPermits, at, permits, before)
   if at == lastAt then return lastAt, lastPermits + permits end
   if before < lastAt then return lastAt, lastPermits end
@@ -32,10 +32,10 @@ return {
 
   endsAtReset = true,
 
-  step = function(band, permits, now, patience, written, writtenSince, lastAt, lastPermits)
+  step = function(band, permits, now, maxWaitTicks, written, writtenSince, lastAt, lastPermits)
     local whole, since = levelAt(band, now, written, writtenSince)
     local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
-    local retryAfter, delay, charged = answer(wait, permits, patience)
+    local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
     local left = charged and whole - permits or whole
     local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
     local changes = charged or (written and now < writtenSince)
@@ -47,7 +47,7 @@ return {
     return retryAfter, delay, left > 0 and left or 0, resetAt, changes, left, since, lastAt, lastPermits
   end,
 
-  -- A place in the middle of the line stays empty: filling it would let too many in with those behind.
+  -- A slot in the middle of the queue is not refunded, because too many requests would then be released with the later ones.
   refund = function(band, permits, now, grantedAt, written, writtenSince, lastAt, lastPermits)
     local whole, since = levelAt(band, now, written, writtenSince)
     lastAt, lastPermits = lastOf(now, false, lastAt, lastPermits)

@@ -1,6 +1,6 @@
--- Twin of leaky-bucket.ts. State: the water's whole, fraction, at, window.
+-- Twin of leaky-bucket.ts. State: whole, fraction, at, window of the water.
 
--- The room above the water as written, under a band that may have changed since; rounded against the caller.
+-- The room above the stored water, under a band that may have changed since. Rounded down, never in favour of the request.
 local function roomOf(band, water, fraction, window)
   if water >= band.capacity then return 0, 0 end
   if fraction == 0 then return band.capacity - water, 0 end
@@ -13,11 +13,11 @@ local function roomAt(band, now, water, part, at, window)
   return refill(whole, fraction, band, now > at and now - at or 0)
 end
 
-local function waitFor(whole, fraction, band, permits, patience)
+local function waitFor(whole, fraction, band, permits, maxWaitTicks)
   if permits > band.capacity then return never end
   local untilRoom = ticksUntil(whole, fraction, permits, band)
-  if patience == 0 then return untilRoom end
-  local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - patience
+  if maxWaitTicks == 0 then return untilRoom end
+  local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - maxWaitTicks
   return untilTurn > untilRoom and untilTurn or untilRoom
 end
 
@@ -31,9 +31,9 @@ return {
 
   endsAtReset = true,
 
-  step = function(band, permits, now, patience, water, part, at, window)
+  step = function(band, permits, now, maxWaitTicks, water, part, at, window)
     local whole, fraction = roomAt(band, now, water, part, at, window)
-    local wait = waitFor(whole, fraction, band, permits, patience)
+    local wait = waitFor(whole, fraction, band, permits, maxWaitTicks)
     local charged = permits > 0 and wait == 0
     local delay = charged and exactTicksUntil(whole, fraction, band.capacity, band) or 0
     local left = charged and whole - permits or whole
@@ -42,9 +42,9 @@ return {
     return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
   end,
 
-  -- A slot in the middle of the queue stays empty, also after its release time: filling it would bring two releases
-  -- together. An instant has no room for the fraction of a delay, so that it may be a tick too early. A refund as of now
-  -- names no slot.
+  -- A slot in the middle of the queue is not refunded, even after its release time, because two later releases would then be
+  -- too close together. `grantedAt` has lost the fraction of its delay, so it may be one tick too early. A refund as of now
+  -- refers to no particular slot.
   refund = function(band, permits, now, grantedAt, water, part, at, window)
     local whole, fraction = roomAt(band, now, water, part, at, window)
     local slotAt = ceil(grantedAt)
@@ -52,8 +52,8 @@ return {
     local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
     whole = whole + permits
     if whole >= band.capacity then whole, fraction = band.capacity, 0 end
-    local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-    local applies = slotAt == now or lastInLine <= slotAt + 1
+    local lastRelease = now + ticksUntil(whole, fraction, band.capacity, band)
+    local applies = slotAt == now or lastRelease <= slotAt + 1
     if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
     return applies, waterOf(whole, fraction, band, now)
   end,

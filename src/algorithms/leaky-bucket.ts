@@ -1,9 +1,9 @@
 /**
- * Leaky bucket: a queue of `capacity` permits that drains steadily at `refillTokens` per window. A request is accepted
- * if it fits and released when the water ahead of it has drained, so releases are evenly spaced.
+ * Leaky bucket: a queue of `capacity` permits that drains continuously by `refillTokens` per window. A request is accepted if
+ * it fits, and released when the water ahead of it has drained, so that releases are evenly spaced.
  *
- * State: [whole, fraction, at, windowTicks], the water. The free room above it behaves as a token bucket's level does,
- * so the same arithmetic serves both.
+ * State: [whole, fraction, at, windowTicks], the amount of water. The free room above the water behaves like the level of a
+ * token bucket, so both use the same arithmetic.
  */
 import type { Band } from '../core/rule.js'
 import { type CellAlgorithm, put } from './cells.js'
@@ -12,13 +12,13 @@ import { carriedFraction, exactTicksUntil, refill, ticksUntil } from './level.js
 export const leakyBucket: CellAlgorithm = {
   stamp: 2,
 
-  /** A patience shorter than the queue refuses too: the caller would not wait for its turn. */
-  step(cells, start, band, permits, now, patience, out) {
+  /** Also denies a request whose maximum wait is shorter than its delay in the queue. */
+  step(cells, start, band, permits, now, maxWaitTicks, out) {
     const { next } = out
     putRoom(next, cells, start, band, now)
     const whole = next[0] as number
     const fraction = next[1] as number
-    const wait = waitFor(whole, fraction, band, permits, patience)
+    const wait = waitFor(whole, fraction, band, permits, maxWaitTicks)
     const allowed = permits === 0 || wait === 0
     const charged = allowed && permits > 0
     const left = charged ? whole - permits : whole
@@ -32,9 +32,9 @@ export const leakyBucket: CellAlgorithm = {
   },
 
   /**
-   * A slot in the middle of the queue stays empty, also after its release time: filling it would bring two releases
-   * together. An instant has no room for the fraction of a delay, so that it may be a tick too early. A refund as of now
-   * names no slot.
+   * A slot in the middle of the queue is not refunded, even after its release time, because two later releases would then be
+   * too close together. `grantedAt` has lost the fraction of its delay, so it may be one tick too early. A refund as of now
+   * refers to no particular slot.
    */
   refund(cells, start, band, permits, now, grantedAt, next) {
     putRoom(next, cells, start, band, now)
@@ -44,10 +44,10 @@ export const leakyBucket: CellAlgorithm = {
     const isFull = (next[0] as number) + permits >= band.capacity
     const whole = isFull ? band.capacity : (next[0] as number) + permits
     const fraction = isFull ? 0 : (next[1] as number)
-    const lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
+    const lastRelease = now + ticksUntil(whole, fraction, band.capacity, band)
     putWater(next, whole, fraction, band, now)
     if (slotAt < now) return endsAt <= slotEndsAt + 1
-    return slotAt === now || lastInLine <= slotAt + 1
+    return slotAt === now || lastRelease <= slotAt + 1
   },
 
   expiresAt(cells, start, band) {
@@ -56,11 +56,11 @@ export const leakyBucket: CellAlgorithm = {
   },
 }
 
-function waitFor(whole: number, fraction: number, band: Band, permits: number, patience: number): number {
+function waitFor(whole: number, fraction: number, band: Band, permits: number, maxWaitTicks: number): number {
   if (permits > band.capacity) return Number.POSITIVE_INFINITY
   const untilRoom = ticksUntil(whole, fraction, permits, band)
-  if (patience === 0) return untilRoom
-  return Math.max(untilRoom, ticksUntil(whole, fraction, band.capacity, band) - patience)
+  if (maxWaitTicks === 0) return untilRoom
+  return Math.max(untilRoom, ticksUntil(whole, fraction, band.capacity, band) - maxWaitTicks)
 }
 
 function putRoom(next: Float64Array, cells: Float64Array, start: number, band: Band, now: number): void {
@@ -73,7 +73,7 @@ function putRoom(next: Float64Array, cells: Float64Array, start: number, band: B
   refill(next, wholeRoom(cells, start, band), roomFraction(cells, start, band), band, elapsed)
 }
 
-/** The room above the water as written, under a band that may have changed since; rounded against the caller. */
+/** The room above the stored water, under a band that may have changed since. Rounded down, never in favour of the request. */
 function wholeRoom(cells: Float64Array, start: number, band: Band): number {
   const water = cells[start] as number
   if (water >= band.capacity) return 0

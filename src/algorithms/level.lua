@@ -1,4 +1,4 @@
--- Twin of level.ts: a level that moves steadily by `tokens` per window, as whole permits and a fraction in units of 1/window.
+-- Twin of level.ts: a level that grows continuously by `tokens` per window, as whole permits and a fraction in units of 1/window.
 
 local function refill(whole, fraction, band, elapsed)
   local window, tokens = band.window, band.tokens
@@ -25,7 +25,7 @@ local function refill(whole, fraction, band, elapsed)
   return whole, fraction
 end
 
--- The time that permits take to refill: whole ticks, and a rest in units of tick / tokens.
+-- The time in which permits are refilled: whole ticks, and a remainder in units of tick / tokens.
 local function ticksFor(permits, band)
   local window, tokens = band.window, band.tokens
   local perPermit = floor(window / tokens)
@@ -33,7 +33,7 @@ local function ticksFor(permits, band)
   return permits * perPermit + ticks, rest
 end
 
--- Ticks, rounded up, until the level has reached `target` whole permits.
+-- Ticks until the level reaches `target` whole permits, rounded up.
 local function ticksUntil(whole, fraction, target, band)
   local missing = target - whole
   if missing <= 0 then return 0 end
@@ -43,7 +43,7 @@ local function ticksUntil(whole, fraction, target, band)
   return ticks + ceil((rest - fraction) / band.tokens)
 end
 
--- The same without rounding, for delays that must not bunch up.
+-- As ticksUntil, without rounding, so that delays keep their exact spacing.
 local function exactTicksUntil(whole, fraction, target, band)
   local missing = target - whole
   if missing <= 0 then return 0 end
@@ -53,7 +53,7 @@ local function exactTicksUntil(whole, fraction, target, band)
   return ticks + turns + (over - turns * band.tokens) / band.tokens
 end
 
--- What was written as a fraction of another window becomes one of this band's, rounded down.
+-- Converts a fraction of another window to a fraction of this band's window, rounded down.
 local function carriedFraction(fraction, window, band)
   if window == band.window then return fraction end
   return (mulDiv(fraction, band.window, window))

@@ -2,10 +2,10 @@ import type { Band } from '../core/rule.js'
 import { exactLimit, mulDiv, mulMod } from './exact.js'
 
 /**
- * A level that moves steadily by `refillTokens` per window: permits as a whole number plus `fraction` / windowTicks.
- * Two numbers instead of one, because one permit × one tick of a large band would not fit below 2⁵³.
+ * Refills a level that grows continuously by `refillTokens` per window. The level is a whole number of permits plus
+ * `fraction` / windowTicks. A single number would exceed 2⁵³ for large bands.
  *
- * Puts the level after `elapsed` ticks of refill, never above capacity, into the first two numbers of `next`.
+ * Writes the level after `elapsed` ticks, at most the capacity, to the first two numbers of `next`.
  */
 export function refill(next: Float64Array, before: number, part: number, band: Band, elapsed: number): void {
   const fraction = part + elapsed * band.refillTokens
@@ -13,18 +13,18 @@ export function refill(next: Float64Array, before: number, part: number, band: B
     refillWhole(next, before, part, band, elapsed)
     return
   }
-  // Less than a permit has come: so it is for whoever comes often.
+  // Less than one permit was added, as in every bucket with frequent requests.
   next[0] = before
   next[1] = fraction
 }
 
 function refillWhole(next: Float64Array, before: number, part: number, band: Band, elapsed: number): void {
   const window = band.windowTicks
-  const turns = elapsed < window ? 0 : Math.floor(elapsed / window)
-  const rest = elapsed - turns * window
+  const windows = elapsed < window ? 0 : Math.floor(elapsed / window)
+  const rest = elapsed - windows * window
   const product = rest * band.refillTokens
   const gained = product < exactLimit ? Math.floor(product / window) : mulDiv(rest, band.refillTokens, window)
-  let whole = before + turns * band.refillTokens + gained
+  let whole = before + windows * band.refillTokens + gained
   let fraction = part + (product < exactLimit ? product - gained * window : mulMod(rest, band.refillTokens, window))
   if (fraction >= window) {
     fraction -= window
@@ -35,7 +35,7 @@ function refillWhole(next: Float64Array, before: number, part: number, band: Ban
   next[1] = isFull ? 0 : fraction
 }
 
-/** Ticks, rounded up, until the level has reached `target` whole permits. */
+/** Ticks until the level reaches `target` whole permits, rounded up. */
 export function ticksUntil(whole: number, fraction: number, target: number, band: Band): number {
   const missing = target - whole
   if (missing <= 0) return 0
@@ -50,17 +50,17 @@ function longTicksUntil(missing: number, fraction: number, band: Band): number {
   return ticks + Math.ceil((rest - fraction) / band.refillTokens)
 }
 
-/** The same without rounding, for delays that must not bunch up. */
+/** As `ticksUntil`, without rounding, so that delays keep their exact spacing. */
 export function exactTicksUntil(whole: number, fraction: number, target: number, band: Band): number {
   const missing = target - whole
   if (missing <= 0) return 0
   const { ticks, rest } = ticksFor(missing, band)
   const over = rest - fraction
-  const turns = Math.floor(over / band.refillTokens)
-  return ticks + turns + (over - turns * band.refillTokens) / band.refillTokens
+  const wholeTicks = Math.floor(over / band.refillTokens)
+  return ticks + wholeTicks + (over - wholeTicks * band.refillTokens) / band.refillTokens
 }
 
-/** The time `permits` take to refill: whole ticks, and a rest in units of tick / refillTokens. */
+/** The time in which `permits` are refilled: whole ticks, and a remainder in units of tick / refillTokens. */
 function ticksFor(permits: number, band: Band): { ticks: number; rest: number } {
   const perPermit = Math.floor(band.windowTicks / band.refillTokens)
   const over = band.windowTicks - perPermit * band.refillTokens
@@ -70,7 +70,7 @@ function ticksFor(permits: number, band: Band): { ticks: number; rest: number } 
   }
 }
 
-/** What was written as a fraction of another window becomes one of this band's, rounded down. */
+/** Converts a fraction of another window to a fraction of this band's window, rounded down. */
 export function carriedFraction(fraction: number, window: number, band: Band): number {
   return window === band.windowTicks ? fraction : mulDiv(fraction, band.windowTicks, window)
 }

@@ -7,7 +7,7 @@ const events = fc.array(
   { maxLength: 60 },
 )
 
-it('answers as a plain list of grants would, through growth, wrap-around and take-backs', () => {
+it('agrees with a plain list of grants through growth, wrap-around and refunds', () => {
   fc.assert(
     fc.property(events, (history) => {
       const log = new RingLog()
@@ -35,7 +35,7 @@ it('answers as a plain list of grants would, through growth, wrap-around and tak
   )
 })
 
-it('keeps one entry for any number of requests at one instant', () => {
+it('keeps one entry for all requests of the same tick', () => {
   const log = new RingLog()
   for (let i = 0; i < 1000; i++) log.apply({ seenAt: 5, shift: 0, forgetUntil: -5, at: 5, permits: 1 })
   expect(log.grantedAfter(4)).toBe(1000)

@@ -1,19 +1,19 @@
-/** The grants of one bucket as a step may see them. Times never decrease from the oldest to the newest. */
+/** Read access to the grants of one bucket. Times never decrease from the oldest to the newest grant. */
 export interface RequestLog {
-  /** When the log was last written to. */
+  /** The tick of the last write. */
   readonly seenAt: number
-  /** The instant of the newest grant, or undefined when there is none. */
+  /** The tick of the newest grant, or undefined for an empty log. */
   readonly newestAt: number | undefined
-  /** How many permits were granted later than `tick`. */
+  /** The number of permits granted later than `tick`. */
   grantedAfter(tick: number): number
-  /** The instant of the `n`-th oldest permit granted later than `tick`, counting from 1. */
+  /** The tick of the `n`-th oldest permit granted later than `tick`, counting from 1. */
   nthAfter(tick: number, n: number): number
 }
 
-/** What happened: entries up to `forgetUntil` are over, then `permits` were granted at `at` (negative: taken back). */
+/** Removes entries up to `forgetUntil`, and then adds `permits` granted at `at`, or removes them if negative. */
 export interface LogChange {
   readonly seenAt: number
-  /** Added to all instants: not 0 only when time has stepped back. */
+  /** Is added to all ticks. Not 0 only if the clock has stepped back. */
   readonly shift: number
   readonly forgetUntil: number
   readonly at: number
@@ -21,14 +21,14 @@ export interface LogChange {
 }
 
 /**
- * A growing ring of (instant, running total) pairs. Totals make both questions a binary search; permits of one instant
- * share an entry, so a thousand requests at once are one pair that counts a thousand.
+ * A growing ring buffer of (tick, running total) pairs. Running totals make both queries a binary search. Permits of the same
+ * tick share an entry.
  */
 export class RingLog implements RequestLog {
   #ring = new Float64Array(8)
   #head = 0
   #size = 0
-  /** Permits ever forgotten: the running total just before the oldest entry. */
+  /** The running total before the oldest entry: all permits that were removed so far. */
   #base = 0
   #shift = 0
   seenAt = 0
@@ -49,10 +49,10 @@ export class RingLog implements RequestLog {
   apply({ seenAt, shift, forgetUntil, at, permits }: LogChange): void {
     this.#shift += shift
     this.seenAt = seenAt
-    const over = this.#firstAfter(forgetUntil)
-    this.#base = this.#total(over)
-    this.#head = (this.#head + over) % this.#capacity
-    this.#size -= over
+    const expired = this.#firstAfter(forgetUntil)
+    this.#base = this.#total(expired)
+    this.#head = (this.#head + expired) % this.#capacity
+    this.#size -= expired
     if (permits > 0) this.#append(at, permits)
     else if (permits < 0) this.#takeBack(at, -permits)
   }
@@ -67,7 +67,7 @@ export class RingLog implements RequestLog {
     this.#set(this.#size - 1, at, this.#total(this.#size - 1) + permits)
   }
 
-  /** Takes back the newest permits granted at or before `at`; later grants keep their place. */
+  /** Removes the newest permits granted at or before `at`. Later grants stay. */
   #takeBack(at: number, permits: number): void {
     let index = this.#firstAfter(at)
     let left = permits
@@ -84,7 +84,7 @@ export class RingLog implements RequestLog {
     return this.#search((i) => this.#timeAt(i) > tick)
   }
 
-  /** The first index for which `holds` is true, given that it stays true from there on. */
+  /** The first index for which `holds` is true. It must be true for all later indexes. */
   #search(holds: (index: number) => boolean): number {
     let low = 0
     let high = this.#size
@@ -100,23 +100,23 @@ export class RingLog implements RequestLog {
     return this.#ring.length / 2
   }
 
-  #place(index: number): number {
+  #offset(index: number): number {
     return ((this.#head + index) % this.#capacity) * 2
   }
 
   #timeAt(index: number): number {
-    return (this.#ring[this.#place(index)] as number) + this.#shift
+    return (this.#ring[this.#offset(index)] as number) + this.#shift
   }
 
   /** The running total of the first `count` entries. */
   #total(count: number): number {
-    return count === 0 ? this.#base : (this.#ring[this.#place(count - 1) + 1] as number)
+    return count === 0 ? this.#base : (this.#ring[this.#offset(count - 1) + 1] as number)
   }
 
   #set(index: number, at: number, total: number): void {
-    const place = this.#place(index)
-    this.#ring[place] = at - this.#shift
-    this.#ring[place + 1] = total
+    const offset = this.#offset(index)
+    this.#ring[offset] = at - this.#shift
+    this.#ring[offset + 1] = total
   }
 
   #grow(): void {

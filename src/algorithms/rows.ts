@@ -1,16 +1,16 @@
-/**
- * The numbers of all identities under one rule: a row each, with four cells for every band that keeps its state in cells.
- * One flat array: 32 bytes a bucket, nothing for the garbage collector to trace, and the bands of one identity side by
- * side, so that two of them share a cache line. An unused bucket has NaN in its first cell.
- */
 const cellsPerBand = 4
 
+/**
+ * The state of all buckets of a rule: one row per key, with four cells for each band of a `CellAlgorithm`. A flat array takes
+ * 32 bytes per bucket, needs no tracing by the garbage collector, and stores the bands of a key side by side, so that two of
+ * them share a cache line. An unused bucket has NaN in its first cell.
+ */
 export class Rows {
   cells = new Float64Array(0)
   /** Cells per row. */
   stride = 0
 
-  /** Makes every row one bucket longer; the result is where in a row it begins. */
+  /** Adds one bucket to every row. Returns its offset within a row. */
   addColumn(): number {
     const offset = this.stride
     const rows = offset === 0 ? 0 : this.cells.length / offset
@@ -22,7 +22,7 @@ export class Rows {
     return offset
   }
 
-  /** Makes room for a row; half as many again each time, so that it happens seldom. */
+  /** Grows the table to contain the row, by at least half its size, so that growing is rare. */
   grow(row: number): void {
     const rows = Math.max(16, row + 1, Math.ceil((this.cells.length / this.stride) * 1.5))
     const larger = new Float64Array(rows * this.stride)

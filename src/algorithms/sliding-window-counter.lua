@@ -15,7 +15,7 @@ local function countsAt(band, now, written, previous, current, writtenAt)
   local window = windowAt(written, writtenAt, now, band)
   written = windowOf(written, band)
   if now < writtenAt then
-    -- At an earlier time the previous window would weigh otherwise; it keeps the weight that it had.
+    -- At an earlier time, the weight of the previous window would be different. It keeps the weight that it had.
     local kept = weight(written, previous, band, written > writtenAt and written or writtenAt)
     return window, 0, current + kept
   end
@@ -23,13 +23,13 @@ local function countsAt(band, now, written, previous, current, writtenAt)
   return window, written == window - band.window and current or 0, 0
 end
 
--- How far into a window the one before it, holding `count`, weighs no more than `free`.
+-- Ticks from the start of a window until the weight of the previous window, which has `count`, is at most `free`.
 local function fadeTicks(count, free, window)
   if count <= free then return 0 end
   return window - (mulDiv(free, window, count))
 end
 
--- The first instant at which the permits fit.
+-- The first tick at which the permits fit.
 local function earliest(window, previous, current, band, permits, now)
   local free = band.capacity - current - permits
   if free >= 0 then
@@ -40,7 +40,7 @@ local function earliest(window, previous, current, band, permits, now)
   return window + band.window + fadeTicks(current, band.capacity - permits, band.window)
 end
 
--- The counts once the permits are taken for the instant `at`, at most two windows ahead.
+-- The counts after the permits are taken for the tick `at`, at most two windows ahead.
 local function charge(window, previous, current, band, permits, at)
   local following = window + band.window
   if at < following then return window, previous, current + permits end
@@ -51,12 +51,12 @@ end
 return {
   stamp = 4,
 
-  step = function(band, permits, now, patience, written, before, counted, writtenAt)
+  step = function(band, permits, now, maxWaitTicks, written, before, counted, writtenAt)
     local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
     local possible = permits > 0 and permits <= band.capacity
     local at = possible and earliest(window, previous, current, band, permits, now) or now
     local wait = permits > band.capacity and never or at - now
-    local retryAfter, delay, charged = answer(wait, permits, patience)
+    local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
     if charged then window, previous, current = charge(window, previous, current, band, permits, at) end
     local remaining = window > now and 0 or band.capacity - current - weight(window, previous, band, now)
     local changes = charged or (written and now < writtenAt)

@@ -1,9 +1,10 @@
 /**
- * Sliding window counter: the previous window's count, weighted by the part of it still inside, plus the current count.
+ * Sliding window counter: the count of the previous window, weighted by the part of it that is still in the sliding window,
+ * plus the current count.
  *
- * State: [windowStart, previous, current, at]. previous × part is rounded up: capacity minus current minus permits is a
- * whole number, so comparing with the rounded value decides exactly as the real one would. A caller that waits is counted
- * in the window it will be let into, which may lie ahead.
+ * State: [windowStart, previous, current, at]. The weighted count is rounded up. This does not change the decision, because
+ * capacity minus current minus permits is an integer. A request that waits is counted in the window in which it is released,
+ * which can be in the future.
  */
 import type { Band } from '../core/rule.js'
 import { answer } from './answer.js'
@@ -20,12 +21,12 @@ interface Counts {
 export const slidingWindowCounter: CellAlgorithm = {
   stamp: 3,
 
-  step(cells, start, band, permits, now, patience, out) {
+  step(cells, start, band, permits, now, maxWaitTicks, out) {
     const counts = countsAt(cells, start, band, now)
     const possible = permits > 0 && permits <= band.capacity
     const at = possible ? earliest(counts, band, permits, now) : now
     const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : at - now
-    const charged = answer(out, wait, permits, patience)
+    const charged = answer(out, wait, permits, maxWaitTicks)
     const { window, previous, current } = charged ? charge(counts, band, permits, at) : counts
     out.remaining = window > now ? 0 : Math.max(0, band.capacity - current - weight(window, previous, band, now))
     out.resetAt = window + band.windowTicks
@@ -48,7 +49,7 @@ export const slidingWindowCounter: CellAlgorithm = {
   },
 }
 
-/** The first instant at which the permits fit. */
+/** The first tick at which the permits fit. */
 function earliest({ window, previous, current }: Counts, band: Band, permits: number, now: number): number {
   const free = band.capacity - current - permits
   if (free >= 0) {
@@ -58,7 +59,7 @@ function earliest({ window, previous, current }: Counts, band: Band, permits: nu
   return window + band.windowTicks + fadeTicks(current, band.capacity - permits, band.windowTicks)
 }
 
-/** The counts once the permits are taken for the instant `at`, at most two windows ahead. */
+/** The counts after the permits are taken for the tick `at`, at most two windows ahead. */
 function charge({ window, previous, current }: Counts, band: Band, permits: number, at: number): Counts {
   const next = window + band.windowTicks
   if (at < next) return { window, previous, current: current + permits }
@@ -66,7 +67,7 @@ function charge({ window, previous, current }: Counts, band: Band, permits: numb
   return { window: next + band.windowTicks, previous: 0, current: permits }
 }
 
-/** How far into a window the one before it, holding `count`, weighs no more than `free`. */
+/** Ticks from the start of a window until the weight of the previous window, which has `count`, is at most `free`. */
 const fadeTicks = (count: number, free: number, window: number): number =>
   count <= free ? 0 : window - mulDiv(free, window, count)
 
@@ -79,7 +80,7 @@ function countsAt(cells: Float64Array, start: number, band: Band, now: number): 
   const written = windowOf(cells[start] as number, band)
   const writtenAt = cells[start + 3] as number
   if (now < writtenAt) {
-    // At an earlier time the previous window would weigh otherwise; it keeps the weight that it had.
+    // At an earlier time, the weight of the previous window would be different. It keeps the weight that it had.
     const kept = weight(written, cells[start + 1] as number, band, Math.max(written, writtenAt))
     return { window, previous: 0, current: (cells[start + 2] as number) + kept }
   }

@@ -1,7 +1,7 @@
--- Twin of sliding-window-log.ts and request-log.ts. State: a log of (instant, running total), which the frame keeps:
--- log.seenAt, log.shift (to be added to instants), log.base (the total before the oldest entry), log.size,
--- log.read(i) and log.write(i, instant, total) for the i-th oldest entry, log.forget(n) for the n oldest. The frame's
--- newLog, openLog and writeLog (stores/log-pages.lua) bring it from its key and back.
+-- Twin of sliding-window-log.ts and request-log.ts. State: a log of (tick, running total) pairs, which the frame provides:
+-- log.seenAt, log.shift (is added to ticks), log.base (the total before the oldest entry), log.size,
+-- log.read(i) and log.write(i, tick, total) for the i-th oldest entry, log.forget(n) to remove the n oldest entries.
+-- newLog, openLog and writeLog of the frame (stores/log-pages.lua) load it from its key and store it.
 
 local function timeAt(log, index)
   return (log.read(index)) + log.shift
@@ -14,10 +14,10 @@ local function totalOf(log, count)
   return total
 end
 
--- How many entries, from the oldest, are not later than `tick`.
+-- The number of entries that are not later than `tick`.
 local function countUntil(log, tick)
   local low, high = 0, log.size
-  -- Seldom are many entries over at once, so the oldest are looked at first.
+  -- Gallops from the oldest entry, because few entries usually expire at once.
   local width = 1
   while low + width <= high and timeAt(log, low + width) <= tick do
     low = low + width
@@ -35,7 +35,7 @@ local function grantedAfter(log, tick)
   return totalOf(log, log.size) - totalOf(log, countUntil(log, tick))
 end
 
--- The instant of the n-th oldest permit granted later than `tick`.
+-- The tick of the n-th oldest permit granted later than `tick`.
 local function nthAfter(log, tick, n)
   local first = countUntil(log, tick)
   local target = totalOf(log, first) + n
@@ -47,7 +47,7 @@ local function nthAfter(log, tick, n)
   return timeAt(log, low)
 end
 
--- If time has stepped back since the last write, all entries step back with it.
+-- If the clock has stepped back since the last write, all entries move back with it.
 local function shiftOf(log, now)
   return now < log.seenAt and now - log.seenAt or 0
 end
@@ -62,7 +62,7 @@ local function earliest(log, band, permits, now, shift)
   return nthAfter(log, horizon, excess) + shift + band.window
 end
 
--- Takes back the newest permits granted at or before `at`; later grants keep their place.
+-- Removes the newest permits granted at or before `at`. Later grants stay.
 local function takeBack(log, at, permits)
   local index = countUntil(log, at)
   while index > 0 and permits > 0 do
@@ -89,14 +89,14 @@ return {
   open = openLog,
   write = writeLog,
 
-  step = function(band, permits, now, patience, log)
+  step = function(band, permits, now, maxWaitTicks, log)
     local shift = log and shiftOf(log, now) or 0
     local newest = log and log.size > 0 and timeAt(log, log.size) + shift or nil
     local counted = log and grantedAfter(log, now - shift - band.window) or 0
     local possible = permits > 0 and permits <= band.capacity
     local at = possible and log and earliest(log, band, permits, now, shift) or now
     local wait = permits > band.capacity and never or at - now
-    local retryAfter, delay, charged = answer(wait, permits, patience)
+    local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
     if charged then
       newest = at
       counted = counted + permits
@@ -111,7 +111,7 @@ return {
     return true, now, shiftOf(log, now), now - band.window, grantedAt, -permits
   end,
 
-  -- Entries up to `forgetUntil` are over, then `permits` were granted at `at` (negative: taken back).
+  -- Removes entries up to `forgetUntil`, and then adds `permits` granted at `at`, or removes them if negative.
   apply = function(log, seenAt, shift, forgetUntil, at, permits)
     log = log or newLog()
     log.shift = log.shift + shift
@@ -124,7 +124,7 @@ return {
     return log
   end,
 
-  -- When the next entry leaves, or the time has come of the last who waits.
+  -- The time at which the oldest entry expires, or the last waiting request is released if that is earlier.
   unchangedUntil = function(band, now, log)
     local shift = shiftOf(log, now)
     local over = countUntil(log, now - shift - band.window)

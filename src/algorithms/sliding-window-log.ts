@@ -1,21 +1,21 @@
 /**
- * Sliding window log: at most `capacity` permits in any (t − window, t]. Exact, at the price of remembering every grant.
+ * Sliding window log: at most `capacity` permits in any interval (t − window, t]. Exact, at the cost of storing every grant.
  *
- * A caller that waits is logged at the instant it will be let in; nobody is let in before the newest entry, which keeps
- * first come, first served.
+ * A request that waits is logged with its release time. No request is released before the newest entry, which keeps the order
+ * of arrival.
  */
 import { type Buckets, newStep, type Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
 import { answer } from './answer.js'
 import { type RequestLog, RingLog } from './request-log.js'
 
-/** What one step says: a pure function of (log, band, permits, now). */
+/** Computes one step as a pure function of (log, band, permits, now). */
 function stepLog(
   log: RequestLog | undefined,
   band: Band,
   permits: number,
   now: number,
-  patience: number,
+  maxWaitTicks: number,
   out: Step,
 ): void {
   const shift = log === undefined ? 0 : shiftOf(log, now)
@@ -24,7 +24,7 @@ function stepLog(
   const possible = permits > 0 && permits <= band.capacity
   const at = possible && log !== undefined ? earliest(log, band, permits, now, shift) : now
   const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : at - now
-  const charged = answer(out, wait, permits, patience)
+  const charged = answer(out, wait, permits, maxWaitTicks)
   const newest = charged ? at : newestAt
   out.remaining =
     newest !== undefined && newest > now ? 0 : Math.max(0, band.capacity - counted - (charged ? permits : 0))
@@ -33,7 +33,7 @@ function stepLog(
   putChange(out.next, band, now, shift, at, charged ? permits : 0)
 }
 
-/** If time has stepped back since the last write, all entries step back with it. */
+/** If the clock has stepped back since the last write, all entries move back with it. */
 const shiftOf = (log: RequestLog, now: number): number => Math.min(0, now - log.seenAt)
 
 function earliest(log: RequestLog, band: Band, permits: number, now: number, shift: number): number {
@@ -52,13 +52,13 @@ function putChange(next: Float64Array, band: Band, now: number, shift: number, a
   next[4] = permits
 }
 
-/** Logs by slot. */
+/** The buckets of the sliding window log, by slot. */
 export class Logs implements Buckets {
   readonly #logs: (RingLog | undefined)[] = []
   readonly #next = newStep().next
 
-  step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void {
-    stepLog(this.#logs[slot], band, permits, now, patience, out)
+  step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void {
+    stepLog(this.#logs[slot], band, permits, now, maxWaitTicks, out)
   }
 
   write(slot: number, next: Float64Array): void {

@@ -1,8 +1,8 @@
--- Twin of `charge` in token-bucket.ts. Nearly all requests that are granted are about a bucket under this very band, with
--- permits enough, and less than one refilled since the last; or about one that nobody has used.
+-- Twin of `charge` in token-bucket.ts: the fast path of nearly all granted requests. The bucket is unused; or it was written
+-- under the same window, has enough permits, and has been refilled by less than one permit.
 local value = values[key]
 local kind, whole, fraction, at, under = TOKEN_BUCKET, capacity, 0, now, window
--- Of any other size it is none.
+-- A value of any other size is not a token bucket.
 if value and #value == 33 then kind, whole, fraction, at, under = unpackNumbers('<Bdddd', value)
 elseif value then kind = 0 end
 local left, level = whole - permits, fraction + (now - at) * tokens
@@ -11,7 +11,7 @@ isDone = kind == TOKEN_BUCKET and under == window and left >= 0 and (whole < cap
   and level < window and missing < 9007199254740992
 if isDone then
   local resetAt = now + ceil((missing - level) / tokens)
-  -- As text, because Redis itself would write a number with all the digits that a double may have, which takes longer.
+  -- Formatted here, because Redis would convert the number with all digits of a double, which is slower.
   call('SET', KEYS[key], pack('<Bdddd', TOKEN_BUCKET, left, level, now, window), endsBy,
     format('%d', ceil((resetAt - endsFrom) / 1000) + endsLater))
   results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt

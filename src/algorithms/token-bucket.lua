@@ -9,12 +9,12 @@ end
 return {
   stamp = 3,
 
-  -- What is written means the same as nothing from the instant on that `step` has told.
+  -- The bucket is equivalent to an unused one from the `resetAt` that `step` returns.
   endsAtReset = true,
 
-  step = function(band, permits, now, patience, written, part, at, window)
+  step = function(band, permits, now, maxWaitTicks, written, part, at, window)
     local capacity = band.capacity
-    -- Nearly all requests that are granted: under this very band, permits enough, and less than one refilled since the last.
+    -- Fast path of nearly all granted requests: same window, enough permits, and less than one permit refilled since the last.
     if written and written < capacity and permits <= written and window == band.window and now >= at and permits > 0 then
       local left, level = written - permits, part + (now - at) * band.tokens
       local missing = (capacity - left) * window
@@ -25,14 +25,14 @@ return {
     local whole, fraction = levelAt(band, now, written, part, at, window)
     local wait = 0
     if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
-    local retryAfter, delay, charged = answer(wait, permits, patience)
+    local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
     if charged then whole = whole - permits end
     local resetAt = now + ticksUntil(whole, fraction, capacity, band)
     local changes = charged or (written and now < at)
     return retryAfter, delay, whole > 0 and whole or 0, resetAt, changes, whole, fraction, now, band.window
   end,
 
-  -- A place in the middle of the line stays empty: filling it would let two in where one was to come.
+  -- A slot in the middle of the queue is not refunded, because two requests would then be released where one was due.
   refund = function(band, permits, now, grantedAt, written, part, at, window)
     local whole, fraction = levelAt(band, now, written, part, at, window)
     local applies = grantedAt <= now or now + ticksUntil(whole, fraction, 0, band) <= grantedAt

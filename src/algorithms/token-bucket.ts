@@ -1,9 +1,9 @@
 /**
- * Token bucket: `capacity` permits at most, refilled steadily at `refillTokens` per window, full at first.
+ * Token bucket: at most `capacity` permits, refilled continuously by `refillTokens` per window, and full at first.
  *
- * State: [whole, fraction, at, windowTicks], the level as it was at `at`; the window says what the fraction is a fraction
- * of. Nothing is rounded away, so two close requests lose nothing between them. Callers that wait have taken their permits
- * already: the level is then below zero.
+ * State: [whole, fraction, at, windowTicks], the level at the tick `at`, where `fraction` is in units of 1 / windowTicks.
+ * Nothing is rounded, so frequent requests do not lose refill. Requests that wait have already taken their permits, which makes
+ * the level negative.
  */
 import type { Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
@@ -15,12 +15,12 @@ import { carriedFraction, refill, ticksUntil } from './level.js'
 export const tokenBucket: CellAlgorithm = {
   stamp: 2,
 
-  step(cells, start, band, permits, now, patience, out) {
+  step(cells, start, band, permits, now, maxWaitTicks, out) {
     out.now = now
     if (start >= 0 && permits > 0 && charge(cells, start, band, permits, out, out.next, 0)) {
       out.next[3] = band.windowTicks
       out.changes = answer(out, 0, permits, 0)
-    } else anyStep(cells, start, band, permits, now, patience, out)
+    } else generalStep(cells, start, band, permits, now, maxWaitTicks, out)
   },
 
   take(cells, start, band, permits, out) {
@@ -33,14 +33,14 @@ export const tokenBucket: CellAlgorithm = {
     cells[start + 2] = now - elapsed
   },
 
-  /** A place in the middle of the line stays empty: filling it would let two in where one was to come. */
+  /** A slot in the middle of the queue is not refunded, because two requests would then be released where one was due. */
   refund(cells, start, band, permits, now, grantedAt, next) {
     putLevel(next, cells, start, band, now)
-    const lastInLine = now + ticksUntil(next[0] as number, next[1] as number, 0, band)
+    const lastRelease = now + ticksUntil(next[0] as number, next[1] as number, 0, band)
     const whole = (next[0] as number) + permits
     const isFull = whole >= band.capacity
     put(next, isFull ? band.capacity : whole, isFull ? 0 : (next[1] as number), now, band.windowTicks)
-    return grantedAt <= now || lastInLine <= grantedAt
+    return grantedAt <= now || lastRelease <= grantedAt
   },
 
   expiresAt(cells, start, band) {
@@ -50,9 +50,9 @@ export const tokenBucket: CellAlgorithm = {
 }
 
 /**
- * Nearly all requests that are granted: a bucket in use, under this very band, with permits enough, and less than one
- * refilled since the last. Puts the new state at `place` in `into`, but for the window, which is the same; false, and nothing
- * done, if anything is otherwise.
+ * Fast path of nearly all granted requests: the bucket is in use, was written under the same window, has enough permits, and has
+ * been refilled by less than one permit. Writes the new state to `into` at `offset`, except for the unchanged window. Otherwise
+ * returns false and writes nothing.
  */
 function charge(
   cells: Float64Array,
@@ -61,7 +61,7 @@ function charge(
   permits: number,
   out: Step,
   into: Float64Array,
-  place: number,
+  offset: number,
 ): boolean {
   const { now } = out
   const whole = cells[start] as number
@@ -69,25 +69,25 @@ function charge(
   const fraction = (cells[start + 1] as number) + elapsed * refillTokens
   const left = whole - permits
   const missing = (capacity - left) * windowTicks
-  // A bucket that nobody has used has NaN for its level, with which nothing compares.
+  // The level of an unused bucket is NaN, for which every comparison is false.
   const isOrdinary = left >= 0 && whole < capacity && elapsed >= 0 && fraction < windowTicks && missing < exactLimit
   if (!isOrdinary || cells[start + 3] !== windowTicks) return false
-  into[place] = left
-  into[place + 1] = fraction
-  into[place + 2] = now
+  into[offset] = left
+  into[offset + 1] = fraction
+  into[offset + 2] = now
   out.elapsed = elapsed
   out.remaining = left
   out.resetAt = now + Math.ceil((missing - fraction) / refillTokens)
   return true
 }
 
-function anyStep(
+function generalStep(
   cells: Float64Array,
   start: number,
   band: Band,
   permits: number,
   now: number,
-  patience: number,
+  maxWaitTicks: number,
   out: Step,
 ): void {
   const { next } = out
@@ -95,7 +95,7 @@ function anyStep(
   const whole = next[0] as number
   const fraction = next[1] as number
   const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
-  const charged = answer(out, wait, permits, patience)
+  const charged = answer(out, wait, permits, maxWaitTicks)
   const left = charged ? whole - permits : whole
   out.remaining = left > 0 ? left : 0
   out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
@@ -103,7 +103,7 @@ function anyStep(
   put(next, left, fraction, now, band.windowTicks)
 }
 
-/** The level now, under a band that may have changed since it was written. */
+/** Writes the current level, under a band that may have changed since the last write. */
 function putLevel(next: Float64Array, cells: Float64Array, start: number, band: Band, now: number): void {
   if (start < 0) {
     next[0] = band.capacity

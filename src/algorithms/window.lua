@@ -4,7 +4,7 @@ local function windowOf(tick, band)
   return floor(tick / band.window) * band.window
 end
 
--- The window that counts at `now`; it moves back along when time has stepped back since the state was written.
+-- The window in which requests are counted at `now`. It moves back if the clock has stepped back since the last write.
 local function windowAt(written, writtenAt, now, band)
   local current = windowOf(now, band)
   written = windowOf(written, band)

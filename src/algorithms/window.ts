@@ -1,12 +1,12 @@
 import type { Band } from '../core/rule.js'
 
-/** The start of the window that holds `tick`. */
+/** The start of the window that contains `tick`. */
 export const windowOf = (tick: number, band: Band): number => Math.floor(tick / band.windowTicks) * band.windowTicks
 
 /**
- * The window that counts at `now`: the current one, or the later one that callers already wait for. The state begins with
- * its window and has the time of its writing at `start + at`. If time has stepped back since, the window moves back along,
- * so that what was counted is neither forgotten nor held against the caller for longer than a window.
+ * The start of the window in which requests are counted at `now`: the current window, or a later one that requests already
+ * wait for. The state starts with its window and has the time of its last write at `start + at`. If the clock has stepped back
+ * since, the window moves back too, so that its count is neither lost nor kept for longer than one window.
  */
 export function windowAt(cells: Float64Array, start: number, at: number, now: number, band: Band): number {
   const current = windowOf(now, band)

@@ -1,12 +1,12 @@
 import type { AlgorithmName } from './rule.js'
 
-/** What has to be known of an algorithm outside of it, so that nobody needs to know one by name. */
+/** Properties of an algorithm that other components depend on, so that none of them compares algorithm names. */
 export interface AlgorithmTraits {
-  /** Its level moves steadily, by `refillTokens` per window; the others count what a window has seen. */
+  /** The level changes continuously by `refillTokens` per window. Other algorithms count the grants of a window. */
   readonly isRefilled: boolean
-  /** Who fits still waits until nobody is ahead, which is when the bucket, without it, would be full. */
+  /** A granted request is delayed until the requests ahead of it have drained, as in a leaky bucket. */
   readonly isQueue: boolean
-  /** A slot that was granted for later can be given back only while no later slot is taken. */
+  /** A slot granted for a later time can be refunded only while no later slot is taken. */
   readonly shrinksFromEnd: boolean
 }
 

@@ -1,36 +1,36 @@
 import type { Band } from './rule.js'
 
 /**
- * What a band says to a request. Times are ticks: whole microseconds. A step is filled in by whoever is asked and reused
- * by whoever asks, so that a decision makes no garbage; copy what must last.
+ * The result of one band for one request. Times are in ticks (whole microseconds). The caller allocates the object and
+ * reuses it for the next decision, so that a decision allocates nothing. Copy values that must outlive the call.
  */
 export interface Step {
   allowed: boolean
-  /** Ticks until a granted request may go on; may have a fraction. 0 at once, and 0 when refused. */
+  /** Ticks until a granted request may proceed; may have a fraction. 0 if there is no delay or the request is denied. */
   delay: number
-  /** Ticks until the same request would be granted; Infinity for never, 0 when granted. */
+  /** Ticks until the same request would be granted. Infinity for never, 0 if granted. */
   retryAfter: number
-  /** Whole permits left; after the charge when granted. */
+  /** Whole permits left, after the charge if granted. */
   remaining: number
-  /** The tick at which the bucket is full, or its window ends; after the charge when granted. */
+  /** The tick at which the bucket is full or its window ends, after the charge if granted. */
   resetAt: number
   /**
-   * Whether `next` is to be written when the whole decision is granted. A refused step asks for a write only if time has
-   * stepped back: the bucket is then moved, unchanged, to the new time, so that it blocks no longer than its own window.
+   * True if `next` must be written when the whole decision is granted. A denied step requests a write only if the clock has
+   * stepped back: the bucket then moves, unchanged, to the new time, so that it never blocks for longer than its own window.
    */
   changes: boolean
-  /** What would be written; only the algorithm knows what it means. */
+  /** The new state. Only the algorithm knows its layout. */
   readonly next: Float64Array
-  /** When `take` is asked. An argument would be put into memory of its own with every call. */
+  /** Input of `take`: the current tick. As an argument, V8 would allocate a heap number on every call. */
   now: number
-  /** After a `take`: ticks since the bucket was written before. */
+  /** Output of `take`: ticks since the previous write of the bucket. */
   elapsed: number
 }
 
-/** The most numbers that an algorithm writes at once. */
-const mostNumbers = 5
+/** The largest state that an algorithm writes, in numbers. */
+const maxStateLength = 5
 
-/** Not-a-number makes the engine keep these fields as plain numbers, which are then changed in place. */
+/** NaN makes V8 store these fields as unboxed doubles, which are updated in place. */
 const unset = Number.NaN
 
 export const newStep = (): Step => ({
@@ -40,34 +40,33 @@ export const newStep = (): Step => ({
   remaining: unset,
   resetAt: unset,
   changes: false,
-  next: new Float64Array(mostNumbers),
+  next: new Float64Array(maxStateLength),
   now: unset,
   elapsed: unset,
 })
 
 /**
- * The buckets of one band, each in a numbered slot, and the algorithm that counts in them. A slot below 0, or one that was
- * never written, is a bucket that nobody has used. An algorithm never touches a store, and a store never knows one by name.
+ * The buckets of one band, each in a numbered slot, and the algorithm that updates them. A negative slot, or one that was
+ * never written, is an unused bucket. Algorithms never access a store, and stores never depend on a specific algorithm.
  */
 export interface Buckets {
   /**
-   * What happens to a request for `permits` at `now`; writes nothing but `out`. 0 permits looks without asking. `patience`
-   * is how many ticks the caller is willing to be delayed for a refill; 0 refuses instead.
+   * Computes the result of a request for `permits` at `now`. Writes only to `out`. 0 permits reads the current state.
+   * `maxWaitTicks` is the longest delay that the caller accepts for a refill; 0 denies the request instead.
    */
-  step(slot: number, band: Band, permits: number, now: number, patience: number, out: Step): void
+  step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void
   /**
-   * Optional: step and write in one go at `out.now`, for the case that is the most frequent by far: granted at once. Fills
-   * in `remaining`, `resetAt` and `elapsed` alone. False if it is any other case; then nothing was written, and a step will
-   * tell.
+   * Optional fast path that steps and writes in one call at `out.now`, for a request that is granted without delay. Sets only
+   * `remaining`, `resetAt` and `elapsed`. Returns false in all other cases without writing; call `step` then.
    */
   take?(slot: number, band: Band, permits: number, out: Step): boolean
-  /** Undoes the `take` of which `out` tells, if it was the last thing that happened to the bucket. */
+  /** Undoes the `take` that filled `out`. It must have been the last operation on the bucket. */
   untake?(slot: number, band: Band, permits: number, out: Step): void
-  /** Makes what a step proposed the bucket's state. */
+  /** Stores the state that a step has proposed. */
   write(slot: number, next: Float64Array): void
-  /** Takes back permits that were granted for the instant `grantedAt`; never above capacity. */
+  /** Refunds permits that were granted for the tick `grantedAt`, never above capacity. */
   refund(slot: number, band: Band, permits: number, now: number, grantedAt: number): void
-  /** The instant from which the bucket means the same as an unused one. */
+  /** The tick from which the bucket is equivalent to an unused one. */
   expiresAt(slot: number, band: Band): number
   clear(slot: number): void
 }

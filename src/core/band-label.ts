@@ -8,13 +8,13 @@ const unitTicks = [
   ['ms', 1_000],
 ] as const
 
-/** The shortest exact spelling: `1h`, `90s`, `1500us`. Different durations never look the same. */
+/** Formats a duration exactly, in the largest unit that divides it: `1h`, `90s`, `1500us`. Different durations give different texts. */
 export function durationText(ticks: number): string {
   for (const [unit, size] of unitTicks) if (ticks % size === 0) return `${ticks / size}${unit}`
   return `${ticks}us`
 }
 
-/** What a band is called that has been given no name: `100-per-1h`. */
+/** The default label of a band, such as `100-per-1h`. */
 export function bandLabel({ capacity, refillTokens, windowTicks }: Omit<Band, 'label'>): string {
   const refill = refillTokens === capacity ? '' : `-refill-${refillTokens}`
   return `${capacity}${refill}-per-${durationText(windowTicks)}`

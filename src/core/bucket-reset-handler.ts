@@ -1,11 +1,11 @@
-/** Rules of one set whose buckets have started afresh. */
+/** The rules of one rule set whose buckets were reset. */
 export interface BucketReset {
   readonly ruleSetId: string
   readonly ruleIds: readonly string[]
 }
 
-/** Told when all buckets of a rule start afresh: it was reset, is gone, or its bands mean something else now. */
+/** Is notified when all buckets of a rule are reset: the rule was reset or removed, or its bands changed. */
 export interface BucketResetHandler {
-  /** Called once that is so in this process. What it throws is thrown on its own, outside of what caused the reset. */
+  /** Called after the reset has taken effect in this process. It must not throw: an error would be an uncaught exception. */
   bucketsReset(reset: BucketReset): void
 }

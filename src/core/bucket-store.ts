@@ -3,39 +3,39 @@ import type { FluxGateError } from './errors.js'
 import type { OverrideBook } from './overrides/override-book.js'
 import type { Band, OnStoreFailure, Policy } from './rule.js'
 
-/** The buckets of one rule: where they live and how they count. Built once per rule, shared by all its decisions. */
+/** The buckets of one rule: their identity in the store and their bands. Created once per rule and shared by all its decisions. */
 export interface BucketGroup {
   readonly ruleSetId: string
   readonly ruleId: string
-  /** Changes when the rule's buckets must start afresh. */
+  /** Changes when the buckets of the rule are reset: a new generation starts with new buckets. */
   readonly generation: string
-  /** What one request costs; a bucket with less than this is refusing. */
+  /** The cost of one request. A bucket with fewer permits rejects. */
   readonly permits: number
   readonly bands: readonly Band[]
-  /** A process may pay for permits in advance and spend them by itself, if the store can do that. */
+  /** True if a process may lease permits and spend them locally. Stores without leasing ignore this. */
   readonly isLeased?: boolean
-  /** Identities may have overrides, which the store looks up, if it keeps any. */
+  /** True if keys may have overrides. A store that keeps overrides then looks them up. */
   readonly hasOverrides?: boolean
-  /** Identities are addresses, of which a range may have an override. */
+  /** True if keys are IP addresses, so that an override may cover an address range. */
   readonly countsAddresses?: boolean
-  /** Of an identity with an override: the group whose place this one takes. */
+  /** In the group of a key with an override: the group of the rule, which this group replaces. */
   readonly insteadOf?: BucketGroup
-  /** There is no bucket: the identity is not limited, or refused, whatever it asks for. */
+  /** An override allows or denies the key without a bucket, whatever it requests. */
   readonly listed?: 'ALLOW' | 'DENY'
   /** The rule's own policy while the store fails. */
   readonly onStoreFailure?: OnStoreFailure | undefined
-  /** Where a store may note what it has found out about this group, if it is asked for again and again. */
+  /** A place where a store may cache what it has computed for this group. Set if the group is reused by many decisions. */
   readonly memo?: GroupMemo
 }
 
-/** The same rule with other bands. What is known of a group is known of its bands, so none of it is taken along. */
+/** Returns the group with other bands. Cached values depend on the bands, so they are not copied. */
 export const withBands = (group: BucketGroup, bands: readonly Band[]): BucketGroup => ({
   ...group,
   bands,
   memo: newMemo(),
 })
 
-/** One note, and whose it is: a group may be asked of several stores. */
+/** A cached value and the store that owns it, because several stores may see the same group. */
 export interface GroupMemo {
   owner: unknown
   note: unknown
@@ -43,62 +43,62 @@ export interface GroupMemo {
 
 export const newMemo = (): GroupMemo => ({ owner: undefined, note: undefined })
 
-/** What all demands of a rule have in common. */
+/** The part of a charge that is the same for every request of a rule. */
 export interface Claim {
   readonly group: BucketGroup
-  /** Ticks the caller would wait for a refill; 0 to be refused instead. */
+  /** The longest wait for a refill, in ticks. 0 rejects the request instead. */
   readonly patience: number
-  /** How the rule treats the excess; for the decision to report. */
+  /** How the rule treats requests over the limit. Only reported in the decision. */
   readonly policy: Policy
-  /** Counted when its own bands allow, but never in the way. */
+  /** True in SHADOW mode: charged if its own bands grant, and never rejects the request. */
   readonly shadow: boolean
 }
 
-/** Whether nobody is asked to wait under it, and no override can change it, or has. */
+/** True if the rule never waits and has no overrides, so that the fast path applies. */
 export const isPlain = ({ group, patience }: Claim): boolean =>
   patience === 0 && !group.hasOverrides && group.insteadOf === undefined
 
-/** One rule's claim within a decision. */
+/** The charge of one rule within a decision. */
 export interface Demand extends Claim {
-  /** Whom it counts against. */
   readonly key: string
-  /** Of each band; 0 only in a peek, to see buckets as they stand. */
+  /** Permits to take from each band. 0 only in a peek, to read the current state. */
   readonly permits: number
 }
 
-/** Spelt out: objects made by spreading are slow to read afterwards. */
+/** Lists all members, because V8 reads objects that were created by spreading slowly. */
 export function demandOf({ group, patience, policy, shadow }: Claim, key: string, permits: number): Demand {
   return { group, key, permits, patience, policy, shadow }
 }
 
-/** How many bands a decision is about. */
-export function bandCount(demands: readonly Pick<Demand, 'group'>[]): number {
+/** The number of bands of all charges of a decision. */
+export function bandCount(charges: readonly Pick<Demand, 'group'>[]): number {
   let count = 0
-  for (let i = 0; i < demands.length; i++) count += (demands[i] as Demand).group.bands.length
+  for (let i = 0; i < charges.length; i++) count += (charges[i] as Demand).group.bands.length
   return count
 }
 
-/** What one band said, after the decision: charged if all was granted, as it was if not. */
+/** The result of one band: its state after the charge if the decision was granted, otherwise its unchanged state. Times are in ticks. */
 export type BandResult = Readonly<Pick<Step, 'allowed' | 'delay' | 'retryAfter' | 'remaining' | 'resetAt'>>
 
+/** The outcome of `BucketStore.charge`. */
 export interface ChargeResult {
-  /** Every band of every demand that is not a shadow grants, so all of them are charged. */
+  /** True if all bands of all charges grant, shadow rules excepted. All of them are then charged. */
   readonly granted: boolean
   /** The store's time, in ticks. */
   readonly now: number
-  /** Per demand, the time of the node that decided, where nodes with clocks of their own took part. */
+  /** Per charge, the time of the node that decided it. Set if several nodes with their own clocks were involved. */
   readonly decidedAt?: readonly number[]
-  /** One per band of the first demand, then of the second, and so on; there may be unused ones behind them. */
+  /** The results of all bands of the first charge, then of the second, and so on. Unused entries may follow. */
   readonly bands: readonly BandResult[]
-  /** What was decided about instead of the demands, if an identity has an override: as many, in their order. */
+  /** Set if a key has an override: the charges that were decided instead, in the same number and order. */
   readonly applied?: readonly Demand[]
-  /** True if this was known here already, and therefore says nothing about whether the store can be reached. */
+  /** True if the result comes from a local cache. It then says nothing about the availability of the store. */
   readonly isUnasked?: boolean
 }
 
-/** A result that outlives the next decision of a store that reuses its own. */
-export function copyResult(demands: readonly Demand[], { granted, now, bands, applied }: ChargeResult): ChargeResult {
-  const count = bandCount(applied ?? demands)
+/** Copies a result, because a store may reuse the original for its next decision. */
+export function copyResult(charges: readonly Demand[], { granted, now, bands, applied }: ChargeResult): ChargeResult {
+  const count = bandCount(applied ?? charges)
   const copies = bands.slice(0, count).map(({ allowed, delay, retryAfter, remaining, resetAt }) => ({
     allowed,
     delay,
@@ -109,95 +109,100 @@ export function copyResult(demands: readonly Demand[], { granted, now, bands, ap
   return applied === undefined ? { granted, now, bands: copies } : { granted, now, bands: copies, applied }
 }
 
-/** Permits to take back from every band of a rule. */
+/** Permits to return to every band of a rule. */
 export interface Refund {
   readonly group: BucketGroup
   readonly key: string
   readonly permits: number
-  /** Per band, the tick its permits were granted for: the decision's time plus that band's delay. Left out: now. */
+  /** Per band, the tick for which its permits were granted: the time of the decision plus the delay of the band. Default: now. */
   readonly grantedAt?: readonly number[] | undefined
 }
 
-/** Permits to be taken in advance: as many as there are, no more than wanted and no fewer than needed. */
+/** A request for leased permits. The store grants as many as are available, from `permits` up to `wanted`. */
 export interface LeaseRequest {
   readonly group: BucketGroup
   readonly key: string
-  /** Needed. */
+  /** The minimum; with fewer, the request is denied. */
   readonly permits: number
+  /** The maximum. */
   readonly wanted: number
 }
 
-/** What the bands said; and if they granted, how many permits are held now, to be spent before which tick of the store. */
+/** The results of the bands and, if granted, the leased permits, which must be spent before the store's tick `ending`. */
 export interface LeaseResult extends ChargeResult {
   readonly lease?: { readonly permits: number; readonly ending: number }
 }
 
-/** Permits of leases that end at the tick `ending`, and that are held no longer. */
+/** Permits to remove from the leases that end at the tick `ending`. */
 export interface Settlement {
   readonly group: BucketGroup
   readonly key: string
-  /** Spent; or, below 0, not spent, and given back. Once the lease has ended there is nothing to give back. */
+  /** Positive: permits that were spent. Negative: unused permits to return, which has no effect after the lease has ended. */
   readonly permits: number
   readonly ending: number
 }
 
 /**
- * A store that hands out permits in advance. What is held counts against the capacity until it is settled or its lease has
- * ended, so that no interval sees more than it would without leases.
+ * A store that leases permits. Leased permits count against the capacity until they are settled or their lease ends, so
+ * that leasing never allows more requests in any interval.
  */
 export interface LeasingStore extends BucketStore {
   lease(request: LeaseRequest): Promise<LeaseResult>
   settle(settlements: readonly Settlement[]): Promise<void>
 }
 
-/** How often the buckets of each rule were started afresh, counted where all processes see it. */
+/** The generation of each rule: the number of times that its buckets were reset, shared by all processes. */
 export interface SharedResets {
-  /** Whether the counts are known yet; until then nobody can say which buckets are in force. */
+  /** False until the generations have been loaded. Until then, it is unknown which buckets are current. */
   readonly isKnown: boolean
+  /** The current generation of a rule. */
   of(ruleSetId: string, ruleId: string): number
+  /** Increments the generation of these rules, which resets all their buckets. */
   startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void>
-  /** Reads the counts now and then, and says when one has changed; the result stops it. */
+  /** Polls the generations and calls `onChange` after a change. Returns a function that stops polling. */
   watch(onChange: () => void): () => void
 }
 
 /**
- * Where buckets live. An implementation keeps three promises: a decision is atomic over all bands of all its demands;
- * a refusal writes nothing; time is the store's own. `bucketStoreContract` in fluxgate-js/testing checks them.
+ * Stores buckets and decides about them. An implementation guarantees that a decision is atomic over all bands of all its
+ * charges, that a rejection writes nothing, and that time is the store's own. Run `bucketStoreContract` of fluxgate-js/testing
+ * to verify an implementation.
  */
 export interface BucketStore {
-  /** Charges every demand, or none of them; `peek` charges nothing but answers as if it would. */
-  charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult>
-  /** Present only if the store can answer at once. The result is valid until the next call. */
-  chargeSync?(demands: readonly Demand[], peek: boolean): ChargeResult
+  /** Applies all charges or none of them. With `peek`, returns the result of the decision without charging. */
+  charge(charges: readonly Demand[], peek: boolean): Promise<ChargeResult>
+  /** As `charge`, for stores that can decide synchronously. The result is valid until the next call. */
+  chargeSync?(charges: readonly Demand[], peek: boolean): ChargeResult
+  /** Returns permits to their buckets. */
   refund(refunds: readonly Refund[]): Promise<void>
-  /** Forgets one identity of a rule. */
+  /** Deletes the bucket of one key of a rule. */
   reset(group: BucketGroup, key: string): Promise<void>
-  /** Told that the rule is gone or has started afresh, so that this group will not be asked for again. Optional. */
+  /** Called when the rule was removed or reset: this group will not be used again. Optional. */
   retire?(group: BucketGroup): void
-  /** Present if overrides can be kept beside the buckets. */
+  /** Set if the store can keep overrides next to the buckets. */
   readonly overrides?: OverrideBook | undefined
-  /** Present if other processes share the buckets, and therefore whole rules are reset together with them. */
+  /** Set if several processes share the buckets and must agree on the generation of each rule. */
   readonly resets?: SharedResets
-  /** Buckets are spread over several servers, so that calls about some may fail while those about others succeed. */
+  /** True if the buckets are spread over several servers, so that some calls can fail while others succeed. */
   readonly failsInParts?: boolean
-  /** Answers or fails within a deadline of its own, so that nobody needs to set one. */
+  /** True if every call succeeds or fails within the store's own timeout, so that callers need not set one. */
   readonly isBounded?: boolean
-  /** False while there is no connection to the store. */
+  /** False while the store is disconnected. */
   readonly isConnected?: boolean
-  /** The error that a call would reject with at once, because there is no connection. */
+  /** The error with which a call would reject immediately because the store is disconnected. */
   readonly unreachable?: FluxGateError | undefined
-  /** Of the circuit breaker before it, if there is one. */
+  /** The state of the circuit breaker in front of the store, if there is one. */
   readonly breaker?: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
-  /** Permits paid for in advance that this process may still spend, where the store leases. */
+  /** The leased permits that this process can still spend, if the store leases. */
   readonly heldPermits?: number
   /**
-   * Resolves once the store can be asked, or after `withinMs` (default: the store's own) all the same. Rejects if only a
-   * change of configuration can help.
+   * Resolves once the store is connected, or after `withinMs` (default: the store's own timeout) even if it is not. Rejects
+   * if only a change of configuration can help.
    */
   ready?(withinMs?: number): Promise<void>
   /**
-   * Resolves if the store can decide now, and rejects with the reason if it cannot. Changes no bucket of a rule. Optional:
-   * without it, the state of the store is known from decisions alone.
+   * Resolves if the store can decide now; otherwise rejects with the reason. Changes no bucket. Optional: without it, the
+   * health of the store is derived from decisions only.
    */
   probe?(): Promise<void>
   close(): Promise<void>

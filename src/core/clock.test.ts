@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { systemClock, ticks } from './clock.js'
 
-it('reads the same in milliseconds and in ticks, in whole microseconds, and never goes back', () => {
+it('returns whole microseconds, consistently in milliseconds and in ticks, and never steps back', () => {
   for (let i = 0; i < 10_000; i++) {
     const before = Math.round(systemClock.now() * 1000)
     const between = ticks(systemClock)
@@ -11,7 +11,7 @@ it('reads the same in milliseconds and in ticks, in whole microseconds, and neve
   }
 })
 
-it('asks any other clock for milliseconds, and rounds them to the nearest microsecond', () => {
+it('rounds the milliseconds of other clocks to the nearest microsecond', () => {
   expect(ticks({ now: () => 12.3454 })).toBe(12_345)
   expect(ticks({ now: () => 12.3456 })).toBe(12_346)
 })

@@ -2,22 +2,25 @@ import { performance } from 'node:perf_hooks'
 import { FluxGateError } from './errors.js'
 
 /**
- * Time as an argument. Clocks speak milliseconds with a fraction; the engine counts whole microseconds ("ticks"),
- * so that every duration and instant is an exact integer far below 2⁵³.
+ * A source of time. Clocks return fractional milliseconds. The engine converts them to whole microseconds ("ticks"), so that
+ * all durations and timestamps are exact integers far below 2⁵³.
+ *
+ * @example
+ * const clock: Clock = { now: () => Date.now() }
  */
 export interface Clock {
   /** Milliseconds since the epoch, exact to the microsecond. */
   now(): number
-  /** Calls back once `ms` have passed on this clock; the result cancels. Without it, real timers are used. */
+  /** Calls `wake` after `ms` have passed on this clock. Returns a function that cancels. Default: `setTimeout`. */
   schedule?(ms: number, wake: () => void): () => void
 }
 
 export const ticksPerMs = 1000
 
-// Not imported: that would have Node open all streams of the process, and take as much memory as all algorithms.
+// Importing `node:process` instead would make Node open all standard streams, which takes as much memory as all algorithms.
 const { hrtime } = process
 
-/** Counts from an instant of its own. Costs less than `performance.now`, which checks what it is called on. */
+/** Ticks since an arbitrary time. Faster than `performance.now`, which checks its receiver. */
 function hrticks(): number {
   const time = hrtime()
   return time[0] * 1_000_000 + ((time[1] / 1000) >>> 0)
@@ -25,43 +28,43 @@ function hrticks(): number {
 
 const originTicks = Math.round((performance.timeOrigin + performance.now()) * ticksPerMs) - hrticks()
 
-/** Monotonic: follows the wall clock at process start and never steps back after it. */
+/** The default clock. It reads the wall clock once at process start and is monotonic from then on. */
 export const systemClock: Clock = { now: () => (originTicks + hrticks()) / ticksPerMs }
 
-/** Whether this can tell the time, as far as can be seen: `Date` can, and `Date.now` by itself cannot. */
+/** True if the value has a `now` method. `Date` qualifies; the function `Date.now` does not. */
 export const isClock = (clock: unknown): clock is Clock =>
   (typeof clock === 'object' || typeof clock === 'function') &&
   clock !== null &&
   'now' in clock &&
   typeof clock.now === 'function'
 
-/** A clock that a caller gave in code, if it is one. */
+/** Returns the clock, or throws FLUXGATE_ARGUMENT_INVALID if it has no `now` method. */
 export function checkClock(clock: Clock): Clock {
   if (isClock(clock)) return clock
   throw new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    `clock must be an object with now(), which gives epoch milliseconds, found ${clock === null ? 'null' : typeof clock}.`,
+    `clock must be an object with a now() method that returns epoch milliseconds; received ${clock === null ? 'null' : typeof clock}.`,
   )
 }
 
 export const ticks = (clock: Clock): number =>
   clock === systemClock ? originTicks + hrticks() : Math.round(clock.now() * ticksPerMs)
 
-/** Milliseconds as whole ticks, rounded up; what is a whole tick but for floating noise stays what it is. */
+/** Converts milliseconds to whole ticks, rounded up. A floating-point error does not round up to another tick. */
 export function ticksUp(ms: number): number {
   const exact = ms * ticksPerMs
   const nearest = Math.round(exact)
   return Math.abs(exact - nearest) < 0.001 ? nearest : Math.ceil(exact)
 }
 
-const longestTimerMs = 2 ** 31 - 1
+const maxTimerMs = 2 ** 31 - 1
 
-/** `schedule` of the clock, or real timers, also for waits beyond the 24.8 days that one timer can take. */
+/** Uses `schedule` of the clock, or else `setTimeout`, repeatedly for waits longer than its limit of 24.8 days. */
 export function schedule(clock: Clock, ms: number, wake: () => void): () => void {
   if (clock.schedule) return clock.schedule(ms, wake)
   let timer: NodeJS.Timeout
   const arm = (left: number): void => {
-    const slice = Math.min(left, longestTimerMs)
+    const slice = Math.min(left, maxTimerMs)
     timer = setTimeout(() => (left > slice ? arm(left - slice) : wake()), Math.ceil(slice))
   }
   arm(ms)

@@ -1,43 +1,44 @@
 /**
- * Everything FluxGate throws. A refusal is not among it: a refusal is a Decision.
- * `docs/reference/errors.md` lists the same codes, and a test holds the two together.
+ * All error codes of FluxGate. A rejected request is not an error: it is a Decision.
+ * A test keeps `docs/reference/errors.md` in sync with these codes.
  */
 export const errorCodes = {
-  FLUXGATE_RULES_INVALID: 'A rule document has mistakes; `errors` lists each with its place.',
-  FLUXGATE_RULES_UNREADABLE: 'Rules could not be read from where they are kept, or not be written there.',
-  FLUXGATE_RULES_CONFLICT: 'Rules were changed by somebody else in the meantime; read them again and repeat the edit.',
-  FLUXGATE_RULE_SET_UNKNOWN: 'There is no rule set of that id to edit.',
-  FLUXGATE_RULES_READ_ONLY: 'Rules are kept where they cannot be edited, such as in objects of the program.',
-  FLUXGATE_OVERRIDE_INVALID: 'An override has mistakes; `errors` lists each with its place.',
-  FLUXGATE_CONFIG_INVALID: 'The configuration has mistakes; `errors` lists each with its place.',
+  FLUXGATE_RULES_INVALID: 'A rule document is invalid; `errors` lists every issue with its path.',
+  FLUXGATE_RULES_UNREADABLE: 'The rules could not be read or written.',
+  FLUXGATE_RULES_CONFLICT: 'The rules were changed concurrently. Read them again and repeat the edit.',
+  FLUXGATE_RULE_SET_UNKNOWN: 'There is no rule set with this id.',
+  FLUXGATE_RULES_READ_ONLY: 'The rules cannot be edited, because they are read-only or defined in code.',
+  FLUXGATE_OVERRIDE_INVALID: 'An override is invalid; `errors` lists every issue with its path.',
+  FLUXGATE_CONFIG_INVALID: 'The configuration is invalid; `errors` lists every issue with its path.',
   FLUXGATE_CONFIG_UNREADABLE: 'The configuration file could not be read.',
-  FLUXGATE_IDENTITY_UNCONFIGURED: 'A rule counts by a user or an API key, and nothing says where requests have it.',
-  FLUXGATE_ARGUMENT_INVALID: 'A function was called with something it cannot take.',
-  FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that answers without waiting, such as the memory store.',
-  FLUXGATE_STORE_FAILED: 'The bucket store answered with an error.',
-  FLUXGATE_STORE_MISCONFIGURED: 'The bucket store cannot be used as it is configured, such as with a wrong password.',
+  FLUXGATE_IDENTITY_UNCONFIGURED: 'A rule needs a user id or an API key, but no source for it is configured.',
+  FLUXGATE_ARGUMENT_INVALID: 'A function was called with an invalid argument.',
+  FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that decides synchronously, such as the memory store.',
+  FLUXGATE_STORE_FAILED: 'The bucket store returned an error.',
+  FLUXGATE_STORE_MISCONFIGURED: 'The bucket store rejects the configured connection, such as a wrong password.',
   FLUXGATE_STORE_UNREACHABLE: 'There is no connection to the bucket store, so nothing was sent to it.',
-  FLUXGATE_STORE_TIMEOUT: 'The bucket store did not answer before its deadline.',
+  FLUXGATE_STORE_TIMEOUT: 'The bucket store did not reply within the timeout.',
   FLUXGATE_STORE_OPEN: 'The bucket store failed repeatedly, and the circuit breaker is open.',
-  FLUXGATE_BUCKET_INVALID: 'What is kept under the name of one bucket is not a bucket; the store itself is fine.',
-  FLUXGATE_BUCKET_MOVING: 'One bucket is just being moved to another node of a cluster; the store itself is fine.',
-  FLUXGATE_BULK_INPUT_INVALID: 'What is to be loaded cannot be read as what it is said to be.',
-  FLUXGATE_BULK_STOPPED: 'A load was stopped before its end, such as by a server that has gone.',
-  FLUXGATE_LOCK_TIMEOUT: 'A lock or permit was held by others for as long as the caller wanted to wait.',
-  FLUXGATE_LOCK_LOST: 'A lock or permit is no longer held; others may hold it now.',
-  FLUXGATE_INDEX_CHANGED: 'A search index was made with other fields, or is being rebuilt.',
+  FLUXGATE_BUCKET_INVALID: 'The key of one bucket holds a value that is not a bucket; other buckets are not affected.',
+  FLUXGATE_BUCKET_MOVING: 'One bucket is being moved to another cluster node; other buckets are not affected.',
+  FLUXGATE_BULK_INPUT_INVALID: 'The bulk input does not have the declared format.',
+  FLUXGATE_BULK_STOPPED: 'A bulk load stopped before its end, for example because the server disconnected.',
+  FLUXGATE_LOCK_TIMEOUT: 'A lock or permit could not be acquired within the wait time.',
+  FLUXGATE_LOCK_LOST: 'A lock or permit is no longer held; another client may hold it.',
+  FLUXGATE_INDEX_CHANGED: 'A search index was created with other fields, or is being rebuilt.',
   FLUXGATE_CLOSED: 'The limiter or gate was used after close().',
 } as const
 
+/** A stable error code, such as `FLUXGATE_RULES_INVALID`. */
 export type ErrorCode = keyof typeof errorCodes
 
-/** One mistake in a document: where it is, what is wrong and what would be right. */
+/** One validation issue in a document: the path of the value, and what is wrong and expected there. */
 export interface Mistake {
   readonly path: string
   readonly message: string
 }
 
-/** What an error of any origin says. */
+/** The message of an error of any type. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 interface FluxGateErrorOptions {
@@ -46,10 +47,14 @@ interface FluxGateErrorOptions {
   readonly isUnexecuted?: boolean
 }
 
+/**
+ * The class of all errors that FluxGate throws. Compare `code`, which is stable; `message` may change. `cause` holds the
+ * underlying error, if there is one.
+ */
 export class FluxGateError extends Error {
   override readonly name = 'FluxGateError'
   readonly code: ErrorCode
-  /** Every mistake found, when the error is about a document. */
+  /** All validation issues, if the error is about a document; otherwise empty. */
   readonly errors: readonly Mistake[]
   /** True if the store replied that it did not execute the call. */
   readonly isUnexecuted: boolean
@@ -62,10 +67,10 @@ export class FluxGateError extends Error {
   }
 }
 
-/** Whether the store is in trouble, or only one bucket in it. */
+/** False if the error concerns a single bucket rather than the store. */
 export const isStoreTrouble = (error: unknown): boolean =>
   !(error instanceof FluxGateError && error.code.startsWith('FLUXGATE_BUCKET_'))
 
-/** True if the call was never sent, so that it has certainly not been executed. */
+/** True if the call was never sent, so that the store cannot have executed it. */
 export const isUnsent = (error: unknown): boolean =>
   error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_UNREACHABLE'

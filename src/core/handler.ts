@@ -2,6 +2,7 @@ import type { Decision } from './decision.js'
 import type { RequestContext } from './request-context.js'
 import type { Departure } from './waiting/waiting-room.js'
 
+/** Options of a single check. */
 export interface CheckOptions {
   /** Default: the configured rule set, else the only one, else the one called `default`. */
   readonly ruleSetId?: string | undefined
@@ -21,6 +22,7 @@ export interface CheckOptions {
 
 /** Makes decisions: in this process (`StandaloneHandler`), or by asking a FluxGate server (`HttpHandler`). */
 export interface Handler {
+  /** Decides about a request and charges its buckets. */
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /**
    * Optional: as `check`, but returns a plain Decision, or throws, where no I/O is needed. Middleware prefers it, because the

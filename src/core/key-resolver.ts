@@ -1,8 +1,8 @@
 import type { MatchedContext } from './request-context.js'
 import type { Rule } from './rule.js'
 
-/** Decides whom a request counts against. Called once per matching rule, on the hot path: no I/O. */
+/** Computes the rate limit key of a request. Called once per matching rule on the hot path, so it must not do I/O. */
 export interface KeyResolver {
-  /** The identity to count, or `undefined` when this request has none; the rule's `onMissingKey` then decides. */
+  /** Returns the key, or `undefined` if the request has none. The rule's `onMissingKey` then applies. */
   resolve(rule: Rule, context: MatchedContext): string | undefined
 }

@@ -1,36 +1,36 @@
 import type { Page, PageQuery } from './rule-store.js'
 
-/** An exception to one rule for one identity: other bands, no limit, or nothing at all. */
+/** Changes one rule for one key: other bands (`LIMIT`), no limit (`ALLOW`), or no access (`DENY`). */
 export interface Override {
-  /** The identity as the rule counts it; for a rule of scope IP also a range such as `10.0.0.0/8`. */
+  /** The rate limit key. For a rule with the scope IP, also an address range such as `10.0.0.0/8`. */
   readonly key: string
   readonly action: 'LIMIT' | 'ALLOW' | 'DENY'
-  /** LIMIT: what takes the place of the rule's bands, as a rule document spells them; may be left out with a balance. */
+  /** LIMIT: the bands that replace those of the rule, in the format of a rule document. Optional if `balance` is set. */
   readonly bands?: readonly Readonly<Record<string, unknown>>[]
-  /** ISO 8601; from then on the rule applies as it is. */
+  /** ISO 8601 time at which the override expires. Default: never. */
   readonly expiresAt?: string
   readonly note?: string
-  /** LIMIT: how many permits were left in each band at `balanceAt`, instead of all that it can hold. */
+  /** LIMIT: the permits that were left in each band at `balanceAt`. Default: the capacity. */
   readonly balance?: number
-  /** ISO 8601; left out, when the override is written. */
+  /** ISO 8601 time of `balance`. Default: the time at which the override is written. */
   readonly balanceAt?: string
 }
 
-/** By default the first fifty. */
+/** Selects a page of overrides. Default: the first 50. */
 export interface OverrideQuery extends Partial<PageQuery> {
-  /** Only keys that begin with this. */
+  /** Lists only keys with this prefix. */
   readonly prefix?: string | undefined
 }
 
 /**
- * The exceptions to rules that say `overrides: true`. They live with the buckets, because a decision looks them up in its own
- * round trip; what is put here is in force for the next decision.
+ * Edits the overrides of rules with `overrides: true`. They are stored next to the buckets, because a decision looks them up
+ * in its own round trip. A change takes effect for the next decision.
  */
 export interface OverrideStore {
   list(ruleSetId: string, ruleId: string, query?: OverrideQuery): Promise<Page<Override>>
   get(ruleSetId: string, ruleId: string, key: string): Promise<Override | undefined>
-  /** Rejects with FLUXGATE_OVERRIDE_INVALID, which lists each mistake. */
+  /** Creates or replaces an override. Rejects with FLUXGATE_OVERRIDE_INVALID, whose `errors` list every validation issue. */
   put(ruleSetId: string, ruleId: string, override: unknown): Promise<{ readonly created: boolean }>
-  /** Whether there was one. */
+  /** Resolves to false if there was no such override. */
   delete(ruleSetId: string, ruleId: string, key: string): Promise<boolean>
 }

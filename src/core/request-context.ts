@@ -1,18 +1,22 @@
-/** What a decision may look at. Everything is optional: a rule that needs what is missing has an `onMissingKey`. */
+/**
+ * The properties of a request that rules can use. All are optional: if a rule needs a key that the request does not have, its
+ * `onMissingKey` applies.
+ */
 export interface RequestContext {
   readonly clientIp?: string | undefined
   readonly userId?: string | undefined
   readonly apiKey?: string | undefined
   readonly method?: string | undefined
   readonly path?: string | undefined
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** A context that a rule's path has matched: its `{name}` segments are known. */
+/** The context of a request that matches the path of a rule. */
 export interface MatchedContext extends RequestContext {
+  /** The values of the `{name}` segments. */
   readonly pathVariables?: Readonly<Record<string, string>> | undefined
-  /** Which reading of the path was matched, if there are several. */
+  /** The interpretation of the path that matched, if servers interpret the path differently. */
   readonly reading?: string | undefined
 }

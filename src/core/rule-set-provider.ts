@@ -1,54 +1,55 @@
 import type { Mistake } from './errors.js'
 import type { RuleSet } from './rule.js'
 
-/** Where rules are kept: a file, objects in memory, or whatever an implementer chooses. */
+/** A source of rules: a file, objects in memory, a database, or an implementation of your own. */
 export interface RuleSetProvider {
-  /** All rule sets, parsed. Rejects with a FluxGateError when they cannot be read or have mistakes. */
+  /** Loads and parses all rule sets. Rejects with a FluxGateError if they cannot be read or are invalid. */
   load(): Promise<readonly RuleSet[]>
-  /** For people: where the rules come from, as it appears in messages. */
+  /** A description of the source for messages, such as a file name. */
   readonly source: string
-  /** Present if the provider notices changes by itself; calls back soon after one. The result stops watching. */
+  /** Calls `onChange` soon after the rules have changed. Returns a function that stops watching. Omit it if changes cannot be detected. */
   watch?(onChange: () => void, onError: (error: unknown) => void): () => void
-  /** How `watch` learns of changes, as health names it; WATCH if left out. */
+  /** How `watch` detects changes, as reported by `health()`. Default WATCH. */
   readonly watchKind?: 'WATCH' | 'PUBSUB'
-  /** Whether what stands behind the provider lets itself be watched; asked once, before `watch`. Left out: it does. */
+  /** Resolves to false if the source does not support `watch`. Called once, before `watch`. Default: true. */
   canWatch?(): Promise<boolean>
   /**
-   * Present if of all processes with these rules one looks for changes that nobody has announced, and tells the others:
-   * whether it is this one.
+   * Set if one of all processes polls for changes that were not announced and notifies the others. Resolves to true if it is
+   * this process.
    */
   isPoller?(): Promise<boolean>
   /**
-   * Present if rules are edited through this provider. An edit is answered only after every listener has settled, so that it
-   * is in force by then in this process. The result stops listening.
+   * Set if rules can be edited through this provider. An edit completes only after all listeners have settled, so that it is
+   * then in effect in this process. Returns a function that removes the listener.
    */
   onEdit?(listener: (edited: EditedRules) => Promise<unknown>): () => void
   /**
-   * Present with `onEdit`: what else has to be true of rules that are put there, because whoever decides by them here could
-   * not use them otherwise. The result takes it back.
+   * Set together with `onEdit`. Adds a validator for edits, for requirements of this process such as registered key
+   * resolvers. Returns a function that removes the validator.
    */
   require?(check: (ruleSets: readonly RuleSet[]) => readonly Mistake[]): () => void
 }
 
-/** What an edit was about. */
+/** The rule set that an edit has changed. */
 export interface EditedRules {
   readonly ruleSetId: string
-  /** The rules that are gone now. */
+  /** The ids of the removed rules. */
   readonly removed: readonly string[]
 }
 
-/** Why rules are to be loaded again: `poll` without any sign of a change, to see whether there is one. */
+/** The cause of a reload. */
 export interface ReloadRequest {
+  /** True if there is no sign of a change. The rules then take effect only if they differ from the current ones. */
   readonly poll?: boolean
 }
 
-/** Decides when rules are loaded again. */
+/** Decides when rules are reloaded. */
 export interface ReloadStrategy {
-  /** As health names it: WATCH, PUBSUB, POLLING, NONE, or one of your own. */
+  /** The name in `health()`: WATCH, PUBSUB, POLLING, NONE, or a name of your own. */
   readonly name: string
   /**
-   * Starts asking for reloads, each of which rejects if the rules could not be loaded; the result stops it. One that is asked
-   * for as a `poll`, without any sign of a change, is a reload only if something has changed.
+   * Starts calling `reload`, which rejects if the rules could not be loaded. With `poll`, it counts as a reload only if the
+   * rules have changed. Returns a function that stops.
    */
-  start(reload: (asked?: ReloadRequest) => Promise<void>): () => void
+  start(reload: (request?: ReloadRequest) => Promise<void>): () => void
 }

@@ -1,13 +1,10 @@
-/**
- * Where rules are kept and edited: a file, Redis or MongoDB. All of them pass one contract suite
- * (`ruleStoreContract` in `fluxgate-js/testing`), which says in examples what this file says in words.
- */
+/** Storage for editable rules: a file, Redis or MongoDB. `ruleStoreContract` in `fluxgate-js/testing` verifies an implementation. */
 import type { RuleSetProvider } from './rule-set-provider.js'
 
-/** A rule as its owner wrote it, with what the store adds: `createdAt`, `updatedAt`, `version`. */
+/** A rule as its author wrote it, with the members that the store adds: `createdAt`, `updatedAt`, `version`. */
 export type RuleDocument = Readonly<Record<string, unknown>> & { readonly id: string }
 
-/** What a rule set says besides its rules. */
+/** The properties of a rule set other than its rules. */
 export interface RuleSetHead {
   readonly id: string
   readonly description?: string
@@ -15,80 +12,88 @@ export interface RuleSetHead {
   readonly caseSensitive?: boolean
 }
 
+/** A rule set with its rules, as a rule store returns it. */
 export interface RuleSetDocument extends RuleSetHead {
-  /** Grows with every change of the set or of one of its rules. */
+  /** Increases with every change of the set or of one of its rules. */
   readonly version: number
-  /** By priority, highest first; ties by id. */
+  /** Sorted by descending priority, ties by id. */
   readonly rules: readonly RuleDocument[]
 }
 
-/** Who changes something, and what they believe to be there. */
+/** The author of an edit and the version that the edit is based on. */
 export interface Edit {
-  /** For the history; never a secret. */
+  /** The author, for the history. Never a secret. */
   readonly by: string
   /**
-   * The version that the editor has seen; 0 for what must not exist yet. Anything else than what is there rejects with
-   * FLUXGATE_RULES_CONFLICT and changes nothing. Left out: whatever is there.
+   * The version that the edit is based on, or 0 if the document must not exist yet. If the current version differs, the edit
+   * rejects with FLUXGATE_RULES_CONFLICT and changes nothing. Default: any version.
    */
   readonly ifVersion?: number | undefined
 }
 
+/** One page of a list. */
 export interface Page<T> {
   readonly items: readonly T[]
-  /** Where the next page begins; `null` after the last one. Opaque, safe in a URL. */
+  /** The cursor of the next page, opaque and safe in a URL; `null` on the last page. */
   readonly cursor: string | null
 }
 
+/** Selects a page of a list. */
 export interface PageQuery {
   readonly limit: number
+  /** `cursor` of the previous page. Default: the first page. */
   readonly cursor?: string | undefined
 }
 
+/** Selects a page of rules. */
 export interface RuleQuery extends PageQuery {
-  /** Text that id, name, description or path contain, whatever the case. */
+  /** Text that the id, name, description or path must contain. Ignores case. */
   readonly q?: string | undefined
   readonly enabled?: boolean | undefined
 }
 
-/** One change, newest first in a history. */
+/** One change of a rule or rule set. A history lists the newest change first. */
 export interface HistoryEntry {
   readonly at: string
   readonly by: string
   readonly action: 'PUT_SET' | 'DELETE_SET' | 'PUT_RULE' | 'DELETE_RULE'
   readonly ruleSetId: string
   readonly ruleId: string | null
-  /** Of what was changed, after the change. */
+  /** The version of the changed document after the change. */
   readonly version: number
-  /** The document before and after; `null` where there was, or is, none. */
+  /** The document before the change; `null` if it was created. */
   readonly before: unknown
+  /** The document after the change; `null` if it was deleted. */
   readonly after: unknown
 }
 
 /**
- * Every change is atomic, checked before it is made (FLUXGATE_RULES_INVALID lists each mistake and nothing is written), told to other
- * processes where the store can, and in the history. `attributes` come back as they were written (`parseJson`, `jsonText`), whatever else is edited.
+ * A provider whose rules can be edited. Every change is atomic and recorded in the history. It is validated first
+ * (FLUXGATE_RULES_INVALID lists all issues, and nothing is written), and announced to other processes if the store supports that.
+ * `attributes` are preserved byte for byte through every edit (see `parseJson` and `jsonText`).
  */
 export interface RuleStore extends RuleSetProvider {
   listRuleSets(query: PageQuery): Promise<Page<RuleSetDocument>>
   getRuleSet(id: string): Promise<RuleSetDocument | undefined>
   /** Creates or replaces a set with all its rules. Rules that stay the same keep their version. */
   putRuleSet(document: unknown, edit: Edit): Promise<{ readonly document: RuleSetDocument; readonly created: boolean }>
-  /** Whether there was one. */
+  /** Resolves to false if there was no such set. */
   deleteRuleSet(id: string, edit: Edit): Promise<boolean>
-  /** Rejects with FLUXGATE_RULE_SET_UNKNOWN where there is no such set. */
+  /** Rejects with FLUXGATE_RULE_SET_UNKNOWN if there is no such set. */
   listRules(ruleSetId: string, query: RuleQuery): Promise<Page<RuleDocument>>
   getRule(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined>
-  /** Creates or replaces one rule of a set that exists. */
+  /** Creates or replaces one rule of an existing set. */
   putRule(
     ruleSetId: string,
     document: unknown,
     edit: Edit,
   ): Promise<{ readonly document: RuleDocument; readonly created: boolean }>
+  /** Resolves to false if there was no such rule. */
   deleteRule(ruleSetId: string, ruleId: string, edit: Edit): Promise<boolean>
   history(ruleSetId: string, query: PageQuery): Promise<Page<HistoryEntry>>
   /**
-   * Present if processes that edit can keep out of each other's way: work that runs alone runs while no other such work does,
-   * anywhere. Its signal aborts if that can no longer be relied on. Single edits are not kept out.
+   * Optional: runs `work` under a lock that all processes share. `signal` aborts if the lock is lost. Other edits are not
+   * blocked.
    */
   alone?<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
   close(): Promise<void>

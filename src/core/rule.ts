@@ -1,6 +1,6 @@
 /**
- * The vocabulary of rules, as the engine sees them: parsed, filled in, readonly. Documents, with their aliases and
- * defaults, are the business of `rules/schema`.
+ * Rules as the engine uses them: parsed, complete and readonly. `rules/schema` parses rule documents, with their aliases and
+ * defaults, into these types.
  */
 export const algorithmNames = [
   'TOKEN_BUCKET',
@@ -21,21 +21,22 @@ export type Consistency = 'EXACT' | 'LEASED'
 export type OnStoreFailure = 'LOCAL' | 'ALLOW' | 'DENY'
 export type Strategy = 'all' | 'first'
 
-/** How often: at most `capacity`, refilled by `refillTokens` each window. */
+/** One limit of a rule: at most `capacity` permits, refilled by `refillTokens` per window. */
 export interface Band {
+  /** Unique within the rule. */
   readonly label: string
   readonly algorithm: AlgorithmName
-  /** TOKEN_BUCKET only: steadily, or all of `refillTokens` at once at the end of each interval. */
+  /** TOKEN_BUCKET only: refill continuously, or by all `refillTokens` at the end of each window. */
   readonly refill: 'STEADY' | 'INTERVAL'
   readonly capacity: number
   readonly refillTokens: number
   /** The window in ticks (microseconds). */
   readonly windowTicks: number
-  /** A bucket that nobody has used is as if so many permits had been taken from it at the tick `at`: a starting balance. */
+  /** The starting balance: an unused bucket behaves as if `permits` had been taken from it at the tick `at`. */
   readonly spent?: { readonly permits: number; readonly at: number }
 }
 
-/** Who may do what, how often. */
+/** A parsed rule: which requests it applies to, how it derives their keys, and its limits. */
 export interface Rule {
   readonly id: string
   readonly name?: string
@@ -43,9 +44,9 @@ export interface Rule {
   readonly enabled: boolean
   readonly priority: number
   readonly path: string
-  /** Upper-case methods; empty means any. */
+  /** Upper-case methods. Empty for any method. */
   readonly methods: readonly string[]
-  /** Field → values, one of which it must have; all fields must hold. */
+  /** Conditions that must all hold. */
   readonly when: readonly Condition[]
   readonly limitScope: LimitScope
   readonly compositeKeyFields: readonly string[]
@@ -53,9 +54,10 @@ export interface Rule {
   readonly keyResolver?: string
   readonly onMissingKey: OnMissingKey
   readonly bands: readonly Band[]
+  /** The cost of one request in permits. */
   readonly permits: number
   readonly policy: Policy
-  /** Undefined: the configuration's. */
+  /** Default: the value in the configuration. */
   readonly maxWaitMs?: number
   readonly mode: Mode
   readonly consistency: Consistency
@@ -67,46 +69,49 @@ export interface Rule {
   readonly version?: number
 }
 
+/** A condition on one field of the request, which must have one of the values. */
 export interface Condition {
-  /** `attributes.x`, `header.x`, `path.x`, `clientIp`, `userId`, `apiKey`, `method` */
+  /** `attributes.x`, `header.x`, `path.x`, `clientIp`, `userId`, `apiKey` or `method`. */
   readonly field: string
   readonly values: readonly string[]
 }
 
+/** A parsed rule set. */
 export interface RuleSet {
   readonly id: string
   readonly description?: string
+  /** `all`: every matching rule applies. `first`: only the matching rule with the highest priority applies. */
   readonly strategy: Strategy
-  /** Whether letter case matters in paths; otherwise `/Login` is `/login`. */
+  /** True if paths are matched with case. Otherwise `/Login` is `/login`. */
   readonly caseSensitive?: boolean
   readonly rules: readonly Rule[]
-  /** Never that of requests which name none: what a route of the gateway says about its own limits. */
+  /** Set for the limits of a single gateway route. Such a set is never the default rule set. */
   readonly isForItsRoute?: true
 }
 
-/** Frameworks answer HEAD with the handler of GET, so a limit on GET is one on both. */
+/** Adds HEAD to GET, because frameworks answer HEAD with the GET handler. */
 export const withHead = (methods: readonly string[]): readonly string[] =>
   methods.includes('GET') && !methods.includes('HEAD') ? [...methods, 'HEAD'] : methods
 
-/** Every field that the key of a rule consists of. */
+/** All fields that the key of a rule consists of. */
 export function keyFieldsOf({ limitScope, compositeKeyFields, keyField }: Rule): readonly string[] {
   if (limitScope === 'COMPOSITE') return compositeKeyFields
   if (limitScope !== 'CUSTOM') return [limitScope]
   return keyField === undefined ? [] : [keyField]
 }
 
-/** Whether requests with different paths may have different keys. */
+/** True if the key of a request depends on its path. */
 export const countsByPath = (rule: Rule): boolean =>
   keyFieldsOf(rule).some((field) => field === 'PATH' || field.startsWith('path.'))
 
-/** Capacities and refills are whole numbers from 1 to this. */
+/** The maximum of capacities and refills, which are integers of at least 1. */
 export const maxCapacity = 1_000_000_000
-/** A sliding log keeps an entry per request, so its capacity has a smaller maximum. */
+/** The maximum capacity of a sliding window log, which keeps an entry per request. */
 export const maxLogCapacity = 100_000
 export const minWindowTicks = 1_000
 export const maxWindowTicks = 366 * 24 * 3600 * 1_000_000
 /**
- * The longest an empty bucket may take to fill. Instants are exact below 2⁵³ µs (the year 2255); a band that fills
- * later than about 142 years from now could not say when, so it is refused as a rule.
+ * The longest legal time in which an empty bucket fills, about 142 years. Timestamps are exact below 2⁵³ µs (the year 2255),
+ * so the reset time of a slower band could not be represented.
  */
 export const maxFillTicks = 2 ** 52

@@ -2,9 +2,9 @@ import type { RequestContext } from '../core/request-context.js'
 
 /** One request on the virtual clock. */
 export interface Arrival {
-  /** In ticks (microseconds); never before the arrival ahead of it. */
+  /** In ticks (microseconds). Never decreases from one arrival to the next. */
   readonly at: number
-  /** Who asked for what, as far as the recording says. */
+  /** The properties of the request, as far as they were recorded. */
   readonly context?: RequestContext
 }
 

@@ -3,23 +3,28 @@ import { PendingReleases } from './pending-releases.js'
 import { RecentCount } from './recent-count.js'
 import { TimeSeries } from './time-series.js'
 
-/** What became of all arrivals. */
+/** The number of requests by outcome, and statistics of their releases and delays. */
 export interface Totals {
+  /** All requests. */
   readonly offered: number
+  /** Allowed requests. */
   readonly admitted: number
+  /** Rejected requests. */
   readonly refused: number
+  /** Requests that were allowed after a delay. */
   readonly delayed: number
-  /** The most that went on in any (t − window, t]; exact. */
+  /** The exact maximum of requests that were released in any interval (t − window, t]. */
   readonly mostInAnyWindow: number
-  /** Between one release and the next; null with fewer than two. */
+  /** The shortest time between two releases, or null with fewer than two. */
   readonly smallestGapMs: number | null
+  /** The longest time between two releases, or null with fewer than two. */
   readonly longestGapMs: number | null
-  /** Over all admitted. */
+  /** The mean over all allowed requests. */
   readonly meanDelayMs: number
   readonly maxDelayMs: number
 }
 
-/** Watches one limiter at work. Arrivals are told in the order of their time. */
+/** Records the outcomes of one limiter. Arrivals must be reported in order of time. */
 export class Meter {
   readonly series: TimeSeries
   readonly #recent: RecentCount
@@ -35,7 +40,7 @@ export class Meter {
   #releasedAt: number | undefined
   #carriedTo: number
 
-  /** Both in ticks. */
+  /** `startAt` and `window` are in ticks. */
   constructor(startAt: number, window: number) {
     this.series = new TimeSeries(startAt)
     this.#recent = new RecentCount(window)
@@ -62,12 +67,12 @@ export class Meter {
       this.#delayMax = Math.max(this.#delayMax, delay)
     }
     this.#releaseUntil(at)
-    // Whole ticks: a third of a window cannot be told apart from its neighbours otherwise.
+    // Rounded to whole ticks, because fractions such as a third of a window are not exact.
     if (delay > 0) this.#pending.add(Math.round(at + delay))
     else this.#release(at)
   }
 
-  /** Time goes on to `until` without further arrivals. */
+  /** Advances the time to `until` without further arrivals. */
   finish(until: number): void {
     this.#releaseUntil(Number.POSITIVE_INFINITY)
     this.series.at(until)
@@ -108,7 +113,7 @@ export class Meter {
     this.#peak = Math.max(this.#peak, count)
   }
 
-  /** A bucket in which nothing happens begins with what the window still holds. */
+  /** Sets the peak of buckets without releases to the number of requests that are still in the window at their start. */
   #carry(until: number): void {
     const width = this.series.width
     const next = (Math.floor(this.#carriedTo / width) + 1) * width

@@ -1,7 +1,7 @@
-/** A source of numbers in [0, 1): the same seed gives the same numbers on every machine, so a run can be repeated. */
+/** Returns numbers in [0, 1). */
 export type Random = () => number
 
-/** Mulberry32: 32 bits of state are plenty for drawing traffic. */
+/** A Mulberry32 generator. The same seed gives the same numbers on every machine, so that a run can be repeated. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   return () => {

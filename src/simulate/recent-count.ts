@@ -1,6 +1,6 @@
 /**
- * How many events lie in (t − window, t], exactly, for a `t` that only moves on. Events of one instant share an entry,
- * so what is kept is bounded by the distinct instants of one window.
+ * Counts the events in (t − window, t] exactly, for a `t` that never decreases. Events of the same tick share an entry, so
+ * memory is bounded by the number of distinct ticks in one window.
  */
 export class RecentCount {
   readonly #window: number
@@ -14,9 +14,9 @@ export class RecentCount {
     this.#window = window
   }
 
-  /** Adds an event and says how many there are now. */
+  /** Adds an event and returns the number of events in the window. */
   add(at: number): number {
-    this.#forget(at - this.#window)
+    this.#expire(at - this.#window)
     const last = (this.#head + this.#size - 1) % this.#times.length
     if (this.#size > 0 && this.#times[last] === at) this.#counts[last] = (this.#counts[last] as number) + 1
     else this.#append(at)
@@ -25,11 +25,11 @@ export class RecentCount {
   }
 
   countAt(tick: number): number {
-    this.#forget(tick - this.#window)
+    this.#expire(tick - this.#window)
     return this.#total
   }
 
-  #forget(until: number): void {
+  #expire(until: number): void {
     while (this.#size > 0 && (this.#times[this.#head] as number) <= until) {
       this.#total -= this.#counts[this.#head] as number
       this.#head = (this.#head + 1) % this.#times.length

@@ -10,11 +10,11 @@ function band(algorithm: AlgorithmName, capacity = 10, windowTicks = second): Ba
   return { label: algorithm, algorithm, refill: 'STEADY', capacity, refillTokens: capacity, windowTicks }
 }
 
-/** 20 requests around each edge of a second at which one begins: ten before it, ten after it. */
+/** Bursts of 20 requests around the start of a second: ten before it and ten after it. */
 const acrossEdges = () => burst({ size: 20, every: 2 * second, spread: 200_000 }, { from: 900_000, until: 6 * second })
 
 describe('simulateBands', () => {
-  it('shows that a fixed window lets 2C pass around an edge and the sliding ones let C pass', async () => {
+  it('shows that a fixed window allows 2C around a boundary and sliding windows allow C', async () => {
     const { offered, runs } = await simulateBands(
       algorithmNames.map((name) => band(name)),
       acrossEdges(),
@@ -32,7 +32,7 @@ describe('simulateBands', () => {
     expect(admitted).toMatchObject({ FIXED_WINDOW: 60, SLIDING_WINDOW_LOG: 30 })
   })
 
-  it('spaces what a leaky bucket releases evenly where a token bucket does not, on the same arrivals', async () => {
+  it('shows that a leaky bucket spaces releases evenly and a token bucket does not', async () => {
     const arrivals = burst({ size: 10, every: 10 * second, spread: 0 }, { from: 0, until: second })
     const { runs } = await simulateBands([band('LEAKY_BUCKET'), band('TOKEN_BUCKET')], arrivals)
     expect(runs[0]).toMatchObject({
@@ -46,7 +46,7 @@ describe('simulateBands', () => {
     expect(runs[1]).toMatchObject({ admitted: 10, smallestGapMs: 0, longestGapMs: 0, maxDelayMs: 0, delayed: 0 })
   })
 
-  it('counts leaky releases when they happen, not when they were asked for', async () => {
+  it('counts releases of a leaky bucket at their release time', async () => {
     const { runs, bucketMs } = await simulateBands(
       [band('LEAKY_BUCKET')],
       burst({ size: 10, every: 10 * second, spread: 0 }, { from: 0, until: second }),
@@ -58,19 +58,19 @@ describe('simulateBands', () => {
     expect(buckets[9 * tenth]).toMatchObject({ released: 1, peak: 10 })
   })
 
-  it('gives a caller at 11/s under 10/s its 10/s and the first burst', async () => {
+  it('allows a client at 11/s under 10/s its 10/s and the first burst', async () => {
     const { runs } = await simulateBands([band('TOKEN_BUCKET')], uniform(11, { from: 0, until: 100 * second }))
-    // 10/s for 100 s, plus the ten that the bucket began with, less the one not yet refilled at the end.
+    // 10/s for 100 s, plus the initial ten permits, minus the one that is not yet refilled at the end.
     expect(runs[0]).toMatchObject({ offered: 1_100, admitted: 1_009, refused: 91 })
   })
 
-  it('refuses nothing of an uneven caller at 96 a minute under 100 a minute', async () => {
+  it('rejects no request of an uneven client at 96/min under 100/min', async () => {
     const arrivals = burst({ size: 8, every: 5 * second, spread: second }, { from: 0, until: 600 * second })
     const { runs } = await simulateBands([band('TOKEN_BUCKET', 100, 60 * second)], arrivals)
     expect(runs[0]).toMatchObject({ offered: 960, refused: 0 })
   })
 
-  it('agrees with a count by hand on the most in any window (seed 3)', async () => {
+  it('agrees with a brute-force count of the maximum in any window (seed 3)', async () => {
     const arrivals = [...poisson(40, { from: 0, until: 20 * second }, seededRandom(3))]
     const { offered, runs } = await simulateBands([band('SLIDING_WINDOW_LOG')], arrivals)
     const counts = arrivals.map(({ at }) => arrivals.filter((other) => other.at > at - second && other.at <= at).length)
@@ -78,7 +78,7 @@ describe('simulateBands', () => {
     expect(runs[0]?.mostInAnyWindow).toBe(10)
   })
 
-  it('has the same buckets for all, from the start to the end that were asked for', async () => {
+  it('uses the same buckets for all bands, from the requested start to the requested end', async () => {
     const simulation = await simulateBands([band('LEAKY_BUCKET'), band('FIXED_WINDOW')], acrossEdges(), {
       startAt: 0,
       until: 8 * second,
@@ -91,7 +91,7 @@ describe('simulateBands', () => {
     }
   })
 
-  it('says nothing rather than something wrong about no traffic at all', async () => {
+  it('reports empty results for no traffic', async () => {
     const { offered, runs } = await simulateBands([band('TOKEN_BUCKET')], [])
     expect(offered.offered).toBe(0)
     expect(runs[0]).toMatchObject({

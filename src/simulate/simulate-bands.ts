@@ -1,6 +1,6 @@
 /**
- * Several limits over the same arrivals, each on its own. Time is the arrivals': a day of traffic takes as long as its
- * decisions take.
+ * Runs several bands independently over the same arrivals. Time is virtual, so that a day of traffic takes only as long as its
+ * decisions.
  */
 import { createBuckets, Rows } from '../algorithms/index.js'
 import { newStep } from '../core/algorithm.js'
@@ -19,16 +19,16 @@ export interface BandRun extends Run {
 }
 
 export interface Simulation {
-  /** Epoch milliseconds of the first bucket; synthetic traffic begins at 0. */
+  /** Epoch milliseconds of the first bucket. Synthetic traffic starts at 0. */
   readonly startAtMs: number
   readonly bucketMs: number
   readonly windowMs: number
-  /** The arrivals themselves, as if nothing limited them. */
+  /** All arrivals, without a limit. */
   readonly offered: Run
   readonly runs: readonly BandRun[]
 }
 
-/** When the simulated time begins and ends; left out, with the first and the last arrival. In ticks. */
+/** The start and end of the simulated time in ticks. Default: the first and the last arrival. */
 export interface SimulatedSpan {
   readonly startAt?: number
   readonly until?: number
@@ -61,7 +61,7 @@ export async function simulateBands(
   }
 }
 
-/** Brings all meters to one end and one bucket width, which it returns in milliseconds. */
+/** Advances all meters to the same end and bucket width. Returns the bucket width in milliseconds. */
 export function finish(meters: readonly Meter[], until: number): number {
   const lengthOf = ({ series }: Meter): number => series.startAt + series.buckets.length * series.width
   for (const meter of meters) meter.finish(until)
@@ -85,7 +85,7 @@ function createMeters(bands: readonly Band[], startAt: number, window: number) {
   return { offered: new Meter(startAt, window), limiters }
 }
 
-/** One bucket under one band; everything counts against it. */
+/** A limiter with a single bucket that all arrivals are charged to. */
 function createLimiter(band: Band, meter: Meter): Limiter {
   const buckets = createBuckets(band, new Rows())
   const step = newStep()

@@ -25,7 +25,7 @@ const decision = (bands: readonly BandDecision[], delayMs = 0): Decision => {
 const at = (...ms: number[]) => ms.map((one) => ({ at: one * 1000 }))
 
 describe('simulateRules', () => {
-  it('says per rule how often it applied, let through and refused', async () => {
+  it('counts applied, allowed and rejected requests per rule', async () => {
     const answers = [
       decision([bandOf('a', true), bandOf('a', true), bandOf('b', true)]),
       decision([bandOf('a', false), bandOf('b', true)]),
@@ -42,14 +42,14 @@ describe('simulateRules', () => {
     expect(withoutRule).toBe(0)
   })
 
-  it('counts refusals that asked no bucket, and requests that no rule applied to', async () => {
+  it('counts rejections without a bucket and requests without a rule', async () => {
     const answers = [unmeteredDecision(false, 'MISSING_KEY', 0, { ruleId: 'a' }), unmeteredDecision(true, 'NO_RULE', 0)]
     const { rules, withoutRule } = await simulateRules(() => answers.shift() as Decision, at(0, 1))
     expect(rules).toEqual([{ ruleId: 'a', applied: 1, admitted: 0, refused: 1, shadowRefused: 0 }])
     expect(withoutRule).toBe(1)
   })
 
-  it('counts releases at their time even when a later request overtakes an earlier one', async () => {
+  it('counts releases at their time, even if a later request overtakes an earlier one', async () => {
     const answers = [
       decision([bandOf('a', true)], 500),
       decision([bandOf('b', true)], 0),
@@ -59,14 +59,14 @@ describe('simulateRules', () => {
     expect(total).toMatchObject({ smallestGapMs: 110, longestGapMs: 380, maxDelayMs: 500, mostInAnyWindow: 3 })
   })
 
-  it('hands each request to the decision with its own time', async () => {
-    const asked: unknown[] = []
+  it('passes the time of each request to the decision', async () => {
+    const seen: unknown[] = []
     const decide = (context: object, tick: number): Decision => {
-      asked.push([context, tick])
+      seen.push([context, tick])
       return unmeteredDecision(true, 'NO_RULE', 0)
     }
     await simulateRules(decide, [{ at: 5, context: { clientIp: '10.0.0.1' } }, { at: 9 }])
-    expect(asked).toEqual([
+    expect(seen).toEqual([
       [{ clientIp: '10.0.0.1' }, 5],
       [{}, 9],
     ])
@@ -74,7 +74,7 @@ describe('simulateRules', () => {
 })
 
 describe('virtualClock', () => {
-  it('wakes sleepers in the order of their time, each at its time, and none that was cancelled', () => {
+  it('fires timers in order at their time, except for cancelled ones', () => {
     const clock = virtualClock()
     const woken: number[] = []
     const sleep = (ms: number) => clock.schedule?.(ms, () => woken.push(clock.now()))

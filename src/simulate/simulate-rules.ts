@@ -1,4 +1,4 @@
-/** A whole rule set over requests: what would have been refused, and by which rule. */
+/** Runs a rule set over requests and reports which of them it rejects, by rule. */
 import { ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { RequestContext } from '../core/request-context.js'
@@ -6,29 +6,29 @@ import type { Arrivals } from './arrival.js'
 import { Meter } from './meter.js'
 import { finish, type Run, runOf, type SimulatedSpan } from './simulate-bands.js'
 
-/** Decides one request at this instant of the virtual clock, in ticks. */
+/** Decides about one request at the tick `at` of the virtual clock. */
 export type Decide = (context: RequestContext, at: number) => Decision | Promise<Decision>
 
 export interface RuleRun {
   readonly ruleId: string
-  /** Requests that the rule applied to. */
+  /** The number of requests that the rule applied to. */
   readonly applied: number
-  /** Of those, the ones that were let through in the end. */
+  /** The number of these requests that were allowed. */
   readonly admitted: number
-  /** Of those, the ones that this rule refused; another rule may have refused them too. */
+  /** The number of these requests that this rule rejected. Another rule may have rejected them too. */
   readonly refused: number
-  /** Refusals of a rule in SHADOW, which stop nobody. */
+  /** The number of rejections by a rule in SHADOW mode, which have no effect. */
   readonly shadowRefused: number
 }
 
 export interface RulesSimulation {
   readonly startAtMs: number
   readonly bucketMs: number
-  /** Peaks are counted over one second: rules have windows of all lengths. */
+  /** The window of the peaks: one second, because rules have different windows. */
   readonly windowMs: number
   readonly total: Run
   readonly rules: readonly RuleRun[]
-  /** Requests that no rule applied to. */
+  /** The number of requests that no rule applied to. */
   readonly withoutRule: number
 }
 
@@ -69,14 +69,14 @@ export async function simulateRules(
 function count(tallies: Map<string, Tally>, decision: Decision): void {
   const bands = decision.bands
   for (const ruleId of new Set(bands.map((band) => band.ruleId))) {
-    const refusing = bands.find((band) => band.ruleId === ruleId && !band.allowed)
+    const rejecting = bands.find((band) => band.ruleId === ruleId && !band.allowed)
     const tally = tallyOf(tallies, ruleId)
     tally.applied += 1
     if (decision.allowed) tally.admitted += 1
-    if (refusing?.shadow) tally.shadowRefused += 1
-    else if (refusing) tally.refused += 1
+    if (rejecting?.shadow) tally.shadowRefused += 1
+    else if (rejecting) tally.refused += 1
   }
-  // Refused, or let through, before any bucket was asked: only the speaker is known.
+  // A decision without a bucket has no bands, only the deciding rule.
   if (bands.length > 0 || decision.ruleId === null) return
   const tally = tallyOf(tallies, decision.ruleId)
   tally.applied += 1

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { TimeSeries } from './time-series.js'
 
 describe('TimeSeries', () => {
-  it('begins buckets at multiples of their width', () => {
+  it('starts buckets at multiples of their width', () => {
     const series = new TimeSeries(1_234)
     series.at(1_234).offered += 1
     expect(series.width).toBe(10)
     expect(series.startAt).toBe(1_230)
   })
 
-  it('has at most a thousand buckets however long it takes, and loses no count', () => {
+  it('has at most a thousand buckets for any duration and loses no counts', () => {
     const series = new TimeSeries(0)
     for (let second = 0; second < 86_400; second++) series.at(second * 1e6).offered += 1
     expect(series.buckets.length).toBeLessThanOrEqual(1_000)
@@ -19,7 +19,7 @@ describe('TimeSeries', () => {
     expect(series.buckets[0]?.offered).toBe(120)
   })
 
-  it('joins the first and the last of a bucket where the wider one has its edges', () => {
+  it('merges buckets at the boundaries of the wider bucket', () => {
     const series = new TimeSeries(90)
     series.at(90).offered += 1
     series.at(100).offered += 1
@@ -36,7 +36,7 @@ describe('TimeSeries', () => {
     expect(series.buckets.map((bucket) => bucket.peak)).toEqual([5])
   })
 
-  it('takes an arrival centuries later', () => {
+  it('accepts an arrival centuries later', () => {
     const series = new TimeSeries(0)
     series.at(2 ** 52).offered += 1
     expect(series.buckets.length).toBeLessThanOrEqual(1_000)

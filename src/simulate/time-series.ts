@@ -1,33 +1,33 @@
-/** What happened within one stretch of time. */
+/** The counts of one interval of time. */
 export interface TimeBucket {
   offered: number
-  /** Granted on arrival, at once or with a delay. */
+  /** Requests that arrived in this interval and were allowed, with or without a delay. */
   admitted: number
   refused: number
   delayed: number
-  /** Went on within this stretch: the admitted, moved by their delay. */
+  /** Allowed requests whose release, after their delay, is in this interval. */
   released: number
-  /** The most that went on in one window that ends within this stretch. */
+  /** The maximum of releases in one window that ends in this interval. */
   peak: number
 }
 
-/** Each width divides the next, so that joined buckets begin where one of their parts began. In ticks. */
+/** Bucket widths in ticks. Each divides the next, so that a merged bucket starts at the start of a narrower one. */
 const widths = [
   10, 100, 200, 1_000, 2_000, 10_000, 20_000, 100_000, 200_000, 1e6, 2e6, 10e6, 20e6, 60e6, 120e6, 600e6, 1_200e6,
   3_600e6, 7_200e6, 21_600e6, 43_200e6, 86_400e6, 172_800e6, 864_000e6, 8_640_000e6, 86_400_000e6,
 ]
-const mostBuckets = 1_000
+const maxBuckets = 1_000
 
 /**
- * Counts over time in bounded memory, without knowing beforehand how long it will take: when there are too many
- * buckets, neighbours are joined. Buckets begin at multiples of their width since the epoch, as windows do.
+ * Counts over time in bounded memory, for an unknown duration. If there are too many buckets, neighbours are merged. Buckets
+ * start at multiples of their width since the epoch, as windows do.
  */
 export class TimeSeries {
   #widthIndex = 0
   #first: number
   #buckets: TimeBucket[] = []
 
-  /** `startAt`, in ticks, is the earliest instant that will be asked for. */
+  /** `startAt` is the earliest tick that will be used. */
   constructor(startAt: number) {
     this.#first = Math.floor(startAt / this.width)
   }
@@ -36,7 +36,7 @@ export class TimeSeries {
     return widths[this.#widthIndex] as number
   }
 
-  /** The tick at which the first bucket begins. */
+  /** The start of the first bucket in ticks. */
   get startAt(): number {
     return this.#first * this.width
   }
@@ -45,40 +45,40 @@ export class TimeSeries {
     return this.#buckets
   }
 
-  /** The bucket of this instant. It may be joined with others by a later call, so it is not to be kept. */
+  /** The bucket that contains the tick. Do not keep it, because a later call may merge it with others. */
   at(tick: number): TimeBucket {
     let index = Math.floor(tick / this.width) - this.#first
-    while (index >= mostBuckets && this.#widthIndex < widths.length - 1) {
-      this.#join()
+    while (index >= maxBuckets && this.#widthIndex < widths.length - 1) {
+      this.#merge()
       index = Math.floor(tick / this.width) - this.#first
     }
     while (this.#buckets.length <= index) this.#buckets.push(emptyBucket())
     return this.#buckets[index] as TimeBucket
   }
 
-  /** Joins buckets until they are as wide as those of another series. */
+  /** Merges buckets until they have at least the given width. */
   widenTo(width: number): void {
-    while (this.width < width) this.#join()
+    while (this.width < width) this.#merge()
   }
 
-  #join(): void {
+  #merge(): void {
     const narrow = this.width
     const narrowFirst = this.#first
     this.#widthIndex += 1
     this.#first = Math.floor((narrowFirst * narrow) / this.width)
-    const joined: TimeBucket[] = []
+    const merged: TimeBucket[] = []
     this.#buckets.forEach((bucket, i) => {
       const index = Math.floor(((narrowFirst + i) * narrow) / this.width) - this.#first
-      while (joined.length <= index) joined.push(emptyBucket())
-      addTo(joined[index] as TimeBucket, bucket)
+      while (merged.length <= index) merged.push(emptyBucket())
+      addTo(merged[index] as TimeBucket, bucket)
     })
-    this.#buckets = joined
+    this.#buckets = merged
   }
 }
 
 const emptyBucket = (): TimeBucket => ({ offered: 0, admitted: 0, refused: 0, delayed: 0, released: 0, peak: 0 })
 
-/** Counts add up; the peak of two stretches is the higher one. */
+/** Adds the counts of a bucket to `sum`. The peak is the higher of both. */
 export function addTo(sum: TimeBucket, bucket: TimeBucket): void {
   sum.offered += bucket.offered
   sum.admitted += bucket.admitted

@@ -6,7 +6,7 @@ const second = 1_000_000
 const instants = (arrivals: Iterable<{ at: number }>): number[] => [...arrivals].map(({ at }) => at)
 
 describe('uniform traffic', () => {
-  it('is evenly spaced, from its first instant to the one before its last', () => {
+  it('is evenly spaced from the start to just before the end', () => {
     expect(instants(uniform(4, { from: 500_000, until: 1_500_000 }))).toEqual([500_000, 750_000, 1_000_000, 1_250_000])
     expect(instants(uniform(4, { from: 500_000, until: 1_500_001 }))).toHaveLength(5)
   })
@@ -17,7 +17,7 @@ describe('uniform traffic', () => {
     expect(all[10_797]).toBe(3_599 * second)
   })
 
-  it('takes rates below one a second', () => {
+  it('supports rates below one per second', () => {
     expect(instants(uniform(0.5, { from: 0, until: 5 * second }))).toEqual([0, 2 * second, 4 * second])
   })
 })
@@ -32,7 +32,7 @@ describe('poisson traffic', () => {
     expect(Math.abs(run(seed).length - 90_000)).toBeLessThan(1_500)
   })
 
-  it(`is as irregular as independent callers are: a share of e⁻¹ of gaps exceeds the mean (seed ${seed})`, () => {
+  it(`has exponential gaps: a share of e⁻¹ exceeds the mean (seed ${seed})`, () => {
     const all = run(seed)
     const gaps = all.slice(1).map((at, i) => at - (all[i] as number))
     const long = gaps.filter((gap) => gap > second / 900).length / gaps.length
@@ -41,26 +41,26 @@ describe('poisson traffic', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(0)
   })
 
-  it('is the same for the same seed, and another for another', () => {
+  it('is the same for the same seed and different for another seed', () => {
     expect(run(seed)).toEqual(run(seed))
     expect(run(seed)).not.toEqual(run(seed + 1))
   })
 })
 
 describe('bursts', () => {
-  it('come at once without a spread', () => {
+  it('arrive at the same time without a spread', () => {
     const all = instants(burst({ size: 3, every: second, spread: 0 }, { from: 900_000, until: 2 * second }))
     expect(all).toEqual([900_000, 900_000, 900_000, 1_900_000, 1_900_000, 1_900_000])
   })
 
-  it('lie half before and half after an edge when they begin half a spread before it', () => {
+  it('lie half before and half after a boundary if they start half a spread before it', () => {
     const all = instants(burst({ size: 20, every: 2 * second, spread: 200_000 }, { from: 900_000, until: 2 * second }))
     expect(all.filter((at) => at < second)).toHaveLength(10)
     expect(all.filter((at) => at >= second)).toHaveLength(10)
     expect(all.at(-1)).toBe(1_090_000)
   })
 
-  it('end with the traffic, even in their middle', () => {
+  it('stop in the middle when the traffic ends', () => {
     expect(instants(burst({ size: 4, every: second, spread: 400_000 }, { from: 0, until: 200_000 }))).toEqual([
       0, 100_000,
     ])

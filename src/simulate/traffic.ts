@@ -1,10 +1,8 @@
-/**
- * Synthetic traffic on a virtual clock. Each generator yields arrivals in [from, until), all times in ticks, and
- * nothing but its arguments decides what it yields.
- */
+/** Synthetic traffic. Each generator yields arrivals in [from, until), and its output depends only on its arguments. */
 import type { Arrival } from './arrival.js'
 import type { Random } from './random.js'
 
+/** An interval in ticks. */
 export interface Span {
   readonly from: number
   readonly until: number
@@ -12,9 +10,9 @@ export interface Span {
 
 const ticksPerSecond = 1_000_000
 
-/** `rate` requests a second, evenly spaced, the first at once. */
+/** `rate` evenly spaced requests per second, the first one at `from`. */
 export function* uniform(rate: number, { from, until }: Span): Generator<Arrival> {
-  // From the count, not from the arrival before: rounding to ticks must not add up.
+  // Computed from the index and not from the previous arrival, so that rounding errors do not add up.
   for (let i = 0; ; i++) {
     const at = from + Math.floor((i * ticksPerSecond) / rate)
     if (at >= until) return
@@ -22,7 +20,7 @@ export function* uniform(rate: number, { from, until }: Span): Generator<Arrival
   }
 }
 
-/** `rate` requests a second on average, each independent of the others: what many unrelated callers look like. */
+/** `rate` independent requests per second on average, like the traffic of many unrelated clients. */
 export function* poisson(rate: number, { from, until }: Span, random: Random): Generator<Arrival> {
   let exactAt = from
   for (;;) {
@@ -35,13 +33,13 @@ export function* poisson(rate: number, { from, until }: Span, random: Random): G
 
 export interface Bursts {
   readonly size: number
-  /** From the start of one burst to the start of the next. */
+  /** Ticks from the start of one burst to the start of the next. */
   readonly every: number
-  /** How long a burst takes; 0 when all of it comes in one instant. */
+  /** The duration of a burst in ticks. 0 if all its requests arrive at the same time. */
   readonly spread: number
 }
 
-/** The first burst begins at `from`. */
+/** Bursts of requests, the first one at `from`. */
 export function* burst({ size, every, spread }: Bursts, { from, until }: Span): Generator<Arrival> {
   for (let start = from; start < until; start += every) {
     for (let i = 0; i < size; i++) {

@@ -1,37 +1,37 @@
 import { type Clock, ticksPerMs } from '../core/clock.js'
 
 export interface VirtualClock extends Clock {
-  /** Goes on to this tick, waking on the way whoever sleeps until then, in order. Never goes back. */
+  /** Advances to this tick and fires due timers in order. Never goes back. */
   moveTo(tick: number): void
 }
 
-interface Sleeper {
+interface Timer {
   readonly at: number
   readonly wake: () => void
 }
 
-/** Time that passes when it is told to: what takes a day in a recording takes a moment here. */
+/** A clock that advances only by `moveTo`, so that a day of recorded traffic is simulated without waiting. */
 export function virtualClock(): VirtualClock {
   let now = 0
-  // In the order of waking. Delays are nearly alike, so newcomers usually belong at the end.
-  let sleepers: Sleeper[] = []
+  // Sorted by time. Most delays are similar, so a new timer usually belongs at the end.
+  let timers: Timer[] = []
   return {
     now: () => now / ticksPerMs,
     moveTo(tick) {
-      while (sleepers[0] !== undefined && sleepers[0].at <= tick) {
-        const { at, wake } = sleepers.shift() as Sleeper
+      while (timers[0] !== undefined && timers[0].at <= tick) {
+        const { at, wake } = timers.shift() as Timer
         now = Math.max(now, at)
         wake()
       }
       now = Math.max(now, tick)
     },
     schedule(ms, wake) {
-      const sleeper = { at: now + Math.ceil(ms * ticksPerMs), wake }
-      let place = sleepers.length
-      while (place > 0 && (sleepers[place - 1] as Sleeper).at > sleeper.at) place -= 1
-      sleepers.splice(place, 0, sleeper)
+      const timer = { at: now + Math.ceil(ms * ticksPerMs), wake }
+      let index = timers.length
+      while (index > 0 && (timers[index - 1] as Timer).at > timer.at) index -= 1
+      timers.splice(index, 0, timer)
       return () => {
-        sleepers = sleepers.filter((other) => other !== sleeper)
+        timers = timers.filter((other) => other !== timer)
       }
     },
   }

@@ -1,8 +1,3 @@
-/**
- * What every bucket store promises, as tests. Give it the runner's `it` and a way to make an empty store on a clock:
- *
- *   describe('myStore', () => bucketStoreContract(it, (clock) => myStore({ clock })))
- */
 import assert from 'node:assert/strict'
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
@@ -12,18 +7,27 @@ import { band, demand, group, second, startMs } from './demands.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
 import { overrideContract } from './overrides/override-contract.js'
 
+/** Registers a test, such as `it` of Vitest, Jest or `node:test`. */
 export type TestRunner = (title: string, test: () => Promise<void>) => void
+
+/** Creates an empty store that uses the given clock. */
 export type StoreFactory = (clock: Clock) => BucketStore | Promise<BucketStore>
 
 export interface ContractOptions {
-  /** How many random histories, of 100 steps each, are compared with the reference models; default 100. */
+  /** The number of random histories of 100 steps each that are compared with the reference models. Default 100. */
   readonly histories?: number
-  /** Where the histories start; print it and pass it again to replay. Default from the time. */
+  /** The seed of the random histories. It is part of the test title; pass it again to reproduce a failure. Default: from the current time. */
   readonly seed?: number
-  /** The store keeps overrides; default false. */
+  /** True if the store keeps overrides. Default false. */
   readonly overrides?: boolean
 }
 
+/**
+ * Registers the tests that every bucket store must pass.
+ *
+ * @example
+ * describe('myStore', () => bucketStoreContract(it, (clock) => myStore({ clock })))
+ */
 export function bucketStoreContract(it: TestRunner, create: StoreFactory, options: ContractOptions = {}): void {
   const withStore = (title: string, test: (store: BucketStore, clock: ManualClock) => Promise<void>): void =>
     it(title, async () => {
@@ -36,7 +40,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
       }
     })
 
-  withStore('charges every band of every demand, or none of them', async (store) => {
+  withStore('charges every band of every rule, or none of them', async (store) => {
     const loose = demand(group('loose', [band({ capacity: 100, windowTicks: 3600 * second })]), 'a')
     const tight = demand(group('tight', [band({ capacity: 5 })]), 'a')
     const results = []
@@ -46,7 +50,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   })
 
   for (const algorithm of algorithmNames) {
-    withStore(`${algorithm}: a refusal changes nothing`, async (store, clock) => {
+    withStore(`${algorithm}: changes nothing when it rejects`, async (store, clock) => {
       const one = demand(group('rule', [band({ algorithm, capacity: 3 })]), 'a')
       for (let i = 0; i < 3; i++) await store.charge([one], false)
       const before = await store.charge([one], true)
@@ -56,7 +60,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
       assert.equal((await store.charge([one], false)).granted, true)
     })
 
-    withStore(`${algorithm}: says to the microsecond when a refused request is granted`, async (store, clock) => {
+    withStore(`${algorithm}: returns retryAfter exact to the microsecond`, async (store, clock) => {
       const one = demand(group('rule', [band({ algorithm, capacity: 7, windowTicks: 10 * second })]), 'a', {
         permits: 3,
       })
@@ -69,7 +73,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
       assert.equal((await store.charge([one], false)).granted, true)
     })
 
-    withStore(`${algorithm}: more than capacity is refused for ever, at once`, async (store) => {
+    withStore(`${algorithm}: rejects more permits than the capacity for ever`, async (store) => {
       const { granted, bands } = await store.charge(
         [demand(group('rule', [band({ algorithm, capacity: 10 })]), 'a', { permits: 11 })],
         false,
@@ -80,15 +84,15 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     })
 
     withStore(
-      `${algorithm}: a drained bucket refuses for no longer than its window when time steps back`,
+      `${algorithm}: rejects for no longer than its window after the clock steps back`,
       async (store, clock) => {
         const one = demand(group('rule', [band({ algorithm, capacity: 10, windowTicks: 60 * second })]), 'a')
         for (let i = 0; i < 10; i++) await store.charge([one], false)
         const before = (await store.charge([one], false)).bands[0]?.retryAfter ?? assert.fail()
         clock.advance(-3_600_000)
-        const refused = await store.charge([one], false)
-        assert.equal(refused.granted, false)
-        const wait = refused.bands[0]?.retryAfter ?? assert.fail()
+        const rejected = await store.charge([one], false)
+        assert.equal(rejected.granted, false)
+        const wait = rejected.bands[0]?.retryAfter ?? assert.fail()
         assert.ok(wait > 0 && wait <= before, `waits ${wait} ticks instead of ${before}`)
         clock.advance((wait - 1) / 1000)
         assert.equal((await store.charge([one], false)).granted, false)
@@ -97,20 +101,20 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
       },
     )
 
-    withStore(`${algorithm}: of 1000 requests at the same instant exactly capacity pass`, async (store) => {
+    withStore(`${algorithm}: grants exactly the capacity to 1000 simultaneous requests`, async (store) => {
       const one = demand(group('rule', [band({ algorithm, capacity: 100 })]), 'a')
       const results = await Promise.all(Array.from({ length: 1000 }, () => store.charge([one], false)))
       assert.equal(results.filter(({ granted }) => granted).length, 100)
     })
   }
 
-  withStore('peeking charges nothing, and an unknown key peeks as full', async (store) => {
+  withStore('charges nothing for a peek, and peeks an unknown key as full', async (store) => {
     const one = demand(group('rule', [band({ capacity: 10 })]), 'a', { permits: 4 })
     for (let i = 0; i < 3; i++) assert.equal((await store.charge([one], true)).bands[0]?.remaining, 6)
     assert.equal((await store.charge([one], false)).bands[0]?.remaining, 6)
   })
 
-  withStore('a refund gives back up to capacity, and nothing to a key that has taken nothing', async (store) => {
+  withStore('refunds permits up to the capacity, and nothing to an unused key', async (store) => {
     const rule = group('rule', [band({ capacity: 10 })])
     await store.refund([{ group: rule, key: 'a', permits: 5 }])
     await store.charge([demand(rule, 'a', { permits: 4 })], false)
@@ -120,7 +124,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 9)
   })
 
-  withStore('an interval bucket that is full again remembers no request that waited', async (store, clock) => {
+  withStore('drops the waiting requests of an interval bucket that is full again', async (store, clock) => {
     const rule = group('rule', [band({ capacity: 1, refill: 'INTERVAL', windowTicks: 3600 * second })])
     const one = demand(rule, 'a')
     for (let i = 0; i < 2; i++) await store.charge([{ ...one, patience: 3600 * second }], false)
@@ -133,7 +137,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     assert.equal((await store.charge([one], false)).granted, true)
   })
 
-  withStore('a reset forgets one identity of one rule', async (store) => {
+  withStore('resets one key of one rule', async (store) => {
     const rule = group('rule', [band({ capacity: 10 })])
     for (const key of ['a', 'b']) await store.charge([demand(rule, key, { permits: 10 })], false)
     await store.reset(rule, 'a')
@@ -141,14 +145,14 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     assert.equal((await store.charge([demand(rule, 'b')], true)).granted, false)
   })
 
-  withStore('a new generation starts with fresh buckets, the old one keeps its own', async (store) => {
+  withStore('starts a new generation with new buckets, and keeps those of the old one', async (store) => {
     const rule = group('rule', [band({ capacity: 1 })])
     await store.charge([demand(rule, 'a')], false)
     assert.equal((await store.charge([demand({ ...rule, generation: '2' }, 'a')], false)).granted, true)
     assert.equal((await store.charge([demand(rule, 'a')], false)).granted, false)
   })
 
-  withStore('identities, rules, sets and bands that look alike do not share a bucket', async (store) => {
+  withStore('keeps similar keys, rules, rule sets and bands in separate buckets', async (store) => {
     const names = [
       'a',
       'b',
@@ -173,12 +177,12 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
         }
   })
 
-  withStore('a shadow is charged when its own bands allow, and never refuses', async (store) => {
+  withStore('charges a shadow rule if its own bands allow, and never rejects because of it', async (store) => {
     const shadow = demand(group('shadow', [band({ capacity: 2 })]), 'a', { shadow: true })
     const rule = demand(group('rule', [band({ capacity: 4 })]), 'a')
     const allowed = []
     for (let i = 0; i < 4; i++)
-      allowed.push((await store.charge([shadow, rule], false)).bands.map((said) => said.allowed))
+      allowed.push((await store.charge([shadow, rule], false)).bands.map((result) => result.allowed))
     assert.deepEqual(allowed, [
       [true, true],
       [true, true],
@@ -189,7 +193,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     assert.equal((await store.charge([{ ...shadow, shadow: false }], true)).bands[0]?.remaining, 0)
   })
 
-  withStore('those who wait are let in one after another, in the order of asking', async (store, clock) => {
+  withStore('releases waiting requests one after another, in order of arrival', async (store, clock) => {
     const waiter = demand(group('rule', [band({ capacity: 1 })]), 'a', { patience: 3 * second })
     const delays = []
     for (let i = 0; i < 5; i++) {

@@ -23,8 +23,8 @@ export interface Comparison extends BandChoice {
 }
 
 /**
- * Lives through one random history on the given store and on the models, and demands that they agree in every field of
- * every answer: charges, peeks, refunds, resets, edits, pauses from a microsecond to months, and steps back.
+ * Runs one random history on the store and on the reference models, and asserts that they agree in every field of every
+ * result. A history contains charges, peeks, refunds, resets, edits, pauses from a microsecond to months, and clock steps back.
  */
 export async function compareWithModel(
   create: (clock: Clock) => BucketStore | Promise<BucketStore>,
@@ -34,7 +34,7 @@ export async function compareWithModel(
   const clock = manualClock(startMs)
   const store = await create(clock)
   const model = referenceStore({ clock })
-  const count = (most: number): number => 1 + Math.floor(random() * most)
+  const count = (max: number): number => 1 + Math.floor(random() * max)
   let groups = Array.from({ length: count(maxRules) }, (_, rule) =>
     group(
       `rule${rule}`,
@@ -45,12 +45,12 @@ export async function compareWithModel(
   let granted: Refund[] = []
   try {
     for (let step = 0; step < steps; step++) {
-      const place = `seed ${seed}, step ${step}`
-      const demands = randomDemands(random, groups, keys)
-      const pause = randomPause(random, (demands[0] as Demand).group.bands[0] as Band)
-      if (pause >= 0 || (await forgetSpent(store, model, groups, keys))) clock.advance(pause / 1000)
+      const where = `seed ${seed}, step ${step}`
+      const charges = randomDemands(random, groups, keys)
+      const pause = randomPause(random, (charges[0] as Demand).group.bands[0] as Band)
+      if (pause >= 0 || (await resetFull(store, model, groups, keys))) clock.advance(pause / 1000)
       const kind = random()
-      if (kind < 0.04 && (await forgetSpent(store, model, groups, keys))) {
+      if (kind < 0.04 && (await resetFull(store, model, groups, keys))) {
         groups = groups.map(({ ruleId, bands }) =>
           group(
             ruleId,
@@ -58,26 +58,26 @@ export async function compareWithModel(
           ),
         )
         granted = []
-        // A store hears of an edit when a rule is next used.
+        // A store notices an edit at the next use of the rule.
         await both(
           store,
           model,
           async (one) =>
             void (await one.charge(
-              groups.map((rule) => demand(rule, 'nobody')),
+              groups.map((rule) => demand(rule, 'other')),
               true,
             )),
         )
-      } else if (kind < 0.06) await both(store, model, (one) => one.reset((demands[0] as Demand).group, 'alice'))
+      } else if (kind < 0.06) await both(store, model, (one) => one.reset((charges[0] as Demand).group, 'alice'))
       else if (kind < 0.14) await both(store, model, (one) => one.refund(granted))
       else {
         const peek = kind < 0.24
-        const expected = await model.charge(demands, peek)
+        const expected = await model.charge(charges, peek)
         // Every other step without a promise, where the store can do that.
         const actual =
-          (step % 2 === 0 ? store.chargeSync?.(demands, peek) : undefined) ?? (await store.charge(demands, peek))
-        assert.deepEqual(copyResult(demands, actual), expected, `${place}: ${JSON.stringify({ demands, peek })}`)
-        if (actual.granted && !peek) granted = refundsOf(demands, actual)
+          (step % 2 === 0 ? store.chargeSync?.(charges, peek) : undefined) ?? (await store.charge(charges, peek))
+        assert.deepEqual(copyResult(charges, actual), expected, `${where}: ${JSON.stringify({ charges, peek })}`)
+        if (actual.granted && !peek) granted = refundsOf(charges, actual)
       }
     }
   } finally {
@@ -91,27 +91,27 @@ async function both(one: BucketStore, other: BucketStore, act: (store: BucketSto
 }
 
 /**
- * A bucket that is full may be forgotten or not, which makes a difference only if time then steps back to when it was
- * not full, or the capacity is raised. So before such an event the full ones are forgotten by all; false if a rule is
- * full in some of its bands only.
+ * Resets all full buckets. A store may evict a full bucket at any time. That makes a difference only if the clock then steps
+ * back to a time when the bucket was not full, or if its capacity is raised. Full buckets are therefore reset before such an
+ * event. Returns false if only some bands of a rule are full, because these cannot be reset separately.
  */
-async function forgetSpent(
+async function resetFull(
   store: BucketStore,
   model: ReferenceStore,
   groups: readonly BucketGroup[],
   keys: readonly string[],
 ): Promise<boolean> {
-  const pairs = groups.flatMap((group) => keys.map((key) => ({ group, key, spent: model.spent(group, key) })))
-  if (!pairs.every(({ spent }) => spent.every(Boolean) || !spent.some(Boolean))) return false
-  for (const { group, key, spent } of pairs)
-    if (spent.every(Boolean)) await both(store, model, (one) => one.reset(group, key))
+  const pairs = groups.flatMap((group) => keys.map((key) => ({ group, key, isFull: model.spent(group, key) })))
+  if (!pairs.every(({ isFull }) => isFull.every(Boolean) || !isFull.some(Boolean))) return false
+  for (const { group, key, isFull } of pairs)
+    if (isFull.every(Boolean)) await both(store, model, (one) => one.reset(group, key))
   return true
 }
 
-/** What would undo a granted decision, band by band. */
-function refundsOf(demands: readonly Demand[], result: ChargeResult): Refund[] {
+/** The refunds that undo a granted decision. */
+function refundsOf(charges: readonly Demand[], result: ChargeResult): Refund[] {
   let index = 0
-  return demands.map(({ group, key, permits }) => ({
+  return charges.map(({ group, key, permits }) => ({
     group,
     key,
     permits,

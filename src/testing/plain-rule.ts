@@ -1,7 +1,7 @@
 import type { Rule } from '../core/rule.js'
 
-/** A rule as the engine sees it, for tests: what is not given is as in a document that does not say it. */
-export const plainRule = (given: Partial<Rule> = {}): Rule => ({
+/** A parsed rule for tests, with the defaults of a rule document. */
+export const plainRule = (fields: Partial<Rule> = {}): Rule => ({
   id: 'rule',
   enabled: true,
   priority: 0,
@@ -17,5 +17,5 @@ export const plainRule = (given: Partial<Rule> = {}): Rule => ({
   mode: 'ENFORCE',
   consistency: 'EXACT',
   overrides: false,
-  ...given,
+  ...fields,
 })

@@ -72,7 +72,7 @@ describe('fluxgate', () => {
     [['simulate', '--algorithm', 'sliding-window-log', '--capacity', '100001'], '1 to 100000 on SLIDING_WINDOW_LOG'],
     [['simulate', '--from', 'none.log'], 'There is no file none.log.'],
     [['simulate', '--from', '.'], '. is a directory'],
-    [['simulate', '--from', 'page.html'], 'page.html is not traffic that can be replayed'],
+    [['simulate', '--from', 'page.html'], 'page.html has an unknown format'],
     [['simulate', '--from', 'access.log', '--rate', '5'], 'cannot be used with'],
     [['simulate', '--path', '/login'], 'A request needs rules that look at it: add --rules <file>.'],
     [['simulate', '--rules', 'rules.yaml', '--from', 'access.log', '--path', '/login'], 'cannot be used with'],

@@ -394,7 +394,7 @@ describe('a rule that this process could not use', () => {
     const custom = (keyResolver: string) => rule('custom', 1, { limitScope: 'CUSTOM', keyResolver })
     await expect(store.putRule('api', custom('tennant'), { by })).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_INVALID',
-      errors: [{ path: 'keyResolver', message: 'no key resolver "tennant" is registered; there is "tenant"' }],
+      errors: [{ path: 'keyResolver', message: 'key resolver "tennant" is not registered; registered: "tenant"' }],
     })
     await expect(store.putRuleSet({ id: 'web', rules: [custom('x')] }, { by })).rejects.toMatchObject({
       errors: [{ path: 'ruleSets[0].rules[0].keyResolver' }],

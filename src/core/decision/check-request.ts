@@ -20,7 +20,7 @@ export function checkContext(context: RequestContext): RequestContext {
 export function checkHeaders(headers: NonNullable<RequestContext['headers']>): void {
   if (Symbol.iterator in Object(headers))
     throw invalid(
-      'headers of a check must be an object with one property per header. Convert an iterable with Object.fromEntries(headers).',
+      'headers of a check must be a plain object with one property per header; received an iterable. Convert it with Object.fromEntries(headers).',
     )
 }
 
@@ -28,7 +28,7 @@ export function checkHeaders(headers: NonNullable<RequestContext['headers']>): v
 export function checkPermits(permits: number): number {
   if (Number.isInteger(permits) && permits >= 1 && permits <= maxCapacity) return permits
   const found = typeof permits === 'number' ? permits : typeof permits
-  throw invalid(`permits must be a whole number from 1 to ${maxCapacity}; received ${found}.`)
+  throw invalid(`permits must be an integer from 1 to ${maxCapacity}; received ${found}.`)
 }
 
 export function checkKey(key: string): string {

@@ -3,64 +3,65 @@ import { ticksPerMs } from '../clock.js'
 import { type Decision, untilRetryMs } from '../decision.js'
 import { unmeteredDecision } from './unmetered-decision.js'
 
-/** How a decision is made of what the bands of all its demands said. */
+/** The type of `composeDecision`, which is passed in to avoid a circular import. */
 type Compose = (
   ruleSetId: string | null,
-  demands: readonly Demand[],
+  charges: readonly Demand[],
   result: ChargeResult,
   degraded: boolean,
 ) => Decision
 
 /**
- * Of a decision about identities with overrides. Whoever is not limited by one rule is still limited by the others; whoever
- * one rule denies is refused, and that rule speaks unless another makes the caller wait longer.
+ * Composes a decision in which keys have overrides. An ALLOW override exempts a key from one rule only; the other rules still
+ * limit it. A DENY override rejects the request, and its rule decides unless another rule has a longer retry-after.
  */
 export function composeOverridden(
   ruleSetId: string | null,
-  demands: readonly Demand[],
+  charges: readonly Demand[],
   result: ChargeResult,
   degraded: boolean,
   compose: Compose,
 ): Decision {
-  const metered = demands.filter(({ group }) => group.listed === undefined)
+  const metered = charges.filter(({ group }) => group.listed === undefined)
   const bands: BandResult[] = []
-  let denial: { readonly demand: Demand; readonly said: BandResult } | undefined
+  let denial: { readonly charge: Demand; readonly bandResult: BandResult } | undefined
   let index = 0
-  for (const demand of demands)
-    for (let i = 0; i < demand.group.bands.length; i++) {
-      const said = result.bands[index++] as BandResult
-      if (demand.group.listed === undefined) bands.push(said)
-      else if (!demand.shadow && (denial === undefined || said.retryAfter > denial.said.retryAfter))
-        denial = { demand, said }
+  for (const charge of charges)
+    for (let i = 0; i < charge.group.bands.length; i++) {
+      const bandResult = result.bands[index++] as BandResult
+      if (charge.group.listed === undefined) bands.push(bandResult)
+      else if (!charge.shadow && (denial === undefined || bandResult.retryAfter > denial.bandResult.retryAfter))
+        denial = { charge, bandResult }
     }
   const { granted, now } = result
-  const ofOthers = metered.length === 0 ? undefined : compose(ruleSetId, metered, { granted, now, bands }, degraded)
-  if (denial !== undefined) return denied(ruleSetId, denial.demand, denial.said, ofOthers, result, degraded)
-  const enforcing = demands.find(({ group, shadow }) => group.listed === 'ALLOW' && !shadow)
-  if (ofOthers !== undefined && (enforcing === undefined || ofOthers.ruleId !== null)) return ofOthers
-  const { group, key, policy } = enforcing ?? (demands[0] as Demand)
-  const details = { ruleSetId, degraded, policy, ...(enforcing !== undefined && { ruleId: group.ruleId, key }) }
-  const reason = enforcing === undefined ? 'ALLOWED' : 'ALLOW_LISTED'
-  return { ...unmeteredDecision(true, reason, now / ticksPerMs, details), bands: ofOthers?.bands ?? [] }
+  const limited = metered.length === 0 ? undefined : compose(ruleSetId, metered, { granted, now, bands }, degraded)
+  if (denial !== undefined) return denied(ruleSetId, denial.charge, denial.bandResult, limited, result, degraded)
+  const allowListed = charges.find(({ group, shadow }) => group.listed === 'ALLOW' && !shadow)
+  if (limited !== undefined && (allowListed === undefined || limited.ruleId !== null)) return limited
+  const { group, key, policy } = allowListed ?? (charges[0] as Demand)
+  const details = { ruleSetId, degraded, policy, ...(allowListed !== undefined && { ruleId: group.ruleId, key }) }
+  const reason = allowListed === undefined ? 'ALLOWED' : 'ALLOW_LISTED'
+  return { ...unmeteredDecision(true, reason, now / ticksPerMs, details), bands: limited?.bands ?? [] }
 }
 
+/** `limited` is the decision of the rules without an ALLOW or DENY override. */
 function denied(
   ruleSetId: string | null,
   { group, key, policy }: Demand,
   { retryAfter, resetAt }: BandResult,
-  ofOthers: Decision | undefined,
+  limited: Decision | undefined,
   { now }: ChargeResult,
   degraded: boolean,
 ): Decision {
   const retryAfterMs = untilRetryMs(retryAfter)
-  const isLouder =
-    ofOthers !== undefined &&
-    ofOthers.ruleId !== null &&
-    ofOthers.retryAfterMs !== 0 &&
+  const isMoreRestrictive =
+    limited !== undefined &&
+    limited.ruleId !== null &&
+    limited.retryAfterMs !== 0 &&
     retryAfterMs !== null &&
-    (ofOthers.retryAfterMs === null || ofOthers.retryAfterMs > retryAfterMs)
-  if (isLouder) return ofOthers
+    (limited.retryAfterMs === null || limited.retryAfterMs > retryAfterMs)
+  if (isMoreRestrictive) return limited
   const details = { ruleSetId, ruleId: group.ruleId, key, policy, degraded, retryAfterMs, limit: 0 }
   const listed = unmeteredDecision(false, 'DENY_LISTED', now / ticksPerMs, details)
-  return { ...listed, resetAt: Math.ceil(resetAt / ticksPerMs), bands: ofOthers?.bands ?? [] }
+  return { ...listed, resetAt: Math.ceil(resetAt / ticksPerMs), bands: limited?.bands ?? [] }
 }

@@ -34,7 +34,7 @@ export interface DecideOptions {
 
 /** Decides while the store fails. */
 export interface StoreFailureFallback {
-  decide(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision
+  decide(ruleSetId: string | null, charges: readonly Demand[], options: DecideOptions): Decision
 }
 
 export interface RateLimiterOptions {
@@ -50,7 +50,7 @@ export interface RateLimiterOptions {
 
 const noOptions: DecideOptions = Object.freeze({})
 
-/** Numbers the limiters of this process: several may share a waiting room, each with buckets of its own. */
+/** Numbers the limiters of this process, because several limiters with their own buckets may share a waiting room. */
 let limiterCount = 0
 
 /**
@@ -74,89 +74,94 @@ export class RateLimiter {
   /** Returns at once if the store has `chargeSync`; it then throws what the promise would reject with. */
   decide(
     ruleSetId: string | null,
-    demands: readonly Demand[],
+    charges: readonly Demand[],
     options: DecideOptions = noOptions,
   ): Decision | Promise<Decision> {
     const store = this.#store
-    if (store.chargeSync === undefined) return this.#decideRemotely(ruleSetId, demands, options)
+    if (store.chargeSync === undefined) return this.#decideRemotely(ruleSetId, charges, options)
     throwIfAborted(options)
-    if (isHeld(demands, options) && this.#room.isFull) return this.#decideWithoutRoom(ruleSetId, demands, options)
-    return this.#settle(ruleSetId, demands, store.chargeSync(demands, options.peek === true), options)
+    if (this.#lacksRoom(charges, options)) return this.#decideWithoutRoom(ruleSetId, charges, options)
+    return this.#complete(ruleSetId, charges, store.chargeSync(charges, options.peek === true), options)
   }
 
   async #decideRemotely(
     ruleSetId: string | null,
-    demands: readonly Demand[],
+    charges: readonly Demand[],
     options: DecideOptions,
   ): Promise<Decision> {
     throwIfAborted(options)
     const { fallback, onStoreError } = this.#options
     try {
-      return await this.#ask(ruleSetId, demands, options)
+      return await this.#ask(ruleSetId, charges, options)
     } catch (error) {
       if (fallback === undefined) throw error
       if (isStoreTrouble(error)) onStoreError?.(error)
-      return fallback.decide(ruleSetId, demands, options)
+      return fallback.decide(ruleSetId, charges, options)
     }
   }
 
-  async #ask(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Promise<Decision> {
-    const isCrowded = isHeld(demands, options) && this.#room.isFull
-    const claims = isCrowded ? demands.map(impatient) : demands
-    const result = await this.#store.charge(claims, options.peek === true)
+  async #ask(ruleSetId: string | null, charges: readonly Demand[], options: DecideOptions): Promise<Decision> {
+    const lacksRoom = this.#lacksRoom(charges, options)
+    const tried = lacksRoom ? charges.map(withoutWaiting) : charges
+    const result = await this.#store.charge(tried, options.peek === true)
     if (!result.isUnasked) this.#options.onStoreAnswer?.()
-    if (isCrowded && !result.granted) return this.#noPlace(ruleSetId, demands, result, result, options)
-    // Checked again: other requests may have taken the last slot while the store was asked.
-    const lacksPlace = isDelayed(claims, result) && isHeld(demands, options) && this.#room.isFull
-    if (!lacksPlace) {
-      const decision = this.#settle(ruleSetId, claims, result, options)
+    if (lacksRoom && !result.granted) return this.#rejectForRoom(ruleSetId, charges, result, result, options)
+    // Checked again, because other requests may have filled the waiting room during the call.
+    if (!isDelayed(tried, result) || !this.#lacksRoom(charges, options)) {
+      const decision = this.#complete(ruleSetId, tried, result, options)
       if (!result.isUnasked) this.#room.storeReplied()
       return decision
     }
-    if (!options.peek) await this.#room.turnAway(this.#slotsOf(claims, result))
-    return this.#noPlace(ruleSetId, demands, result, await this.#store.charge(claims.map(asIs), true), options)
+    if (!options.peek) await this.#room.turnAway(this.#slotsOf(tried, result))
+    const current = await this.#store.charge(tried.map(withoutPermits), true)
+    return this.#rejectForRoom(ruleSetId, charges, result, current, options)
   }
 
   /** Peeks first, because a request that would be delayed must not be charged. */
-  #decideWithoutRoom(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
-    const charge = (claims: readonly Demand[], peek: boolean): ChargeResult =>
-      (this.#store.chargeSync as NonNullable<BucketStore['chargeSync']>).call(this.#store, claims, peek)
-    const claims = demands.map(impatient)
-    const look = copyResult(claims, charge(claims, true))
-    if (!look.granted) return this.#noPlace(ruleSetId, demands, look, look, options)
-    return isDelayed(claims, look)
-      ? this.#noPlace(ruleSetId, demands, look, charge(claims.map(asIs), true), options)
-      : this.#settle(ruleSetId, claims, charge(claims, options.peek === true), options)
+  #decideWithoutRoom(ruleSetId: string | null, charges: readonly Demand[], options: DecideOptions): Decision {
+    const charge = (tried: readonly Demand[], peek: boolean): ChargeResult =>
+      (this.#store.chargeSync as NonNullable<BucketStore['chargeSync']>).call(this.#store, tried, peek)
+    const tried = charges.map(withoutWaiting)
+    const result = copyResult(tried, charge(tried, true))
+    if (!result.granted) return this.#rejectForRoom(ruleSetId, charges, result, result, options)
+    return isDelayed(tried, result)
+      ? this.#rejectForRoom(ruleSetId, charges, result, charge(tried.map(withoutPermits), true), options)
+      : this.#complete(ruleSetId, tried, charge(tried, options.peek === true), options)
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
     return this.#store.refund(refunds)
   }
 
-  #settle(
+  /** True if the request might have to wait and the waiting room is full. */
+  #lacksRoom(charges: readonly Demand[], options: DecideOptions): boolean {
+    return isHeld(charges, options) && this.#room.isFull
+  }
+
+  #complete(
     ruleSetId: string | null,
-    demands: readonly Demand[],
+    charges: readonly Demand[],
     result: ChargeResult,
     options: DecideOptions,
   ): Decision {
     const { now } = result
-    const decision = composeDecision(ruleSetId, demands, result, this.#degraded)
-    if (decision.delayMs > 0 || options.onLeave !== undefined) this.#seatIfHeld(decision, demands, result, options)
+    const decision = composeDecision(ruleSetId, charges, result, this.#degraded)
+    if (decision.delayMs > 0 || options.onLeave !== undefined) this.#enterIfHeld(decision, charges, result, options)
     options.onDecided?.(now / ticksPerMs)
     return decision
   }
 
   /** Gives the request a slot in the waiting room if it needs one. */
-  #seatIfHeld(decision: Decision, demands: readonly Demand[], result: ChargeResult, options: DecideOptions): void {
+  #enterIfHeld(decision: Decision, charges: readonly Demand[], result: ChargeResult, options: DecideOptions): void {
     if (decision.delayMs === 0 && this.#room.size === 0) return
-    if (options.peek || !decision.allowed || !isHeld(demands, options)) return
+    if (options.peek || !decision.allowed || !isHeld(charges, options)) return
     // Taken from the result now: a store may reuse it for the next decision.
-    const slots = this.#slotsOf(demands, result)
+    const slots = this.#slotsOf(charges, result)
     // A request without a delay passes, unless others already wait for one of its buckets.
-    if (decision.delayMs > 0 || this.#room.hasQueue(slots)) this.#seat(slots, options)
+    if (decision.delayMs > 0 || this.#room.hasQueue(slots)) this.#enterRoom(slots, options)
   }
 
-  #seat(slots: readonly Slot[], options: DecideOptions): void {
+  #enterRoom(slots: readonly Slot[], options: DecideOptions): void {
     options.onEnter?.()
     this.#room.enter({
       slots,
@@ -166,9 +171,9 @@ export class RateLimiter {
     })
   }
 
-  /** What a granted decision was charged, per bucket, with what gives it back. */
-  #slotsOf(demands: readonly Demand[], result: ChargeResult): Slot[] {
-    return chargesOf(demands, result).map(({ demand: { group, shadow }, bands, refund }) => ({
+  /** The slots that a granted decision was charged to, one per bucket, each with its refund. */
+  #slotsOf(charges: readonly Demand[], result: ChargeResult): Slot[] {
+    return grantedCharges(charges, result).map(({ charge: { group, shadow }, bands, refund }) => ({
       bucket: JSON.stringify([this.#number, group.ruleSetId, group.ruleId, group.generation, boundedKey(refund.key)]),
       permits: refund.permits,
       grantedAt: refund.grantedAt,
@@ -178,7 +183,7 @@ export class RateLimiter {
     }))
   }
 
-  /** Resolves to false if the store has certainly not executed the refund. One per call: parts of a call can fail alone. */
+  /** Resolves to false if the store certainly has not executed the refund. Sends one refund per call, because a call can fail partially. */
   async #giveBack(refund: Refund): Promise<boolean> {
     try {
       await this.#store.refund([refund])
@@ -188,17 +193,17 @@ export class RateLimiter {
     }
   }
 
-  /** Refuses what would have to be held when there is no place to hold it. `standing` is the bands as they are. */
-  #noPlace(
+  /** Rejects a request that would have to wait while the waiting room is full. */
+  #rejectForRoom(
     ruleSetId: string | null,
-    demands: readonly Demand[],
-    look: ChargeResult,
-    standing: ChargeResult,
+    charges: readonly Demand[],
+    immediate: ChargeResult,
+    current: ChargeResult,
     options: DecideOptions,
   ): Decision {
-    const refusal = noPlace(demands, look, standing, ticksUp(this.#room.nextFreeMs))
-    const decision = composeDecision(ruleSetId, demands, refusal, this.#degraded)
-    options.onDecided?.(refusal.now / ticksPerMs)
+    const rejection = noPlace(charges, immediate, current, ticksUp(this.#room.nextFreeMs))
+    const decision = composeDecision(ruleSetId, charges, rejection, this.#degraded)
+    options.onDecided?.(rejection.now / ticksPerMs)
     return decision
   }
 }
@@ -212,72 +217,72 @@ export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void 
  * True if this process waits for a delay: because the rule waits for refills, or because the caller can leave. Otherwise the
  * delay of a leaky bucket is left to the caller. Shadow rules never wait.
  */
-function isHeld(demands: readonly Demand[], { signal, onLeave }: DecideOptions): boolean {
+function isHeld(charges: readonly Demand[], { signal, onLeave }: DecideOptions): boolean {
   if (signal !== undefined || onLeave !== undefined) return true
-  for (let i = 0; i < demands.length; i++) {
-    const { patience, shadow } = demands[i] as Demand
+  for (let i = 0; i < charges.length; i++) {
+    const { patience, shadow } = charges[i] as Demand
     if (patience > 0 && !shadow) return true
   }
   return false
 }
 
-/** With no place to wait in, nobody is asked to wait. */
-const impatient = (demand: Demand): Demand => (demand.patience === 0 ? demand : { ...demand, patience: 0 })
+/** The charge that rejects instead of waiting, for a full waiting room. */
+const withoutWaiting = (charge: Demand): Demand => (charge.patience === 0 ? charge : { ...charge, patience: 0 })
 
-/** Asks for nothing, to see a bucket as it stands. */
-const asIs = (demand: Demand): Demand => ({ ...demand, permits: 0 })
+/** The charge that takes no permits, to read the current state of its buckets. */
+const withoutPermits = (charge: Demand): Demand => ({ ...charge, permits: 0 })
 
-function isDelayed(demands: readonly Demand[], { granted, bands, applied = demands }: ChargeResult): boolean {
+function isDelayed(charges: readonly Demand[], { granted, bands, applied = charges }: ChargeResult): boolean {
   let index = 0
   return (
     granted && applied.some(({ group, shadow }) => group.bands.some(() => (bands[index++]?.delay ?? 0) > 0 && !shadow))
   )
 }
 
-/** True if the store has certainly not executed the call that failed with this error. */
+/** True if the store certainly has not executed the call that failed with this error. */
 const isUnexecuted = (error: unknown): boolean =>
   isUnsent(error) || (error instanceof FluxGateError && (error.code === 'FLUXGATE_STORE_OPEN' || error.isUnexecuted))
 
-/** One bucket that a granted decision was charged to: what its bands said, and what undoes the charge. */
-interface Charge {
-  readonly demand: Demand
+/** A charge that was taken, with the results of its bands and the refund that undoes it. */
+interface GrantedCharge {
+  readonly charge: Demand
   readonly bands: readonly BandResult[]
   readonly refund: Refund & { readonly grantedAt: readonly number[] }
 }
 
-function chargesOf(
-  demands: readonly Demand[],
-  { now, decidedAt, bands, applied = demands }: ChargeResult,
-): readonly Charge[] {
-  const charges: Charge[] = []
+function grantedCharges(
+  charges: readonly Demand[],
+  { now, decidedAt, bands, applied = charges }: ChargeResult,
+): readonly GrantedCharge[] {
+  const granted: GrantedCharge[] = []
   let first = 0
-  for (const [index, demand] of applied.entries()) {
-    const { group, key, permits } = demand
-    const said = bands.slice(first, first + group.bands.length)
+  for (const [index, charge] of applied.entries()) {
+    const { group, key, permits } = charge
+    const results = bands.slice(first, first + group.bands.length)
     first += group.bands.length
-    // A shadow that was refused was not charged.
-    if (group.listed !== undefined || said.some(({ allowed }) => !allowed)) continue
+    // A shadow rule that denies was not charged.
+    if (group.listed !== undefined || results.some(({ allowed }) => !allowed)) continue
     const at = decidedAt?.[index] ?? now
-    charges.push({
-      demand,
-      bands: said,
-      refund: { group, key, permits, grantedAt: said.map(({ delay }) => at + delay) },
+    granted.push({
+      charge,
+      bands: results,
+      refund: { group, key, permits, grantedAt: results.map(({ delay }) => at + delay) },
     })
   }
-  return charges
+  return granted
 }
 
-/** A refund that is sent now is executed within this time, even by a server that does not reply for a while. */
-const longestRefundTicks = 60_000 * ticksPerMs
+/** The longest time until a refund that is sent now is executed, even if the server does not reply for a while. */
+const maxRefundTicks = 60_000 * ticksPerMs
 
 /**
- * What undoes a granted decision that was answered too late, as far as that is safe. A token bucket that would have been
- * full without the charge has been refilled because of it, and other requests may have used that: giving the permits back
- * would admit too many. They come back by refill, within a minute.
+ * The refunds of a granted decision that arrived too late, as far as refunding is safe. If a token bucket would be full
+ * without the charge, it refilled only because of the charge, and other requests may have used these permits. Refunding them
+ * would allow too many requests. They return by refill within a minute.
  */
-export const lateRefundsOf = (demands: readonly Demand[], result: ChargeResult): Refund[] =>
-  chargesOf(demands, result)
-    .filter(({ demand: { group, permits }, bands }) =>
+export const lateRefundsOf = (charges: readonly Demand[], result: ChargeResult): Refund[] =>
+  grantedCharges(charges, result)
+    .filter(({ charge: { group, permits }, bands }) =>
       group.bands.every((band, i) => staysBelowFull(band, permits, bands[i] as BandResult, result.now)),
     )
     .map(({ refund }) => refund)
@@ -286,9 +291,9 @@ function staysBelowFull(band: Band, permits: number, { delay, resetAt }: BandRes
   const { isRefilled, isQueue } = algorithmTraits[band.algorithm]
   if (!isRefilled || isQueue || delay > 0) return true
   const fullAt = resetAt - (permits * band.windowTicks) / band.refillTokens
-  return fullAt - now > longestRefundTicks
+  return fullAt - now > maxRefundTicks
 }
 
-/** What undoes a granted decision. */
-export const refundsOf = (demands: readonly Demand[], result: ChargeResult): Refund[] =>
-  chargesOf(demands, result).map(({ refund }) => refund)
+/** The refunds that undo a granted decision. */
+export const refundsOf = (charges: readonly Demand[], result: ChargeResult): Refund[] =>
+  grantedCharges(charges, result).map(({ refund }) => refund)

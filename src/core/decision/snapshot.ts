@@ -10,11 +10,11 @@ import { eachInSteps, finish, mapInSteps, type Steps } from '../scheduling/steps
 
 export interface SnapshotOptions extends ScopeKeyOptions {
   readonly defaultRuleSetId?: string | undefined
-  /** How long WAIT_FOR_REFILL waits where a rule does not say. */
+  /** The default of a rule's `maxWaitMs` under WAIT_FOR_REFILL. */
   readonly maxWaitMs: number
-  /** Whether a rule whose bands changed starts with fresh buckets. */
+  /** True if a change of its bands resets the buckets of a rule. */
   readonly resetBucketsOnReload: boolean
-  /** How often a rule's buckets were reset as a whole. */
+  /** The number of times that the buckets of a rule were reset. Part of its generation. */
   readonly resets: (ruleSetId: string, ruleId: string) => number
 }
 
@@ -40,7 +40,7 @@ export interface CompiledRule {
   readonly claim: Claim
 }
 
-/** A rule that refuses requests without its identity, for a request that is one. */
+/** The result for a request without the key of a rule that has `onMissingKey: DENY`. */
 export class MissingKey {
   readonly rule: Rule
 
@@ -49,13 +49,13 @@ export class MissingKey {
   }
 }
 
-/** Who shares a bucket when there is nobody to name. */
+/** The shared key of all requests without a key. */
 const anonymous = 'anonymous'
 
 export const compileSnapshot = (ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot =>
   finish(snapshotSteps(ruleSets, options))
 
-/** As `compileSnapshot`, in steps of about one rule each. */
+/** As `compileSnapshot`, in slices of about one rule each. */
 export function* snapshotSteps(ruleSets: readonly RuleSet[], options: SnapshotOptions): Steps<Snapshot> {
   const plans = new Map<string, Plan>()
   for (const ruleSet of ruleSets) plans.set(ruleSet.id, yield* planSteps(ruleSet, options))
@@ -94,10 +94,10 @@ function* matchedCharges(
   const matcher = yield* matcherSteps(ranked, caseSensitive === true)
   const onlyFirst = strategy === 'first'
 
-  const chargesOf = (context: RequestContext, permits: number, path: string, reading?: string) => {
+  const chargesFor = (context: RequestContext, permits: number, path: string, reading?: string) => {
     const matches = matcher.match(context, path)
     if (matches.length === 0) return none
-    const demands: Demand[] = []
+    const charges: Demand[] = []
     for (let i = 0; i < matches.length; i++) {
       const { rule, rank, pathVariables } = matches[i] as Match
       const { keyOf, claim } = byRank[rank] as CompiledRule
@@ -106,47 +106,47 @@ function* matchedCharges(
       const key = keyOf(matched) ?? missingKey(rule)
       if (key === undefined) continue
       if (key === denied) return new MissingKey(rule)
-      demands.push(demandOf(claim, key, permits * rule.permits))
+      charges.push(demandOf(claim, key, permits * rule.permits))
       // A shadow rule does not decide, so the next rule is still the first one that does.
       if (onlyFirst && rule.mode === 'ENFORCE') break
     }
-    return demands
+    return charges
   }
 
   return (context, permits) => {
     const path = matcher.readPath(context)
-    if (typeof path === 'string') return chargesOf(context, permits, path)
-    return unitedCharges(path, (reading) => chargesOf(context, permits, reading, reading))
+    if (typeof path === 'string') return chargesFor(context, permits, path)
+    return mergeCharges(path, (reading) => chargesFor(context, permits, reading, reading))
   }
 }
 
 /**
- * What each reading of a path asks for, and every bucket once. Under `strategy: first`, each reading has its own first rule:
- * otherwise a request could choose a generous rule by a spelling that its server does not read that way.
+ * Merges the charges of all interpretations of a path, each bucket once. Under `strategy: first`, each interpretation has its
+ * own first rule. Otherwise a client could select a generous rule with a spelling that the upstream interprets differently.
  */
-function unitedCharges(
-  readings: readonly string[],
-  demandsOf: (reading: string) => readonly Demand[] | MissingKey,
+function mergeCharges(
+  paths: readonly string[],
+  chargesFor: (path: string) => readonly Demand[] | MissingKey,
 ): readonly Demand[] | MissingKey {
-  const united = new Map<BucketGroup, Map<string, Demand>>()
-  for (const reading of readings) {
-    const demands = demandsOf(reading)
-    if (demands instanceof MissingKey) return demands
-    for (const demand of demands) {
-      const ofGroup = united.get(demand.group) ?? new Map<string, Demand>()
-      united.set(demand.group, ofGroup.set(demand.key, demand))
+  const byGroup = new Map<BucketGroup, Map<string, Demand>>()
+  for (const path of paths) {
+    const charges = chargesFor(path)
+    if (charges instanceof MissingKey) return charges
+    for (const charge of charges) {
+      const byKey = byGroup.get(charge.group) ?? new Map<string, Demand>()
+      byGroup.set(charge.group, byKey.set(charge.key, charge))
     }
   }
-  return Array.from(united.values(), (ofGroup) => [...ofGroup.values()]).flat()
+  return Array.from(byGroup.values(), (byKey) => [...byKey.values()]).flat()
 }
 
 const none: readonly Demand[] = []
 
 export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
-  const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${meaningOf(rule)}` : ''}`
+  const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${bandsDigest(rule)}` : ''}`
   const { id: ruleId, permits, bands, policy, consistency } = rule
   const { overrides: hasOverrides, limitScope, onStoreFailure } = rule
-  // An override holds for the next decision, so that nothing is paid in advance where there may be one.
+  // An override takes effect for the next decision, so rules with overrides are never leased.
   const isLeased = consistency === 'LEASED' && !hasOverrides
   const countsAddresses = limitScope === 'IP'
   const memo = newMemo()
@@ -171,10 +171,10 @@ export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOpti
   }
 }
 
-/** A caller that would wait has some patience, if only for one tick: none at all means that nobody asked to wait. */
+/** Converts milliseconds to the maximum wait in ticks, at least 1, because 0 means that the rule does not wait at all. */
 export const patienceOf = (maxWaitMs: number): number => Math.max(1, ticksUp(maxWaitMs))
 
-/** Tells "refuse this request" from any identity. */
+/** Marks a missing key that rejects the request. Differs from every key. */
 const denied = Symbol('denied')
 
 function missingKey({ onMissingKey, mode }: Rule): string | typeof denied | undefined {
@@ -187,14 +187,14 @@ function matchedContext(
   pathVariables: PathVariables | undefined,
   reading: string | undefined,
 ): MatchedContext {
-  // Spelt out: objects made by spreading are slow to read afterwards.
+  // Lists all members, because V8 reads objects that were created by spreading slowly.
   const { clientIp, userId, apiKey, method, path, headers, attributes } = context
   return { clientIp, userId, apiKey, method, path, headers, attributes, pathVariables, reading }
 }
 
-/** The same for two rules exactly if their buckets mean the same. */
-function meaningOf({ bands }: Rule): string {
-  const meaning = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks }) => [
+/** A digest of the bands. Two rules have the same digest exactly if their buckets are interchangeable. */
+function bandsDigest({ bands }: Rule): string {
+  const definition = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks }) => [
     label,
     algorithm,
     refill,
@@ -202,5 +202,5 @@ function meaningOf({ bands }: Rule): string {
     refillTokens,
     windowTicks,
   ])
-  return createHash('sha256').update(JSON.stringify(meaning)).digest('base64url').slice(0, 12)
+  return createHash('sha256').update(JSON.stringify(definition)).digest('base64url').slice(0, 12)
 }

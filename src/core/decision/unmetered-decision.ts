@@ -1,6 +1,6 @@
 import type { Decision, Reason } from '../decision.js'
 
-/** A decision that no bucket was asked for. */
+/** A decision that was made without a bucket. */
 export function unmeteredDecision(
   allowed: boolean,
   reason: Reason,

@@ -1,6 +1,7 @@
-/** The names and numbers that lead to a value within a document. */
+/** The member names and array indexes that lead to a value in a JSON document. */
 export type JsonPath = readonly (string | number)[]
 
+/** The range of a value in the source text. */
 export interface JsonPlace {
   readonly path: JsonPath
   readonly start: number
@@ -17,8 +18,8 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 
 /**
- * Where values stand in a text that is known to be JSON. Of those that are wanted, nothing inside is looked at. `name` is the
- * last step of the path, which is the caller's only until it returns.
+ * Finds the source ranges of the values that `isWanted` selects. `text` must be valid JSON. Values inside a selected value are
+ * not visited. `name` is the last element of `path`; the array is reused, so `isWanted` must not keep it.
  */
 export function jsonPlaces(text: string, isWanted: (name: string | number, path: JsonPath) => boolean): JsonPlace[] {
   const places: JsonPlace[] = []
@@ -49,7 +50,7 @@ export function jsonPlaces(text: string, isWanted: (name: string | number, path:
       path.pop()
     }
   }
-  /** At a member, or behind the bracket that closes. */
+  /** Moves to the next member and returns true, or moves past the closing bracket and returns false. */
   const hasMember = (): boolean => {
     skipSpace()
     if (text.charCodeAt(at) === comma) at += 1
@@ -72,7 +73,7 @@ export function jsonPlaces(text: string, isWanted: (name: string | number, path:
   return places
 }
 
-/** Of a number, true, false or null. */
+/** The end of a number, `true`, `false` or `null`. */
 function endOfWord(text: string, start: number): number {
   wordEnd.lastIndex = start
   return wordEnd.exec(text)?.index ?? text.length
@@ -80,7 +81,7 @@ function endOfWord(text: string, start: number): number {
 
 const wordEnd = /[\s,\]}]/g
 
-/** The same without the white space between its parts, which means nothing. */
+/** Removes insignificant white space. */
 export function compactJson(text: string): string {
   let compact = ''
   for (let at = 0; at < text.length; ) {
@@ -93,7 +94,7 @@ export function compactJson(text: string): string {
   return compact
 }
 
-/** Behind the quotation mark that closes. */
+/** The position after the closing quotation mark. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (isEscaped(text, end)) end = text.indexOf('"', end + 1)

@@ -6,13 +6,13 @@ import { jsonText, onOneLine, parseJson, writtenText } from './written-json.js'
 const odd = '{"b": 1.0,"10":12345678901234567890, "2":"\\u00e9","a":1e400,"e":{},"l":[ ],"x":-0}'
 
 describe('JSON with attributes', () => {
-  it('is put on one line in linear time', () => {
+  it('is put on one line in linear time, whatever its white space', () => {
     const spaces = ' '.repeat(500_000)
     expect(onOneLine(`[1,${spaces}2]`)).toBe(`[1,${spaces}2]`)
     expect(onOneLine(`[1,${spaces}\n${spaces}2,\r\n3, 4]`)).toBe('[1, 2, 3, 4]')
   })
 
-  it('comes back as it was written, at any place', () => {
+  it('is written back unchanged, at any depth', () => {
     for (const text of [
       `{"id":"a","attributes":${odd}}`,
       `{"rules":[{"id":"a"},{"attributes":${odd},"id":"b"}]}`,
@@ -22,21 +22,21 @@ describe('JSON with attributes', () => {
       expect(jsonText(parseJson(text))).toBe(text)
   })
 
-  it('is what JSON.parse makes of it', () => {
+  it('parses like JSON.parse', () => {
     const text = `{ "id": "a\\"", "attributes" : ${odd} }`
     expect(parseJson(text)).toEqual(JSON.parse(text))
     expect(jsonText(parseJson(text))).toBe(`{"id":"a\\"","attributes":${odd}}`)
     expect(jsonText(parseJson(text), '  ')).toBe(`{\n  "id": "a\\"",\n  "attributes": ${odd}\n}`)
   })
 
-  it('counts no more once the object says something else', () => {
+  it('drops the source text once the object has changed', () => {
     const value = parseJson('{"attributes":{"a":1.0}}') as { attributes: { a: number } }
     value.attributes.a = 2
     expect(jsonText(value)).toBe('{"attributes":{"a":2}}')
     expect(writtenText(value.attributes)).toBeUndefined()
   })
 
-  it('a member of that name within attributes, or one that is no object, is nothing special', () => {
+  it('ignores nested attributes, and attributes that are not objects', () => {
     expect(jsonText(parseJson('{"attributes":1.0,"x":{"attributes":"1.0"}}'))).toBe(
       '{"attributes":1,"x":{"attributes":"1.0"}}',
     )
@@ -44,20 +44,20 @@ describe('JSON with attributes', () => {
     expect(jsonText(parseJson(nested))).toBe(nested)
   })
 
-  it('of a name that is given twice, it is the last one that counts', () => {
+  it('uses the last value of a duplicate name', () => {
     expect(jsonText(parseJson('{"attributes":{"a":1.0},"attributes":{"a":1}}'))).toBe('{"attributes":{"a":1}}')
     expect(jsonText(parseJson('{"attributes":{"a":1},"attributes":{"a":1.0}}'))).toBe('{"attributes":{"a":1.0}}')
     expect(parseJson('{"b":{"attributes":{}},"b":null}')).toEqual({ b: null })
     expect(parseJson('{"b":[{"attributes":{}}],"b":{}}')).toEqual({ b: {} })
   })
 
-  it('on one line it says the same', () => {
+  it('keeps its meaning on one line', () => {
     expect(onOneLine('{\r\n  "a": "b  c",\n\n  "d": 1.0 }')).toBe('{ "a": "b  c", "d": 1.0 }')
   })
 })
 
-describe('places of values', () => {
-  it('are found in whatever is JSON', () => {
+describe('JSON source ranges', () => {
+  it('are found in any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t'), (value, unit) => {
         const text = JSON.stringify(value, null, unit)

@@ -1,20 +1,21 @@
 /**
- * JSON that comes back as it was written. The `attributes` of a rule belong to its owner, who gets back every byte of them,
- * although JavaScript cannot tell 1.0 from 1, rounds 12345678901234567890 and puts "10" before "b". The text is kept beside
- * the object that was made of it, and counts as long as that still says the same.
+ * JSON that preserves its source text. The `attributes` of a rule must be returned byte for byte, but JavaScript does not
+ * distinguish 1.0 from 1, rounds 12345678901234567890 and moves the member "10" before "b". The source text is therefore kept
+ * for each parsed object, and used as long as it still parses to an equal object.
  */
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Steps } from '../scheduling/steps.js'
 import { compactJson, type JsonPath, jsonPlaces } from './json-places.js'
 
-const texts = new WeakMap<object, string>()
+const sourceTexts = new WeakMap<object, string>()
 
+/** Changes the white space of a JSON text. */
 export type Layout = (text: string) => string
 
 export const asWritten: Layout = (text) => text
 
-/** As `JSON.parse`, and how `attributes` are written is kept: as they are, or in another layout of the same. */
+/** As `JSON.parse`, and keeps the source text of all `attributes` objects, so that `jsonText` writes them unchanged. */
 export function parseJson(text: string, layout: Layout = asWritten): unknown {
   const value: unknown = JSON.parse(text)
   if (!text.includes('"attributes"')) return value
@@ -25,20 +26,20 @@ export function parseJson(text: string, layout: Layout = asWritten): unknown {
   return value
 }
 
-/** As `JSON.stringify`, with what was written in the place of what it means. `unit` is the indentation of each level. */
+/** As `JSON.stringify`, but writes objects with a kept source text as that text. `unit` is the indentation per level. */
 export const jsonText = (value: unknown, unit?: string): string =>
   withWriting(value, (marked) => JSON.stringify(marked, null, unit))
 
-const longList = 64
-const outerLevels = 6
+const longListLength = 64
+const maxSlicedDepth = 6
 
-/** As `jsonText`, with a step after each member of a long list. */
-export function* jsonTextSteps(value: unknown, levels = outerLevels): Steps<string> {
+/** As `jsonText`, as a sliced task that yields after each array element down to the given depth. */
+export function* jsonTextSteps(value: unknown, levels = maxSlicedDepth): Steps<string> {
   if (levels === 0 || typeof value !== 'object' || value === null || writtenText(value) !== undefined)
     return jsonText(value)
   const parts: string[] = []
   if (Array.isArray(value)) {
-    const areShort = value.length > longList && !value.some(hasLongList)
+    const areShort = value.length > longListLength && !value.some(hasLongList)
     for (const item of value) {
       parts.push((areShort ? jsonText(item) : yield* jsonTextSteps(item, levels - 1)) ?? 'null')
       yield
@@ -53,66 +54,66 @@ export function* jsonTextSteps(value: unknown, levels = outerLevels): Steps<stri
 const hasLongList = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  Object.values(value).some((member) => Array.isArray(member) && member.length > longList)
+  Object.values(value).some((member) => Array.isArray(member) && member.length > longListLength)
 
-/** Remembers a text of which `JSON.parse` makes this object, unless `JSON.stringify` makes the same text of it. */
+/** Keeps the source text that was parsed to this object, unless `JSON.stringify` produces the same text. */
 export function keepText(value: object, text: string): void {
-  if (text !== JSON.stringify(value)) texts.set(value, text)
-  else texts.delete(value)
+  if (text !== JSON.stringify(value)) sourceTexts.set(value, text)
+  else sourceTexts.delete(value)
 }
 
-/** How an object was written, if that is more than what it says. */
+/** The source text of an object, if it was kept and still parses to an equal object. */
 export function writtenText(value: unknown): string | undefined {
-  const text = typeof value === 'object' && value !== null ? texts.get(value) : undefined
+  const text = typeof value === 'object' && value !== null ? sourceTexts.get(value) : undefined
   return text !== undefined && isDeepStrictEqual(JSON.parse(text), value) ? text : undefined
 }
 
-/** The same JSON in objects of its own, with what is known of how it was written. */
+/** Copies a JSON value deeply, including the kept source texts. */
 export function copyWritten<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   const copy: object = Array.isArray(value)
     ? value.map(copyWritten)
-    : // Unlike an assignment, this takes `__proto__` for a name like any other.
+    : // Unlike an assignment, this treats `__proto__` as an ordinary name.
       Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyWritten(member)]))
-  const text = texts.get(value)
-  if (text !== undefined) texts.set(copy, text)
+  const text = sourceTexts.get(value)
+  if (text !== undefined) sourceTexts.set(copy, text)
   return copy as T
 }
 
-/** Whether two values are the same to their owner. White space between the parts of a text means nothing to anybody. */
+/** True if two values have the same source text, apart from insignificant white space. */
 export const isWrittenAlike = (a: unknown, b: unknown): boolean => a === b || comparable(a) === comparable(b)
 
 const comparable = (value: unknown): string => withWriting([value], JSON.stringify, compactJson)
 
-/** The same JSON where there is no place for line breaks. Each run of white space is looked at once, however long it is. */
+/** Replaces line breaks in a JSON text. Runs in linear time for any length of white space. */
 export const onOneLine: Layout = (text) =>
   text.replace(/[ \t\r\n]+/g, (run) => (run.includes('\n') || run.includes('\r') ? ' ' : run))
 
-/** Lets `render` make a text of a value in which marks stand for what was written, and puts that in their place. */
-export function withWriting(value: unknown, render: (marked: unknown) => string, layout: Layout = asWritten): string {
-  const written: string[] = []
-  const rendered = render(marked(value, written))
-  return written.length === 0 ? rendered : rendered.replace(marks, (_, index) => layout(written[index] as string))
+/** Renders a value in which placeholders replace the objects with a kept source text, and then inserts these texts. */
+export function withWriting(value: unknown, render: (value: unknown) => string, layout: Layout = asWritten): string {
+  const texts: string[] = []
+  const rendered = render(withPlaceholders(value, texts))
+  return texts.length === 0 ? rendered : rendered.replace(placeholders, (_, index) => layout(texts[index] as string))
 }
 
-/** Nobody else writes this; in YAML and in JSON it is a word like any other. */
-const mark = `w${randomBytes(12).toString('hex')}n`
-const marks = new RegExp(`"?${mark}(\\d+)e"?`, 'g')
+/** Random, so that no document contains it. A plain word in both YAML and JSON. */
+const placeholder = `w${randomBytes(12).toString('hex')}n`
+const placeholders = new RegExp(`"?${placeholder}(\\d+)e"?`, 'g')
 
-/** The same value if nothing in it was written otherwise. */
-function marked(value: unknown, written: string[]): unknown {
+/** Returns the value itself if it contains no object with a kept source text. */
+function withPlaceholders(value: unknown, texts: string[]): unknown {
   if (typeof value !== 'object' || value === null) return value
   const text = writtenText(value)
-  if (text !== undefined) return `${mark}${written.push(text) - 1}e`
-  const before = written.length
+  if (text !== undefined) return `${placeholder}${texts.push(text) - 1}e`
+  const before = texts.length
   if (Array.isArray(value)) {
-    const items = value.map((item) => marked(item, written))
-    return written.length === before ? value : items
+    const items = value.map((item) => withPlaceholders(item, texts))
+    return texts.length === before ? value : items
   }
-  const members = Object.entries(value).map(([name, member]) => [name, marked(member, written)] as const)
-  return written.length === before ? value : Object.fromEntries(members)
+  const members = Object.entries(value).map(([name, member]) => [name, withPlaceholders(member, texts)] as const)
+  return texts.length === before ? value : Object.fromEntries(members)
 }
 
-/** Nothing where a name is given twice: the value of the last one may be of another shape. */
+/** Undefined if a duplicate name hides the path: the last value with that name may have another structure. */
 const valueAt = (value: unknown, path: JsonPath): unknown =>
   path.reduce((at, step) => (at as Readonly<Record<string | number, unknown>> | null | undefined)?.[step], value)

@@ -1,47 +1,47 @@
-/** Keys come from clients and may be long. Whatever remembers keys remembers these forms of them, so that its memory is bounded. */
+/** Clients choose keys of any length. Everything that keeps keys in memory keeps these bounded forms of them. */
 import { createHash } from 'node:crypto'
 
-/** A key of more bytes than this is replaced by its digest. */
+/** Keys with more UTF-8 bytes than this are replaced by a digest. */
 export const longestKey = 128
 
 const digestMark = '%sha256-'
 
 /** True if the key has more than 128 bytes in UTF-8. */
 export const isLongKey = (key: string): boolean =>
-  // A code unit has at most three bytes, so short keys need not be counted.
+  // A UTF-16 code unit takes at most three bytes, so the bytes of short keys need not be counted.
   key.length * 3 > longestKey && (key.length > longestKey || Buffer.byteLength(key) > longestKey)
 
-/** What stands for a long key. */
+/** The digest that replaces a long key. */
 export const digestOfKey = (key: string): string =>
   `${digestMark}${createHash('sha256').update(escapeKeyPart(key)).digest('base64url')}`
 
 /**
- * The key as a map in memory should have it: long keys are replaced by their digest. No two keys have the same form, because
- * a short key that looks like a digest is replaced too. So this must be applied exactly once.
+ * Returns the key itself, or its digest if the key is long. Different keys never give the same result, because a short key
+ * that looks like a digest is digested too. Apply this exactly once per key.
  */
 export const boundedKey = (key: string): string =>
   isLongKey(key) || (key.charCodeAt(0) === percent && key.startsWith(digestMark)) ? digestOfKey(key) : key
 
 const percent = 0x25
 
-/** A shorter text is never a slice. */
-const shortestSlice = 13
+/** V8 copies substrings shorter than this instead of creating a slice. */
+const minSliceLength = 13
 
 /**
- * A copy that shares no memory with another text. V8 makes a slice (a segment of a path, an entry of a header) point into the
- * whole text, which would stay in memory with it.
+ * Copies a string so that it shares no memory with another one. V8 implements a substring (a path segment, a header entry) as
+ * a slice that points into the original string and keeps all of it in memory.
  */
 export const ownText = (text: string): string =>
-  text.length < shortestSlice ? text : (JSON.parse(JSON.stringify(text)) as string)
+  text.length < minSliceLength ? text : (JSON.parse(JSON.stringify(text)) as string)
 
-/** Separators, braces, controls, the escape character itself, and halves of characters, which have no bytes of their own. */
+/** Separators, braces, white space, control characters, the escape character, and lone surrogates, which UTF-8 cannot encode. */
 export const specialInKey = /[:{}%\s\p{Cc}]|\p{Cs}/u
 
 const specials = new RegExp(specialInKey, 'gu')
 
-/** Escapes a part of a name such that it holds no separator. */
+/** Escapes a part of a Redis key so that it contains no separator. */
 export function escapeKeyPart(part: string): string {
-  // An empty part would make an empty hash tag, which is none; nothing else becomes a single escape character.
+  // Redis ignores an empty hash tag. No other part becomes a single escape character.
   if (part === '') return '%'
   return specialInKey.test(part) ? part.replace(specials, escapeCharacter) : part
 }

@@ -24,7 +24,7 @@ describe('canonicalIp', () => {
     ['::1', '::1'],
     ['::1.2.3.4', '::102:304'],
     ['fe80::1%eth0', 'fe80::1'],
-  ])('%s is %s', (text, ip) => expect(canonicalIp(text)).toBe(ip))
+  ])('normalises %s to %s', (text, ip) => expect(canonicalIp(text)).toBe(ip))
 
   it.each([
     '',
@@ -49,9 +49,9 @@ describe('canonicalIp', () => {
     '::1.2.3',
     '1:2:3:4:5:6:7:1.2.3.4',
     '[::1]',
-  ])('"%s" is no address', (text) => expect(canonicalIp(text)).toBeUndefined())
+  ])('rejects "%s"', (text) => expect(canonicalIp(text)).toBeUndefined())
 
-  it('knows the addresses that Node knows', () => {
+  it('accepts the same addresses as Node', () => {
     const group = fc.oneof(
       fc.integer({ min: 0, max: 0xffff }).map((n) => n.toString(16)),
       fc.constantFrom('', '0', '00ab'),
@@ -87,25 +87,25 @@ describe('networks', () => {
     ['2001:db8::/32', '2001:db8:ffff::1', '2001:db9::'],
     ['2001:db8:0:100::/56', '2001:db8:0:1ff::', '2001:db8:0:200::'],
     ['2001:db8::1', '2001:DB8:0::1', '2001:db8::2'],
-  ])('%s has %s and not %s', (network, ip, other) => {
+  ])('%s contains %s but not %s', (network, ip, other) => {
     expect(inside(ip, network)).toBe(true)
     expect(inside(other, network)).toBe(false)
     expect(inside('nonsense', network)).toBe(false)
   })
 
   it.each(['10.0.0.0/33', '10.0.0.0/', '10.0.0.0/08', '10.0.0.0/-1', '10.0.0.0/8/8', '::/129', '10.0.0/8', '/8', ''])(
-    '"%s" is no network',
+    'rejects the network "%s"',
     (text) => expect(parseCidr(text)).toBeUndefined(),
   )
 })
 
 describe('ipIdentity', () => {
-  it('counts IPv4 by address, however it is written', () => {
+  it('returns the canonical IPv4 address for every notation', () => {
     expect(ipIdentity('203.0.113.7')).toBe('203.0.113.7')
     expect(ipIdentity('::ffff:203.0.113.7')).toBe('203.0.113.7')
   })
 
-  it('counts IPv6 by its /56, or another prefix', () => {
+  it('returns the /56 of an IPv6 address, or another configured prefix', () => {
     expect(ipIdentity('2001:db8:0:1ff:1:2:3:4')).toBe('2001:db8:0:100::/56')
     expect(ipIdentity('2001:db8:0:100::')).toBe('2001:db8:0:100::/56')
     expect(ipIdentity('2001:db8:0:200::')).toBe('2001:db8:0:200::/56')
@@ -114,7 +114,7 @@ describe('ipIdentity', () => {
     expect(ipIdentity('2001:DB8::1', 128)).toBe('2001:db8::1')
   })
 
-  it('takes anything else as it is', () => {
+  it('returns other text unchanged', () => {
     for (const text of ['', 'unknown', 'a:b', '1.2.3.4:80', ':'.repeat(1_000_000)]) expect(ipIdentity(text)).toBe(text)
   })
 })

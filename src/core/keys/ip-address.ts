@@ -1,24 +1,24 @@
 /**
- * IP addresses as eight groups of 16 bits. An IPv4 address is kept as its IPv4-mapped IPv6 form, which makes the two
- * spellings the same address from the first step on.
+ * An IP address as eight groups of 16 bits. An IPv4 address is stored in its IPv4-mapped IPv6 form, so that both notations
+ * are the same address.
  */
 type Groups = Uint16Array
 
-/** A network. An IPv4 network holds no IPv6 address and the other way round. */
+/** A network. An IPv4 network contains no IPv6 address, and an IPv6 network no IPv4 address. */
 export interface Cidr {
   readonly groups: Groups
-  /** Of the 128 bits; an IPv4 /8 is 104 here. */
+  /** Prefix length out of 128 bits. An IPv4 /8 is 104 here. */
   readonly prefix: number
 }
 
-/** One spelling per address: IPv4 dotted, IPv6 lower-case and compressed, no zone. Undefined if it is not an address. */
+/** Returns the canonical text: dotted IPv4; lower-case, compressed IPv6 without zone. Returns undefined if it is not an address. */
 export function canonicalIp(text: string): string | undefined {
   if (!parse(text, scratch)) return undefined
-  // IPv4 is only understood in its one spelling, so that the text itself will do.
+  // The parser accepts only the canonical notation of IPv4.
   return mayBeIpv6(text) ? format(scratch) : text
 }
 
-/** `10.0.0.0/8`, `2001:db8::/32`, or one address. Bits beyond the prefix are ignored. Undefined if it is none of these. */
+/** Parses `10.0.0.0/8`, `2001:db8::/32` or a single address. Ignores bits beyond the prefix. Returns undefined if invalid. */
 export function parseCidr(text: string): Cidr | undefined {
   const slash = text.indexOf('/')
   const address = slash === -1 ? text : text.slice(0, slash)
@@ -26,7 +26,7 @@ export function parseCidr(text: string): Cidr | undefined {
   if (!parse(address, groups)) return undefined
   if (slash === -1) return { groups, prefix: 128 }
   const bits = text.slice(slash + 1)
-  // A mapped address written with colons counts its prefix from the start of all 128 bits.
+  // The prefix of an IPv4-mapped address in colon notation refers to all 128 bits.
   const offset = address.includes(':') ? 0 : 96
   const prefix = /^(?:0|[1-9]\d{0,2})$/.test(bits) ? Number(bits) + offset : Number.NaN
   if (!(prefix <= 128)) return undefined
@@ -34,13 +34,13 @@ export function parseCidr(text: string): Cidr | undefined {
   return { groups, prefix }
 }
 
-/** One spelling per network, with its prefix: `10.0.0.0/8`. */
+/** Formats a network in its canonical notation, such as `10.0.0.0/8`. */
 export function cidrText({ groups, prefix }: Cidr): string {
   const isMapped = isIpv4(groups) && prefix >= 96
   return `${format(groups)}/${isMapped ? prefix - 96 : prefix}`
 }
 
-/** Whether the text is an address inside the network; what is no address is in none. */
+/** True if the text is an address inside the network. */
 export function inCidr(text: string, cidr: Cidr): boolean {
   if (!parse(text, scratch) || isIpv4(scratch) !== isIpv4(cidr.groups)) return false
   const whole = cidr.prefix >> 4
@@ -50,8 +50,8 @@ export function inCidr(text: string, cidr: Cidr): boolean {
 }
 
 /**
- * Whom an address counts as. One customer usually holds a whole IPv6 network, so IPv6 counts by its prefix:
- * `2001:db8:0:100::/56`. What is no address is its own identity.
+ * The rate limit key of an address. One customer usually owns a whole IPv6 network, so IPv6 addresses are grouped by prefix:
+ * `2001:db8:0:100::/56`. Text that is not an address is returned unchanged.
  */
 export function ipIdentity(ip: string, ipv6Prefix = 56): string {
   if (!mayBeIpv6(ip) || !parse(ip, scratch)) return ip
@@ -60,13 +60,13 @@ export function ipIdentity(ip: string, ipv6Prefix = 56): string {
   return `${format(scratch)}/${ipv6Prefix}`
 }
 
-/** The first colon of an address stands behind four digits at most. Looking for it there is cheaper than everywhere. */
+/** True if a colon is among the first five characters. At most four digits precede the first colon of an IPv6 address. */
 export function mayBeIpv6(text: string): boolean {
   for (let i = 0; i < 5; i++) if (text.charCodeAt(i) === colon) return true
   return false
 }
 
-// Nothing here waits or calls back, so one buffer serves every parse that is over when its function returns.
+// All functions here are synchronous and call no foreign code, so they can share one buffer.
 const scratch: Groups = new Uint16Array(8)
 
 function mask(groups: Groups, prefix: number): void {
@@ -87,7 +87,7 @@ function parse(text: string, groups: Groups): boolean {
   return parseIpv4(text, 0, text.length, groups, 6)
 }
 
-/** Four decimal numbers into two groups. `010` is refused, as octal for some and decimal for others. */
+/** Parses four decimal numbers into two groups. Rejects `010`, which some parsers read as octal. */
 function parseIpv4(text: string, start: number, end: number, groups: Groups, index: number): boolean {
   let at = start
   for (let octet = 0; octet < 4; octet++) {
@@ -111,7 +111,7 @@ function parseIpv6(text: string, groups: Groups): boolean {
   let count = 0
   let gap = -1
   while (at < end) {
-    // A colon separates two groups; two colons, once, stand for the zeros that are missing.
+    // A colon separates two groups. `::` is allowed once and stands for the omitted zero groups.
     if (text.charCodeAt(at) === colon && text.charCodeAt(at + 1) === colon && gap === -1) {
       gap = count
       at += 2
@@ -145,7 +145,7 @@ function hexDigit(code: number): number {
   return letter >= 0 && letter < 6 ? letter + 10 : -1
 }
 
-/** RFC 5952: the longest run of two or more zero groups, the first of equals, becomes `::`. */
+/** Formats as in RFC 5952: the longest run of two or more zero groups becomes `::`, the first one if several are equally long. */
 function format(groups: Groups): string {
   if (isIpv4(groups)) {
     const [high, low] = [groups[6] as number, groups[7] as number]

@@ -3,18 +3,18 @@ import { describe, expect, it } from 'vitest'
 import { joinKeyParts } from './key-parts.js'
 
 describe('joinKeyParts', () => {
-  it('is easy to read for ordinary parts', () => {
+  it('joins ordinary parts readably', () => {
     expect(joinKeyParts(['203.0.113.7', 'u42'])).toBe('203.0.113.7|u42')
     expect(joinKeyParts(['2001:db8:0:100::/56', '/api/users'])).toBe('2001:db8:0:100::/56|/api/users')
   })
 
-  it('tells apart what only looks alike', () => {
+  it('escapes separators inside parts', () => {
     expect(joinKeyParts(['a|b', 'c'])).toBe('a\\|b|c')
     expect(joinKeyParts(['a', 'b|c'])).toBe('a|b\\|c')
     expect(joinKeyParts(['a\\', 'b'])).toBe('a\\\\|b')
   })
 
-  it('never gives two different lists the same key', () => {
+  it('never gives different lists the same key', () => {
     const part = fc.array(fc.constantFrom('|', '\\', 'a', ''), { maxLength: 4 }).map((pieces) => pieces.join(''))
     const parts = fc.array(part, { minLength: 1, maxLength: 4 })
     fc.assert(

@@ -1,7 +1,4 @@
-/**
- * Several parts as one key, such that no two different lists of parts give the same key: the separator, where it
- * occurs in a part, is escaped, and so is the escape.
- */
+/** Joins parts to one key. Different lists of parts never give the same key: the separator and the escape character are escaped. */
 export function joinKeyParts(parts: readonly string[]): string {
   return parts.map(escapePart).join('|')
 }

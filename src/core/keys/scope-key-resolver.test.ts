@@ -10,11 +10,11 @@ const keyOf = (fields: Partial<Rule>, context: MatchedContext, options?: ScopeKe
 const custom = (keyField: string, context: MatchedContext) => keyOf({ limitScope: 'CUSTOM', keyField }, context)
 
 describe('scope keys', () => {
-  it('count everybody together under GLOBAL', () => {
+  it('are the same for all requests under GLOBAL', () => {
     expect(keyOf({ limitScope: 'GLOBAL' }, {})).toBe('global')
   })
 
-  it('count an address under IP, and IPv6 by its network', () => {
+  it('are the address under IP, and the network for IPv6', () => {
     expect(keyOf({}, { clientIp: '203.0.113.7' })).toBe('203.0.113.7')
     expect(keyOf({}, { clientIp: '::ffff:203.0.113.7' })).toBe('203.0.113.7')
     expect(keyOf({}, { clientIp: '2001:db8:0:1ff::1' })).toBe('2001:db8:0:100::/56')
@@ -23,14 +23,14 @@ describe('scope keys', () => {
     expect(keyOf({}, { clientIp: '' })).toBeUndefined()
   })
 
-  it('count a user or an API key', () => {
+  it('are the user id or the API key', () => {
     expect(keyOf({ limitScope: 'USER_ID' }, { userId: 'u1', apiKey: 'k1' })).toBe('u1')
     expect(keyOf({ limitScope: 'API_KEY' }, { userId: 'u1', apiKey: 'k1' })).toBe('k1')
     expect(keyOf({ limitScope: 'USER_ID' }, { userId: '', apiKey: 'k1' })).toBeUndefined()
     expect(keyOf({ limitScope: 'API_KEY' }, { userId: 'u1' })).toBeUndefined()
   })
 
-  it('count all fields of a COMPOSITE together, or nobody when one is missing', () => {
+  it('join all fields under COMPOSITE, and are missing if one field is missing', () => {
     const composite = { limitScope: 'COMPOSITE', compositeKeyFields: ['IP', 'USER_ID', 'METHOD', 'PATH'] } as const
     const context = { clientIp: '203.0.113.7', userId: 'a|b', method: 'get', path: '/api//%75sers/?x=1' }
     expect(keyOf(composite, context)).toBe('203.0.113.7|a\\|b|GET|/api/users')
@@ -39,7 +39,7 @@ describe('scope keys', () => {
     expect(keyOf({ limitScope: 'COMPOSITE', compositeKeyFields: [] }, context)).toBeUndefined()
   })
 
-  it('count any one field under CUSTOM', () => {
+  it('are the value of one field under CUSTOM', () => {
     const context: MatchedContext = {
       clientIp: '203.0.113.7',
       path: '/t/acme/',
@@ -63,7 +63,7 @@ describe('scope keys', () => {
     expect(custom('path.other', context)).toBeUndefined()
   })
 
-  it('ask a resolver that the application registered, as an object or a function', () => {
+  it('come from a registered resolver, which may be an object or a function', () => {
     const byName = (name: string, resolvers: ScopeKeyOptions['resolvers']) =>
       keyOf({ limitScope: 'CUSTOM', keyResolver: name }, { userId: 'u1' }, { resolvers })
     const object = { prefix: 'o:', resolve: (_: Rule, context: MatchedContext) => `${object.prefix}${context.userId}` }
@@ -73,18 +73,18 @@ describe('scope keys', () => {
     expect(byName('mine', { mine: () => '' })).toBeUndefined()
     expect(byName('mine', { mine: () => undefined })).toBeUndefined()
     expect(() => byName('toString', {})).toThrow(
-      'Rule "rule" counts by the key resolver "toString", which is not registered.',
+      'Rule "rule" uses the unknown key resolver "toString". Register it in `keyResolvers`.',
     )
-    expect(() => byName('mine', undefined)).toThrow('not registered')
+    expect(() => byName('mine', undefined)).toThrow('unknown key resolver "mine"')
   })
 
-  it('refuse a field that no request has', () => {
+  it('reject unknown fields', () => {
     for (const field of ['', 'ip', 'attributes', 'header.', 'cookie.a', 'GLOBAL', 'constructor']) {
-      expect(() => custom(field, {})).toThrow(`Rule "rule" counts by the key field "${field}"`)
+      expect(() => custom(field, {})).toThrow(`Rule "rule" uses the unknown key field "${field}"`)
     }
   })
 
-  it('name every rule whose resolver is not registered, with its place', () => {
+  it('report the path of every rule whose resolver is not registered', () => {
     const rules = [
       plainRule({ limitScope: 'CUSTOM', keyResolver: 'known' }),
       plainRule({ limitScope: 'CUSTOM', keyResolver: 'lost' }),
@@ -95,7 +95,10 @@ describe('scope keys', () => {
       { id: 'b', strategy: 'all', rules },
     ] as const
     expect(unknownResolvers(sets, { known: () => 'x' })).toEqual([
-      { path: 'ruleSets[1].rules[1].keyResolver', message: 'no key resolver "lost" is registered; there is "known"' },
+      {
+        path: 'ruleSets[1].rules[1].keyResolver',
+        message: 'key resolver "lost" is not registered; registered: "known"',
+      },
     ])
     expect(unknownResolvers(sets, undefined).map(({ path }) => path)).toEqual([
       'ruleSets[1].rules[0].keyResolver',

@@ -7,24 +7,24 @@ import type { Rule, RuleSet } from '../rule.js'
 import { ipIdentity } from './ip-address.js'
 import { joinKeyParts } from './key-parts.js'
 
-/** A resolver as users write it: the interface, or just its one function. */
+/** A key resolver: an object with `resolve`, or just the function. */
 export type NamedResolver = KeyResolver | KeyResolver['resolve']
 
-/** By the name that rules call them in `keyResolver`. */
+/** Key resolvers by the name that rules use in `keyResolver`. */
 export type NamedResolvers = Readonly<Record<string, NamedResolver>> | ReadonlyMap<string, NamedResolver>
 
 export interface ScopeKeyOptions {
   readonly resolvers?: NamedResolvers | undefined
-  /** How many bits of an IPv6 address make one caller; 56 unless said otherwise. */
+  /** The prefix length that identifies one IPv6 client. Default 56. */
   readonly ipv6Prefix?: number | undefined
-  /** Of the rule's set. */
+  /** `caseSensitive` of the rule set. */
   readonly caseSensitive?: boolean | undefined
 }
 
-/** Whom a request counts against under one rule. Undefined, never empty, when the request has no such identity. */
+/** Extracts the key of a request under one rule. Returns undefined, never an empty string, if the request has no key. */
 export type KeyOf = (context: MatchedContext) => string | undefined
 
-/** Whom a rule counts, as its scope says. Work that depends on the rule alone is done once. */
+/** Compiles the key extraction of a rule from its scope, so that work that depends only on the rule is done once. */
 export function compileKey(rule: Rule, options: ScopeKeyOptions = {}): KeyOf {
   switch (rule.limitScope) {
     case 'GLOBAL':
@@ -40,25 +40,27 @@ export function compileKey(rule: Rule, options: ScopeKeyOptions = {}): KeyOf {
   }
 }
 
-/** Every rule that names a resolver nobody registered, so that loading can refuse it. */
+/** Lists the rules whose key resolver is not registered, so that such rules are rejected when they are loaded. */
 export function unknownResolvers(ruleSets: readonly RuleSet[], resolvers: NamedResolvers | undefined): Mistake[] {
-  const mistakes: Mistake[] = []
+  const issues: Mistake[] = []
   for (const [set, { rules }] of ruleSets.entries()) {
     for (const [index, { limitScope, keyResolver }] of rules.entries()) {
       if (limitScope !== 'CUSTOM' || keyResolver === undefined || findResolver(resolvers, keyResolver)) continue
-      const message = `no key resolver "${keyResolver}" is registered; ${knownNames(resolvers)}`
-      mistakes.push({ path: `ruleSets[${set}].rules[${index}].keyResolver`, message })
+      const message = `key resolver "${keyResolver}" is not registered; ${registeredNames(resolvers)}`
+      issues.push({ path: `ruleSets[${set}].rules[${index}].keyResolver`, message })
     }
   }
-  return mistakes
+  return issues
 }
 
-function knownNames(resolvers: NamedResolvers | undefined): string {
+function registeredNames(resolvers: NamedResolvers | undefined): string {
   const names = resolvers instanceof Map ? [...resolvers.keys()] : Object.keys(resolvers ?? {})
-  return names.length === 0 ? 'there is none' : `there is ${names.map((name) => `"${name}"`).join(', ')}`
+  return names.length === 0
+    ? 'no resolvers are registered'
+    : `registered: ${names.map((name) => `"${name}"`).join(', ')}`
 }
 
-/** One missing part makes the whole key missing: half an identity is somebody else's. */
+/** If one part is missing, the whole key is missing, because a partial key could be that of another client. */
 function compileComposite(rule: Rule, options: ScopeKeyOptions): KeyOf {
   const fields = rule.compositeKeyFields.map((field) => compileField(rule, field, options))
   return (context) => {
@@ -74,10 +76,10 @@ function compileComposite(rule: Rule, options: ScopeKeyOptions): KeyOf {
 
 function compileNamed(rule: Rule, name: string, { resolvers }: ScopeKeyOptions): KeyOf {
   const resolver = findResolver(resolvers, name)
-  if (!resolver) throw invalid(rule, `key resolver "${name}", which is not registered`)
+  if (!resolver) throw invalid(rule, `key resolver "${name}". Register it in \`keyResolvers\``)
   return typeof resolver === 'function'
-    ? (context) => identity(resolver(rule, context))
-    : (context) => identity(resolver.resolve(rule, context))
+    ? (context) => keyText(resolver(rule, context))
+    : (context) => keyText(resolver.resolve(rule, context))
 }
 
 function findResolver(resolvers: NamedResolvers | undefined, name: string): NamedResolver | undefined {
@@ -88,7 +90,11 @@ function findResolver(resolvers: NamedResolvers | undefined, name: string): Name
 
 function compileField(rule: Rule, field: string, options: ScopeKeyOptions): KeyOf {
   const read = keyField(rule, field, options)
-  if (!read) throw invalid(rule, `key field "${field}", which no request has`)
+  if (!read)
+    throw invalid(
+      rule,
+      `key field "${field}". Use IP, USER_ID, API_KEY, METHOD, PATH, attributes.x, header.x or path.x`,
+    )
   return read
 }
 
@@ -96,13 +102,13 @@ function keyField({ methods }: Rule, field: string, { ipv6Prefix, caseSensitive 
   switch (field) {
     case 'IP':
       return ({ clientIp }) => {
-        const ip = identity(clientIp)
+        const ip = keyText(clientIp)
         return ip === undefined ? undefined : ipIdentity(ip, ipv6Prefix)
       }
     case 'USER_ID':
-      return ({ userId }) => identity(userId)
+      return ({ userId }) => keyText(userId)
     case 'API_KEY':
-      return ({ apiKey }) => identity(apiKey)
+      return ({ apiKey }) => keyText(apiKey)
     case 'METHOD':
       return compileMethod(methods.includes('HEAD') && !methods.includes('GET'))
     case 'PATH':
@@ -112,22 +118,22 @@ function keyField({ methods }: Rule, field: string, { ipv6Prefix, caseSensitive 
   if (!read) return undefined
   return (context) => {
     const value = read(context, context.pathVariables)
-    // A header sent several times means the same as its values in one line.
-    return identity(field.startsWith('header.') && Array.isArray(value) ? value.join(', ') : value)
+    // Repeated headers are equivalent to one comma-separated header.
+    return keyText(field.startsWith('header.') && Array.isArray(value) ? value.join(', ') : value)
   }
 }
 
-/** HEAD counts as GET, as in the `method` of a rule, unless the rule is for HEAD alone. */
-function compileMethod(tellsHead: boolean): KeyOf {
+/** HEAD counts as GET, as in the `method` of a rule, unless the rule applies to HEAD only. */
+function compileMethod(keepsHead: boolean): KeyOf {
   return ({ method }) => {
-    const name = identity(method)?.toUpperCase()
-    return name === 'HEAD' && !tellsHead ? 'GET' : name
+    const name = keyText(method)?.toUpperCase()
+    return name === 'HEAD' && !keepsHead ? 'GET' : name
   }
 }
 
-/** Nobody is called the empty string. */
-const identity = (value: unknown): string | undefined => textOf(value) || undefined
+/** An empty string is a missing key. */
+const keyText = (value: unknown): string | undefined => textOf(value) || undefined
 
 function invalid(rule: Rule, what: string): FluxGateError {
-  return new FluxGateError('FLUXGATE_RULES_INVALID', `Rule "${rule.id}" counts by the ${what}.`)
+  return new FluxGateError('FLUXGATE_RULES_INVALID', `Rule "${rule.id}" uses the unknown ${what}.`)
 }

@@ -15,7 +15,7 @@ function found(items: ReturnType<typeof many>, context: RequestContext): string[
 }
 
 describe('indexConditions', () => {
-  it('leaves only those that the request could satisfy, by the field that tells most apart', () => {
+  it('finds only items that the request can satisfy, by the field with the most distinct values', () => {
     const items = many((i) => [
       { field: 'attributes.plan', values: ['paid'] },
       { field: 'header.X-Tenant', values: [`t${i}`, 'all'] },
@@ -27,33 +27,33 @@ describe('indexConditions', () => {
     expect(found(items, { headers: { 'x-tenant': '' } })).toEqual([])
   })
 
-  it('has the other conditions asked, and not the one it has answered', () => {
+  it('keeps the other conditions for evaluation and drops the indexed one', () => {
     const plan = { field: 'attributes.plan', values: ['paid'] }
     const { others, files } = finish(indexConditions(many((i) => [plan, { field: 'userId', values: [`u${i}`] }])))
     expect(others).toEqual([])
     expect(files.map(({ byValue }) => byValue.get('u3'))).toEqual([[{ name: 'n3', when: [plan] }]])
   })
 
-  it('keeps those that have nothing to look up', () => {
+  it('keeps items without an indexable condition', () => {
     const items = many((i) => (i < 18 ? [{ field: 'userId', values: [`u${i}`] }] : []))
     expect(found(items, { userId: 'u1' })).toEqual(['n18', 'n19', 'n1'])
     expect(found(items, {})).toEqual(['n18', 'n19'])
   })
 
-  it('does not take a missing value for an empty one', () => {
+  it('distinguishes a missing value from an empty one', () => {
     const items = many((i) => [{ field: 'userId', values: [i === 0 ? '' : `u${i}`] }])
     expect(found(items, { userId: '' })).toEqual(['n0'])
     expect(found(items, {})).toEqual([])
   })
 
-  it('stays out of the way of conditions that are not compared letter by letter', () => {
+  it('does not index conditions that are not compared as exact text', () => {
     for (const field of ['path.id', 'method', 'clientIp']) {
       const items = many((i) => [{ field, values: [`10.${i}.0.0/16`] }])
       expect(finish(indexConditions(items)), field).toEqual({ others: items, files: [] })
     }
   })
 
-  it('is not made for a handful', () => {
+  it('builds no index for a few items', () => {
     const items = many((i) => [{ field: 'userId', values: [`u${i}`] }])
     expect(finish(indexConditions(items.slice(0, 8))).files).toEqual([])
     expect(found(items.slice(0, 9), { userId: 'u8' })).toEqual(['n8'])

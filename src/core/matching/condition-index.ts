@@ -8,77 +8,77 @@ interface Conditional {
   readonly when: readonly Condition[]
 }
 
-/** Items by the value that one field of a request must have. */
-export interface ConditionFile<Filed> {
+/** Entries by the value that one field of the request must have. */
+export interface ConditionFile<Entry> {
   readonly read: ReadField
-  readonly byValue: ReadonlyMap<string, Filed>
+  readonly byValue: ReadonlyMap<string, Entry>
 }
 
 export interface ConditionIndex<Item> {
-  /** Those that cannot be looked up. */
+  /** Items that cannot be indexed. */
   readonly others: readonly Item[]
-  /** Those that can, without the condition that looking them up has already answered. */
+  /** Indexed items, without the condition that the lookup has already checked. */
   readonly files: readonly ConditionFile<readonly Item[]>[]
 }
 
 /**
- * One path may carry a rule per tenant or plan, told apart by `when` alone. Such rules are found by the value that the
- * request has, not by asking each. Every item is filed under one of its conditions, that with the most different values.
+ * One path may have a rule per tenant or plan, which differ only in `when`. Such rules are looked up by the value in the
+ * request instead of evaluated one by one. Each item is indexed by its condition whose field has the most distinct values.
  */
 export function* indexConditions<Item extends Conditional>(items: readonly Item[]): Steps<ConditionIndex<Item>> {
-  // A handful is asked as fast as looked up.
+  // For a few items, evaluating all of them is as fast as a lookup.
   if (items.length <= 8) return { others: items, files: [] }
-  const variety = yield* countValues(items)
+  const valuesByField = yield* collectValues(items)
   const others: Item[] = []
   const byField = new Map<string, Map<string, Item[]>>()
   for (const item of items) {
     yield
-    const best = mostVaried(item.when, variety)
+    const best = mostSelective(item.when, valuesByField)
     if (!best) others.push(item)
-    else fileUnder(byField, best, { ...item, when: item.when.filter((condition) => condition !== best) })
+    else addToIndex(byField, best, { ...item, when: item.when.filter((condition) => condition !== best) })
   }
   return { others, files: Array.from(byField, ([field, byValue]) => ({ read: readerOf(field) as ReadField, byValue })) }
 }
 
-/** Adds what is filed under the request's value, or under each of its values if it has a list. */
-export function lookUp<Filed>(file: ConditionFile<Filed>, context: RequestContext, found: Filed[]): void {
+/** Adds the entry of the request's value, or the entry of each value if the request has a list. */
+export function lookUp<Entry>(file: ConditionFile<Entry>, context: RequestContext, found: Entry[]): void {
   const value = file.read(context, undefined)
-  if (Array.isArray(value)) for (const one of value) addFiled(file, one, found)
-  else addFiled(file, value, found)
+  if (Array.isArray(value)) for (const one of value) addEntry(file, one, found)
+  else addEntry(file, value, found)
 }
 
-function addFiled<Filed>({ byValue }: ConditionFile<Filed>, value: unknown, found: Filed[]): void {
+function addEntry<Entry>({ byValue }: ConditionFile<Entry>, value: unknown, found: Entry[]): void {
   const text = textOf(value)
-  const filed = text === undefined ? undefined : byValue.get(text)
-  if (filed !== undefined) found.push(filed)
+  const entry = text === undefined ? undefined : byValue.get(text)
+  if (entry !== undefined) found.push(entry)
 }
 
-/** Only what is compared letter by letter and does not depend on the pattern can be looked up. */
-function* countValues(items: readonly Conditional[]): Steps<Map<string, Set<string>>> {
-  const variety = new Map<string, Set<string>>()
+/** Collects the fields that can be indexed: those that are compared as exact text and do not depend on the path pattern. */
+function* collectValues(items: readonly Conditional[]): Steps<Map<string, Set<string>>> {
+  const valuesByField = new Map<string, Set<string>>()
   for (const { when } of items) {
     yield
     for (const { field, values } of when) {
       if (field === 'method' || field.startsWith('path.') || !readerOf(field)) continue
-      const known = variety.get(field) ?? new Set()
+      const known = valuesByField.get(field) ?? new Set()
       for (const value of values) known.add(value)
-      variety.set(field, known)
+      valuesByField.set(field, known)
     }
   }
-  return variety
+  return valuesByField
 }
 
-function mostVaried(when: readonly Condition[], variety: Map<string, Set<string>>): Condition | undefined {
-  const count = ({ field }: Condition): number => variety.get(field)?.size ?? 0
-  return when.filter(({ field }) => variety.has(field)).sort((a, b) => count(b) - count(a))[0]
+function mostSelective(when: readonly Condition[], valuesByField: Map<string, Set<string>>): Condition | undefined {
+  const count = ({ field }: Condition): number => valuesByField.get(field)?.size ?? 0
+  return when.filter(({ field }) => valuesByField.has(field)).sort((a, b) => count(b) - count(a))[0]
 }
 
-function fileUnder<Item>(byField: Map<string, Map<string, Item[]>>, { field, values }: Condition, item: Item): void {
+function addToIndex<Item>(byField: Map<string, Map<string, Item[]>>, { field, values }: Condition, item: Item): void {
   const byValue = byField.get(field) ?? new Map<string, Item[]>()
   byField.set(field, byValue)
   for (const value of new Set(values)) {
-    const filed = byValue.get(value)
-    if (filed) filed.push(item)
+    const items = byValue.get(value)
+    if (items) items.push(item)
     else byValue.set(value, [item])
   }
 }

@@ -18,13 +18,13 @@ describe('conditions', () => {
     expect(holds('attributes.tier', ['[object Object]'], { attributes: { tier: {} } })).toBe(false)
   })
 
-  it('accept any of several values, and any element of a list', () => {
+  it('accept any of several values and any element of a list', () => {
     expect(holds('attributes.role', ['admin', 'owner'], { attributes: { role: 'owner' } })).toBe(true)
     expect(holds('attributes.role', ['admin'], { attributes: { role: ['user', 'admin'] } })).toBe(true)
     expect(holds('attributes.role', ['user,admin'], { attributes: { role: ['user', 'admin'] } })).toBe(false)
   })
 
-  it('reach into attributes, the literal name first', () => {
+  it('read nested attributes, preferring an attribute with the literal dotted name', () => {
     expect(holds('attributes.user.tier', ['gold'], { attributes: { user: { tier: 'gold' } } })).toBe(true)
     expect(holds('attributes.user.tier', ['gold'], { attributes: { 'user.tier': 'gold', user: { tier: 'x' } } })).toBe(
       true,
@@ -35,7 +35,7 @@ describe('conditions', () => {
     expect(holds('attributes.user.tier', ['gold'], { attributes: { user: 'gold' } })).toBe(false)
   })
 
-  it('see only what the request itself carries', () => {
+  it('ignore inherited properties', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'constructor.name', '__proto__.x']) {
       expect(holds(`attributes.${name}`, ['Object', '1'], { attributes: {} }), name).toBe(false)
       expect(holds(`header.${name}`, ['Object', '1'], { headers: {} }), name).toBe(false)
@@ -44,7 +44,7 @@ describe('conditions', () => {
     expect(holds('attributes.x', ['1'], { attributes: Object.create({ x: '1' }) })).toBe(false)
   })
 
-  it('find headers in any case, sent once or several times', () => {
+  it('match headers in any letter case, single or repeated', () => {
     expect(holds('header.X-App', ['ios'], { headers: { 'x-app': 'ios' } })).toBe(true)
     expect(holds('header.x-app', ['ios'], { headers: { 'X-App': 'ios' } })).toBe(true)
     expect(holds('header.x-app', ['ios'], { headers: { 'x-app': ['web', 'ios'] } })).toBe(true)
@@ -52,7 +52,7 @@ describe('conditions', () => {
     expect(holds('header.x-app', ['ios'], { headers: { 'x-apps': 'ios' } })).toBe(false)
   })
 
-  it('know addresses and networks', () => {
+  it('match IP addresses and networks', () => {
     expect(holds('clientIp', ['10.0.0.0/8'], { clientIp: '10.255.0.1' })).toBe(true)
     expect(holds('clientIp', ['10.0.0.0/8'], { clientIp: '11.0.0.0' })).toBe(false)
     expect(holds('clientIp', ['10.0.0.0/8'], { clientIp: '::ffff:10.1.2.3' })).toBe(true)
@@ -85,9 +85,9 @@ describe('conditions', () => {
     expect(compileConditions([])).toBeUndefined()
   })
 
-  it('refuse a field that no request has', () => {
+  it('reject unknown fields', () => {
     for (const field of ['', 'ip', 'attributes', 'attributes.', 'query.a', '.a', 'constructor', 'toString']) {
-      expect(() => compileConditions([{ field, values: ['x'] }])).toThrow(`A condition asks about "${field}"`)
+      expect(() => compileConditions([{ field, values: ['x'] }])).toThrow(`uses the unknown field "${field}"`)
     }
   })
 })

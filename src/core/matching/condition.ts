@@ -8,14 +8,14 @@ import { compileNamedField, type ReadField, textOf } from './request-field.js'
 
 export type Predicate = (context: RequestContext, variables: PathVariables | undefined) => boolean
 
-/** All of a rule's conditions as one question; undefined when there is nothing to ask. */
+/** Compiles all conditions of a rule to one predicate. Returns undefined if there are no conditions. */
 export function compileConditions(when: readonly Condition[], caseSensitive = false): Predicate | undefined {
   const [first, ...others] = when.map((condition) => compileCondition(condition, caseSensitive))
   if (!first || others.length === 0) return first
   return (context, variables) => first(context, variables) && others.every((holds) => holds(context, variables))
 }
 
-/** What a condition compares as text, or undefined if the field is unknown or is not compared as text. */
+/** Returns a function that reads the field from a request. Returns undefined if the field is unknown or not compared as text. */
 export function readerOf(field: string): ReadField | undefined {
   return Object.hasOwn(plainFields, field) ? plainFields[field] : compileNamedField(field)
 }
@@ -30,25 +30,28 @@ function compileCondition({ field, values }: Condition, caseSensitive: boolean):
   if (field === 'clientIp') return compileClientIp(values)
   const read = readerOf(field)
   if (!read)
-    throw new FluxGateError('FLUXGATE_RULES_INVALID', `A condition asks about "${field}", which no request has.`)
-  const wanted = new Set(comparedValues(field, values, caseSensitive))
-  const isWanted = (value: unknown): boolean => {
+    throw new FluxGateError(
+      'FLUXGATE_RULES_INVALID',
+      `A condition of a rule uses the unknown field "${field}". Use attributes.x, header.x, path.x, clientIp, userId, apiKey or method.`,
+    )
+  const expected = new Set(comparedValues(field, values, caseSensitive))
+  const isExpected = (value: unknown): boolean => {
     const text = textOf(value)
-    return text !== undefined && wanted.has(text)
+    return text !== undefined && expected.has(text)
   }
   return (context, variables) => {
     const value = read(context, variables)
-    return Array.isArray(value) ? value.some(isWanted) : isWanted(value)
+    return Array.isArray(value) ? value.some(isExpected) : isExpected(value)
   }
 }
 
-/** As a request has them: what a path captured is folded like the path, and a limit on GET is one on HEAD too. */
+/** Converts the values to the form in requests: path captures are case-folded like the path, and GET includes HEAD. */
 function comparedValues(field: string, values: readonly string[], caseSensitive: boolean): readonly string[] {
   if (field === 'method') return withHead(values.map((value) => value.toUpperCase()))
   return field.startsWith('path.') && !caseSensitive ? values.map(foldText) : values
 }
 
-/** What is neither an address nor a network is compared as it stands, like the identity of such a caller. */
+/** Values that are neither an address nor a network are compared as text, as IP keys are. */
 function compileClientIp(values: readonly string[]): Predicate {
   const networks = values.map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined)
   const names = values.filter((value) => parseCidr(value) === undefined)

@@ -2,12 +2,12 @@ import { checkHeaders } from '../decision/check-request.js'
 import type { RequestContext } from '../request-context.js'
 import type { PathVariables } from './paths/path-pattern.js'
 
-/** Reads one part of a request. The value is as the caller gave it; undefined when the request has none. */
+/** Reads one field of a request. Returns the value as the caller passed it, or undefined if it is missing. */
 export type ReadField = (context: RequestContext, variables: PathVariables | undefined) => unknown
 
 /**
- * The part of the field language that conditions and keys share: `attributes.x`, `header.x`, `path.x`. Undefined for
- * any other name. Only own properties count, so no name reaches what an object inherits.
+ * Compiles the fields that both conditions and keys accept: `attributes.x`, `header.x`, `path.x`. Returns undefined for any
+ * other name. Reads own properties only, so that no field name reaches inherited members.
  */
 export function compileNamedField(field: string): ReadField | undefined {
   const dot = field.indexOf('.')
@@ -25,7 +25,7 @@ export function compileNamedField(field: string): ReadField | undefined {
   }
 }
 
-/** What can be compared or counted as text. Objects and lists cannot. */
+/** Converts a primitive value to text. Returns undefined for objects, arrays and missing values. */
 export function textOf(value: unknown): string | undefined {
   switch (typeof value) {
     case 'string':
@@ -39,7 +39,7 @@ export function textOf(value: unknown): string | undefined {
   }
 }
 
-/** A key spelt with its dots comes first; then `user.tier` is the `tier` of `user`. */
+/** `user.tier` is the attribute with exactly this name if there is one, otherwise the `tier` of `user`. */
 function attributeReader(name: string): ReadField {
   if (!name.includes('.')) return ({ attributes }) => ownProperty(attributes, name)
   const steps = name.split('.')
@@ -51,7 +51,7 @@ function attributeReader(name: string): ReadField {
   }
 }
 
-/** Contexts made from HTTP requests have lower-case names; those written by hand may not. */
+/** Contexts from HTTP requests have lower-case header names. Contexts that a caller builds may not. */
 function headerReader(name: string): ReadField {
   return ({ headers }) => {
     if (!headers) return undefined

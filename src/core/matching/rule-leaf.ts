@@ -7,9 +7,9 @@ import { type Captures, capturedFrom } from './paths/path-pattern.js'
 import type { TreeLeaf } from './paths/path-tree.js'
 import type { Match } from './rule-matcher.js'
 
-/** A rule on its way into a leaf, with the conditions that are still to be asked. */
+/** A rule to be compiled into a leaf, with the conditions that remain to be evaluated. */
 export interface Draft {
-  /** What the rule answers, unless it captures something. */
+  /** The match of the rule, if it captures nothing. */
   readonly match: Match
   readonly captures: Captures | undefined
   readonly when: readonly Condition[]
@@ -22,21 +22,21 @@ interface Candidate {
   readonly holds: Predicate | undefined
 }
 
-/** Rules that a request has reached. */
+/** Rules whose path and method match a request. */
 export interface Answer {
-  /** The matches, when they are the same for every request. */
+  /** The matches, if they are the same for every request. Otherwise `candidates` must be evaluated. */
   readonly ready: readonly Match[] | undefined
   readonly candidates: readonly Candidate[]
 }
 
 /** The rules of one path and one list of methods, in order. */
 export interface Leaf extends Answer, TreeLeaf {
-  /** Undefined for any method. */
+  /** Undefined for all methods. */
   readonly methods: readonly string[] | undefined
-  /** The match, when there is just one and it is the same for every request: nearer at hand than in a list. */
+  /** The match, if there is exactly one and it is the same for every request. Stored outside the list to save a memory access. */
   readonly only: Match | undefined
   readonly files: readonly ConditionFile<Answer>[] | undefined
-  /** The same path with other methods. */
+  /** The leaf of the same path with other methods. */
   readonly next: Leaf | undefined
 }
 
@@ -46,23 +46,31 @@ export function* compileLeaf(
   next: Leaf | undefined,
 ): Steps<Leaf> {
   const { others, files } = yield* indexConditions(drafts)
-  const filed: ConditionFile<Answer>[] = []
+  const compiled: ConditionFile<Answer>[] = []
   for (const { read, byValue } of files) {
-    const answers = new Map<string, Answer>()
-    yield* eachInSteps(byValue, ([value, found]) => answers.set(value, compileAnswer(found)))
-    filed.push({ read, byValue: answers })
+    const entries = new Map<string, Answer>()
+    yield* eachInSteps(byValue, ([value, found]) => entries.set(value, compileDrafts(found)))
+    compiled.push({ read, byValue: entries })
   }
-  const { ready, candidates } = compileAnswer(others)
+  const { ready, candidates } = compileDrafts(others)
   const only = ready?.length === 1 ? ready[0] : undefined
-  // Spelt out: objects made by spreading may each get a hidden class of their own, which makes reading them slow. What a
-  // request reads first is in front, since thousands of leaves are not in the cache.
-  return { tail: undefined, methods, files: filed.length === 0 ? undefined : filed, next, only, ready, candidates }
+  // Lists all members, because objects created by spreading may each get their own hidden class, which makes reads slow.
+  // The members that a request reads first come first, because thousands of leaves do not fit into the CPU cache.
+  return {
+    tail: undefined,
+    methods,
+    files: compiled.length === 0 ? undefined : compiled,
+    next,
+    only,
+    ready,
+    candidates,
+  }
 }
 
-// Lists are not frozen: the engine reads frozen ones slowly.
+// Not frozen, because V8 reads frozen arrays slowly.
 const none: readonly never[] = []
 
-function compileAnswer(drafts: readonly Draft[]): Answer {
+function compileDrafts(drafts: readonly Draft[]): Answer {
   if (drafts.length === 0) return { ready: none, candidates: none }
   if (drafts.every(({ captures, when }) => !captures && when.length === 0)) {
     return { ready: drafts.map(({ match }) => match), candidates: none }
@@ -75,47 +83,47 @@ function compileAnswer(drafts: readonly Draft[]): Answer {
   return { ready: undefined, candidates: drafts.map(compile) }
 }
 
-/** Adds what this leaf has to say about a request. */
-export function addAnswers(leaf: Leaf, method: string | undefined, context: RequestContext, answers: Answer[]): void {
+/** Adds the rules of a leaf, and of the leaves after it, that apply to the method and the indexed fields of a request. */
+export function addAnswers(leaf: Leaf, method: string | undefined, context: RequestContext, found: Answer[]): void {
   for (let one: Leaf | undefined = leaf; one; one = one.next) {
-    if (one.methods && !allows(one.methods, method)) continue
-    if (one.ready !== none) answers.push(one)
-    if (one.files) for (const file of one.files) lookUp(file, context, answers)
+    if (one.methods && !includesMethod(one.methods, method)) continue
+    if (one.ready !== none) found.push(one)
+    if (one.files) for (const file of one.files) lookUp(file, context, found)
   }
 }
 
 /**
- * The whole answer of a leaf, if it is one that is the same for every request; undefined if it takes more to tell. An only
- * match is put into `lone`, which is in the cache, where a list of its own would not be.
+ * The matches of a leaf, if they do not depend on the request beyond its method; otherwise undefined. A single match is
+ * returned in the reused array `single`, which is in the CPU cache, while an array of the leaf would not be.
  */
-export function readyAnswer(leaf: Leaf, method: string | undefined, lone: Match[]): readonly Match[] | undefined {
-  let answer: readonly Match[] = none
+export function readyAnswer(leaf: Leaf, method: string | undefined, single: Match[]): readonly Match[] | undefined {
+  let matches: readonly Match[] = none
   for (let one: Leaf | undefined = leaf; one; one = one.next) {
     if (one.files) return undefined
-    if (one.methods && !allows(one.methods, method)) continue
-    if (answer !== none) return undefined
+    if (one.methods && !includesMethod(one.methods, method)) continue
+    if (matches !== none) return undefined
     if (one.only !== undefined) {
-      lone[0] = one.only
-      answer = lone
+      single[0] = one.only
+      matches = single
     } else if (one.ready === undefined) return undefined
-    else answer = one.ready
+    else matches = one.ready
   }
-  return answer
+  return matches
 }
 
-/** Rules name few methods, which are found faster in a row than by their hash. */
-function allows(methods: readonly string[], method: string | undefined): boolean {
+/** Rules have few methods, so a linear search is faster than a hash lookup. */
+function includesMethod(methods: readonly string[], method: string | undefined): boolean {
   for (let i = 0; i < methods.length; i++) if (methods[i] === method) return true
   return false
 }
 
-/** Adds those matches of an answer that hold. */
-export function addMatches(answer: Answer, context: RequestContext, path: string, matches: Match[]): void {
-  if (answer.ready) {
-    for (const match of answer.ready) matches.push(match)
+/** Adds the matches whose conditions hold. */
+export function addMatches(found: Answer, context: RequestContext, path: string, matches: Match[]): void {
+  if (found.ready) {
+    for (const match of found.ready) matches.push(match)
     return
   }
-  for (const { match, captures, holds } of answer.candidates) {
+  for (const { match, captures, holds } of found.candidates) {
     const pathVariables = captures && capturedFrom(captures, path)
     if (holds && !holds(context, pathVariables)) continue
     matches.push(pathVariables ? { rule: match.rule, rank: match.rank, pathVariables } : match)

@@ -9,7 +9,7 @@ import { capturedFrom, compilePathPattern, matchesPath } from './paths/path-patt
 import { compareRules, compileRules } from './rule-matcher.js'
 
 const rule = (id: string, fields: Partial<Rule> = {}): Rule => plainRule({ id, ...fields })
-/** What a rule set finds for the first reading of a request's path. */
+/** A matcher that uses only the first interpretation of a path. */
 function matcherOf(rules: readonly Rule[], caseSensitive = false) {
   const matcher = compileRules({ id: 'set', strategy: 'all', caseSensitive, rules })
   return {
@@ -25,7 +25,7 @@ const idsFor = (rules: readonly Rule[], context: RequestContext, caseSensitive =
     .map((match) => match.rule.id)
 
 describe('compileRules', () => {
-  it('finds the same rule for every spelling of a path', () => {
+  it('matches every spelling of a path', () => {
     const matcher = matcherOf([rule('users', { path: '/api/users' })])
     for (const path of ['/api/users', '/api//users', '/api/./users', '/api/users/', '/api/%75sers', '/api/users?a=b']) {
       expect(matcher.match({ path }).map((match) => match.rule.id)).toEqual(['users'])
@@ -51,7 +51,7 @@ describe('compileRules', () => {
     expect(matcherOf(rules, true).match({ path: '/t/Acm%C3%A9' })[0]?.pathVariables).toEqual({ Name: 'Acmé' })
   })
 
-  it('applies a limit on GET to HEAD, also one by condition', () => {
+  it('applies a rule for GET to HEAD, whether by method or by condition', () => {
     const rules = [
       rule('any'),
       rule('condition', { when: [{ field: 'method', values: ['get'] }] }),
@@ -63,7 +63,7 @@ describe('compileRules', () => {
     expect(idsFor(rules, { method: 'GET' })).toEqual(['any', 'condition', 'get'])
   })
 
-  it('puts the highest priority first and breaks ties by id', () => {
+  it('sorts by descending priority, ties by id', () => {
     const rules = [
       rule('b'),
       rule('a'),
@@ -75,16 +75,16 @@ describe('compileRules', () => {
     expect(idsFor(rules, { path: '/y' })).toEqual(['B', 'a', 'b', 'low'])
   })
 
-  it('leaves disabled rules out', () => {
+  it('ignores disabled rules', () => {
     expect(idsFor([rule('off', { enabled: false }), rule('on')], {})).toEqual(['on'])
     expect(idsFor([], { path: '/a' })).toEqual([])
   })
 
-  it('takes a request without a path for one of the root', () => {
+  it('treats a request without a path as a request for /', () => {
     expect(idsFor([rule('root', { path: '/' }), rule('one', { path: '/*' }), rule('all')], {})).toEqual(['all', 'root'])
   })
 
-  it('matches methods in any case, and none when the request has none', () => {
+  it('matches methods in any letter case, and no method if the request has none', () => {
     const rules = [rule('any'), rule('read', { methods: ['GET', 'HEAD'] }), rule('write', { methods: ['POST'] })]
     expect(idsFor(rules, { method: 'GET' })).toEqual(['any', 'read'])
     expect(idsFor(rules, { method: 'head' })).toEqual(['any', 'read'])
@@ -93,7 +93,7 @@ describe('compileRules', () => {
     expect(idsFor(rules, {})).toEqual(['any'])
   })
 
-  it('tells what each rule captured, under its own names', () => {
+  it('returns the captures of each rule under its own names', () => {
     const rules = [
       rule('by-id', { path: '/users/{id}' }),
       rule('by-user', { path: '/users/{user}', priority: 1 }),
@@ -107,13 +107,13 @@ describe('compileRules', () => {
     ])
   })
 
-  it('asks conditions about what was captured', () => {
+  it('evaluates conditions on captured values', () => {
     const rules = [rule('seven', { path: '/users/{id}', when: [{ field: 'path.id', values: ['7'] }] })]
     expect(idsFor(rules, { path: '/users/7' })).toEqual(['seven'])
     expect(idsFor(rules, { path: '/users/8' })).toEqual([])
   })
 
-  it('finds one of ten thousand rules that only a condition tells apart', () => {
+  it('finds one of ten thousand rules that differ only in a condition', () => {
     const rules = Array.from({ length: 10_000 }, (_, i) =>
       rule(`tenant-${i}`, {
         when: [
@@ -132,7 +132,7 @@ describe('compileRules', () => {
     expect(idsOf(undefined)).toEqual(['everyone'])
   })
 
-  it('agrees with asking every rule', () => {
+  it('agrees with evaluating every rule', () => {
     const segment = fc.constantFrom('a', 'b', 'ab', '*', '**', 'a*', '?', '{x}', '{y}', 'a{z}')
     const pattern = fc.array(segment, { maxLength: 5 }).map((parts) => `/${parts.join('/')}`)
     const condition = fc.constantFrom(
@@ -179,7 +179,7 @@ describe('compileRules', () => {
     )
   })
 
-  it('finishes on long paths, many stars and many double stars', () => {
+  it('handles long paths, many stars and many double stars', () => {
     const stars = rule('stars', { path: '/*a*a*a*a*a*b' })
     const double = rule('double', { path: '/**/a/**/b/**' })
     const triple = rule('triple', { path: '/**/a/**/a/**/a/{x}/**/a/b' })
@@ -196,7 +196,7 @@ describe('compileRules', () => {
   })
 })
 
-/** Every rule on its own: what the tree must find, without the tree. */
+/** The expected matches, found by evaluating every rule without the tree. */
 function scan(rules: readonly Rule[], context: RequestContext): unknown[] {
   const path = normalisePath(context.path)
   return rules

@@ -6,29 +6,29 @@ import { type Captures, compilePathPattern, type PathPattern, type PathVariables
 import { pathTreeSteps } from './paths/path-tree.js'
 import { type Answer, addAnswers, addMatches, compileLeaf, type Draft, type Leaf, readyAnswer } from './rule-leaf.js'
 
-/** A rule that applies to a request, and what its `{name}` segments stand for there. */
+/** A rule that applies to a request, with the values of its `{name}` segments. */
 export interface Match {
   readonly rule: Rule
-  /** Its place among the enabled rules of the set, in the order of `compareRules`. */
+  /** The index of the rule among the enabled rules of its set, in the order of `compareRules`. */
   readonly rank: number
   readonly pathVariables: PathVariables | undefined
 }
 
 export interface RuleMatcher {
-  /** The path of a request as rules look at it; all readings of it, if servers disagree about its meaning. */
+  /** The normalised path of a request, or all interpretations if servers interpret it differently. */
   readPath(context: RequestContext): string | readonly string[]
   /**
-   * Every enabled rule that applies to a request with this path, one of `readPath`: the highest priority first, ties by id.
-   * The list is good until the next call.
+   * All enabled rules that apply to a request with this path (one of `readPath`), by descending priority, ties by id.
+   * The array is valid until the next call.
    */
   match(context: RequestContext, path: string): readonly Match[]
 }
 
-/** Compiles a rule set once; each request then pays for the rules that match it and not for the others. */
+/** Compiles a rule set. The cost of a match then depends on the rules that match, not on the number of rules. */
 export const compileRules = (ruleSet: RuleSet): RuleMatcher =>
   finish(matcherSteps(finish(rankedRules(ruleSet)), ruleSet.caseSensitive === true))
 
-/** As `compileRules`, of the rules by rank. */
+/** As `compileRules`, for rules in order of rank. */
 export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): Steps<RuleMatcher> {
   const readsPath = !rules.every((rule) => isForEveryPath(rule) && !countsByPath(rule))
   const pathOf = readsPath ? ({ path }: RequestContext) => readPath(path, caseSensitive) : () => '/'
@@ -37,20 +37,20 @@ export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): S
     return { readPath: pathOf, match: () => all }
   }
   const tree = yield* pathTreeSteps(yield* compileLeaves(rules, caseSensitive))
-  const lone: Match[] = []
+  const single: Match[] = []
   return {
     readPath: pathOf,
     match(context, path) {
       const method = upperCase(context.method)
       const count = tree.find(path)
-      const only = count === 1 ? readyAnswer(tree.found[0] as Leaf, method, lone) : undefined
-      if (only !== undefined) return only
-      const answers: Answer[] = []
-      for (let i = 0; i < count; i++) addAnswers(tree.found[i] as Leaf, method, context, answers)
-      const [first] = answers
-      if (first?.ready && answers.length === 1) return first.ready
+      const constant = count === 1 ? readyAnswer(tree.found[0] as Leaf, method, single) : undefined
+      if (constant !== undefined) return constant
+      const found: Answer[] = []
+      for (let i = 0; i < count; i++) addAnswers(tree.found[i] as Leaf, method, context, found)
+      const [first] = found
+      if (first?.ready && found.length === 1) return first.ready
       const matches: Match[] = []
-      for (const answer of answers) addMatches(answer, context, path, matches)
+      for (const rules of found) addMatches(rules, context, path, matches)
       return inOrder(matches)
     },
   }
@@ -63,7 +63,7 @@ export const isForEveryRequest = (rule: Rule): boolean =>
 
 const matchOf = (rule: Rule, rank: number): Match => Object.freeze({ rule, rank, pathVariables: undefined })
 
-/** Nearly all requests spell their method in capitals already; looking is cheaper than converting. */
+/** Most methods are already upper case, and checking is faster than converting. */
 function upperCase(method: string | null | undefined): string | undefined {
   if (method === undefined || method === null) return undefined
   for (let i = 0; i < method.length; i++) if (method.charCodeAt(i) > lastCapital) return method.toUpperCase()
@@ -72,37 +72,37 @@ function upperCase(method: string | null | undefined): string | undefined {
 
 const lastCapital = 0x5a
 
-/** The rules that can match, by rank. */
+/** The enabled rules in order of rank. */
 export const rankedRules = ({ rules }: RuleSet): Steps<readonly Rule[]> =>
   sortInSteps(
     rules.filter((rule) => rule.enabled),
     compareRules,
   )
 
-/** Plain comparison of ids: the order must not depend on the machine's language. */
+/** Compares ids by code unit, because the order must not depend on the locale. */
 export function compareRules(a: Rule, b: Rule): number {
   if (a.priority !== b.priority) return b.priority - a.priority
   return a.id < b.id ? -1 : Number(a.id > b.id)
 }
 
-/** The rules of one path, by the methods they are for. */
-interface Alike {
+/** The rules with the same path pattern, by their methods. */
+interface RulesOfPath {
   readonly segments: PathPattern['segments']
   readonly byMethods: Map<string, Draft[]>
 }
 
 function* compileLeaves(rules: readonly Rule[], caseSensitive: boolean) {
-  const byShape = new Map<string, Alike>()
-  // Thousands of rules often have the same methods and captures. What they share is in the cache when it is needed.
+  const byShape = new Map<string, RulesOfPath>()
+  // Many rules often have the same methods and captures. Shared objects stay in the CPU cache.
   const methodLists = new Map<string, readonly string[] | undefined>([['', undefined]])
   const captureLists = new Map<string, Captures>()
   for (const [rank, rule] of rules.entries()) {
     yield
     const { shape, segments, captures } = compilePathPattern(rule.path, caseSensitive)
-    const { byMethods } = getOrSet(byShape, shape, (): Alike => ({ segments, byMethods: new Map() }))
-    const allowed = withHead(rule.methods)
-    const methods = allowed.join(' ')
-    getOrSet(methodLists, methods, () => allowed)
+    const { byMethods } = getOrSet(byShape, shape, (): RulesOfPath => ({ segments, byMethods: new Map() }))
+    const methodList = withHead(rule.methods)
+    const methods = methodList.join(' ')
+    getOrSet(methodLists, methods, () => methodList)
     getOrSet(byMethods, methods, (): Draft[] => []).push({
       match: matchOf(rule, rank),
       captures: captures && getOrSet(captureLists, JSON.stringify(captures), () => captures),
@@ -126,20 +126,20 @@ function getOrSet<Value>(map: Map<string, Value>, key: string, create: () => Val
 }
 
 /**
- * Sorted by rank, each once: a request with a list of values may have found a rule under several of them. Requests
- * match a few rules, and a few are sorted fastest by insertion.
+ * Sorts matches by rank and removes duplicates: a request with a list of values may find a rule under several of them.
+ * Requests usually match few rules, for which an insertion sort is fastest.
  */
 function inOrder(matches: Match[]): readonly Match[] {
   if (matches.length > 16) matches.sort((a, b) => a.rank - b.rank)
   let repeated = false
   for (let i = 1; i < matches.length; i++) {
     const match = matches[i] as Match
-    let place = i
-    for (; place > 0 && (matches[place - 1] as Match).rank > match.rank; place--) {
-      matches[place] = matches[place - 1] as Match
+    let index = i
+    for (; index > 0 && (matches[index - 1] as Match).rank > match.rank; index--) {
+      matches[index] = matches[index - 1] as Match
     }
-    matches[place] = match
-    if (place > 0 && (matches[place - 1] as Match).rank === match.rank) repeated = true
+    matches[index] = match
+    if (index > 0 && (matches[index - 1] as Match).rank === match.rank) repeated = true
   }
   return repeated ? matches.filter((match, i) => match.rank !== matches[i - 1]?.rank) : matches
 }

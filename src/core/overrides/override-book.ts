@@ -3,19 +3,19 @@ import { inUtf8Order } from '../keys/utf8-order.js'
 import type { Override } from '../override-store.js'
 import type { Band } from '../rule.js'
 
-/** An override as the engine sees it: read, filled in, readonly. */
+/** A parsed override with all defaults applied. */
 export interface OverrideTerms {
   readonly action: Override['action']
-  /** LIMIT: what takes the place of the rule's bands; empty if they stay, which is only so with a balance. */
+  /** LIMIT: the bands that replace those of the rule. Empty if the bands stay, which requires a `balance`. */
   readonly bands: readonly Band[]
-  /** Epoch milliseconds from which on the rule applies as it is. */
+  /** Epoch milliseconds after which the rule applies unchanged. */
   readonly expiresAtMs: number | undefined
   readonly note: string | undefined
-  /** LIMIT: what its buckets begin with instead of being full. */
+  /** LIMIT: the starting balance of the buckets, which are full otherwise. */
   readonly balance?: StartingBalance
 }
 
-/** So many permits were left in each band at this instant, or all that it can hold; since then it has been refilling. */
+/** The permits that were left in each band at a given time, at most its capacity. The bucket refills from that time on. */
 export interface StartingBalance {
   readonly permits: number
   /** Epoch milliseconds. */
@@ -29,43 +29,40 @@ export interface OverrideEntry {
 
 export interface EntryQuery {
   readonly prefix: string
-  /** `next` of the page before; '' for the first one. */
+  /** `next` of the previous page, or '' for the first page. */
   readonly after: string
   readonly limit: number
 }
 
 export interface EntryPage {
-  /** In the order of their keys as UTF-8. */
+  /** Sorted by the UTF-8 bytes of their keys. */
   readonly entries: readonly OverrideEntry[]
-  /** Where to go on; undefined after the last page. */
+  /** The start of the next page; undefined on the last page. */
   readonly next: string | undefined
 }
 
-/** Whose override it is: of an identity, or of all in a range of addresses that have none of their own. */
+/** Identifies an override: of one key, or of an address range. A range applies to addresses without an override of their own. */
 export interface OverrideName {
   readonly ruleSetId: string
   readonly ruleId: string
-  /** The identity as the rule counts it; of a range its one spelling, such as `10.0.0.0/8`. */
+  /** The rate limit key, or the canonical notation of a range, such as `10.0.0.0/8`. */
   readonly key: string
   readonly isRange: boolean
 }
 
 /**
- * The overrides that a bucket store keeps beside its buckets, and looks up in the call that decides. Of several ranges
- * that hold an address the smallest counts. What has expired is not there any more.
+ * The overrides that a bucket store keeps next to its buckets and looks up in the same call as the decision. If several ranges
+ * contain an address, the smallest one applies. Expired overrides do not exist.
  */
 export interface OverrideBook {
   get(name: OverrideName): Promise<OverrideTerms | undefined>
-  /** Whether there was none before. In force for the next decision. */
+  /** Takes effect for the next decision. Resolves to true if the override is new. */
   put(name: OverrideName, terms: OverrideTerms): Promise<boolean>
-  /** Whether there was one. */
+  /** Resolves to false if there was no such override. */
   delete(name: OverrideName): Promise<boolean>
-  /**
-   * Optional: the group that counts this identity by an override which this process has come across, for while the store cannot
-   * be asked.
-   */
+  /** Optional: the group of an overridden key, from a local cache. Used while the store is unavailable. */
   seen?(group: BucketGroup, key: string): BucketGroup | undefined
-  /** Identities and ranges, each on one page, however many there are; which page that is is up to the store. */
+  /** Lists keys and ranges. Each occurs on exactly one page, and the store chooses which. */
   list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<EntryPage>
 }
 

@@ -1,11 +1,11 @@
 import { type Cidr, parseCidr } from '../keys/ip-address.js'
 
 /**
- * Values by ranges of addresses; the smallest range that holds an address counts. There is one lookup for each length of
- * prefix that occurs, whatever the number of ranges.
+ * Maps address ranges to values. If several ranges contain an address, the smallest one applies. A search takes one lookup per
+ * distinct prefix length, whatever the number of ranges.
  */
 export class OverrideRanges<T> {
-  /** By length of prefix, the longest first; then by the bits of the range. */
+  /** By prefix length, the longest first, and then by the prefix bits. */
   readonly #lengths: (readonly [prefix: number, byBits: Map<string, T>])[] = []
 
   constructor(ranges: Iterable<readonly [text: string, value: T]>) {
@@ -20,10 +20,10 @@ export class OverrideRanges<T> {
     this.#lengths = [...lengths].sort(([one], [other]) => other - one)
   }
 
-  /** `identity` is an address, or a network that counts as one: `2001:db8:0:100::/56`. */
-  find(identity: string): T | undefined {
+  /** `key` is an address, or a network that is limited as one client: `2001:db8:0:100::/56`. */
+  find(key: string): T | undefined {
     if (this.#lengths.length === 0) return undefined
-    const address = parseCidr(identity)
+    const address = parseCidr(key)
     if (address === undefined) return undefined
     for (const [prefix, byBits] of this.#lengths) {
       if (prefix > address.prefix) continue
@@ -34,7 +34,7 @@ export class OverrideRanges<T> {
   }
 }
 
-/** The first bits. An IPv4 address has the marks of one in front, so that no IPv6 range of such a length holds it. */
+/** The first `prefix` bits. An IPv4 address starts with the IPv4-mapped prefix, so that no IPv6 range of that length contains it. */
 function bitsOf({ groups }: Cidr, prefix: number): string {
   const whole = prefix >> 4
   const rest = prefix & 15

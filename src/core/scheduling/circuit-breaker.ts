@@ -1,26 +1,27 @@
 import type { Clock } from '../clock.js'
 
+/** Options of the circuit breaker in front of a store or server. */
 export interface BreakerOptions {
-  /** Consecutive failures that open the breaker; default 5. */
+  /** The number of consecutive failures that opens the breaker. Default 5. */
   readonly failures?: number
-  /** The longest time between two probes while the breaker is open; default 500. */
+  /** The longest time between two probes while the breaker is open, in milliseconds. Default 500. */
   readonly openMs?: number
 }
 
 export type BreakerState = 'CLOSED' | 'OPEN' | 'HALF_OPEN'
 
-/** Identifies one call that the breaker let through: the number of failures it had counted when the call began. */
+/** Identifies one call that the breaker allowed: the number of failures that it had counted when the call started. */
 export type Passage = number
 
-/** The first probe follows this soon after the breaker opens; each further one waits twice as long, up to `openMs`. */
+/** The delay of the first probe after the breaker opens. Each further delay is twice as long, up to `openMs`. */
 const firstProbeMs = 30
 
 /**
- * Stops calls to a service that keeps failing, and lets a single one through now and then to find out whether the service
- * has recovered. HALF_OPEN is derived: the breaker has been open for long enough and no probe is pending.
+ * Rejects calls to a failing service, and allows single probes to find out whether the service has recovered. HALF_OPEN is
+ * derived: the breaker has been open for long enough that the next call may be a probe.
  *
- * Failures count by incident, not by call. A call that began before the last counted failure was pending when the service
- * failed, and its own failure says nothing new: one lost connection is one failure, however many calls were in flight.
+ * Failures are counted per incident, not per call. A call that started before the last counted failure was in flight during
+ * that incident, so its own failure is not counted again: one lost connection is one failure, whatever the number of calls.
  */
 export class CircuitBreaker {
   readonly #failures: number
@@ -34,7 +35,7 @@ export class CircuitBreaker {
   #probeAfterMs = 0
   #isProbing = false
 
-  /** With `quietMs`, it opens only if no call has succeeded for that long: on a cluster, a single node may fail. */
+  /** The breaker opens only if no call has succeeded for `quietMs`. In a cluster, a single node can fail while the others work. */
   constructor({ failures = 5, openMs = 500 }: BreakerOptions, clock: Clock, quietMs = 0) {
     this.#quietMs = quietMs
     this.#failures = failures
@@ -45,11 +46,11 @@ export class CircuitBreaker {
   get state(): BreakerState {
     if (this.#openedAt === undefined) return 'CLOSED'
     const openForMs = this.#clock.now() - this.#openedAt
-    // If the clock has stepped back, the time is unknown and a probe is allowed.
+    // If the clock has stepped back, the elapsed time is unknown and a probe is allowed.
     return openForMs >= this.#probeAfterMs || openForMs < 0 ? 'HALF_OPEN' : 'OPEN'
   }
 
-  /** Undefined if the call must not be made now. While half-open, only one call may be made at a time. */
+  /** Returns undefined if the call is not allowed now. While the breaker is half-open, only one call is allowed at a time. */
   enter(): Passage | undefined {
     if (this.#openedAt !== undefined) {
       if (this.#isProbing || this.state === 'OPEN') return undefined
@@ -76,7 +77,7 @@ export class CircuitBreaker {
       this.#open(now, firstProbeMs)
   }
 
-  /** The call was never sent, so it says nothing about the service. */
+  /** Ends a call that was never sent. It counts neither as a success nor as a failure. */
   abandoned(passage: Passage): void {
     if (passage === this.#counted) this.#isProbing = false
   }

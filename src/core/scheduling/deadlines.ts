@@ -3,24 +3,24 @@ import { type Clock, schedule, systemClock, ticks, ticksPerMs } from '../clock.j
 
 export interface Deadline {
   /** In loop time of its `Deadlines`. */
-  readonly overAt: number
-  readonly onOver: () => void
-  /** False once it has ended or passed. */
+  readonly expiresAt: number
+  readonly onExpire: () => void
+  /** False once the call has ended or the deadline has expired. */
   isPending: boolean
-  before: Deadline | undefined
-  after: Deadline | undefined
+  previous: Deadline | undefined
+  next: Deadline | undefined
 }
 
-/** A stall of the event loop counts as one slice at most: a tenth of the timeout, and never more than this. */
-const longestSliceMs = 25
+/** A stall of the event loop counts as at most one slice: a tenth of the timeout, and never more than this. */
+const maxSliceMs = 25
 
 /**
- * Deadlines of calls that share one timeout, so that they pass in the order in which they began and one timer serves all
- * of them. The timer stops within a slice when no call is pending.
+ * Deadlines of calls that share one timeout. They expire in the order in which they started, so one timer serves all of
+ * them. The timer stops within one slice after the last pending call.
  *
- * Time counts only while the event loop can run. The timer looks at the clock in short slices, and a slice that took longer
- * because the process was busy, paused or starved counts as one slice. A call that is due then gets one more turn of the
- * loop: a reply that already lies in the socket is read before the deadline passes.
+ * Only time in which the event loop runs counts ("loop time"). The timer reads the clock in short slices, and a slice that
+ * took longer because the process was busy, paused or starved counts as one slice. An expired call gets one more turn of the
+ * event loop, so that a reply that is already in the socket buffer is read first.
  */
 export class Deadlines {
   readonly #timeoutTicks: number
@@ -28,9 +28,9 @@ export class Deadlines {
   readonly #clock: Clock
   #first: Deadline | undefined
   #last: Deadline | undefined
-  /** Loop time at the last look at the clock. */
-  #counted = 0
-  #lookedAt = 0
+  /** Loop time at the last reading of the clock. */
+  #loopTime = 0
+  #readAt = 0
   #isArmed = false
 
   constructor(timeoutMs: number, clock: Clock = systemClock) {
@@ -38,24 +38,24 @@ export class Deadlines {
     // Virtual time has no stalls.
     this.#sliceTicks =
       clock.schedule === undefined
-        ? Math.min(Math.max(timeoutMs / 10, 1), longestSliceMs) * ticksPerMs
+        ? Math.min(Math.max(timeoutMs / 10, 1), maxSliceMs) * ticksPerMs
         : Number.POSITIVE_INFINITY
     this.#clock = clock
   }
 
-  begin(onOver: () => void): Deadline {
-    if (!this.#isArmed) this.#lookedAt = this.#now()
-    const before = this.#last
-    const overAt = this.#loopNow() + this.#timeoutTicks
-    const deadline: Deadline = { overAt, onOver, isPending: true, before, after: undefined }
-    if (before === undefined) this.#first = deadline
-    else before.after = deadline
+  begin(onExpire: () => void): Deadline {
+    if (!this.#isArmed) this.#readAt = this.#now()
+    const previous = this.#last
+    const expiresAt = this.#loopNow() + this.#timeoutTicks
+    const deadline: Deadline = { expiresAt, onExpire, isPending: true, previous, next: undefined }
+    if (previous === undefined) this.#first = deadline
+    else previous.next = deadline
     this.#last = deadline
     if (!this.#isArmed) this.#arm()
     return deadline
   }
 
-  /** Returns false if the deadline had passed before. */
+  /** Returns false if the deadline has already expired. */
   end(deadline: Deadline): boolean {
     if (!deadline.isPending) return false
     this.#remove(deadline)
@@ -63,44 +63,44 @@ export class Deadlines {
   }
 
   #remove(deadline: Deadline): void {
-    const { before, after } = deadline
+    const { previous, next } = deadline
     deadline.isPending = false
-    if (before === undefined) this.#first = after
-    else before.after = after
-    if (after === undefined) this.#last = before
-    else after.before = before
+    if (previous === undefined) this.#first = next
+    else previous.next = next
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
   }
 
-  #look(): void {
+  #onTimer(): void {
     this.#isArmed = false
-    this.#counted = this.#loopNow()
-    this.#lookedAt = this.#now()
+    this.#loopTime = this.#loopNow()
+    this.#readAt = this.#now()
     if (this.#first === undefined) return
-    const now = this.#counted
-    if (this.#first.overAt <= now) setImmediate(() => this.#expire(now))
+    const now = this.#loopTime
+    if (this.#first.expiresAt <= now) setImmediate(() => this.#expire(now))
     this.#arm()
   }
 
   #expire(now: number): void {
-    while (this.#first !== undefined && this.#first.overAt <= now) {
-      const { onOver } = this.#first
+    while (this.#first !== undefined && this.#first.expiresAt <= now) {
+      const { onExpire } = this.#first
       this.#remove(this.#first)
-      onOver()
+      onExpire()
     }
   }
 
-  /** The timer is not cancelled when the last call ends: the next one usually follows within a slice. */
+  /** The timer is not cancelled when the last call ends, because the next call usually starts within a slice. */
   #arm(): void {
-    const left = Math.max((this.#first as Deadline).overAt - this.#counted, ticksPerMs)
+    const left = Math.max((this.#first as Deadline).expiresAt - this.#loopTime, ticksPerMs)
     this.#isArmed = true
-    schedule(this.#clock, Math.min(left, this.#sliceTicks) / ticksPerMs, () => this.#look())
+    schedule(this.#clock, Math.min(left, this.#sliceTicks) / ticksPerMs, () => this.#onTimer())
   }
 
   #loopNow(): number {
-    return this.#counted + Math.min(this.#now() - this.#lookedAt, this.#sliceTicks)
+    return this.#loopTime + Math.min(this.#now() - this.#readAt, this.#sliceTicks)
   }
 
-  /** Where real timers are used, their time: a wall clock may step back. */
+  /** Real timers need a monotonic clock, because the wall clock can step back. */
   #now(): number {
     return this.#clock.schedule === undefined ? Math.round(performance.now() * ticksPerMs) : ticks(this.#clock)
   }

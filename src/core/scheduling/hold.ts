@@ -1,8 +1,8 @@
 import { type Deadline, Deadlines } from './deadlines.js'
 
-/** Makes calls wait for a connection, for a limited time in which the event loop can run. */
+/** Makes calls wait for a connection, up to a timeout. Only time in which the event loop runs counts. */
 export class Hold {
-  /** Resolves when it ends, for whatever reason. */
+  /** Resolves when the wait ends, whether connected or timed out. */
   readonly over: Promise<void>
   readonly #deadlines: Deadlines
   readonly #deadline: Deadline

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { finish, mapInSteps, Slicer, type Steps, sortInSteps } from './steps.js'
 
-/** Each step takes a millisecond; turns of the event loop end when the test says so. */
+/** Each step takes one millisecond. The test controls the turns of the event loop. */
 function manualSlicer(sliceMs: number) {
   let now = 0
   let ends: (() => void)[] = []
@@ -28,12 +28,12 @@ function manualSlicer(sliceMs: number) {
 }
 
 describe('Slicer', () => {
-  it('returns the result of short work itself', () => {
+  it('returns the result of a short task synchronously', () => {
     const { slicer, work } = manualSlicer(5)
     expect(slicer.run(work(4))).toBe(4)
   })
 
-  it('gives way after each slice', async () => {
+  it('yields to the event loop after each slice', async () => {
     const { slicer, work, endTurn } = manualSlicer(5)
     const done: number[] = []
     const result = slicer.run(work(12, done))
@@ -46,7 +46,7 @@ describe('Slicer', () => {
     expect(await result).toBe(12)
   })
 
-  it('counts all work of one turn together', async () => {
+  it('shares one slice among all tasks of a turn', async () => {
     const { slicer, work, endTurn } = manualSlicer(5)
     expect(slicer.run(work(3))).toBe(3)
     const done: number[] = []
@@ -62,7 +62,7 @@ describe('Slicer', () => {
     expect(slicer.run(work(4))).toBe(4)
   })
 
-  it('rejects with what the work throws after its first slice, and throws what it throws before', async () => {
+  it('throws errors of the first slice synchronously and rejects with later ones', async () => {
     const { slicer, work, endTurn } = manualSlicer(2)
     function* failing(steps: number): Steps<never> {
       yield* work(steps)
@@ -77,8 +77,8 @@ describe('Slicer', () => {
   })
 })
 
-describe('work in steps', () => {
-  it('maps, and yields after each item or after several', () => {
+describe('sliced tasks', () => {
+  it('map a list and yield after each item or after several', () => {
     const steps = mapInSteps([1, 2, 3, 4, 5], (n) => n * 2, 2)
     expect([steps.next().done, steps.next().done, steps.next()]).toEqual([
       false,
@@ -87,7 +87,7 @@ describe('work in steps', () => {
     ])
   })
 
-  it('sorts as toSorted does, with equal items in their order', () => {
+  it('sort like toSorted, stably', () => {
     const items = Array.from({ length: 5_000 }, (_, i) => ({ rank: (i * 7_919) % 100, i }))
     const compare = (a: { rank: number }, b: { rank: number }) => a.rank - b.rank
     expect(finish(sortInSteps(items, compare))).toEqual(items.toSorted(compare))

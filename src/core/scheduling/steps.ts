@@ -1,12 +1,12 @@
 /**
- * Long work that gives way to decisions. Work over thousands of rules is written as a generator that yields between short
- * steps. The same generator is either finished at once or run in slices, between which the event loop handles what is pending.
+ * Cooperative scheduling, so that work over thousands of rules does not block decisions. Such a task is a generator that
+ * yields after each short step. It either runs to completion at once or in slices, between which the event loop runs.
  */
 
-/** Work in steps of well below a millisecond. */
+/** A task whose steps take well below a millisecond. */
 export type Steps<T> = Generator<undefined, T, undefined>
 
-/** Does all of the work now. */
+/** Runs the task to completion synchronously. */
 export function finish<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()
@@ -15,15 +15,15 @@ export function finish<T>(steps: Steps<T>): T {
 }
 
 export interface Slicing {
-  /** Milliseconds that only grow. */
+  /** A monotonic clock in milliseconds. */
   now(): number
-  /** Resolves after the event loop has handled what is pending. */
+  /** Resolves in the next turn of the event loop. */
   nextTurn(): Promise<void>
-  /** How long one turn of the event loop may be spent on sliced work. */
+  /** The maximum time per turn of the event loop that all tasks together may take, in milliseconds. */
   readonly sliceMs: number
 }
 
-/** Runs work in slices. Work that shares a turn of the event loop shares its slice, so that many short pieces add up to no stall. */
+/** Runs tasks in slices. All tasks in one turn of the event loop share one slice, so that many short tasks do not add up to a stall. */
 export class Slicer {
   readonly #slicing: Slicing
   #spentMs = 0
@@ -33,7 +33,7 @@ export class Slicer {
     this.#slicing = slicing
   }
 
-  /** The result itself if the first slice is enough, so that small rule sets are never waited for; else a promise of it. */
+  /** Returns the result if the first slice is enough, so that small rule sets stay synchronous. Otherwise returns a promise. */
   run<T>(steps: Steps<T>): T | Promise<T> {
     if (this.#spentMs >= this.#slicing.sliceMs) return this.#later(steps)
     const step = this.#slice(steps)
@@ -79,10 +79,10 @@ const slicer = new Slicer({
   sliceMs: 5,
 })
 
-/** As `Slicer.run`, with the slices that all work of this process shares. */
+/** As `Slicer.run`, with the slicer that all tasks of this process share. */
 export const inSlices = <T>(steps: Steps<T>): T | Promise<T> => slicer.run(steps)
 
-/** The members of a list, with a step after each `every` of them. */
+/** As `forEach`. Yields after each `every` items. */
 export function* eachInSteps<T>(list: Iterable<T>, use: (item: T, index: number) => void, every = 1): Steps<void> {
   let index = 0
   for (const item of list) {
@@ -92,7 +92,7 @@ export function* eachInSteps<T>(list: Iterable<T>, use: (item: T, index: number)
   }
 }
 
-/** As `map`. */
+/** As `map`. Yields after each `every` items. */
 export function* mapInSteps<T, U>(list: Iterable<T>, map: (item: T, index: number) => U, every = 1): Steps<U[]> {
   const mapped: U[] = []
   yield* eachInSteps(list, (item, index) => mapped.push(map(item, index)), every)
@@ -101,7 +101,7 @@ export function* mapInSteps<T, U>(list: Iterable<T>, map: (item: T, index: numbe
 
 const sortedAtOnce = 1_024
 
-/** As `toSorted`. Equal items keep their order. */
+/** As `toSorted`. The sort is stable. */
 export function* sortInSteps<T>(list: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
   let runs: T[][] = []
   for (let at = 0; at < list.length; at += sortedAtOnce) {

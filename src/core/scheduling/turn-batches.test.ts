@@ -14,7 +14,7 @@ function recorder(maxWeight = 4) {
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('TurnBatches', () => {
-  it('sends nothing before the turn is over, and then all of it together', async () => {
+  it('sends all items of a turn together at its end', async () => {
     const { sent, batches } = recorder()
     batches.add(0, 1)
     await Promise.resolve()
@@ -26,7 +26,7 @@ describe('TurnBatches', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('begins anew with each turn', async () => {
+  it('starts a new batch in each turn', async () => {
     const { sent, batches } = recorder()
     batches.add(0, 1)
     await nextTurn()
@@ -38,7 +38,7 @@ describe('TurnBatches', () => {
     ])
   })
 
-  it('keeps the order within a route, and routes apart', async () => {
+  it('keeps the order within a route and separates routes', async () => {
     const { sent, batches } = recorder(100)
     for (const [route, item] of [
       [7, 1],
@@ -55,21 +55,21 @@ describe('TurnBatches', () => {
     ])
   })
 
-  it('fills pieces up to the weight that is allowed, and no further', async () => {
+  it('fills batches up to the maximum weight', async () => {
     const { sent, batches } = recorder(4)
     for (const item of [1, 1, 2, 1, 3, 2]) batches.add(0, item)
     await nextTurn()
     expect(sent.map(([, items]) => items)).toEqual([[1, 1, 2], [1, 3], [2]])
   })
 
-  it('sends what is heavier than a piece may be by itself', async () => {
+  it('sends an item that exceeds the maximum weight in a batch of its own', async () => {
     const { sent, batches } = recorder(4)
     for (const item of [9, 1, 9, 4, 5]) batches.add(0, item)
     await nextTurn()
     expect(sent.map(([, items]) => items)).toEqual([[9], [1], [9], [4], [5]])
   })
 
-  it('takes what is added while it sends to the next turn', async () => {
+  it('sends items that are added during a flush in the next turn', async () => {
     const sent: number[][] = []
     const batches: TurnBatches<number> = new TurnBatches<number>({
       weightOf: () => 1,

@@ -1,22 +1,22 @@
-/**
- * Gathers what is asked for in one turn of the event loop and sends it together, per route, in pieces of a bounded weight,
- * so that a server is busy for a short while with each. A piece that is full goes at once, so that the server works on it
- * while the next is put together. Order is kept within a route.
- */
 export interface BatchOptions<Item> {
   readonly weightOf: (item: Item) => number
   readonly maxWeight: number
   readonly send: (route: number, items: readonly Item[]) => void
 }
 
-interface Piece<Item> {
+interface Batch<Item> {
   readonly items: Item[]
   weight: number
 }
 
+/**
+ * Batches the items of one turn of the event loop per route. The weight of a batch is bounded, so that each batch keeps a
+ * server busy for a short time only. A full batch is sent immediately, so that the server processes it while the next batch
+ * is built. Items of a route keep their order.
+ */
 export class TurnBatches<Item> {
   readonly #options: BatchOptions<Item>
-  #waiting = new Map<number, Piece<Item>>()
+  #pending = new Map<number, Batch<Item>>()
 
   constructor(options: BatchOptions<Item>) {
     this.#options = options
@@ -24,22 +24,22 @@ export class TurnBatches<Item> {
 
   add(route: number, item: Item): void {
     const { weightOf, maxWeight, send } = this.#options
-    // After everything that has arrived in this turn was looked at.
-    if (this.#waiting.size === 0) setImmediate(() => this.#flush())
+    // Flushes after all I/O of this turn has been processed.
+    if (this.#pending.size === 0) setImmediate(() => this.#flush())
     const weight = weightOf(item)
-    const piece = this.#waiting.get(route)
-    if (piece !== undefined && piece.weight + weight <= maxWeight) {
-      piece.items.push(item)
-      piece.weight += weight
+    const batch = this.#pending.get(route)
+    if (batch !== undefined && batch.weight + weight <= maxWeight) {
+      batch.items.push(item)
+      batch.weight += weight
       return
     }
-    this.#waiting.set(route, { items: [item], weight })
-    if (piece !== undefined) send(route, piece.items)
+    this.#pending.set(route, { items: [item], weight })
+    if (batch !== undefined) send(route, batch.items)
   }
 
   #flush(): void {
-    const waiting = this.#waiting
-    this.#waiting = new Map()
-    for (const [route, { items }] of waiting) this.#options.send(route, items)
+    const pending = this.#pending
+    this.#pending = new Map()
+    for (const [route, { items }] of pending) this.#options.send(route, items)
   }
 }

@@ -5,8 +5,8 @@ import { VacantSlots } from './vacant-slots.js'
 const byTime = (one: Ticket, other: Ticket): number => one.dueAt - other.dueAt || one.number - other.number
 
 /**
- * Requests that were all told their time, and keep their slots. Vacant slots that the store cannot take back yet stay until
- * the requests behind them have left, or their time has come. Entering and leaving take O(log n) steps.
+ * Requests with fixed release times, which keep their slots. Vacant slots that the store cannot take back yet stay in the
+ * queue until the requests behind them have left or their own time has come. Entering and leaving take O(log n) steps.
  */
 export class FixedQueue<T extends Ticket> implements TicketQueue<T> {
   /** Requests whose time has not come. */
@@ -18,7 +18,7 @@ export class FixedQueue<T extends Ticket> implements TicketQueue<T> {
   /** By number of permits. */
   readonly #vacant = new Map<number, VacantSlots>()
 
-  /** No ticket that can move may be pending. */
+  /** Movable tickets must already be due. */
   constructor(onDue: (ticket: T) => void, tickets: readonly T[]) {
     const pending = tickets.filter(({ isDue }) => !isDue)
     this.#onDue = onDue
@@ -98,7 +98,7 @@ export class FixedQueue<T extends Ticket> implements TicketQueue<T> {
 
   #takeOut(ticket: T): void {
     this.#pending.removeAt(this.#pending.positionOf(ticket))
-    // Of equal slots, it does not matter which one is removed.
+    // Equal slots are interchangeable.
     this.#slots.removeAt(this.#slots.positionOf(ticket.slot))
   }
 

@@ -8,7 +8,7 @@ interface Item {
 
 const byKey = (one: Item, other: Item): number => one.key - other.key
 
-it('has the least item first, while items are added, changed and removed', () => {
+it('keeps the smallest item first while items are added, changed and removed', () => {
   const seed = Number(process.env.FLUXGATE_TEST_SEED ?? 1)
   const random = seededRandom(seed)
   const below = (most: number): number => Math.floor(random() * most)
@@ -32,7 +32,7 @@ it('has the least item first, while items are added, changed and removed', () =>
   expect(heap.sorted().map(({ key }) => key)).toEqual(items.map(({ key }) => key).sort((one, other) => one - other))
 })
 
-it('keeps the order when the last item takes the position of a removed one below greater items', () => {
+it('keeps the order when the last item moves up to the position of a removed item', () => {
   const items = [0, 10, 1, 11, 12, 2, 3].map((key): Item => ({ key }))
   const heap = new IndexedHeap<Item>(byKey)
   for (const item of items) heap.set(item)
@@ -45,14 +45,14 @@ it('keeps the order when the last item takes the position of a removed one below
   expect(drained).toEqual([0, 1, 2, 3, 10, 12])
 })
 
-it('ignores the removal of an item that it does not hold', () => {
+it('ignores the removal of an unknown item', () => {
   const heap = new IndexedHeap<Item>(byKey)
   heap.set({ key: 1 })
   heap.delete({ key: 1 })
   expect(heap.size).toBe(1)
 })
 
-it('compares at most 3 log2(n) + 3 times for a change among 8000 items', () => {
+it('takes at most 3 log2(n) + 3 comparisons to change one of 8000 items', () => {
   let comparisons = 0
   let most = 0
   const heap = new IndexedHeap<Item>((one, other) => {

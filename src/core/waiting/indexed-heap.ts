@@ -1,4 +1,4 @@
-/** A binary heap whose items can change their order or be removed in O(log n). */
+/** A binary min-heap in which items can be reordered or removed in O(log n). */
 export class IndexedHeap<T> {
   readonly #compare: (one: T, other: T) => number
   readonly #items: T[] = []
@@ -12,12 +12,12 @@ export class IndexedHeap<T> {
     return this.#items.length
   }
 
-  /** The least item. */
+  /** The smallest item. */
   get first(): T | undefined {
     return this.#items[0]
   }
 
-  /** Adds the item, or moves it to where it belongs after it has changed. */
+  /** Adds the item, or restores the order after the item has changed. */
   set(item: T): void {
     const position = this.#positions.get(item) ?? this.#items.length
     this.#sink(item, this.#rise(item, position))
@@ -31,7 +31,7 @@ export class IndexedHeap<T> {
     if (last !== item) this.#sink(last, this.#rise(last, position))
   }
 
-  /** All items, the least one first. */
+  /** All items, the smallest one first. */
   sorted(): T[] {
     return [...this.#items].sort(this.#compare)
   }

@@ -1,9 +1,9 @@
 import { bySlot, type Slot, type Ticket, type TicketQueue, type TimedSlot } from './slot.js'
 
 /**
- * Requests that wait for different numbers of permits, that were told their time, or whose times are out of order because
- * the clock was set back. Requests that can move hold the earliest slots of their size in order of arrival, but never
- * move ahead of an earlier one of another size or with a fixed time. Each operation visits all requests.
+ * Requests with different numbers of permits, some of them with a fixed release time, or with times that are out of order
+ * because the clock was set back. Movable requests hold the earliest slots of their size in order of arrival. They never move
+ * ahead of an earlier request that has another size or a fixed time. Each operation visits all requests.
  */
 export class MixedQueue<T extends Ticket> implements TicketQueue<T> {
   /** In order of arrival. */
@@ -35,7 +35,7 @@ export class MixedQueue<T extends Ticket> implements TicketQueue<T> {
     const { permits } = ticket.slot
     const last = this.#tickets.findLast(({ slot, isMovable }) => isMovable && slot.permits === permits)
     this.#tickets.push(ticket)
-    // A request usually gets the last slot of all, and then no other one changes.
+    // A request usually gets the last slot, so that no other slot changes.
     const isLast = last === undefined || (bySlot(last.slot, ticket.slot) <= 0 && last.dueAt <= ticket.dueAt)
     const free = isLast && vacancies.length === 0 ? [] : this.#moveUp(permits, vacancies, now, ticket)
     this.advance(now)
@@ -92,15 +92,15 @@ export class MixedQueue<T extends Ticket> implements TicketQueue<T> {
     return [...vacancies.filter((vacancy) => !isOfSize(vacancy)), ...free, ...passed.reverse()]
   }
 
-  /** Removes from `free` the slots that requests get, and those before the last floor that none gets; returns the latter. */
+  /** Removes assigned slots from `free`. Also removes and returns the slots before the last floor that no request gets. */
   #assign(free: TimedSlot[], isMoving: (ticket: Ticket) => boolean, now: number): TimedSlot[] {
-    /** The last slot of earlier requests that cannot move: no request moves ahead of them. */
+    /** The last slot of earlier requests that cannot move. No later request moves ahead of it. */
     let floor: Slot | undefined
     /** Free slots before the floor, the earliest first. */
     const passed: TimedSlot[] = []
     for (const ticket of this.#tickets) {
       if (isMoving(ticket)) {
-        // A request whose slot is before the floor may keep it, or get another one that is not earlier.
+        // A request whose slot is before the floor keeps it or gets another slot that is not earlier.
         const isBehind = floor === undefined || bySlot(floor, ticket.slot) <= 0
         const index = isBehind ? -1 : passed.findIndex(({ slot }) => bySlot(slot, ticket.slot) >= 0)
         Object.assign(ticket, index < 0 ? free.pop() : passed.splice(index, 1)[0])
@@ -114,9 +114,9 @@ export class MixedQueue<T extends Ticket> implements TicketQueue<T> {
   }
 }
 
-/** Slots and times, each in their own order; the earliest is the last element. */
-function sorted(places: readonly TimedSlot[]): TimedSlot[] {
-  const slots = places.map(({ slot }) => slot).sort((one, other) => bySlot(other, one))
-  const times = places.map(({ dueAt }) => dueAt).sort((one, other) => other - one)
+/** Sorts slots and times independently in descending order, so that the last element is the earliest. */
+function sorted(timedSlots: readonly TimedSlot[]): TimedSlot[] {
+  const slots = timedSlots.map(({ slot }) => slot).sort((one, other) => bySlot(other, one))
+  const times = timedSlots.map(({ dueAt }) => dueAt).sort((one, other) => other - one)
   return slots.map((slot, index) => ({ slot, dueAt: times[index] as number }))
 }

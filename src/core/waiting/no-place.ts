@@ -2,33 +2,35 @@ import { algorithmTraits } from '../algorithm-traits.js'
 import type { BandResult, ChargeResult, Demand } from '../bucket-store.js'
 
 /**
- * What the bands say to a request that would have to be held when there is no place to hold it. It is allowed as soon as it
- * need not be held, or there is a place and its caller has the patience for the rest.
+ * The rejection of a request that would have to wait while the waiting room is full. Its retry-after is the time until the
+ * request need not wait, or until the waiting room has room and the rest of the wait is within the request's maximum.
  *
- * `look` is what they say to somebody who would not wait, `standing` how they are, `untilPlace` in ticks.
+ * `immediate` is the result without waiting, `current` the unchanged state of the bands. `ticksUntilRoom` is the time until
+ * the waiting room has room.
  */
 export function noPlace(
-  demands: readonly Demand[],
-  look: ChargeResult,
-  standing: ChargeResult,
-  untilPlace: number,
+  charges: readonly Demand[],
+  immediate: ChargeResult,
+  current: ChargeResult,
+  ticksUntilRoom: number,
 ): ChargeResult {
-  const { now, applied } = look
+  const { now, applied } = immediate
   const bands: BandResult[] = []
-  for (const [index, { group, shadow }] of (applied ?? demands).entries())
+  for (const [index, { group, shadow }] of (applied ?? charges).entries())
     for (const { algorithm } of group.bands) {
-      const { delay, ...asked } = look.bands[bands.length] as BandResult
-      // An override may have come or gone in between.
-      const { remaining, resetAt } = standing.bands[bands.length] ?? asked
-      const said = { allowed: asked.allowed, delay: 0, retryAfter: asked.retryAfter, remaining, resetAt }
+      const { delay, ...ownResult } = immediate.bands[bands.length] as BandResult
+      // An override may have been added or removed between the two calls.
+      const { remaining, resetAt } = current.bands[bands.length] ?? ownResult
+      const result = { allowed: ownResult.allowed, delay: 0, retryAfter: ownResult.retryAfter, remaining, resetAt }
       const { isQueue } = algorithmTraits[algorithm]
-      const untilRoom = said.allowed ? 0 : said.retryAfter
-      const untilTurn = Math.max(untilRoom, isQueue ? resetAt - now : Math.ceil(delay))
-      const needsPlace = untilTurn > 0 && !shadow && group.listed === undefined
-      const { patience } = demands[index] as Demand
-      const untilHeld = patience === 0 ? untilRoom : Math.max(isQueue ? untilRoom : 0, untilTurn - patience)
-      const retryAfter = Math.min(untilTurn, Math.max(untilPlace, untilHeld))
-      bands.push(needsPlace ? { ...said, allowed: false, retryAfter } : said)
+      const untilPermits = result.allowed ? 0 : result.retryAfter
+      const untilRelease = Math.max(untilPermits, isQueue ? resetAt - now : Math.ceil(delay))
+      const mustWait = untilRelease > 0 && !shadow && group.listed === undefined
+      const { patience } = charges[index] as Demand
+      const untilAccepted =
+        patience === 0 ? untilPermits : Math.max(isQueue ? untilPermits : 0, untilRelease - patience)
+      const retryAfter = Math.min(untilRelease, Math.max(ticksUntilRoom, untilAccepted))
+      bands.push(mustWait ? { ...result, allowed: false, retryAfter } : result)
     }
   return { granted: false, now, bands, ...(applied !== undefined && { applied }) }
 }

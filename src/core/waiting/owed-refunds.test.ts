@@ -5,7 +5,7 @@ import type { TimedSlot } from './slot.js'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-it('keeps refunds of a bucket behind one that failed, and sends later ones at once after it was repeated', async () => {
+it('keeps refunds of a bucket after one has failed, and sends later ones immediately once the retry has succeeded', async () => {
   const clock = manualClock(0)
   const sent: string[] = []
   let isUp = false

@@ -2,29 +2,29 @@ import { type Clock, ticks, ticksPerMs } from '../clock.js'
 import type { TimedSlot } from './slot.js'
 
 const firstRetryMs = 25
-const longestRetryMs = 500
-/** How long a refund is kept whose slot was usable at once: it did not delay other requests, so it has no end of its own. */
+const maxRetryMs = 500
+/** How long a refund of a slot without delay is kept. Such a slot delays no other request, so it has no expiry of its own. */
 const immediateSlotMs = 60_000
-const mostKept = 10_000
+const maxKept = 10_000
 
 /**
- * Gives slots back to the store. A refund that the store has certainly not executed is kept and repeated until it succeeds
- * or the time of its slot has come. A refund whose reply was lost is not repeated: executed twice, it would admit too much.
+ * Refunds slots to the store. A refund that the store certainly has not executed is kept and retried until it succeeds or the
+ * slot's time has come. A refund whose reply was lost is not retried, because executing it twice would allow too many requests.
  */
 export class OwedRefunds {
   readonly #clock: Clock
   readonly #vacate: (slots: readonly TimedSlot[]) => void
   #kept: TimedSlot[] = []
   readonly #keptBuckets = new Set<string>()
-  /** How many refunds of a bucket are being repeated. */
-  readonly #repeated = new Map<string, number>()
+  /** The number of retries in flight, by bucket. */
+  readonly #retries = new Map<string, number>()
   #isRetrying = false
   #retryMs = firstRetryMs
   #triedAt = Number.NEGATIVE_INFINITY
   #cancelTimer: (() => void) | undefined
   #isClosed = false
 
-  /** `vacate` is called with the slots to repeat: requests that have arrived meanwhile may move up to them. */
+  /** `vacate` is called with the slots to retry, because requests that arrived after the first attempt may move up to them. */
   constructor(clock: Clock, vacate: (slots: readonly TimedSlot[]) => void) {
     this.#clock = clock
     this.#vacate = vacate
@@ -32,19 +32,19 @@ export class OwedRefunds {
 
   giveBack(timed: TimedSlot): void {
     const { bucket } = timed.slot
-    if (this.#isRetrying) void this.#repeat(timed)
-    // The store takes slots back from the end of the queue, so this one waits for those behind it.
-    else if (this.#repeated.has(bucket) || this.#keptBuckets.has(bucket)) this.#keep(timed)
+    if (this.#isRetrying) void this.#retry(timed)
+    // The store takes slots back from the end of the queue, so this slot waits for the pending refunds of later slots.
+    else if (this.#retries.has(bucket) || this.#keptBuckets.has(bucket)) this.#keep(timed)
     else void this.#send(timed)
   }
 
-  /** Repeats what is kept, but not in quick succession: on a cluster, one node may reply while another is down. */
+  /** Retries kept refunds, but not in quick succession: in a cluster, one node may reply while another is down. */
   retry(): void {
     if (this.#kept.length === 0 || Math.abs(ticks(this.#clock) - this.#triedAt) < firstRetryMs * ticksPerMs) return
     this.#retryNow()
   }
 
-  /** Tries once more, and keeps nothing any longer. */
+  /** Retries once more and keeps no refunds from then on. */
   close(): void {
     this.#isClosed = true
     this.#cancelTimer?.()
@@ -62,13 +62,13 @@ export class OwedRefunds {
     this.#isRetrying = false
   }
 
-  async #repeat(timed: TimedSlot): Promise<void> {
+  async #retry(timed: TimedSlot): Promise<void> {
     const { bucket } = timed.slot
-    this.#repeated.set(bucket, (this.#repeated.get(bucket) ?? 0) + 1)
+    this.#retries.set(bucket, (this.#retries.get(bucket) ?? 0) + 1)
     const isDone = await this.#send(timed)
-    const left = (this.#repeated.get(bucket) as number) - 1
-    if (left > 0) this.#repeated.set(bucket, left)
-    else this.#repeated.delete(bucket)
+    const left = (this.#retries.get(bucket) as number) - 1
+    if (left > 0) this.#retries.set(bucket, left)
+    else this.#retries.delete(bucket)
     if (!isDone) return
     this.#retryMs = firstRetryMs
     if (left === 0 && this.#kept.length > 0) this.#retryNow()
@@ -83,7 +83,7 @@ export class OwedRefunds {
 
   #keep(timed: TimedSlot): void {
     if (this.#isClosed) return
-    if (this.#kept.length < mostKept) {
+    if (this.#kept.length < maxKept) {
       this.#kept.push(timed)
       this.#keptBuckets.add(timed.slot.bucket)
     }
@@ -92,7 +92,7 @@ export class OwedRefunds {
 
   #onTimer(): void {
     this.#cancelTimer = undefined
-    this.#retryMs = Math.min(2 * this.#retryMs, longestRetryMs)
+    this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs)
     this.#retryNow()
   }
 
@@ -102,7 +102,7 @@ export class OwedRefunds {
       this.#cancelTimer = this.#clock.schedule(this.#retryMs, wake)
       return
     }
-    // Does not keep the process alive.
+    // The timer must not keep the process alive.
     const timer = setTimeout(wake, this.#retryMs).unref()
     this.#cancelTimer = () => clearTimeout(timer)
   }

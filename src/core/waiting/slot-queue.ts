@@ -6,9 +6,9 @@ import { isUniform, UniformQueue } from './uniform-queue.js'
 /**
  * The slots of one bucket that requests of this process wait for. Movable requests hold the earliest slots in order of
  * arrival. When a request leaves, those behind it move up, and the last slot becomes vacant. A request never moves ahead of
- * an earlier one that waits for another number of permits, or for a time that it was told.
+ * an earlier one that waits for another number of permits or has a fixed release time.
  *
- * Slots and local times are sorted separately: a local time also contains the latency of its own reply.
+ * Slots and local times are sorted separately, because a local time includes the latency of its own reply.
  *
  * Entering and leaving take O(log n) steps while all requests can move and wait for the same number of permits, or none
  * can move. Otherwise they take O(n) steps.
@@ -19,7 +19,7 @@ export class SlotQueue<T extends Ticket> {
   /** Slots that no request holds, but that are still taken in the store. */
   #vacancies: TimedSlot[] = []
 
-  /** `onDue` is called when the time of a ticket has come, and when it has not after all: the clock was set back. */
+  /** `onDue` is called when a ticket becomes due, and when it is no longer due because the clock was set back. */
   constructor(onDue: (ticket: T) => void) {
     this.#onDue = onDue
     this.#queue = new UniformQueue(onDue)
@@ -46,42 +46,42 @@ export class SlotQueue<T extends Ticket> {
     this.#dropLost(now)
     if (!this.#queue.accepts(ticket.isMovable, [...this.#vacancies, ticket])) {
       this.#mix()
-      // Those that the queue itself has kept.
+      // Drops the lost vacancies that the previous queue kept.
       this.#dropLost(now)
     }
     this.#vacancies = this.#queue.add(ticket, this.#vacancies, now)
     this.#unmix()
   }
 
-  /** Sets the slot and the time that the ticket held. */
+  /** Removes the ticket and sets its `slot` and `dueAt` to those that it held. */
   remove(ticket: T): void {
     this.#queue.remove(ticket)
   }
 
-  /** Adds a slot that no request holds any more. It is lost if its time comes before it can be taken back. */
+  /** Adds a slot that no request holds. It is lost if its time comes before the store can take it back. */
   addVacancy({ slot, dueAt }: TimedSlot): void {
     this.#vacancies.push({ slot, dueAt })
   }
 
-  /** Moves requests up to vacant slots. Removes the vacancies that the store can then take back; the last one comes first. */
+  /** Moves requests up to vacant slots. Removes and returns the vacancies that the store can then take back, the last one first. */
   takeVacancies(now: number): TimedSlot[] {
     this.#dropLost(now)
     return this.#takeBack(now)
   }
 
-  /** The same for a request that leaves. Its slot can be used even if its time has come: the request was not released. */
+  /** As `takeVacancies`, after a request has left. Its slot is usable even if its time has come, because the request was not released. */
   vacate(ticket: TimedSlot, now: number): TimedSlot[] {
     this.#dropLost(now)
     this.addVacancy(ticket)
     return this.#takeBack(now)
   }
 
-  /** Marks the tickets that are due. Time has passed since the last call. */
+  /** Marks the tickets that are due. `now` must not be earlier than in the last call. */
   advance(now: number): void {
     this.#queue.advance(now)
   }
 
-  /** The same after the clock was set back. All times move by `ticks`. */
+  /** As `advance`, after the clock was set back. Moves all times by `ticks`. */
   setBack(now: number, ticks: number): void {
     this.#mix()
     for (const ticket of this.#queue.tickets()) ticket.dueAt += ticks
@@ -116,7 +116,7 @@ export class SlotQueue<T extends Ticket> {
     this.#queue = new MixedQueue(this.#onDue, this.#queue.tickets())
   }
 
-  /** Goes back to a queue that does not visit all requests, if possible. */
+  /** Returns to a queue with O(log n) operations, if possible. */
   #unmix(): void {
     if (!(this.#queue instanceof MixedQueue)) return
     const tickets = this.#queue.tickets()

@@ -2,13 +2,13 @@ import { IndexedHeap } from './indexed-heap.js'
 import type { Ticket, TimedSlot } from './slot.js'
 import { SlotQueue } from './slot-queue.js'
 
-/** The queues of all buckets that requests wait for. Knows which tickets are due at the time of the last `advance`. */
+/** The queues of all buckets that requests wait for. Tickets are marked as due by the time of the last `advance`. */
 export class SlotQueues<T extends Ticket> {
   readonly #onDue: (ticket: T) => void
   readonly #byBucket = new Map<string, SlotQueue<T>>()
   readonly #byTime = new IndexedHeap<SlotQueue<T>>(byNextDue)
 
-  /** `onDue` is called when the time of a ticket has come, and when it has not after all: the clock was set back. */
+  /** `onDue` is called when a ticket becomes due, and when it is no longer due because the clock was set back. */
   constructor(onDue: (ticket: T) => void) {
     this.#onDue = onDue
   }
@@ -27,7 +27,7 @@ export class SlotQueues<T extends Ticket> {
     return this.#byBucket.get(ticket.slot.bucket)?.dueAtOf(ticket) ?? ticket.dueAt
   }
 
-  /** A slot that is due at once is of use only to requests that wait already; without any, this returns false. */
+  /** Returns false without adding the ticket if it is due now and no other request waits for the bucket. */
   add(ticket: T, now: number): boolean {
     const { bucket } = ticket.slot
     if (ticket.dueAt <= now && !this.#byBucket.has(bucket)) return false
@@ -37,7 +37,7 @@ export class SlotQueues<T extends Ticket> {
     return true
   }
 
-  /** Sets the slot and the time that the ticket held. */
+  /** Removes the ticket and sets its `slot` and `dueAt` to those that it held. */
   remove(ticket: T): void {
     const queue = this.#byBucket.get(ticket.slot.bucket)
     if (queue === undefined) return
@@ -55,7 +55,7 @@ export class SlotQueues<T extends Ticket> {
     return queue === undefined ? [] : this.#settled(bucket, queue, queue.takeVacancies(now))
   }
 
-  /** The same for the slot of a request that leaves. */
+  /** As `takeVacancies`, after the request that held the slot has left. */
   vacate(timed: TimedSlot, now: number): readonly TimedSlot[] {
     const { bucket } = timed.slot
     const queue = this.#of(bucket)
@@ -77,7 +77,7 @@ export class SlotQueues<T extends Ticket> {
     }
   }
 
-  /** The same after the clock was set back. All times move by `ticks`. */
+  /** As `advance`, after the clock was set back. Moves all times by `ticks`. */
   setBack(now: number, ticks: number): void {
     for (const queue of this.#byBucket.values()) {
       queue.setBack(now, ticks)
@@ -102,6 +102,6 @@ export class SlotQueues<T extends Ticket> {
 }
 
 function byNextDue(one: { readonly nextDue: number }, other: { readonly nextDue: number }): number {
-  // Infinity minus itself is no number.
+  // Not a subtraction, because Infinity minus Infinity is NaN.
   return one.nextDue < other.nextDue ? -1 : Number(one.nextDue > other.nextDue)
 }

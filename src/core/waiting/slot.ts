@@ -1,15 +1,15 @@
-/** Permits of one bucket that a request was granted for a certain time. */
+/** Permits of one bucket that were granted to a request for a certain time. */
 export interface Slot {
-  /** Identifies the bucket. Requests that wait for the same bucket can exchange slots of the same number of permits. */
+  /** Identifies the bucket. Requests that wait for the same bucket can exchange slots with the same number of permits. */
   readonly bucket: string
   readonly permits: number
-  /** Per band, the store's tick for which the permits were granted. It identifies the slot; the local clock plays no part. */
+  /** Per band, the store's tick for which the permits were granted. Identifies the slot independently of the local clock. */
   readonly grantedAt: readonly number[]
   /** Ticks from the decision until the request may use the permits. */
   readonly delay: number
-  /** True if the store takes the slot back only while no later slot of the bucket is taken. */
+  /** True if the store accepts a refund of the slot only while no later slot of the bucket is taken. */
   readonly isOrdered: boolean
-  /** Returns the permits. Resolves to false if the store has certainly not executed the refund, so that it can be repeated. */
+  /** Refunds the permits. Resolves to false if the store certainly has not executed the refund, so that it can be retried. */
   readonly giveBack?: () => Promise<boolean>
 }
 
@@ -19,13 +19,13 @@ export interface TimedSlot {
   dueAt: number
 }
 
-/** The slot that one request holds in one bucket. While a queue holds the ticket, the queue knows its slot and its time. */
+/** The slot that one request holds in one bucket. While the ticket is in a queue, only the queue knows its current slot and time. */
 export interface Ticket extends TimedSlot {
   /** Order of arrival. */
   readonly number: number
-  /** True if the request is notified of its release, so that it can move to an earlier slot. */
+  /** True if the request waits for a callback, so that it can move to an earlier slot. */
   readonly isMovable: boolean
-  /** True once the time of the slot has come. Such a ticket keeps its slot, and no other request waits behind it. */
+  /** True once the time of the slot has come. The ticket then keeps its slot, and no other request waits behind it. */
   isDue: boolean
 }
 
@@ -39,17 +39,17 @@ export interface TicketQueue<T extends Ticket> {
   /** True if the queue itself keeps vacant slots. */
   readonly hasVacancies: boolean
   dueAtOf(ticket: T): number
-  /** True if requests can exchange these slots, and a request can be added that can or cannot move. */
+  /** True if requests can exchange these slots and a request with this `isMovable` can be added. */
   accepts(isMovable: boolean, slots: readonly TimedSlot[]): boolean
   /** Adds a request and moves requests up to vacant slots. Returns the slots that remain vacant. */
   add(ticket: T, vacancies: readonly TimedSlot[], now: number): TimedSlot[]
-  /** Sets the slot and the time that the ticket held. */
+  /** Removes the ticket and sets its `slot` and `dueAt` to those that it held. */
   remove(ticket: T): void
   /** Moves requests up to vacant slots. Returns the slots that remain vacant. */
   exchange(vacancies: readonly TimedSlot[], now: number): TimedSlot[]
   /** Marks the requests that are due. */
   advance(now: number): void
-  /** All requests in order of arrival, each with its slot and its time. */
+  /** All requests in order of arrival, with their current slots and times. */
   tickets(): readonly T[]
   /** The vacant slots that the queue itself keeps. */
   vacancies(): readonly TimedSlot[]

@@ -28,14 +28,14 @@ it('agrees with a sorted array over random changes', () => {
   expect(model.map((_, position) => list.at(position))).toEqual(model)
 })
 
-it('inserts behind equal items', () => {
+it('inserts after equal items', () => {
   const list = new SortedList<{ key: number; name: string }>((one, other) => one.key - other.key)
   for (const name of ['a', 'b', 'c']) list.insert({ key: 1, name })
   list.insert({ key: 0, name: 'd' })
   expect(list.toArray().map(({ name }) => name)).toEqual(['d', 'a', 'b', 'c'])
 })
 
-it('finds nothing outside of the list', () => {
+it('returns undefined for positions outside the list', () => {
   const list = new SortedList(byValue, [1])
   expect([list.at(-1), list.at(1), list.removeAt(-1), list.removeAt(1)]).toEqual([
     undefined,
@@ -50,7 +50,7 @@ it.each([
   ['ascending', (i: number): number => i],
   ['descending', (i: number): number => -i],
   ['scattered', (i: number): number => (i * 7919) % 10_007],
-])('compares at most 2.5 log2(n) + 1 times to insert one of 8000 %s items', (_, item) => {
+])('takes at most 2.5 log2(n) + 1 comparisons to insert one of 8000 %s items', (_, item) => {
   let comparisons = 0
   let most = 0
   const list = new SortedList<number>((one, other) => {
@@ -62,7 +62,7 @@ it.each([
     list.insert(item(i))
     most = Math.max(most, comparisons)
   }
-  // Removals must not unbalance it either.
+  // Removals must keep the tree balanced too.
   for (let i = 0; i < 4000; i++) list.removeAt(i % 2 === 0 ? 0 : list.size - 1)
   comparisons = 0
   list.positionOf(item(4000))

@@ -5,7 +5,7 @@ interface Node<T> {
   right: Node<T> | undefined
 }
 
-/** A sorted sequence with access by position. Every operation on one item takes O(log n) steps: a weight-balanced tree. */
+/** A sorted list with access by position: a weight-balanced tree. Every operation on one item takes O(log n) steps. */
 export class SortedList<T> {
   readonly #compare: (one: T, other: T) => number
   #root: Node<T> | undefined
@@ -20,7 +20,7 @@ export class SortedList<T> {
     return sizeOf(this.#root)
   }
 
-  /** Inserts behind equal items. */
+  /** Inserts after equal items. */
   insert(item: T): void {
     this.#root = inserted(this.#root, item, this.#compare)
   }
@@ -40,7 +40,7 @@ export class SortedList<T> {
     return undefined
   }
 
-  /** How many items are less than this one. */
+  /** The number of items that are less than this one. */
   positionOf(item: T): number {
     let position = 0
     for (let node = this.#root; node !== undefined; ) {

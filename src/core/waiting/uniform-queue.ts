@@ -5,15 +5,15 @@ const byNumber = (one: Ticket, other: Ticket): number => one.number - other.numb
 const byTime = (one: number, other: number): number => one - other
 
 /**
- * Requests that can all move and wait for the same number of permits. The request at a position holds the slot and the time
- * at that position, so nothing is reassigned when one of them leaves: entering and leaving take O(log n) steps.
+ * Movable requests that wait for the same number of permits. The request at a position holds the slot and the time at that
+ * position, so no reassignment is needed when a request leaves. Entering and leaving take O(log n) steps.
  */
 export class UniformQueue<T extends Ticket> implements TicketQueue<T> {
   /** Requests whose time has not come, in order of arrival. */
   readonly #moving: SortedList<T>
   readonly #slots: SortedList<Slot>
   readonly #times: SortedList<number>
-  /** Requests whose time has come. They arrived before all others, and keep their slots. */
+  /** Requests whose time has come. They arrived before all others and keep their slots. */
   readonly #due: Set<T>
   readonly #onDue: (ticket: T) => void
   readonly hasVacancies = false
@@ -112,7 +112,7 @@ export class UniformQueue<T extends Ticket> implements TicketQueue<T> {
   }
 }
 
-/** True if these requests, in order of arrival, can be kept by position. */
+/** True if a `UniformQueue` can hold these requests, which must be in order of arrival. */
 export function isUniform(tickets: readonly Ticket[]): boolean {
   let last: Ticket | undefined
   for (const ticket of tickets) {

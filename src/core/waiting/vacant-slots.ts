@@ -1,7 +1,7 @@
 import { bySlot, type Slot, type TimedSlot } from './slot.js'
 import { SortedList } from './sorted-list.js'
 
-/** Vacant slots of one size, and their times, each in their own order: the first slot has the first time. */
+/** Vacant slots of one size and their times. Both are sorted independently: the first slot has the first time. */
 export class VacantSlots {
   readonly #slots = new SortedList<Slot>(bySlot)
   readonly #times = new SortedList<number>((one, other) => one - other)
@@ -15,14 +15,14 @@ export class VacantSlots {
     this.#times.insert(dueAt)
   }
 
-  /** Removes the slots whose time has come. */
+  /** Removes and returns the slots whose time has come. */
   takeDue(now: number): TimedSlot[] {
     const taken: TimedSlot[] = []
     while ((this.#times.at(0) ?? Number.POSITIVE_INFINITY) <= now) taken.push(this.#removeAt(0))
     return taken
   }
 
-  /** Removes the slots that are not earlier than `last`; without it, all slots. */
+  /** Removes and returns the slots that are not earlier than `last`, or all slots if it is undefined. */
   takeBehind(last: Slot | undefined): TimedSlot[] {
     const taken: TimedSlot[] = []
     for (let slot = this.#end(); slot !== undefined && !isBefore(slot, last); slot = this.#end())

@@ -4,17 +4,16 @@ import { OwedRefunds } from './owed-refunds.js'
 import type { Slot, Ticket, TimedSlot } from './slot.js'
 import { SlotQueues } from './slot-queues.js'
 
-/** Released in its turn, aborted by its caller, or rejected because the limiter closes. */
+/** How a wait ended: released in order, aborted by the caller, or rejected because the limiter closes. */
 export type Departure = 'RELEASED' | 'ABORTED' | 'CLOSED'
 
-/** Defaults: how many requests are held at once, and the longest wait. */
 export const defaultMaxConcurrentWaits = 100
 export const defaultMaxWaitMs = 5_000
 
 export interface Arrival {
-  /** One per bucket that the request was charged to. It is released when the time of all of them has come. */
+  /** One per bucket that the request was charged to. The request is released when the time of all of them has come. */
   readonly slots: readonly Slot[]
-  /** True if the request waits for `leave`; false if it was told its delay and waits by itself. */
+  /** True if the request proceeds when `leave` is called. False if the caller waits for the returned delay itself. */
   readonly isHeld: boolean
   readonly signal?: AbortSignal | undefined
   readonly leave: (how: Departure) => void
@@ -24,51 +23,51 @@ interface Waiter extends Pick<Arrival, 'leave'> {
   /** Order of arrival. */
   readonly number: number
   readonly tickets: readonly WaiterTicket[]
-  readonly forget: () => void
-  /** How many tickets are not due yet. */
+  readonly removeListener: () => void
+  /** The number of tickets that are not due yet. */
   pending: number
-  /** When the last ticket became due. Valid if none is pending. */
+  /** The time at which the last ticket became due. Valid if none is pending. */
   releaseAt: number
 }
 
 interface WaiterTicket extends Ticket {
   readonly waiter: Waiter
-  /** False if the permits could be used at once and no other request waited for them. */
+  /** False if the permits were usable immediately and no other request waited for them. */
   isQueued: boolean
 }
 
 /**
- * Delayed requests that have been charged and wait for their time. They leave in the order of their release times, and in
- * order of arrival where these are equal. One timer serves all of them.
+ * Holds delayed requests that have already been charged until their release time. Requests are released in the order of their
+ * release times, and in order of arrival if these are equal. One timer serves all requests.
  *
- * When a request leaves early, the held requests behind it move up, and the slot at the end of the queue is given back.
- * Entering and leaving take O(log n) steps, with the exceptions named at `SlotQueue`.
+ * When a request leaves early, the held requests behind it move up, and the slot at the end of the queue is refunded.
+ * Entering and leaving take O(log n) steps, with the exceptions described at `SlotQueue`.
  */
 export class WaitingRoom {
-  readonly #most: number
+  readonly #capacity: number
   readonly #clock: Clock
   /** In order of arrival. */
   readonly #waiters = new Set<Waiter>()
   readonly #queues = new SlotQueues<WaiterTicket>((ticket) => this.#count(ticket.waiter, ticket.isDue ? -1 : 1))
   /** Requests without a pending ticket. */
   readonly #ready = new IndexedHeap<Waiter>(byRelease)
-  readonly #owed: OwedRefunds
+  readonly #refunds: OwedRefunds
   #arrivals = 0
-  /** How many requests wait for several buckets. */
-  #several = 0
-  /** The result of `#next` until the next change. */
-  #nextKnown: number | undefined
-  /** The last time that was read from the clock. */
+  /** The number of requests that wait for several buckets. */
+  #multiBucket = 0
+  /** The cached result of `#nextRelease`, valid until the next change. */
+  #cachedNextRelease: number | undefined
+  /** The time at the last reading of the clock. */
   #now = Number.NEGATIVE_INFINITY
   #cancelTimer: (() => void) | undefined
   #timerAt = Number.POSITIVE_INFINITY
   #armedAt = 0
   #closed = false
 
-  constructor(most: number, clock: Clock) {
-    this.#most = most
+  constructor(capacity: number, clock: Clock) {
+    this.#capacity = capacity
     this.#clock = clock
-    this.#owed = new OwedRefunds(clock, (slots) => {
+    this.#refunds = new OwedRefunds(clock, (slots) => {
       this.#addVacancies(slots)
       this.#giveBackVacancies(slots)
       this.#arm()
@@ -80,13 +79,14 @@ export class WaitingRoom {
   }
 
   get isFull(): boolean {
-    return this.#waiters.size >= this.#most
+    return this.#waiters.size >= this.#capacity
   }
 
-  /** Milliseconds until one more request can be held; Infinity if none is ever held. */
+  /** Milliseconds until another request can be held. Infinity if the capacity is 0. */
   get nextFreeMs(): number {
     if (!this.isFull) return 0
-    return this.#most === 0 ? Number.POSITIVE_INFINITY : Math.max(1, this.#next() - ticks(this.#clock)) / ticksPerMs
+    if (this.#capacity === 0) return Number.POSITIVE_INFINITY
+    return Math.max(1, this.#nextRelease() - ticks(this.#clock)) / ticksPerMs
   }
 
   /** True if requests wait for one of these buckets. */
@@ -107,25 +107,25 @@ export class WaitingRoom {
       number: this.#arrivals++,
       tickets,
       leave,
-      forget: () => signal?.removeEventListener('abort', abort),
-      // One more until all tickets are there.
+      removeListener: () => signal?.removeEventListener('abort', abort),
+      // One more than the tickets, until all tickets have been added.
       pending: 1,
       releaseAt: 0,
     }
     signal?.addEventListener('abort', abort, { once: true })
     this.#waiters.add(waiter)
-    if (slots.length > 1) this.#several++
+    if (slots.length > 1) this.#multiBucket++
     for (const slot of slots) tickets.push(this.#join(waiter, slot, isHeld, now))
     this.#count(waiter, -1)
     this.#giveBackVacancies(tickets)
-    // The newcomer may have brought a slot that is due at once; the request that has waited longest takes it.
+    // The new request may have brought a slot that is already due. The request that has waited longest takes it.
     if (this.#isDue(this.#advance())) this.#release()
     else this.#arm()
   }
 
   /**
-   * Gives back the slots of a request that finds no room. Resolves once the refunds are sent: after the replies of the same
-   * turn have been handled, so that the last slot is given back first.
+   * Refunds the slots of a request that the full room rejects. Waits for the other replies of the same turn, so that the last
+   * slot is refunded first. Resolves once the refunds have been sent.
    */
   async turnAway(slots: readonly Slot[]): Promise<void> {
     const now = ticks(this.#clock)
@@ -136,15 +136,15 @@ export class WaitingRoom {
     this.#arm()
   }
 
-  /** To be called when a store over the network has replied: refunds that could not be sent are sent now. */
+  /** Retries failed refunds. To be called when a networked store has replied. */
   storeReplied(): void {
-    this.#owed.retry()
+    this.#refunds.retry()
   }
 
   close(): void {
     this.#closed = true
     for (const waiter of [...this.#waiters]) this.#remove(waiter, 'CLOSED')
-    this.#owed.close()
+    this.#refunds.close()
   }
 
   #join(waiter: Waiter, slot: Slot, isMovable: boolean, now: number): WaiterTicket {
@@ -167,31 +167,31 @@ export class WaitingRoom {
     this.#arm()
   }
 
-  /** Returns false if the request has left before. */
+  /** Returns false if the request has already left. */
   #takeOut(waiter: Waiter): boolean {
     if (!this.#waiters.delete(waiter)) return false
-    waiter.forget()
+    waiter.removeListener()
     this.#ready.delete(waiter)
-    if (waiter.tickets.length > 1) this.#several--
-    this.#nextKnown = undefined
+    if (waiter.tickets.length > 1) this.#multiBucket--
+    this.#cachedNextRelease = undefined
     for (const ticket of waiter.tickets) if (ticket.isQueued) this.#queues.remove(ticket)
     return true
   }
 
-  /** Gives the slots of a request back, or later ones to which other requests do not move up. */
+  /** Refunds the slots of a request, or the later slots that become vacant because other requests move up. */
   #vacate(slots: readonly TimedSlot[]): void {
     const now = this.#advance()
     for (const timed of slots) {
-      // Permits that could be used at once have no place in a queue.
+      // Permits without a delay are not in a queue.
       const vacancies = timed.slot.delay === 0 ? [timed] : this.#queues.vacate(timed, now)
-      for (const vacancy of vacancies) this.#owed.giveBack(vacancy)
+      for (const vacancy of vacancies) this.#refunds.giveBack(vacancy)
       this.#queues.dropEmpty(timed.slot.bucket)
     }
   }
 
   #addVacancies(slots: readonly TimedSlot[]): void {
     for (const timed of slots) {
-      if (timed.slot.delay === 0) this.#owed.giveBack(timed)
+      if (timed.slot.delay === 0) this.#refunds.giveBack(timed)
       else this.#queues.addVacancy(timed)
     }
   }
@@ -199,18 +199,18 @@ export class WaitingRoom {
   #giveBackVacancies(slots: readonly TimedSlot[]): void {
     const now = this.#advance()
     for (const bucket of new Set(slots.map(({ slot }) => slot.bucket)))
-      for (const vacancy of this.#queues.takeVacancies(bucket, now)) this.#owed.giveBack(vacancy)
+      for (const vacancy of this.#queues.takeVacancies(bucket, now)) this.#refunds.giveBack(vacancy)
   }
 
   #release(): void {
     const firedAt = ticks(this.#clock)
-    // The clock was set back: how much time has passed is known from the timer.
+    // If the clock was set back, the elapsed time is known from the timer only.
     if (firedAt < this.#armedAt) this.#setBack(firedAt, firedAt - this.#timerAt)
     const now = this.#advance()
     this.#timerAt = Number.POSITIVE_INFINITY
     for (const waiter of this.#ready.sorted()) {
       if (waiter.releaseAt > now) break
-      // The callback of another one may have caused its release already.
+      // The callback of another request may already have released it.
       if (!this.#takeOut(waiter)) continue
       for (const { slot } of waiter.tickets) this.#queues.dropEmpty(slot.bucket)
       waiter.leave('RELEASED')
@@ -218,17 +218,17 @@ export class WaitingRoom {
     this.#arm()
   }
 
-  /** Reads the clock and marks the tickets that are due. Every change of the room begins with this. */
+  /** Reads the clock and marks the tickets that are due. Every change starts with this call. */
   #advance(): number {
     const now = ticks(this.#clock)
-    this.#nextKnown = undefined
+    this.#cachedNextRelease = undefined
     if (now < this.#now) this.#setBack(now, 0)
     this.#now = now
     this.#queues.advance(now)
     return now
   }
 
-  /** Moves all release times by `shift`, and checks for all tickets whether they are due. */
+  /** Moves all release times by `shift` and re-evaluates which tickets are due. */
   #setBack(now: number, shift: number): void {
     this.#now = now
     this.#queues.setBack(now, shift)
@@ -253,26 +253,26 @@ export class WaitingRoom {
     return first !== undefined && first.releaseAt <= now
   }
 
-  /** The earliest release. Visits all requests if some wait for several buckets, once after each change. */
-  #next(): number {
-    if (this.#several === 0) return this.#nextWake()
-    this.#nextKnown ??= [...this.#waiters].reduce(
+  /** The earliest release time. If some requests wait for several buckets, visits all requests once after each change. */
+  #nextRelease(): number {
+    if (this.#multiBucket === 0) return this.#nextWake()
+    this.#cachedNextRelease ??= [...this.#waiters].reduce(
       (first, { tickets }) => Math.min(first, Math.max(...tickets.map((ticket) => this.#dueAtOf(ticket)))),
       Number.POSITIVE_INFINITY,
     )
-    return this.#nextKnown
+    return this.#cachedNextRelease
   }
 
   #dueAtOf(ticket: WaiterTicket): number {
     return ticket.isQueued ? this.#queues.dueAtOf(ticket) : ticket.dueAt
   }
 
-  /** When a request is to be released, or its next ticket becomes due. */
+  /** The time at which the next request must be released or the next ticket becomes due. */
   #nextWake(): number {
     return Math.min(this.#ready.first?.releaseAt ?? Number.POSITIVE_INFINITY, this.#queues.nextDue)
   }
 
-  /** Sets the timer, unless it is set already. */
+  /** Sets the timer, unless it is already set for the right time. */
   #arm(): void {
     const next = this.#nextWake()
     if (next === this.#timerAt) return

@@ -2,7 +2,7 @@ import type { RequestContext } from '../../core/request-context.js'
 import type { Arrival } from '../arrival.js'
 import { parseTimestamp } from './timestamp.js'
 
-/** Common and combined log format, with or without a virtual host in front; `-` stands for nothing. */
+/** The common and combined log formats, optionally with a leading virtual host. `-` is a missing value. */
 const linePattern =
   /^(?:\S+:\d+ )?([0-9A-Za-z.:_-]+) \S+ (\S+(?: \S+)*?) \[([^\]]{20,40})\] "((?:[^"\\]|\\.)*)"(?: \S+ \S+(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)")?)?/
 const requestPattern = /^([A-Z]+) (\S+)/

@@ -1,9 +1,9 @@
 import { StringDecoder } from 'node:string_decoder'
 
-/** No log line that means something is longer; the rest of a longer one is dropped, so that no file fills the memory. */
-const longestLine = 64 * 1024
+/** Longer lines are truncated, so that no file exhausts the memory. */
+const maxLineLength = 64 * 1024
 
-/** The lines of a text that comes in pieces, without their ends. */
+/** Splits a stream of UTF-8 chunks into lines without their line ends. */
 export async function* readLines(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8')
   let open = ''
@@ -14,13 +14,13 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array> | Iterable<Ui
       yield trimmed(open + line)
       open = ''
     }
-    if (open.length < longestLine) open += last
+    if (open.length < maxLineLength) open += last
   }
   open += decoder.end()
   if (open !== '') yield trimmed(open)
 }
 
 function trimmed(line: string): string {
-  const cut = line.length > longestLine ? line.slice(0, longestLine) : line
+  const cut = line.length > maxLineLength ? line.slice(0, maxLineLength) : line
   return cut.endsWith('\r') ? cut.slice(0, -1) : cut
 }

@@ -2,7 +2,7 @@ import type { RequestContext } from '../../core/request-context.js'
 import type { Arrival } from '../arrival.js'
 import { parseTimestamp } from './timestamp.js'
 
-/** What the fields of a structured log are usually called; compared without case, `_`, `-`, `.` and `@`. */
+/** Common field names in structured logs. Compared without case, `_`, `-`, `.` and `@`. */
 const names = {
   time: [
     'time',
@@ -28,13 +28,13 @@ export type FieldName = keyof typeof names
 
 export const fieldNames = Object.keys(names) as FieldName[]
 
-/** What a column or property of this name holds, if it is one that matters here. */
+/** The field that a column or property of this name contains, or undefined if it is not used. */
 export function fieldOf(name: string): FieldName | undefined {
   const plain = name.toLowerCase().replace(/[^a-z0-9]/g, '')
   return fieldNames.find((field) => (names[field] as readonly string[]).includes(plain))
 }
 
-/** Builds an arrival from whatever has been found under these names. */
+/** Builds an arrival from the values of the known fields. Returns undefined without a valid time. */
 export function arrivalOf(read: (field: FieldName) => unknown): Arrival | undefined {
   const at = parseTimestamp(read('time'))
   if (at === undefined) return undefined

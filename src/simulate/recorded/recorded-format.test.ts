@@ -6,7 +6,7 @@ const combined =
 const common = '2001:db8::1 - - [31/Jan/2026:12:00:01 +0000] "GET / HTTP/1.0" 404 -'
 
 describe('detectFormat', () => {
-  it('reads who asked for what from an access log', () => {
+  it('parses client, user, method and path of an access log', () => {
     const format = detectFormat([combined, common])
     expect(format?.name).toBe('access log')
     expect(format?.parse(combined)).toEqual({
@@ -22,7 +22,7 @@ describe('detectFormat', () => {
     expect(format?.parse(common)?.context).toMatchObject({ clientIp: '2001:db8::1', userId: undefined, path: '/' })
   })
 
-  it('reads a log with virtual hosts, user names with spaces and requests that were none', () => {
+  it('parses virtual hosts, user names with spaces and malformed requests', () => {
     const format = detectFormat([combined])
     expect(format?.parse(`example.com:443 ${combined}`)?.context?.clientIp).toBe('203.0.113.7')
     expect(format?.parse(combined.replace('ann', 'ann lee'))?.context?.userId).toBe('ann lee')
@@ -33,7 +33,7 @@ describe('detectFormat', () => {
     })
   })
 
-  it('reads JSON lines whatever the fields are called', () => {
+  it('parses JSON lines with all usual field names', () => {
     const line =
       '{"@timestamp":"2026-01-31T12:00:00Z","remote_addr":"10.0.0.1","request_method":"GET","uri":"/a","user_id":7}'
     const format = detectFormat([line])
@@ -46,7 +46,7 @@ describe('detectFormat', () => {
     expect(format?.parse('{"__proto__":{"time":1}}')).toBeUndefined()
   })
 
-  it('reads CSV by its header', () => {
+  it('parses CSV with a header', () => {
     const lines = ['Path,Time,Client IP', '"/a,b",2026-01-31T12:00:00Z,10.0.0.1']
     const format = detectFormat(lines)
     expect(format?.name).toBe('CSV')
@@ -56,14 +56,14 @@ describe('detectFormat', () => {
     })
   })
 
-  it('finds the time in CSV without a header, and with other separators', () => {
+  it('finds the time column of CSV without a header and with other separators', () => {
     expect(detectFormat(['a;2026-01-31T12:00:00Z;b', 'c;2026-01-31T12:00:01Z;d'])?.parse('x;1769860800000;y')?.at).toBe(
       1_769_860_800_000_000,
     )
     expect(detectFormat(['x\t1769860800000', 'y\t1769860800001'])?.name).toBe('CSV')
   })
 
-  it('reads bare timestamps, and goes by the majority', () => {
+  it('parses bare timestamps and follows the majority of lines', () => {
     expect(detectFormat(['0', '100', '200'])?.name).toBe('timestamps')
     expect(detectFormat(['0', 'oops', '200'])?.name).toBe('timestamps')
     expect(detectFormat(['oops', 'alas', '200'])).toBeUndefined()

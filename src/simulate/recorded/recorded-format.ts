@@ -1,16 +1,15 @@
-/** Recordings come as timestamps, CSV, JSON lines or access logs. Which of them is found out from the first lines. */
-
+/** Formats of recorded traffic: timestamps, CSV, JSON lines and access logs. The format is detected from the first lines. */
 import type { Arrival } from '../arrival.js'
 import { parseAccessLogLine } from './access-log.js'
 import { arrivalOf, type FieldName, fieldOf } from './recorded-fields.js'
 import { parseTimestamp } from './timestamp.js'
 
 export interface RecordedFormat {
-  /** For people. */
+  /** The name for reports. */
   readonly name: string
-  /** A first line that says what the columns hold. */
+  /** True if the first line contains the column names. */
   readonly hasHeader: boolean
-  /** Undefined: not a line of this format. */
+  /** Returns undefined if the line does not have this format. */
   parse(line: string): Arrival | undefined
 }
 
@@ -43,17 +42,17 @@ const jsonLines: RecordedFormat = {
   },
 }
 
-/** The format in which most of these lines can be read, or undefined when it is not even half of them. */
+/** Returns the format that parses the most lines, or undefined if no format parses at least half of them. */
 export function detectFormat(lines: readonly string[]): RecordedFormat | undefined {
   let best: RecordedFormat | undefined
-  let most = lines.length / 2
+  let bestCount = lines.length / 2
   for (const format of [timestamps, jsonLines, accessLog, ...csvFormats(lines)]) {
-    const expected = format.hasHeader ? lines.slice(1) : lines
-    const read = expected.filter((line) => format.parse(line) !== undefined).length + (format.hasHeader ? 1 : 0)
-    // Half is enough, more than half is not needed: a header over one row of data is a recording too.
-    if (read > most || (best === undefined && read > 0 && read >= most)) {
+    const rows = format.hasHeader ? lines.slice(1) : lines
+    const count = rows.filter((line) => format.parse(line) !== undefined).length + (format.hasHeader ? 1 : 0)
+    // Exactly half is enough for the first candidate, so that a header with a single row is accepted.
+    if (count > bestCount || (best === undefined && count > 0 && count >= bestCount)) {
       best = format
-      most = read
+      bestCount = count
     }
   }
   return best
@@ -69,7 +68,7 @@ function* csvFormats(lines: readonly string[]): Generator<RecordedFormat> {
       if (field !== undefined && !columns.has(field)) columns.set(field, index)
     })
     if (columns.has('time')) yield csv(separator, columns, true)
-    // Without a header only the time can be told from its looks.
+    // Without a header, only the time column can be recognised.
     const index = splitRow(second || first, separator).findIndex((cell) => parseTimestamp(cell) !== undefined)
     if (header.length > 1 && index >= 0) yield csv(separator, new Map([['time', index]]), false)
   }
@@ -89,7 +88,7 @@ function csv(separator: string, columns: ReadonlyMap<FieldName, number>, hasHead
   }
 }
 
-/** One row; a cell in quotes may hold the separator, and a quote as two. Cells over several lines are not read. */
+/** Splits a row. A quoted cell may contain the separator, and quotes that are doubled. Multi-line cells are not supported. */
 function splitRow(line: string, separator: string): string[] {
   if (!line.includes('"')) return line.split(separator).map((cell) => cell.trim())
   const cells: string[] = []

@@ -1,15 +1,16 @@
-/**
- * Instants as people and programs write them, in ticks (microseconds since the epoch). Anything else is undefined.
- *
- * Numbers are epoch milliseconds. From 10⁹ to 10¹¹ they would be weeks of 1970, so they are seconds; those too large
- * are micro- or nanoseconds. Below 10⁹ they are milliseconds from a start of their own.
- */
 const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2})?)(?:[.,](\d{1,9}))?)?\s*(Z|UTC|[+-]\d{2}:?\d{2})?$/i
 const clfPattern = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2})(?:[.,](\d{1,9}))? ([+-]\d{2})(\d{2})$/
 const numberPattern = /^\d{1,19}(?:\.\d+)?$/
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
+/**
+ * Parses the usual notations of a timestamp to ticks (microseconds since the epoch). Returns undefined for anything else.
+ *
+ * A number is in milliseconds since the epoch. From 10⁹ to 10¹¹, that would be a time in 1970 to 1973, so the number is in
+ * seconds. Larger numbers than 10¹⁴ and 10¹⁷ are in microseconds and nanoseconds. Below 10⁹, the milliseconds are relative to
+ * an arbitrary start.
+ */
 export function parseTimestamp(value: unknown): number | undefined {
   if (typeof value === 'number') return epochTicks(value)
   if (typeof value !== 'string') return undefined
@@ -27,7 +28,7 @@ function epochTicks(value: number): number | undefined {
   return valid(Math.round(value / 1e3))
 }
 
-/** Without a zone it is UTC, so that a recording means the same on every machine. */
+/** A time without a zone is UTC, so that the result does not depend on the machine. */
 function parseIso(text: string): number | undefined {
   const match = isoPattern.exec(text)
   if (!match) return undefined
@@ -40,7 +41,7 @@ const zoneOf = (zone: string): string => {
   return zone.includes(':') ? zone : `${zone.slice(0, 3)}:${zone.slice(3)}`
 }
 
-/** `10/Oct/2000:13:55:36 -0700`, as web servers write it. */
+/** Parses the time in access logs: `10/Oct/2000:13:55:36 -0700`. */
 function parseLogTime(text: string): number | undefined {
   const match = clfPattern.exec(text)
   if (!match) return undefined
@@ -49,7 +50,7 @@ function parseLogTime(text: string): number | undefined {
   return withFraction(Date.parse(`${year}-${month}-${day}T${time}${zoneHours}:${zoneMinutes}`), fraction)
 }
 
-/** The fraction is read by itself: a Date would cut it to milliseconds. */
+/** The fraction is parsed separately, because a Date would truncate it to milliseconds. */
 function withFraction(epochMs: number, fraction = ''): number | undefined {
   return valid(epochMs * 1e3 + Number(fraction.slice(0, 6).padEnd(6, '0')))
 }

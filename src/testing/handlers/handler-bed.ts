@@ -1,29 +1,32 @@
-/** What the parts of the contract of handlers have in common. */
+/** Fixtures that the parts of the handler contract share. */
 import type { Handler } from '../../core/handler.js'
 import type { ManualClock } from '../manual-clock.js'
 
+/** The handler of one contract test. */
 export interface HandlerBed {
   readonly handler: Handler
   /** Called after the test. */
   close(): Promise<void>
 }
 
+/** The rules and the clock that the handler of a contract test must use. */
 export interface HandlerGiven {
-  /** As a rule file has them. */
+  /** Rule set documents, as in a rules file. */
   readonly ruleSets: readonly object[]
   readonly clock: ManualClock
 }
 
-export type HandlerFactory = (given: HandlerGiven) => HandlerBed | Promise<HandlerBed>
+/** Creates the handler of one contract test. */
+export type HandlerFactory = (setup: HandlerGiven) => HandlerBed | Promise<HandlerBed>
 
-/** Names a test, and gives it a handler for some rule sets. */
+/** Registers a test with a handler for the given rule sets. */
 export type WithRules = (
   title: string,
   ruleSets: readonly object[],
   test: (handler: Handler, clock: ManualClock) => Promise<void>,
 ) => void
 
-/** Two a minute for each user. */
+/** Two requests per minute and user. */
 export const perUser = {
   id: 'per-user',
   limitScope: 'USER_ID',

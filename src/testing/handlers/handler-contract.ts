@@ -1,12 +1,3 @@
-/**
- * What every handler promises, as tests, whether it decides in this process or asks a server. Give it the runner's `it` and a
- * way to make a handler for some rule sets, as documents, on a clock:
- *
- *   describe('myHandler', () => handlerContract(it, async ({ ruleSets, clock }) => {
- *     const gate = await createFluxGate({ rules: { ruleSets }, clock })
- *     return { handler: gate, close: () => gate.close() }
- *   }))
- */
 import assert from 'node:assert/strict'
 import { FluxGateError } from '../../core/errors.js'
 import type { TestRunner } from '../bucket-store-contract.js'
@@ -16,6 +7,16 @@ import { waitingContract } from './handler-waiting.js'
 
 const startMs = Date.UTC(2026, 0, 31, 12)
 
+/**
+ * Registers the tests that every handler must pass, whether it decides in this process or asks a server.
+ *
+ * @example
+ * describe('myHandler', () =>
+ *   handlerContract(it, async ({ ruleSets, clock }) => {
+ *     const gate = await createFluxGate({ rules: { ruleSets }, clock })
+ *     return { handler: gate, close: () => gate.close() }
+ *   }))
+ */
 export function handlerContract(it: TestRunner, create: HandlerFactory): void {
   const withRules: WithRules = (title, ruleSets, test) =>
     it(title, async () => {
@@ -28,41 +29,37 @@ export function handlerContract(it: TestRunner, create: HandlerFactory): void {
       }
     })
 
-  withRules(
-    'tells everything there is to know of a decision',
-    [{ id: 'api', rules: [perUser] }],
-    async (handler, clock) => {
-      const common = { ruleId: 'per-user', key: 'ann', limit: 2 }
-      const band = { ...common, label: 'min', shadow: false, windowMs: 60_000 }
-      const decision = { ...common, ruleSetId: 'api', band: 'min', policy: 'REJECT', degraded: false, delayMs: 0 }
-      const first = { remaining: 1, resetAt: startMs + 30_000, allowed: true, retryAfterMs: 0 }
-      const allowed = { ...decision, ...first, reason: 'ALLOWED', bands: [{ ...band, ...first }] }
-      assert.deepEqual(await handler.check({ userId: 'ann' }), allowed)
-      await handler.check({ userId: 'ann' })
-      clock.advance(10_000)
-      const third = { remaining: 0, resetAt: startMs + 60_000, allowed: false, retryAfterMs: 20_000 }
-      const refused = { ...decision, ...third, reason: 'LIMITED', bands: [{ ...band, ...third }] }
-      assert.deepEqual(await handler.check({ userId: 'ann' }), refused)
-      assert.equal((await handler.check({ userId: 'bob' })).allowed, true)
-      clock.advance(20_000)
-      assert.equal((await handler.check({ userId: 'ann' })).allowed, true)
-    },
-  )
+  withRules('returns every field of a decision', [{ id: 'api', rules: [perUser] }], async (handler, clock) => {
+    const common = { ruleId: 'per-user', key: 'ann', limit: 2 }
+    const band = { ...common, label: 'min', shadow: false, windowMs: 60_000 }
+    const decision = { ...common, ruleSetId: 'api', band: 'min', policy: 'REJECT', degraded: false, delayMs: 0 }
+    const first = { remaining: 1, resetAt: startMs + 30_000, allowed: true, retryAfterMs: 0 }
+    const allowed = { ...decision, ...first, reason: 'ALLOWED', bands: [{ ...band, ...first }] }
+    assert.deepEqual(await handler.check({ userId: 'ann' }), allowed)
+    await handler.check({ userId: 'ann' })
+    clock.advance(10_000)
+    const third = { remaining: 0, resetAt: startMs + 60_000, allowed: false, retryAfterMs: 20_000 }
+    const rejected = { ...decision, ...third, reason: 'LIMITED', bands: [{ ...band, ...third }] }
+    assert.deepEqual(await handler.check({ userId: 'ann' }), rejected)
+    assert.equal((await handler.check({ userId: 'bob' })).allowed, true)
+    clock.advance(20_000)
+    assert.equal((await handler.check({ userId: 'ann' })).allowed, true)
+  })
 
-  withRules('looks without charging', [{ id: 'api', rules: [perUser] }], async (handler) => {
+  withRules('peeks without charging', [{ id: 'api', rules: [perUser] }], async (handler) => {
     for (let i = 0; i < 5; i++)
       assert.equal((await handler.check({ userId: 'ann' }, { peek: true, permits: 2 })).allowed, true)
     assert.equal((await handler.check({ userId: 'ann' })).remaining, 1)
   })
 
-  withRules('charges as many permits as are asked for', [{ id: 'api', rules: [perUser] }], async (handler) => {
+  withRules('charges the requested number of permits', [{ id: 'api', rules: [perUser] }], async (handler) => {
     const impossible = await handler.check({ userId: 'ann' }, { permits: 3 })
     assert.deepEqual([impossible.reason, impossible.retryAfterMs], ['IMPOSSIBLE', null])
     assert.equal((await handler.check({ userId: 'ann' }, { permits: 2 })).remaining, 0)
     assert.equal((await handler.check({ userId: 'ann' })).allowed, false)
   })
 
-  withRules('takes permits back', [{ id: 'api', rules: [perUser] }], async (handler) => {
+  withRules('refunds permits', [{ id: 'api', rules: [perUser] }], async (handler) => {
     await handler.check({ userId: 'ann' }, { permits: 2 })
     await handler.refund({ userId: 'ann' }, { ruleSetId: 'api', permits: 1 })
     assert.equal((await handler.check({ userId: 'ann' })).allowed, true)
@@ -79,23 +76,27 @@ export function handlerContract(it: TestRunner, create: HandlerFactory): void {
     { id: 'key', limitScope: 'API_KEY', onMissingKey: 'SKIP' },
   ].map((rule) => ({ ...rule, bands: [{ capacity: 10, window: '1m' }] }))
 
-  withRules('sees all of a request', [{ id: 'api', rules: conditions }], async (handler) => {
-    const rulesOf = async (context: object): Promise<string[]> =>
-      (await handler.check(context)).bands.map(({ ruleId }) => ruleId).sort()
-    assert.deepEqual(await rulesOf({ method: 'POST', path: '//orders/%37/' }), ['method'])
-    assert.deepEqual(await rulesOf({ method: 'GET', path: '/orders/7' }), [])
-    assert.deepEqual(await rulesOf({ headers: { 'x-app': 'ios' } }), ['header'])
-    assert.deepEqual(await rulesOf({ headers: { 'x-app': 'web' } }), [])
-    assert.deepEqual(await rulesOf({ attributes: { tier: 'premium' } }), ['attribute'])
-    assert.deepEqual(await rulesOf({ clientIp: '10.1.2.3' }), ['address'])
-    assert.deepEqual(await rulesOf({ apiKey: '한국어 "🎉"' }), ['key'])
-    const everything = { method: 'POST', path: '/orders/7', headers: { 'x-app': 'ios' }, clientIp: '10.0.0.1' }
-    const context = { ...everything, attributes: { tier: 'premium' }, apiKey: 'k' }
-    assert.deepEqual(await rulesOf(context), ['address', 'attribute', 'header', 'key', 'method'])
-  })
+  withRules(
+    'evaluates method, path, headers, attributes, address and API key',
+    [{ id: 'api', rules: conditions }],
+    async (handler) => {
+      const rulesOf = async (context: object): Promise<string[]> =>
+        (await handler.check(context)).bands.map(({ ruleId }) => ruleId).sort()
+      assert.deepEqual(await rulesOf({ method: 'POST', path: '//orders/%37/' }), ['method'])
+      assert.deepEqual(await rulesOf({ method: 'GET', path: '/orders/7' }), [])
+      assert.deepEqual(await rulesOf({ headers: { 'x-app': 'ios' } }), ['header'])
+      assert.deepEqual(await rulesOf({ headers: { 'x-app': 'web' } }), [])
+      assert.deepEqual(await rulesOf({ attributes: { tier: 'premium' } }), ['attribute'])
+      assert.deepEqual(await rulesOf({ clientIp: '10.1.2.3' }), ['address'])
+      assert.deepEqual(await rulesOf({ apiKey: '한국어 "🎉"' }), ['key'])
+      const everything = { method: 'POST', path: '/orders/7', headers: { 'x-app': 'ios' }, clientIp: '10.0.0.1' }
+      const context = { ...everything, attributes: { tier: 'premium' }, apiKey: 'k' }
+      assert.deepEqual(await rulesOf(context), ['address', 'attribute', 'header', 'key', 'method'])
+    },
+  )
 
   withRules(
-    'says what nobody limits, and why',
+    'returns the reason if no rule applies or the key is missing',
     [
       { id: 'api', rules: [{ ...perUser, path: '/api/**', onMissingKey: 'DENY' }] },
       { id: 'web', rules: [] },
@@ -114,7 +115,7 @@ export function handlerContract(it: TestRunner, create: HandlerFactory): void {
   )
 
   withRules(
-    'charges all rules that apply, or none; a rule in SHADOW only watches',
+    'charges all rules that apply, or none, and never rejects because of a SHADOW rule',
     [
       {
         id: 'api',
@@ -138,7 +139,7 @@ export function handlerContract(it: TestRunner, create: HandlerFactory): void {
   )
 
   withRules(
-    'decides each of many that ask at once by itself, in the order of asking',
+    'decides simultaneous checks separately, in the order of the calls',
     [{ id: 'api', rules: [{ id: 'all', limitScope: 'GLOBAL', bands: [{ capacity: 1_500, window: '1h' }] }] }],
     async (handler) => {
       const decisions = await Promise.all(Array.from({ length: 2_500 }, () => handler.check({ path: '/x' })))
@@ -154,7 +155,7 @@ export function handlerContract(it: TestRunner, create: HandlerFactory): void {
 
   waitingContract(withRules)
 
-  withRules('refuses arguments that mean nothing', [{ id: 'api', rules: [perUser] }], async (handler) => {
+  withRules('rejects invalid arguments', [{ id: 'api', rules: [perUser] }], async (handler) => {
     const wrong = async (work: () => Promise<unknown>): Promise<void> =>
       assert.rejects(work, (error) => error instanceof FluxGateError && error.code === 'FLUXGATE_ARGUMENT_INVALID')
     for (const permits of [0, -1, 1.5, Number.NaN, 1e10]) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { perUser, type WithRules } from './handler-bed.js'
 
-/** The part of the contract that is about those who are delayed, and those who leave. */
+/** The part of the handler contract about delayed and aborted requests. */
 export function waitingContract(withRules: WithRules): void {
   const spaced = {
     id: 'spaced',
@@ -10,75 +10,74 @@ export function waitingContract(withRules: WithRules): void {
     bands: [{ capacity: 3, window: '3s' }],
   }
 
-  withRules('tells who is delayed for how long', [{ id: 'api', rules: [spaced] }], async (handler) => {
+  withRules('returns the delay of a delayed request', [{ id: 'api', rules: [spaced] }], async (handler) => {
     const delays = []
     for (let i = 0; i < 4; i++) {
       const { allowed, delayMs } = await handler.check({})
-      delays.push(allowed ? delayMs : 'refused')
+      delays.push(allowed ? delayMs : 'rejected')
     }
-    assert.deepEqual(delays, [0, 1_000, 2_000, 'refused'])
+    assert.deepEqual(delays, [0, 1_000, 2_000, 'rejected'])
   })
 
-  withRules('lets those who wait go in their turn', [{ id: 'api', rules: [spaced] }], async (handler, clock) => {
-    const gone: string[] = []
-    const ask = (name: string) => {
-      const onEnter = (): void => void gone.push(`${name} waits`)
-      return handler.check({}, { onEnter, onLeave: (how) => gone.push(`${name} ${how}`) })
+  withRules('releases waiting requests in order', [{ id: 'api', rules: [spaced] }], async (handler, clock) => {
+    const events: string[] = []
+    const check = (name: string) => {
+      const onEnter = (): void => void events.push(`${name} waits`)
+      return handler.check({}, { onEnter, onLeave: (how) => events.push(`${name} ${how}`) })
     }
-    for (const name of ['a', 'b', 'c']) await ask(name)
-    assert.deepEqual(gone, ['b waits', 'c waits'])
+    for (const name of ['a', 'b', 'c']) await check(name)
+    assert.deepEqual(events, ['b waits', 'c waits'])
     clock.advance(999)
-    assert.equal(gone.length, 2)
+    assert.equal(events.length, 2)
     clock.advance(1)
-    assert.deepEqual(gone.splice(0), ['b waits', 'c waits', 'b RELEASED'])
+    assert.deepEqual(events.splice(0), ['b waits', 'c waits', 'b RELEASED'])
     clock.advance(1_000)
-    assert.deepEqual(gone, ['c RELEASED'])
+    assert.deepEqual(events, ['c RELEASED'])
+  })
+
+  withRules('refunds a request that is aborted while it waits', [{ id: 'api', rules: [spaced] }], async (handler) => {
+    const outcomes: string[] = []
+    await handler.check({})
+    const controller = new AbortController()
+    const { delayMs } = await handler.check(
+      {},
+      { signal: () => controller.signal, onLeave: (how) => outcomes.push(how) },
+    )
+    assert.equal(delayMs, 1_000)
+    controller.abort()
+    assert.deepEqual(outcomes, ['ABORTED'])
+    await eventually(async () => (await handler.check({}, { peek: true })).delayMs === 1_000)
   })
 
   withRules(
-    'gives back what those took who leave while they wait',
+    'calls a signal function only for a request that has to wait',
     [{ id: 'api', rules: [spaced] }],
     async (handler) => {
-      const left: string[] = []
-      await handler.check({})
-      const leaving = new AbortController()
-      const { delayMs } = await handler.check({}, { signal: () => leaving.signal, onLeave: (how) => left.push(how) })
-      assert.equal(delayMs, 1_000)
-      leaving.abort()
-      assert.deepEqual(left, ['ABORTED'])
-      await eventually(async () => (await handler.check({}, { peek: true })).delayMs === 1_000)
-    },
-  )
-
-  withRules(
-    'asks for a signal only when there is something to wait for',
-    [{ id: 'api', rules: [spaced] }],
-    async (handler) => {
-      let asked = 0
+      let calls = 0
       const signal = (): AbortSignal => {
-        asked += 1
+        calls += 1
         return new AbortController().signal
       }
       await handler.check({}, { signal })
-      assert.equal(asked, 0)
+      assert.equal(calls, 0)
       await handler.check({}, { signal, peek: true })
-      assert.equal(asked, 0)
+      assert.equal(calls, 0)
       await handler.check({}, { signal })
-      assert.equal(asked, 1)
+      assert.equal(calls, 1)
     },
   )
 
-  withRules('has nothing happen for who has left already', [{ id: 'api', rules: [perUser] }], async (handler) => {
+  withRules('charges nothing for an aborted signal', [{ id: 'api', rules: [perUser] }], async (handler) => {
     const signal = AbortSignal.abort(new Error('gone'))
     await assert.rejects(async () => handler.check({ userId: 'ann' }, { signal }), /gone/)
     assert.equal((await handler.check({ userId: 'ann' })).remaining, 1)
   })
 }
 
-async function eventually(isSo: () => Promise<boolean>): Promise<void> {
+async function eventually(condition: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 10_000
-  while (!(await isSo())) {
-    if (performance.now() > deadline) assert.fail('not within 10 s')
+  while (!(await condition())) {
+    if (performance.now() > deadline) assert.fail('The condition was not met within 10 s.')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }

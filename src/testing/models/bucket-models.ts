@@ -1,7 +1,7 @@
 import type { Band } from '../../core/rule.js'
 import { answerAt, divideDown, divideUp, larger, type Model, sizes, smaller } from './model.js'
 
-/** As last written. Units are 1/window permit, so that each tick adds or drains exactly `refillTokens` of them. */
+/** The state of the last write. A unit is 1/window permit, so that each tick adds or drains exactly `refillTokens` units. */
 interface Written {
   readonly units: bigint
   readonly at: bigint
@@ -10,7 +10,7 @@ interface Written {
 
 export function tokenModel(from?: Written): Model {
   let written = from
-  /** The level at the instant of the last touch. */
+  /** The level at the last touch. */
   let units = 0n
   const write = (value: bigint, band: Band, now: bigint): void => {
     units = value
@@ -25,13 +25,13 @@ export function tokenModel(from?: Written): Model {
       units = smaller(capacity * window, level + larger(0n, now - written.at) * refill)
       if (now < written.at) write(units, band, now)
     },
-    ask(band, permits, now, patience) {
+    ask(band, permits, now, maxWaitTicks) {
       const { capacity, refill, window } = sizes(band)
-      if (permits > capacity) return answerAt(undefined, now, patience)
-      return answerAt(now + larger(0n, divideUp(permits * window - units, refill)), now, patience)
+      if (permits > capacity) return answerAt(undefined, now, maxWaitTicks)
+      return answerAt(now + larger(0n, divideUp(permits * window - units, refill)), now, maxWaitTicks)
     },
     charge: (band, permits, now) => write(units - permits * sizes(band).window, band, now),
-    /** The permits come back unless somebody waits behind them. */
+    /** Refunds the permits unless a later request waits. */
     refund(band, permits, now, grantedAt) {
       if (written === undefined) return
       const { capacity, refill, window } = sizes(band)
@@ -50,7 +50,7 @@ export function tokenModel(from?: Written): Model {
 
 export function leakyModel(from?: Written): Model {
   let written = from
-  /** The water at the instant of the last touch. */
+  /** The water at the last touch. */
   let water = 0n
   const write = (value: bigint, band: Band, now: bigint): void => {
     water = value
@@ -65,11 +65,11 @@ export function leakyModel(from?: Written): Model {
       water = larger(0n, smaller(capacity * window, kept) - larger(0n, now - written.at) * refill)
       if (now < written.at) write(water, band, now)
     },
-    ask(band, permits, now, patience) {
+    ask(band, permits, now, maxWaitTicks) {
       const { capacity, refill, window } = sizes(band)
-      if (permits > capacity) return answerAt(undefined, now, patience)
+      if (permits > capacity) return answerAt(undefined, now, maxWaitTicks)
       const untilRoom = larger(0n, divideUp(water + (permits - capacity) * window, refill))
-      const tooLong = patience === 0n ? 0n : larger(0n, divideUp(water - patience * refill, refill))
+      const tooLong = maxWaitTicks === 0n ? 0n : larger(0n, divideUp(water - maxWaitTicks * refill, refill))
       const retryAfter = larger(untilRoom, tooLong)
       if (retryAfter > 0n) return { allowed: false, grantedAt: now, delay: 0, retryAfter }
       const delay = Number(water / refill) + Number(water % refill) / Number(refill)
@@ -77,8 +77,8 @@ export function leakyModel(from?: Written): Model {
     },
     charge: (band, permits, now) => write(water + permits * sizes(band).window, band, now),
     /**
-     * The permits come back unless a request is queued behind them, by more than the tick that an instant may lack. A
-     * refund as of now names no slot of the queue.
+     * Refunds the permits unless a later request waits. Allows for one tick, because `grantedAt` has lost its fraction. A
+     * refund as of now refers to no particular slot.
      */
     refund(band, permits, now, grantedAt) {
       if (written === undefined) return
@@ -103,17 +103,17 @@ export function leakyModel(from?: Written): Model {
 interface WrittenInterval {
   readonly tokens: bigint
   readonly start: bigint
-  /** Who comes last of all that wait, as far as is known; of how many permits may be unknown. */
+  /** The release time of the last waiting requests, if known, and the number of their permits, if known. */
   readonly last?: { readonly at: bigint; readonly permits: bigint | undefined } | undefined
 }
 
-/** Refilled at once at the end of each interval; intervals start when a full bucket is used. */
+/** Refills at the end of each interval. Intervals start when a full bucket is used. */
 export function intervalModel(from?: WrittenInterval): Model {
   let written = from
   let tokens = 0n
   let start = 0n
   let last: WrittenInterval['last']
-  const instantOf = (target: bigint, band: Band, now: bigint): bigint =>
+  const reachedAt = (target: bigint, band: Band, now: bigint): bigint =>
     target <= tokens ? now : start + divideUp(target - tokens, sizes(band).refill) * sizes(band).window
   const join = (permits: bigint, at: bigint, end: bigint): WrittenInterval['last'] => {
     if (last?.at === at) return { at, permits: last.permits && last.permits + permits }
@@ -128,24 +128,24 @@ export function intervalModel(from?: WrittenInterval): Model {
       last = written?.last !== undefined && written.last.at > now ? written.last : undefined
       if (written === undefined) return
       if (now < written.start) written = { ...written, start: now }
-      const turns = (now - written.start) / window
-      tokens = smaller(capacity, written.tokens + turns * refill)
-      if (tokens < capacity) start = written.start + turns * window
+      const windows = (now - written.start) / window
+      tokens = smaller(capacity, written.tokens + windows * refill)
+      if (tokens < capacity) start = written.start + windows * window
       else last = undefined
     },
-    ask(band, permits, now, patience) {
-      return answerAt(permits > sizes(band).capacity ? undefined : instantOf(permits, band, now), now, patience)
+    ask(band, permits, now, maxWaitTicks) {
+      return answerAt(permits > sizes(band).capacity ? undefined : reachedAt(permits, band, now), now, maxWaitTicks)
     },
     charge(band, permits, now, grantedAt) {
-      if (grantedAt > now) last = join(permits, grantedAt, instantOf(0n, band, now))
+      if (grantedAt > now) last = join(permits, grantedAt, reachedAt(0n, band, now))
       tokens -= permits
       written = { tokens, start, last }
     },
-    /** The permits come back unless somebody waits behind them. */
+    /** Refunds the permits unless a later request waits. */
     refund(band, permits, now, grantedAt) {
       if (written === undefined) return
-      const lastInLine = larger(last?.at ?? 0n, instantOf(0n, band, now))
-      if (grantedAt > now && lastInLine > grantedAt) return
+      const lastRelease = larger(last?.at ?? 0n, reachedAt(0n, band, now))
+      if (grantedAt > now && lastRelease > grantedAt) return
       if (last?.at === grantedAt && last.permits !== undefined)
         last = last.permits > permits ? { at: last.at, permits: last.permits - permits } : undefined
       tokens = smaller(sizes(band).capacity, tokens + permits)
@@ -153,13 +153,13 @@ export function intervalModel(from?: WrittenInterval): Model {
       written = { tokens, start, last }
     },
     remaining: () => larger(0n, tokens),
-    resetAt: (band, now) => instantOf(sizes(band).capacity, band, now),
+    resetAt: (band, now) => reachedAt(sizes(band).capacity, band, now),
     isSpent: (band) => tokens >= sizes(band).capacity,
     copy: () => intervalModel(written),
   }
 }
 
-/** Whole permits stay; a fraction is rounded down to the new window's. */
+/** Converts units to another window. Whole permits stay, and the fraction is rounded down. */
 function carried(units: bigint, from: bigint, to: bigint): bigint {
   const whole = divideDown(units, from)
   return whole * to + ((units - whole * from) * to) / from

@@ -14,11 +14,11 @@ const models: Record<AlgorithmName, () => Model> = {
 }
 
 export interface ReferenceStore extends BucketStore {
-  /** Per band: whether the bucket now means the same as one that was never used. */
+  /** Per band, true if the bucket is equivalent to an unused one. */
   spent(group: BucketGroup, key: string): boolean[]
 }
 
-/** A bucket store made of the models: what every other store is compared with. Slow and unbounded on purpose. */
+/** A bucket store of the reference models, with which other stores are compared. It is slow, and its memory is unbounded. */
 export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
   const buckets = new Map<string, Model>()
   const name = (group: BucketGroup, band: Band, key: string): string =>
@@ -33,17 +33,17 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
   }
 
   return {
-    async charge(demands, peek): Promise<ChargeResult> {
+    async charge(charges, peek): Promise<ChargeResult> {
       const now = BigInt(ticks(clock))
-      const claims = demands.map((demand) => claim(demand, model, now))
-      const granted = claims.every(({ demand, allowed }) => allowed || demand.shadow)
-      const bands = claims.flatMap(({ demand, asked, allowed }) =>
-        asked.map(({ band, bucket, answer }) => {
-          if (!granted || !allowed) return view(bucket, band, now, { ...answer, delay: 0 })
+      const outcomes = charges.map((charge) => outcomeOf(charge, model, now))
+      const granted = outcomes.every(({ charge, allowed }) => allowed || charge.shadow)
+      const bands = outcomes.flatMap(({ charge, buckets, allowed }) =>
+        buckets.map(({ band, bucket, answer }) => {
+          if (!granted || !allowed) return resultOf(bucket, band, now, { ...answer, delay: 0 })
           const charged = peek ? bucket.copy() : bucket
           charged.touch(band, now)
-          charged.charge(band, BigInt(demand.permits), now, answer.grantedAt)
-          return view(charged, band, now, answer)
+          charged.charge(band, BigInt(charge.permits), now, answer.grantedAt)
+          return resultOf(charged, band, now, answer)
         }),
       )
       return { granted, now: Number(now), bands }
@@ -74,17 +74,17 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
   }
 }
 
-type Find = (group: BucketGroup, band: Band, key: string, now: bigint) => Model
+type FindModel = (group: BucketGroup, band: Band, key: string, now: bigint) => Model
 
-function claim(demand: Demand, model: Find, now: bigint) {
-  const asked = demand.group.bands.map((band) => {
-    const bucket = model(demand.group, band, demand.key, now)
-    return { band, bucket, answer: bucket.ask(band, BigInt(demand.permits), now, BigInt(demand.patience)) }
+function outcomeOf(charge: Demand, model: FindModel, now: bigint) {
+  const buckets = charge.group.bands.map((band) => {
+    const bucket = model(charge.group, band, charge.key, now)
+    return { band, bucket, answer: bucket.ask(band, BigInt(charge.permits), now, BigInt(charge.patience)) }
   })
-  return { demand, asked, allowed: asked.every(({ answer }) => answer.allowed) }
+  return { charge, buckets, allowed: buckets.every(({ answer }) => answer.allowed) }
 }
 
-function view(bucket: Model, band: Band, now: bigint, answer: Answer): BandResult {
+function resultOf(bucket: Model, band: Band, now: bigint, answer: Answer): BandResult {
   return {
     allowed: answer.allowed,
     delay: answer.delay,

@@ -3,13 +3,13 @@ import type { Edit, RuleDocument, RuleSetDocument } from '../../core/rule-store.
 
 interface ModelSet {
   version: number
-  /** The highest version that a removal has used up. */
+  /** The highest version that a removal has used. */
   removedVersion: number
   head: { readonly id: string; readonly description?: string } | undefined
   readonly rules: Map<string, RuleDocument>
 }
 
-/** What a rule store is, in the fewest words: nothing is kept anywhere, and nobody competes. */
+/** The reference model of a rule store: in memory, without concurrency. */
 export class RuleStoreModel {
   readonly #sets = new Map<string, ModelSet>()
 
@@ -76,7 +76,7 @@ export class RuleStoreModel {
   }
 }
 
-/** Whether there was anything to write. */
+/** Returns false if the rule is unchanged. */
 function write(set: ModelSet, rule: RuleDocument, base: number, at: string): boolean {
   const before = set.rules.get(rule.id)
   const stamps = { createdAt: before?.createdAt ?? at, updatedAt: at, version: Number(before?.version ?? base) + 1 }

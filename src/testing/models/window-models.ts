@@ -6,17 +6,17 @@ interface Grant {
   permits: bigint
 }
 
-/** What is particular to an algorithm that looks back over a window, in terms of all grants there ever were. */
+/** The properties of one window algorithm, in terms of all grants ever made. */
 interface Lookback {
-  /** The first instant, from `now` on, at which the permits fit. */
+  /** The first tick, from `now` on, at which the permits fit. */
   earliest(history: History, band: Band, permits: bigint, now: bigint): bigint
-  /** How far grants move when time steps back from one instant to another. */
+  /** The ticks to add to all grants when the clock steps back. */
   shift(band: Band, from: bigint, to: bigint): bigint
-  /** The grants that count from then on, before they move; left out: all of them. */
+  /** The grants that still count after a step back, at their old times. Default: all grants. */
   kept?(history: History, band: Band, from: bigint): Grant[]
-  /** Which grants count as made for `grantedAt`; undefined when it is too late to take any of them back. */
+  /** Selects the grants that a refund for `grantedAt` can remove. Returns undefined if it is too late for a refund. */
   refundable(history: History, band: Band, now: bigint, grantedAt: bigint): ((grant: Grant) => boolean) | undefined
-  /** Opens the window before again, if nobody waits for the one ahead any more. */
+  /** Reopens the previous window if no request waits for the later one. */
   reopen?(history: History, band: Band, now: bigint): void
   remaining(history: History, band: Band, now: bigint): bigint
   resetAt(history: History, band: Band, now: bigint): bigint
@@ -25,14 +25,14 @@ interface Lookback {
 
 interface History {
   grants: Grant[]
-  /** Nobody is let in before somebody who asked earlier. */
+  /** The latest release time. No later request is released before it. */
   newest: bigint | undefined
   writtenAt: bigint | undefined
-  /** Whether the window before the one that callers wait for can open again. */
+  /** True if the window before the one that requests wait for can reopen. */
   reopens: boolean
 }
 
-function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: History): Model {
+function lookbackModel(lookback: Lookback, resetsNewest: boolean, from?: History): Model {
   const history: History = {
     grants: from?.grants.map((grant) => ({ ...grant })) ?? [],
     newest: from?.newest,
@@ -48,9 +48,9 @@ function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: Histo
       if (history.newest !== undefined) history.newest += by
       history.writtenAt = now
     },
-    ask(band, permits, now, patience) {
-      if (permits > sizes(band).capacity) return answerAt(undefined, now, patience)
-      return answerAt(lookback.earliest(history, band, permits, now), now, patience)
+    ask(band, permits, now, maxWaitTicks) {
+      if (permits > sizes(band).capacity) return answerAt(undefined, now, maxWaitTicks)
+      return answerAt(lookback.earliest(history, band, permits, now), now, maxWaitTicks)
     },
     charge(band, permits, now, grantedAt) {
       const window = startOf(grantedAt, band)
@@ -70,23 +70,23 @@ function lookbackModel(lookback: Lookback, forgetsEmptied: boolean, from?: Histo
         left -= taken
       }
       history.grants = history.grants.filter((grant) => grant.permits > 0n)
-      if (forgetsEmptied) history.newest = history.grants.at(-1)?.at
+      if (resetsNewest) history.newest = history.grants.at(-1)?.at
       else lookback.reopen?.(history, band, now)
       history.writtenAt = now
     },
     remaining: (band, now) => lookback.remaining(history, band, now),
     resetAt: (band, now) => lookback.resetAt(history, band, now),
     isSpent: (band, now) => lookback.isSpent(history, band, now),
-    copy: () => lookbackModel(lookback, forgetsEmptied, history),
+    copy: () => lookbackModel(lookback, resetsNewest, history),
   }
 }
 
-/** Permits granted for instants after `from` and up to `to`. */
+/** The permits granted for ticks after `from` and up to `to`. */
 function count(history: History, from: bigint, to: bigint): bigint {
   return history.grants.reduce((sum, { at, permits }) => (at > from && at <= to ? sum + permits : sum), 0n)
 }
 
-const forEver = 2n ** 64n
+const infinity = 2n ** 64n
 
 const startOf = (tick: bigint, { windowTicks }: Band): bigint =>
   divideDown(tick, BigInt(windowTicks)) * BigInt(windowTicks)
@@ -94,7 +94,7 @@ const startOf = (tick: bigint, { windowTicks }: Band): bigint =>
 const inWindow = (history: History, start: bigint, band: Band): bigint =>
   count(history, start - 1n, start + BigInt(band.windowTicks) - 1n)
 
-/** The window that counts: the current one, or the one that callers are already waiting for. */
+/** The window in which requests are counted: the current one, or a later one that requests already wait for. */
 const openWindow = (history: History, band: Band, now: bigint): bigint =>
   larger(startOf(now, band), startOf(history.newest ?? now, band))
 
@@ -127,12 +127,12 @@ export const fixedWindowModel = (): Model =>
         return open > now ? 0n : larger(0n, sizes(band).capacity - inWindow(history, open, band))
       },
       isSpent: (history, band, now) =>
-        openWindow(history, band, now) <= now && count(history, startOf(now, band) - 1n, forEver) === 0n,
+        openWindow(history, band, now) <= now && count(history, startOf(now, band) - 1n, infinity) === 0n,
     },
     false,
   )
 
-/** The count at an instant, times the window, so that the weight of the previous window stays whole. */
+/** The weighted count at a tick, multiplied by the window, so that it is an integer. */
 function weighted(history: History, band: Band, at: bigint): bigint {
   const { window } = sizes(band)
   const start = startOf(at, band)
@@ -143,7 +143,7 @@ export const slidingCounterModel = (): Model =>
   lookbackModel(
     {
       ...aligned,
-      /** The previous window keeps the weight that it had, as if that much had been granted in the open one. */
+      /** The previous window keeps its weight, as if that many permits had been granted in the open window. */
       kept(history, band, from) {
         const { window } = sizes(band)
         const open = openWindow(history, band, from)
@@ -152,7 +152,7 @@ export const slidingCounterModel = (): Model =>
         const current = history.grants.filter(({ at }) => startOf(at, band) === open)
         return [...(kept > 0n ? [{ at: open, permits: kept }] : []), ...current]
       },
-      /** Asks the definition itself, window after window, by bisection within each. */
+      /** Evaluates the definition window by window, with a bisection within each. */
       earliest(history, band, permits, now) {
         const { capacity, window } = sizes(band)
         const fits = (at: bigint): boolean => weighted(history, band, at) + permits * window <= capacity * window
@@ -180,7 +180,7 @@ export const slidingCounterModel = (): Model =>
       },
       isSpent: (history, band, now) =>
         openWindow(history, band, now) <= now &&
-        count(history, startOf(now, band) - sizes(band).window - 1n, forEver) === 0n,
+        count(history, startOf(now, band) - sizes(band).window - 1n, infinity) === 0n,
     },
     false,
   )
@@ -205,7 +205,7 @@ export const slidingLogModel = (): Model =>
       },
       resetAt: (history, band, now) =>
         history.newest === undefined ? now : larger(now, history.newest + sizes(band).window),
-      isSpent: (history, band, now) => count(history, now - sizes(band).window, forEver) === 0n,
+      isSpent: (history, band, now) => count(history, now - sizes(band).window, infinity) === 0n,
     },
     true,
   )

@@ -1,4 +1,4 @@
-/** What the parts of the contract of overrides have in common. */
+/** Fixtures that the parts of the override contract share. */
 import assert from 'node:assert/strict'
 import type { BucketGroup, BucketStore } from '../../core/bucket-store.js'
 import type { OverrideBook, OverrideName, OverrideTerms } from '../../core/overrides/override-book.js'
@@ -6,15 +6,15 @@ import type { Band } from '../../core/rule.js'
 import { band, group } from '../demands.js'
 import type { ManualClock } from '../manual-clock.js'
 
-/** Names a test, and gives it an empty store. */
+/** Registers a test with an empty store. */
 export type WithStore = (title: string, test: (store: BucketStore, clock: ManualClock) => Promise<void>) => void
 
-/** Labelled by its capacity, so that two of them are two bands. */
-export const bandOf = (capacity: number, given: Partial<Band> = {}): Band =>
-  band({ label: `${capacity}:band`, capacity, ...given })
+/** A band whose label contains its capacity, so that bands with different capacities have different labels. */
+export const bandOf = (capacity: number, fields: Partial<Band> = {}): Band =>
+  band({ label: `${capacity}:band`, capacity, ...fields })
 
-export const overridable = (ruleId: string, bands: readonly Band[], given: Partial<BucketGroup> = {}): BucketGroup =>
-  group(ruleId, bands, { hasOverrides: true, ...given })
+export const overridable = (ruleId: string, bands: readonly Band[], fields: Partial<BucketGroup> = {}): BucketGroup =>
+  group(ruleId, bands, { hasOverrides: true, ...fields })
 
 export const limit = (...bands: Band[]): OverrideTerms => ({
   action: 'LIMIT',
@@ -33,4 +33,4 @@ export const nameOf = ({ ruleSetId, ruleId }: BucketGroup, key: string, isRange 
 })
 
 export const bookOf = ({ overrides }: BucketStore): OverrideBook =>
-  overrides ?? assert.fail('the store keeps no overrides')
+  overrides ?? assert.fail('The store does not support overrides.')

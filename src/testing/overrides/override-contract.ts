@@ -1,4 +1,4 @@
-/** What a bucket store that keeps overrides promises of them; a part of `bucketStoreContract`. */
+/** The part of `bucketStoreContract` about overrides. */
 import assert from 'node:assert/strict'
 import type { EntryPage } from '../../core/overrides/override-book.js'
 import type { AlgorithmName } from '../../core/rule.js'
@@ -10,32 +10,32 @@ import { compareOverridden } from './override-histories.js'
 export function overrideContract(withStore: WithStore, seed: number): void {
   const rule = overridable('rule', [bandOf(10)])
 
-  withStore('an override gives one identity other bands, from the next decision on', async (store) => {
+  withStore('applies an override to one key from the next decision on', async (store) => {
     await store.charge([demand(rule, 'a', { permits: 10 })], false)
     assert.equal((await store.charge([demand(rule, 'a')], false)).granted, false)
     assert.equal(await bookOf(store).put(nameOf(rule, 'b'), limit(bandOf(3))), true)
     assert.equal((await store.charge([demand(rule, 'b', { permits: 3 })], false)).bands[0]?.remaining, 0)
-    const refused = await store.charge([demand(rule, 'b')], false)
-    assert.equal(refused.granted, false)
-    assert.deepEqual(refused.applied?.[0]?.group.bands, [bandOf(3)])
+    const rejected = await store.charge([demand(rule, 'b')], false)
+    assert.equal(rejected.granted, false)
+    assert.deepEqual(rejected.applied?.[0]?.group.bands, [bandOf(3)])
     assert.equal((await store.charge([demand(rule, 'c')], true)).applied, undefined)
   })
 
-  withStore('another override starts with buckets of its own, and the rule keeps those it had', async (store) => {
-    const book = bookOf(store)
+  withStore('keeps separate buckets for the rule and for each override', async (store) => {
+    const overrides = bookOf(store)
     await store.charge([demand(rule, 'a', { permits: 4 })], false)
-    await book.put(nameOf(rule, 'a'), limit(bandOf(100)))
+    await overrides.put(nameOf(rule, 'a'), limit(bandOf(100)))
     assert.equal((await store.charge([demand(rule, 'a', { permits: 60 })], false)).bands[0]?.remaining, 40)
-    assert.equal(await book.put(nameOf(rule, 'a'), limit(bandOf(50))), false)
+    assert.equal(await overrides.put(nameOf(rule, 'a'), limit(bandOf(50))), false)
     assert.equal((await store.charge([demand(rule, 'a')], false)).bands[0]?.remaining, 49)
-    await book.put(nameOf(rule, 'a'), limit(bandOf(100)))
+    await overrides.put(nameOf(rule, 'a'), limit(bandOf(100)))
     assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 39)
-    assert.equal(await book.delete(nameOf(rule, 'a')), true)
+    assert.equal(await overrides.delete(nameOf(rule, 'a')), true)
     assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 5)
-    assert.equal(await book.delete(nameOf(rule, 'a')), false)
+    assert.equal(await overrides.delete(nameOf(rule, 'a')), false)
   })
 
-  withStore('whoever is allowed is not limited by that rule, and still by the others', async (store) => {
+  withStore('exempts an allowed key from its rule but not from other rules', async (store) => {
     const other = group('other', [bandOf(2)])
     await bookOf(store).put(nameOf(rule, 'a'), allow)
     const only = await store.charge([demand(rule, 'a', { permits: 1_000 })], false)
@@ -48,30 +48,27 @@ export function overrideContract(withStore: WithStore, seed: number): void {
     assert.equal((await store.charge(both, false)).granted, false)
   })
 
-  withStore(
-    'whoever is denied is refused, nobody is charged for it, and a shadow denies nobody',
-    async (store, clock) => {
-      const other = group('other', [bandOf(2)])
-      await bookOf(store).put(nameOf(rule, 'a'), deny)
-      for (let i = 0; i < 3; i++) {
-        const { granted, bands } = await store.charge([demand(other, 'a', { permits: 2 }), demand(rule, 'a')], false)
-        assert.equal(granted, false)
-        assert.deepEqual(
-          bands.map(({ allowed, retryAfter }) => [allowed, retryAfter]),
-          [
-            [true, 0],
-            [false, Number.POSITIVE_INFINITY],
-          ],
-        )
-      }
-      assert.equal((await store.charge([demand(other, 'a', { permits: 2 })], true)).granted, true)
-      assert.equal((await store.charge([demand(rule, 'a', { shadow: true })], false)).granted, true)
-      await bookOf(store).put(nameOf(rule, 'b'), { ...deny, expiresAtMs: clock.now() + 5_000 })
-      assert.equal((await store.charge([demand(rule, 'b')], false)).bands[0]?.retryAfter, 5 * second)
-    },
-  )
+  withStore('rejects a denied key without charging any rule, except under a shadow rule', async (store, clock) => {
+    const other = group('other', [bandOf(2)])
+    await bookOf(store).put(nameOf(rule, 'a'), deny)
+    for (let i = 0; i < 3; i++) {
+      const { granted, bands } = await store.charge([demand(other, 'a', { permits: 2 }), demand(rule, 'a')], false)
+      assert.equal(granted, false)
+      assert.deepEqual(
+        bands.map(({ allowed, retryAfter }) => [allowed, retryAfter]),
+        [
+          [true, 0],
+          [false, Number.POSITIVE_INFINITY],
+        ],
+      )
+    }
+    assert.equal((await store.charge([demand(other, 'a', { permits: 2 })], true)).granted, true)
+    assert.equal((await store.charge([demand(rule, 'a', { shadow: true })], false)).granted, true)
+    await bookOf(store).put(nameOf(rule, 'b'), { ...deny, expiresAtMs: clock.now() + 5_000 })
+    assert.equal((await store.charge([demand(rule, 'b')], false)).bands[0]?.retryAfter, 5 * second)
+  })
 
-  withStore('an override that has expired is gone, to the millisecond', async (store, clock) => {
+  withStore('expires overrides to the millisecond', async (store, clock) => {
     const name = nameOf(rule, 'a')
     await bookOf(store).put(name, { ...limit(bandOf(1)), expiresAtMs: clock.now() + 2_000 })
     await store.charge([demand(rule, 'a')], false)
@@ -86,7 +83,7 @@ export function overrideContract(withStore: WithStore, seed: number): void {
     assert.equal(await bookOf(store).delete(name), false)
   })
 
-  withStore('an override is kept as it was put, with every algorithm', async (store) => {
+  withStore('returns an override unchanged, with every algorithm', async (store) => {
     const algorithms: AlgorithmName[] = ['LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER']
     const bands = algorithms.map((algorithm, i) =>
       bandOf(5 + i, { algorithm, refillTokens: 3, windowTicks: 90 * second }),
@@ -100,52 +97,52 @@ export function overrideContract(withStore: WithStore, seed: number): void {
     assert.deepEqual(await bookOf(store).get(nameOf(rule, 'key:{1} 한국')), terms)
     assert.equal(await bookOf(store).get(nameOf(rule, 'key:{1}')), undefined)
     assert.equal(await bookOf(store).get(nameOf(overridable('elsewhere', [bandOf(1)]), 'key:{1} 한국')), undefined)
-    const { bands: said, granted } = await store.charge([demand(rule, 'key:{1} 한국', { permits: 5 })], false)
-    assert.deepEqual([granted, said.map(({ remaining }) => remaining)], [true, [999_999_995, 0, 1, 2, 3]])
+    const { bands: results, granted } = await store.charge([demand(rule, 'key:{1} 한국', { permits: 5 })], false)
+    assert.deepEqual([granted, results.map(({ remaining }) => remaining)], [true, [999_999_995, 0, 1, 2, 3]])
   })
 
-  withStore('the smallest range that holds an address counts, unless the address has an override', async (store) => {
+  withStore('applies the override of the address, else of the smallest range that contains it', async (store) => {
     const addresses = overridable('addresses', [bandOf(10)], { countsAddresses: true })
-    const book = bookOf(store)
+    const overrides = bookOf(store)
     for (const [range, capacity] of [
       ['10.0.0.0/8', 100],
       ['10.1.0.0/16', 200],
       ['2001:db8::/32', 300],
     ] as const)
-      await book.put(nameOf(addresses, range, true), limit(bandOf(capacity)))
-    await book.put(nameOf(addresses, '10.1.2.3'), limit(bandOf(400)))
+      await overrides.put(nameOf(addresses, range, true), limit(bandOf(capacity)))
+    await overrides.put(nameOf(addresses, '10.1.2.3'), limit(bandOf(400)))
     const limits = []
     for (const key of ['10.9.9.9', '10.1.9.9', '10.1.2.3', '2001:db8:0:100::/56', '11.0.0.1', 'unknown'])
       limits.push((await store.charge([demand(addresses, key)], true)).applied?.[0]?.group.bands[0]?.capacity)
     assert.deepEqual(limits, [100, 200, 400, 300, undefined, undefined])
-    await book.delete(nameOf(addresses, '10.1.0.0/16', true))
+    await overrides.delete(nameOf(addresses, '10.1.0.0/16', true))
     const after = await store.charge([demand(addresses, '10.1.9.9')], true)
     assert.equal(after.applied?.[0]?.group.bands[0]?.capacity, 100)
   })
 
-  withStore('refunds and resets find the buckets of an override', async (store) => {
+  withStore('refunds and resets the buckets of an override', async (store) => {
     await bookOf(store).put(nameOf(rule, 'a'), limit(bandOf(20), bandOf(8, { algorithm: 'SLIDING_WINDOW_LOG' })))
     await store.charge([demand(rule, 'a', { permits: 8 })], false)
     await store.refund([{ group: rule, key: 'a', permits: 3 }])
-    const look = async () =>
+    const remaining = async () =>
       (await store.charge([demand(rule, 'a', { permits: 0 })], true)).bands.map(({ remaining }) => remaining)
-    assert.deepEqual(await look(), [15, 3])
+    assert.deepEqual(await remaining(), [15, 3])
     await store.reset(rule, 'a')
-    assert.deepEqual(await look(), [20, 8])
+    assert.deepEqual(await remaining(), [20, 8])
   })
 
-  withStore('overrides are listed by key, by prefix and page by page', async (store, clock) => {
-    const book = bookOf(store)
+  withStore('lists overrides by key, by prefix and in pages', async (store, clock) => {
+    const overrides = bookOf(store)
     const keys = ['b', 'a1', 'a2', 'ä', '한국', '🙂', '\uffee', 'a10']
-    for (const key of keys) await book.put(nameOf(rule, key), limit(bandOf(7)))
-    await book.put(nameOf(rule, '10.0.0.0/8', true), deny)
-    await book.put(nameOf(rule, 'gone'), { ...deny, expiresAtMs: clock.now() })
-    await book.put(nameOf(overridable('elsewhere', [bandOf(1)]), 'a3'), deny)
+    for (const key of keys) await overrides.put(nameOf(rule, key), limit(bandOf(7)))
+    await overrides.put(nameOf(rule, '10.0.0.0/8', true), deny)
+    await overrides.put(nameOf(rule, 'gone'), { ...deny, expiresAtMs: clock.now() })
+    await overrides.put(nameOf(overridable('elsewhere', [bandOf(1)]), 'a3'), deny)
     const sorted = ['10.0.0.0/8', 'a1', 'a10', 'a2', 'b', 'ä', '한국', '\uffee', '🙂']
     const list = async (limit: number, prefix = ''): Promise<string[][]> => {
       const pages: string[][] = []
       for (let after: string | undefined = ''; after !== undefined; ) {
-        const page: EntryPage = await book.list(rule.ruleSetId, rule.ruleId, { prefix, after, limit })
+        const page: EntryPage = await overrides.list(rule.ruleSetId, rule.ruleId, { prefix, after, limit })
         pages.push(page.entries.map(({ key }) => key))
         after = page.next
       }
@@ -173,7 +170,7 @@ export function overrideContract(withStore: WithStore, seed: number): void {
 
   balanceContract(withStore, seed)
 
-  withStore(`decides as if the override were the rule, over a random history (seed ${seed})`, async (store, clock) => {
+  withStore(`decides as if the override were the rule, in a random history (seed ${seed})`, async (store, clock) => {
     await compareOverridden(store, clock, seed)
   })
 }

@@ -1,4 +1,4 @@
-/** Rule stores against a model: random edits by several editors, and after each of them the same documents. */
+/** Compares rule stores with a model after each of many random edits by several editors. */
 import assert from 'node:assert/strict'
 import { FluxGateError } from '../../core/errors.js'
 import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
@@ -12,7 +12,7 @@ export interface RandomEdits {
   readonly clock: ManualClock
 }
 
-/** All stores are opened over the same place, which is empty. */
+/** All stores must share the same storage, which must be empty. */
 export async function checkRandomEdits(
   stores: readonly RuleStore[],
   { edits, seed, clock }: RandomEdits,
@@ -20,7 +20,7 @@ export async function checkRandomEdits(
   const random = seededRandom(seed)
   const model = new RuleStoreModel()
   for (let step = 0; step < edits; step++) {
-    const place = `seed ${seed}, edit ${step}`
+    const where = `seed ${seed}, edit ${step}`
     const [editor, reader] = [pick(random, stores), pick(random, stores)]
     clock.advance(pick(random, [0, 1, 1_000]))
     const { setId, name, run } = randomEdit(random, model)
@@ -30,9 +30,9 @@ export async function checkRandomEdits(
       (value) => value,
       (error: unknown) => (error instanceof FluxGateError ? error.code : Promise.reject(error)),
     )
-    assert.deepEqual(found, expected, `${place}: ${name}`)
-    assert.deepEqual(await reader.getRuleSet(setId), model.read(setId), `${place}: after ${name}`)
-    if (step % 10 === 0) await compareSearch(reader, setId, model, random, place)
+    assert.deepEqual(found, expected, `${where}: ${name}`)
+    assert.deepEqual(await reader.getRuleSet(setId), model.read(setId), `${where}: after ${name}`)
+    if (step % 10 === 0) await compareSearch(reader, setId, model, random, where)
   }
   const all = await (stores[0] as RuleStore).listRuleSets({ limit: 1_000 })
   assert.deepEqual(all.items, model.readAll(), `seed ${seed}: at the end`)
@@ -128,7 +128,7 @@ async function compareSearch(
   setId: string,
   model: RuleStoreModel,
   random: Random,
-  place: string,
+  where: string,
 ): Promise<void> {
   const set = model.read(setId)
   if (set === undefined) return
@@ -144,7 +144,7 @@ async function compareSearch(
       ),
   )
   const { items } = await store.listRules(setId, { limit: 100, q, enabled })
-  assert.deepEqual(items, expected, `${place}: search for ${JSON.stringify({ q, enabled })}`)
+  assert.deepEqual(items, expected, `${where}: search for ${JSON.stringify({ q, enabled })}`)
 }
 
 function codeOrResult(run: () => unknown): unknown {

@@ -1,26 +1,19 @@
-/**
- * What every provider of rule sets promises, as tests. Give it the runner's `it` and a way to make a provider over a place
- * whose rules the tests can change:
- *
- *   describe('myRules', () => ruleSetProviderContract(it, async () => {
- *     const where = await somewhereEmpty()
- *     return { provider: myRules(where), put: (document) => where.write(document) }
- *   }))
- */
 import assert from 'node:assert/strict'
 import { FluxGateError } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { TestRunner } from '../bucket-store-contract.js'
 
+/** The provider of one contract test, with access to its storage. */
 export interface ProviderPlace {
   readonly provider: RuleSetProvider
-  /** Makes these the rules that are kept there: `{ ruleSets: [...] }`, as a rules file has them, mistakes included. */
+  /** Replaces the stored rules by a document `{ ruleSets: [...] }`, as in a rules file. The document may be invalid. */
   put(document: unknown): void | Promise<void>
-  /** Called after the test, when nothing watches any more. */
+  /** Called after the test, when no watcher is left. */
   remove?(): void | Promise<void>
 }
 
+/** Creates the provider of one contract test. */
 export type ProviderPlaceFactory = () => ProviderPlace | Promise<ProviderPlace>
 
 const withCapacity = (capacity: unknown) => ({
@@ -31,8 +24,18 @@ const withCapacity = (capacity: unknown) => ({
 })
 const capacityOf = (ruleSets: readonly RuleSet[]): number | undefined => ruleSets[0]?.rules[0]?.bands[0]?.capacity
 
+/**
+ * Registers the tests that every rule set provider must pass.
+ *
+ * @example
+ * describe('myRules', () =>
+ *   ruleSetProviderContract(it, async () => {
+ *     const storage = await createEmptyStorage()
+ *     return { provider: myRules(storage), put: (document) => storage.write(document) }
+ *   }))
+ */
 export function ruleSetProviderContract(it: TestRunner, create: ProviderPlaceFactory): void {
-  const withPlace = (title: string, test: (place: ProviderPlace) => Promise<void>): void =>
+  const withProvider = (title: string, test: (place: ProviderPlace) => Promise<void>): void =>
     it(title, async () => {
       const place = await create()
       try {
@@ -42,13 +45,13 @@ export function ruleSetProviderContract(it: TestRunner, create: ProviderPlaceFac
       }
     })
 
-  withPlace('rule sets are loaded in their order, read, and with everything filled in', async ({ provider, put }) => {
-    assert.ok(typeof provider.source === 'string' && provider.source !== '', 'a provider has a source')
+  withProvider('loads rule sets in order, parsed and with defaults', async ({ provider, put }) => {
+    assert.ok(typeof provider.source === 'string' && provider.source !== '', 'The provider must have a source.')
     await put(withCapacity(10))
     const [api, web, ...others] = await provider.load()
     assert.deepEqual([api?.id, api?.strategy, web?.id, web?.strategy, web?.rules], ['api', 'first', 'web', 'all', []])
     assert.deepEqual(others, [])
-    const { methods, when, path, limitScope, bands } = api?.rules[0] ?? assert.fail('the rule is loaded')
+    const { methods, when, path, limitScope, bands } = api?.rules[0] ?? assert.fail('The rule was not loaded.')
     assert.deepEqual([methods, when, path, limitScope], [['GET'], [], '/**', 'IP'])
     assert.deepEqual(bands, [
       {
@@ -62,7 +65,7 @@ export function ruleSetProviderContract(it: TestRunner, create: ProviderPlaceFac
     ])
   })
 
-  withPlace('a load gives what is kept now, and what was loaded before stays as it was', async ({ provider, put }) => {
+  withProvider('loads the current rules without changing rules that were loaded before', async ({ provider, put }) => {
     await put(withCapacity(10))
     const before = await provider.load()
     assert.deepEqual(await provider.load(), before)
@@ -73,10 +76,10 @@ export function ruleSetProviderContract(it: TestRunner, create: ProviderPlaceFac
     assert.deepEqual(await provider.load(), [])
   })
 
-  withPlace('rules with mistakes are refused with their places, until they are mended', async ({ provider, put }) => {
+  withProvider('rejects invalid rules with their paths, until they are fixed', async ({ provider, put }) => {
     await put(withCapacity('ten'))
     const error = await provider.load().then(
-      () => assert.fail('mistakes were loaded'),
+      () => assert.fail('Invalid rules were loaded.'),
       (reason: unknown) => reason,
     )
     assert.ok(error instanceof FluxGateError, String(error))
@@ -89,28 +92,28 @@ export function ruleSetProviderContract(it: TestRunner, create: ProviderPlaceFac
     assert.equal(capacityOf(await provider.load()), 12)
   })
 
-  withPlace('a provider that watches tells of a change, until nobody watches', async ({ provider, put }) => {
+  withProvider('notifies a watcher of changes until it stops', async ({ provider, put }) => {
     if (provider.watch === undefined) return
     await put(withCapacity(1))
     await provider.load()
-    let noticed = 0
+    let changes = 0
     const stop = provider.watch(
       () => {
-        noticed += 1
+        changes += 1
       },
       () => {},
     )
-    // A watcher may need a moment before it sees anything, so the changes go on until one is seen.
-    for (let i = 2; noticed === 0 && i < 1_000; i++) {
+    // A watcher may start with a delay, so the rules are changed until it reports a change.
+    for (let i = 2; changes === 0 && i < 1_000; i++) {
       await put(withCapacity(i))
       await pause()
     }
     stop()
-    assert.ok(noticed > 0, 'no change was noticed')
-    const until = noticed
+    assert.ok(changes > 0, 'The watcher reported no change.')
+    const before = changes
     await put(withCapacity(1_001))
     await pause()
-    assert.equal(noticed, until)
+    assert.equal(changes, before)
   })
 }
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { jsonText, parseJson } from '../../core/json/written-json.js'
 import { by, field, rule, type WithPlace } from './rule-store-bed.js'
 
-/** The part of the contract that is about attributes, which belong to the owner of a rule and are kept as they are. */
+/** The part of the rule store contract about attributes, which are preserved byte for byte. */
 export function attributesContract(withPlace: WithPlace): void {
-  withPlace('attributes come back as they were given, whatever else is edited', async ({ store, open }) => {
+  withPlace('preserves attributes when other members are edited', async ({ store, open }) => {
     const text = JSON.stringify(attributes)
     const check = async (what: string): Promise<void> => {
       for (const reader of [store, await open()]) {
@@ -30,39 +30,39 @@ export function attributesContract(withPlace: WithPlace): void {
     assert.equal(JSON.stringify(field(entry?.before, 'attributes')), '{"b":[]}')
   })
 
-  withPlace('attributes come back as they were written, to the byte', async ({ store, open }) => {
-    const written = '{"b": 1.0,"10":12345678901234567890,"2":"\\u00e9\\/", "a":1e400,"list":[ 1.50 ],"none":-0}'
+  withPlace('preserves attributes byte for byte', async ({ store, open }) => {
+    const source = '{"b": 1.0,"10":12345678901234567890,"2":"\\u00e9\\/", "a":1e400,"list":[ 1.50 ],"none":-0}'
     const check = async (what: string): Promise<void> => {
       for (const reader of [store, await open()])
         for (const found of [await reader.getRule('api', 'a'), (await reader.getRuleSet('api'))?.rules[0]])
-          assert.equal(jsonText(found?.attributes), written, what)
+          assert.equal(jsonText(found?.attributes), source, what)
     }
-    const asked = (name: string, text: string): unknown =>
+    const ruleOf = (name: string, text: string): unknown =>
       parseJson(`{"id":"a","name":"${name}","attributes":${text},"bands":[{"capacity":10,"window":"1m"}]}`)
-    await store.putRuleSet({ id: 'api', rules: [asked('first', written), rule('b')] }, { by })
+    await store.putRuleSet({ id: 'api', rules: [ruleOf('first', source), rule('b')] }, { by })
     await check('put with its set')
     const own = (await store.getRule('api', 'a')) ?? assert.fail()
     await store.putRule('api', { ...own, name: 'second' }, { by })
     await store.putRule('api', rule('b', { priority: -1 }), { by })
     await check('edited')
-    await store.putRule('api', asked('second', '{"b":1,"c":2}'), { by })
+    await store.putRule('api', ruleOf('second', '{"b":1,"c":2}'), { by })
     assert.equal(jsonText((await store.getRule('api', 'a'))?.attributes), '{"b":1,"c":2}')
     const [entry] = (await store.history('api', { limit: 1 })).items
-    assert.equal(jsonText(field(entry?.before, 'attributes')), written, 'history')
+    assert.equal(jsonText(field(entry?.before, 'attributes')), source, 'history')
     const { version } = (await store.getRule('api', 'a')) ?? assert.fail()
-    const { document } = await store.putRule('api', asked('second', '{"b":1.0,"c":2}'), { by })
-    assert.equal(document.version, Number(version) + 1, 'what is written otherwise is a change')
+    const { document } = await store.putRule('api', ruleOf('second', '{"b":1.0,"c":2}'), { by })
+    assert.equal(document.version, Number(version) + 1, 'Another source text is a change.')
     assert.equal((await store.getRule('api', 'a'))?.version, document.version)
-    await store.putRule('api', asked('second', written), { by })
+    await store.putRule('api', ruleOf('second', source), { by })
     await check('written again')
     const page = await store.listRules('api', { limit: 10, q: 'second' })
-    assert.equal(jsonText(page.items[0]?.attributes), written, 'searched')
+    assert.equal(jsonText(page.items[0]?.attributes), source, 'searched')
     const [loaded] = await (await open()).load()
-    assert.deepEqual(loaded?.rules.find(({ id }) => id === 'a')?.attributes, JSON.parse(written))
+    assert.deepEqual(loaded?.rules.find(({ id }) => id === 'a')?.attributes, JSON.parse(source))
   })
 }
 
-/** What is easily lost: order, names that mean something to JavaScript or a database, numbers, and any script. */
+/** Values that are easily lost: member order, names with a meaning in JavaScript or a database, numbers, and all scripts. */
 const attributes: unknown = JSON.parse(
   `{"zulu":1,"alpha":{"__proto__":{"polluted":true},"constructor":"x","$set":{"a.b":1},"":"empty"},
   "numbers":[0,-1,1.5,0.1,1e21,1e-7,9007199254740991,-9007199254740991,4294967296,1.7976931348623157e308,5e-324],

@@ -1,4 +1,4 @@
-/** What the parts of the contract of rule stores have in common. */
+/** Fixtures that the parts of the rule store contract share. */
 import assert from 'node:assert/strict'
 import { FluxGateError } from '../../core/errors.js'
 import type { Page, PageQuery, RuleStore } from '../../core/rule-store.js'
@@ -10,7 +10,7 @@ export interface Bed {
   open(): Promise<RuleStore>
 }
 
-/** Names a test, and gives it an empty place. */
+/** Registers a test with empty rule storage. */
 export type WithPlace = (title: string, test: (bed: Bed) => Promise<void>) => void
 
 export const startMs = Date.UTC(2026, 0, 31, 12)
@@ -30,7 +30,7 @@ export async function rejects(promise: Promise<unknown>, code: string): Promise<
 
 export async function mistakesOf(promise: Promise<unknown>): Promise<string[]> {
   const error = await promise.then(
-    () => assert.fail('resolved in spite of mistakes'),
+    () => assert.fail('resolved instead of rejecting with FLUXGATE_RULES_INVALID'),
     (reason: unknown) => reason,
   )
   assert.ok(error instanceof FluxGateError && error.code === 'FLUXGATE_RULES_INVALID', String(error))

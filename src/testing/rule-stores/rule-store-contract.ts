@@ -1,12 +1,3 @@
-/**
- * What every rule store promises, as tests. Give it the runner's `it` and a way to make an empty place for rules, which
- * can be opened several times, as several processes would:
- *
- *   describe('myRuleStore', () => ruleStoreContract(it, async (clock) => {
- *     const where = await somewhereEmpty()
- *     return { open: () => myRuleStore(where, { clock }) }
- *   }))
- */
 import assert from 'node:assert/strict'
 import type { Clock } from '../../core/clock.js'
 import type { RuleStore } from '../../core/rule-store.js'
@@ -18,24 +9,37 @@ import { by, rejects, rule, startMs, type WithPlace } from './rule-store-bed.js'
 import { editingContract } from './rule-store-editing.js'
 import { readingContract } from './rule-store-reading.js'
 
+/** The rule storage of one contract test. */
 export interface RulePlace {
-  /** A store of its own over the rules that are kept in this place. */
+  /** Opens another store over the same storage, as another process would. */
   open(): RuleStore | Promise<RuleStore>
   /** Called after the test, when all stores are closed. */
   remove?(): Promise<void>
 }
 
+/** Creates empty rule storage for one contract test. */
 export type RulePlaceFactory = (clock: Clock) => RulePlace | Promise<RulePlace>
 
 export interface RuleStoreContractOptions {
-  /** Whether stores notice each other's changes by `watch`; default false. */
+  /** True if stores detect each other's changes with `watch`. Default false. */
   readonly notices?: boolean
-  /** How many random edits are compared with a model of the store; default 200. */
+  /** The number of random edits that are compared with a model of the store. Default 200. */
   readonly edits?: number
-  /** Where the random edits start; it is printed when they fail. Default from the time. */
+  /** The seed of the random edits, which is printed when they fail. Default: from the current time. */
   readonly seed?: number
 }
 
+/**
+ * Registers the tests that every rule store must pass. Several stores are opened over the same storage, as by several
+ * processes.
+ *
+ * @example
+ * describe('myRuleStore', () =>
+ *   ruleStoreContract(it, async (clock) => {
+ *     const storage = await createEmptyStorage()
+ *     return { open: () => myRuleStore(storage, { clock }) }
+ *   }))
+ */
 export function ruleStoreContract(
   it: TestRunner,
   create: RulePlaceFactory,
@@ -63,9 +67,9 @@ export function ruleStoreContract(
   attributesContract(withPlace)
   readingContract(withPlace)
 
-  withPlace('an edit is told in this process before it is answered, until nobody listens', async ({ store }) => {
+  withPlace('notifies edit listeners before an edit resolves, until they are removed', async ({ store }) => {
     const seen: unknown[] = []
-    const listen = store.onEdit ?? assert.fail('a rule store has onEdit')
+    const listen = store.onEdit ?? assert.fail('The rule store must have onEdit.')
     const stop = listen.call(store, async () => {
       await new Promise(setImmediate)
       seen.push((await store.load()).map(({ id }) => id))
@@ -80,17 +84,17 @@ export function ruleStoreContract(
   })
 
   if (options.notices)
-    withPlace('a change made elsewhere is noticed by those who watch', async ({ store, open }) => {
+    withPlace('notifies a watcher of changes by another store', async ({ store, open }) => {
       const other = await open()
       await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
       await other.load()
-      const watch = other.watch ?? assert.fail('a store that notices changes has watch')
+      const watch = other.watch ?? assert.fail('A store with the option `notices` must have watch.')
       let stop = (): void => {}
       const noticed = new Promise<void>((resolve, reject) => {
         stop = watch.call(other, resolve, reject)
       })
       try {
-        // A watcher may need a moment before it sees anything, so the edits go on until one is seen.
+        // A watcher may start with a delay, so the rules are edited until it reports a change.
         let isNoticed = false
         const seen = noticed.then(() => {
           isNoticed = true
@@ -105,14 +109,14 @@ export function ruleStoreContract(
       }
     })
 
-  withPlace('a closed store says so', async ({ store }) => {
+  withPlace('rejects with FLUXGATE_CLOSED after close', async ({ store }) => {
     await store.close()
     await rejects(store.load(), 'FLUXGATE_CLOSED')
     await rejects(store.putRuleSet({ id: 'api', rules: [] }, { by }), 'FLUXGATE_CLOSED')
     await rejects(store.getRuleSet('api'), 'FLUXGATE_CLOSED')
   })
 
-  withPlace('random edits by two editors leave what a model of the store has', async ({ store, open, clock }) => {
+  withPlace('agrees with a model after random edits by two editors', async ({ store, open, clock }) => {
     const { edits = 200, seed = Date.now() } = options
     await checkRandomEdits([store, await open()], { edits, seed, clock })
   })

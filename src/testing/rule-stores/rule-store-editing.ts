@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { by, mistakesOf, rejects, rule, type WithPlace } from './rule-store-bed.js'
 
-/** The part of the contract that is about edits: what they change, and what they leave alone. */
+/** The part of the rule store contract about edits. */
 export function editingContract(withPlace: WithPlace): void {
-  withPlace('keeps a set as it was written, with versions and times of its own', async ({ store, open }) => {
+  withPlace('stores a rule set unchanged and adds versions and timestamps', async ({ store, open }) => {
     const rules = [rule('a', { name: 'A', priority: 5 }), rule('b', { enabled: false })]
     const put = await store.putRuleSet(
       { id: 'api', description: 'The API', strategy: 'first', caseSensitive: true, rules },
@@ -34,7 +34,7 @@ export function editingContract(withPlace: WithPlace): void {
     }
   })
 
-  withPlace('an edit counts up the version of its rule and of its set, and of no other', async ({ store, clock }) => {
+  withPlace('increments only the versions of the edited rule and its set', async ({ store, clock }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a'), rule('b')] }, { by })
     await store.putRuleSet({ id: 'web', rules: [rule('a')] }, { by })
     clock.advance(1_500)
@@ -53,7 +53,7 @@ export function editingContract(withPlace: WithPlace): void {
     assert.equal((await store.getRuleSet('api'))?.version, 3)
   })
 
-  withPlace('replacing a set keeps the rules that stay the same, with their versions', async ({ store, clock }) => {
+  withPlace('keeps unchanged rules and their versions when a set is replaced', async ({ store, clock }) => {
     const [a, b, c, d] = [rule('a'), rule('b'), rule('c'), rule('d')]
     await store.putRuleSet({ id: 'api', description: 'x', rules: [a, b, c] }, { by })
     const before = await store.getRule('api', 'a')
@@ -73,17 +73,17 @@ export function editingContract(withPlace: WithPlace): void {
     assert.deepEqual(document.rules[0], before)
   })
 
-  withPlace('an edit that changes nothing writes nothing', async ({ store, clock }) => {
+  withPlace('writes nothing for an edit that changes nothing', async ({ store, clock }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
     clock.advance(1_000)
     const before = (await store.getRuleSet('api')) ?? assert.fail()
-    // As somebody would send back what they have received.
+    // As a client that sends back the document it has received.
     assert.deepEqual((await store.putRuleSet(before, { by })).document, before)
     assert.deepEqual((await store.putRule('api', before.rules[0], { by })).document, before.rules[0])
     assert.equal((await store.history('api', { limit: 10 })).items.length, 1)
   })
 
-  withPlace('of two editors with one version the second is refused, and loses nothing', async ({ store, open }) => {
+  withPlace('rejects the second of two edits that are based on the same version', async ({ store, open }) => {
     const other = await open()
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by, ifVersion: 0 })
     await store.putRule('api', rule('a', { name: 'first' }), { by, ifVersion: 1 })
@@ -97,25 +97,25 @@ export function editingContract(withPlace: WithPlace): void {
     assert.equal((await store.getRule('api', 'a'))?.version, 3)
   })
 
-  withPlace('an edit that says neither who makes it nor a version that can be is refused', async ({ store }) => {
+  withPlace('rejects an edit without an author or with an invalid version', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
-    for (const edit of [
+    for (const invalid of [
       undefined,
       {},
       { by: '' },
       { by: 7 },
       ...[-1, 1.5, '1', null].map((ifVersion) => ({ by, ifVersion })),
     ]) {
-      const given = edit as { by: string }
-      await rejects(store.putRuleSet({ id: 'api', rules: [] }, given), 'FLUXGATE_ARGUMENT_INVALID')
-      await rejects(store.deleteRuleSet('api', given), 'FLUXGATE_ARGUMENT_INVALID')
-      await rejects(store.putRule('api', rule('b'), given), 'FLUXGATE_ARGUMENT_INVALID')
-      await rejects(store.deleteRule('api', 'a', given), 'FLUXGATE_ARGUMENT_INVALID')
+      const edit = invalid as { by: string }
+      await rejects(store.putRuleSet({ id: 'api', rules: [] }, edit), 'FLUXGATE_ARGUMENT_INVALID')
+      await rejects(store.deleteRuleSet('api', edit), 'FLUXGATE_ARGUMENT_INVALID')
+      await rejects(store.putRule('api', rule('b'), edit), 'FLUXGATE_ARGUMENT_INVALID')
+      await rejects(store.deleteRule('api', 'a', edit), 'FLUXGATE_ARGUMENT_INVALID')
     }
     assert.equal((await store.getRuleSet('api'))?.version, 1)
   })
 
-  withPlace('version 0 stands for what must not exist yet', async ({ store }) => {
+  withPlace('treats version 0 as "must not exist yet"', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by, ifVersion: 0 })
     await rejects(store.putRuleSet({ id: 'api', rules: [] }, { by, ifVersion: 0 }), 'FLUXGATE_RULES_CONFLICT')
     await rejects(store.putRule('api', rule('a', { name: 'x' }), { by, ifVersion: 0 }), 'FLUXGATE_RULES_CONFLICT')
@@ -124,7 +124,7 @@ export function editingContract(withPlace: WithPlace): void {
     await rejects(store.deleteRule('api', 'c', { by, ifVersion: 1 }), 'FLUXGATE_RULES_CONFLICT')
   })
 
-  withPlace('what is removed and comes back never has a version that was seen before', async ({ store }) => {
+  withPlace('never reuses a version after a rule or set was deleted and created again', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a'), rule('b')] }, { by })
     await store.putRule('api', rule('a', { name: 'x' }), { by })
     assert.equal(await store.deleteRule('api', 'a', { by, ifVersion: 2 }), true)
@@ -140,7 +140,7 @@ export function editingContract(withPlace: WithPlace): void {
     assert.deepEqual([again.created, again.document.version, again.document.rules[0]?.version], [true, 6, 6])
   })
 
-  withPlace('ten editors at once in two stores lose no edit', async ({ store, open }) => {
+  withPlace('loses no edit of ten concurrent editors in two stores', async ({ store, open }) => {
     const stores = [store, await open()]
     await store.putRuleSet({ id: 'api', rules: [] }, { by })
     const edits = Array.from({ length: 10 }, (_, i) => stores[i % 2]?.putRule('api', rule(`r${i}`), { by }))
@@ -151,21 +151,24 @@ export function editingContract(withPlace: WithPlace): void {
     assert.equal((await store.history('api', { limit: 100 })).items.length, 11)
   })
 
-  withPlace('of ten that count on the same version exactly one gets through', async ({ store, open }) => {
-    const stores = [store, await open()]
-    await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
-    const edits = Array.from({ length: 10 }, (_, i) =>
-      stores[i % 2]?.putRule('api', rule('a', { name: `n${i}` }), { by, ifVersion: 1 }),
-    )
-    const results = await Promise.allSettled(edits)
-    const winners = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value?.document.name] : []))
-    assert.equal(winners.length, 1)
-    assert.equal((await store.getRule('api', 'a'))?.name, winners[0])
-    for (const result of results)
-      if (result.status === 'rejected') assert.equal(result.reason.code, 'FLUXGATE_RULES_CONFLICT')
-  })
+  withPlace(
+    'accepts exactly one of ten concurrent edits that are based on the same version',
+    async ({ store, open }) => {
+      const stores = [store, await open()]
+      await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
+      const edits = Array.from({ length: 10 }, (_, i) =>
+        stores[i % 2]?.putRule('api', rule('a', { name: `n${i}` }), { by, ifVersion: 1 }),
+      )
+      const results = await Promise.allSettled(edits)
+      const winners = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value?.document.name] : []))
+      assert.equal(winners.length, 1)
+      assert.equal((await store.getRule('api', 'a'))?.name, winners[0])
+      for (const result of results)
+        if (result.status === 'rejected') assert.equal(result.reason.code, 'FLUXGATE_RULES_CONFLICT')
+    },
+  )
 
-  withPlace('what was read is the caller’s own: it may be changed and put back', async ({ store }) => {
+  withPlace('returns copies, which the caller may change and put back', async ({ store }) => {
     const read = async (): Promise<Record<string, unknown>> => ({ ...(await store.getRule('api', 'a')) })
     const { document } = await store.putRuleSet({ id: 'api', rules: [rule('a', { attributes: { n: [1] } })] }, { by })
     const own = (await store.getRule('api', 'a')) as { attributes: { n: number[] } } | undefined
@@ -182,7 +185,7 @@ export function editingContract(withPlace: WithPlace): void {
     assert.equal((await read()).name, undefined)
   })
 
-  withPlace('mistakes are listed, each with its place, and nothing is written', async ({ store }) => {
+  withPlace('lists all validation issues with their paths and writes nothing', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
     const broken = { id: 'b', bands: [{ capacity: 0, window: '1m' }], colour: 'red' }
     assert.deepEqual(await mistakesOf(store.putRule('api', broken, { by })), ['colour', 'bands[0].capacity'])

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { by, field, pagesOf, rejects, rule, type WithPlace } from './rule-store-bed.js'
 
-/** The part of the contract that is about finding what was written: by id, in pages, by text, and in the history. */
+/** The part of the rule store contract about reading: by id, in pages, by text, and in the history. */
 export function readingContract(withPlace: WithPlace): void {
-  withPlace('a place where nothing was put has no rule sets, no rules and no history', async ({ store }) => {
+  withPlace('has no rule sets, rules or history at first', async ({ store }) => {
     assert.deepEqual(await store.load(), [])
     assert.deepEqual(await store.listRuleSets({ limit: 10 }), { items: [], cursor: null })
     assert.equal(await store.getRuleSet('api'), undefined)
@@ -15,7 +15,7 @@ export function readingContract(withPlace: WithPlace): void {
     await rejects(store.deleteRule('api', 'a', { by }), 'FLUXGATE_RULE_SET_UNKNOWN')
   })
 
-  withPlace('names that look alike are different rules and sets', async ({ store }) => {
+  withPlace('distinguishes similar ids of rules and sets', async ({ store }) => {
     const ids = ['a', 'A', 'a:b', 'a.b', 'a-b', 'a_b', 'a:', ':a', 'constructor', '__proto__', '1', 'x'.repeat(128)]
     for (const id of ids) await store.putRuleSet({ id, rules: ids.map((one) => rule(one, { name: id })) }, { by })
     for (const id of ids) {
@@ -29,7 +29,7 @@ export function readingContract(withPlace: WithPlace): void {
     assert.equal((await store.getRuleSet('a.b'))?.rules.length, ids.length)
   })
 
-  withPlace('rules come by priority, highest first, and ties by id, a page at a time', async ({ store }) => {
+  withPlace('lists rules in pages by descending priority, ties by id', async ({ store }) => {
     const priorities = { m: 5, a: 0, z: 5, B: 0, last: -1_000_000_000, first: 1_000_000_000, k: -1 }
     const rules = Object.entries(priorities).map(([id, priority]) => rule(id, { priority }))
     await store.putRuleSet({ id: 'api', rules }, { by })
@@ -48,7 +48,7 @@ export function readingContract(withPlace: WithPlace): void {
     }
   })
 
-  withPlace('rules are found by text, whatever its case, and by whether they are enabled', async ({ store }) => {
+  withPlace('finds rules by text, ignoring case, and by whether they are enabled', async ({ store }) => {
     const rules = [
       rule('login', { path: '/auth/Login', description: 'Slows down guessing' }),
       rule('search', { name: 'Suche & Überblick', enabled: false }),
@@ -74,7 +74,7 @@ export function readingContract(withPlace: WithPlace): void {
     assert.deepEqual(await found('sign'), ['login'])
   })
 
-  withPlace('rule sets come by id, a page at a time', async ({ store }) => {
+  withPlace('lists rule sets in pages by id', async ({ store }) => {
     for (const id of ['b', 'a', 'c', 'B', 'a:1']) await store.putRuleSet({ id, rules: [rule(id)] }, { by })
     for (const limit of [1, 2, 5]) {
       const pages = await pagesOf((query) => store.listRuleSets(query), limit)
@@ -86,7 +86,7 @@ export function readingContract(withPlace: WithPlace): void {
     }
   })
 
-  withPlace('a page begins only where another has ended', async ({ store }) => {
+  withPlace('rejects invalid cursors and limits', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
     for (const cursor of ['', 'x', 'bnVsbA', '"', '한국', 'x'.repeat(10_000)]) {
       await rejects(store.listRules('api', { limit: 1, cursor }), 'FLUXGATE_ARGUMENT_INVALID')
@@ -95,13 +95,13 @@ export function readingContract(withPlace: WithPlace): void {
     }
     for (const limit of [0, -1, 1.5, Number.NaN, 1_001])
       await rejects(store.listRules('api', { limit }), 'FLUXGATE_ARGUMENT_INVALID')
-    const nothing = undefined as unknown as { limit: number }
-    await rejects(store.listRules('api', nothing), 'FLUXGATE_ARGUMENT_INVALID')
-    await rejects(store.listRuleSets(nothing), 'FLUXGATE_ARGUMENT_INVALID')
-    await rejects(store.history('api', nothing), 'FLUXGATE_ARGUMENT_INVALID')
+    const missing = undefined as unknown as { limit: number }
+    await rejects(store.listRules('api', missing), 'FLUXGATE_ARGUMENT_INVALID')
+    await rejects(store.listRuleSets(missing), 'FLUXGATE_ARGUMENT_INVALID')
+    await rejects(store.history('api', missing), 'FLUXGATE_ARGUMENT_INVALID')
   })
 
-  withPlace('the history says who changed what and when, newest first', async ({ store, clock, open }) => {
+  withPlace('records author, time and content of every change, newest first', async ({ store, clock, open }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by: 'ann' })
     clock.advance(1_000)
     await store.putRule('api', rule('a', { name: 'x' }), { by: 'bob' })

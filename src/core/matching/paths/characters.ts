@@ -1,7 +1,7 @@
 /**
- * One spelling for each character of a path: characters that a segment may contain as themselves are decoded, all others
- * are percent-encoded with capital digits, and a backslash becomes a slash, as in URLs of browsers. `%2F` and `%5C` stay
- * encoded. `*` is always encoded, so that a pattern can name it. A percent sign that starts no escape becomes `%25`.
+ * Gives each character of a path one spelling. Characters that are legal in a segment are decoded. All others are
+ * percent-encoded with upper-case digits. A backslash becomes a slash, as in browsers. `%2F` and `%5C` stay encoded. `*` is
+ * always encoded, so that a pattern can contain it as a literal. A percent sign that starts no escape becomes `%25`.
  */
 export function canonicalCharacters(path: string): string {
   return path.replace(/%[0-9A-Fa-f]{2}|[^\w\-.~!$&'()+,;=:@/]/gu, canonicalCharacter)
@@ -18,8 +18,8 @@ function canonicalCharacter(found: string): string {
 }
 
 /**
- * The same for a pattern. Wildcards and braces keep their meaning where they are written as themselves, and their escapes
- * stand for the characters. `%3A` stays encoded too: it writes a segment that starts with a colon and captures nothing.
+ * As `canonicalCharacters`, for a pattern. Unescaped wildcards and braces keep their meaning; escaped ones are literals.
+ * `%3A` also stays encoded, so that a segment can start with a literal colon instead of a capture.
  */
 export function canonicalPattern(pattern: string): string {
   return pattern.replace(/%[0-9A-Fa-f]{2}|[^\w\-.~!$&'()+,;=:@/*?{}]/gu, (found) =>
@@ -27,10 +27,10 @@ export function canonicalPattern(pattern: string): string {
   )
 }
 
-/** Of each character of ASCII. */
+/** The escape of each ASCII character. */
 const escapes: readonly string[] = Array.from({ length: 128 }, (_, code) => encoded(String.fromCharCode(code)))
 
-/** `%40` → `@` for what a segment may contain: RFC 3986 calls it `pchar`. */
+/** `%40` → `@` for all characters that are legal in a segment (`pchar` in RFC 3986). */
 const decodable: ReadonlyMap<string, string> = new Map(
   Array.from(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,;=:@",
@@ -43,9 +43,9 @@ function encoded(text: string): string {
 }
 
 /**
- * A path with canonical characters, without regard to letter case. Characters beyond ASCII are folded too, and in the
- * widest sense: whatever `toLowerCase`, `toUpperCase` or a case-insensitive expression of an upstream takes for the same
- * letter is the same here, such as the Kelvin sign and `k`.
+ * Folds the letter case of a path with canonical characters. Non-ASCII characters are folded in the widest sense: letters that
+ * `toLowerCase`, `toUpperCase` or a case-insensitive regular expression of an upstream treats as equal become equal, such as
+ * the Kelvin sign and `k`.
  */
 export function foldPath(path: string): string {
   return path.replace(/(?:%[89A-F][0-9A-F])+|%[0-7][0-9A-F]|[A-Z]+/g, (found) => {
@@ -58,12 +58,12 @@ function foldEscapes(escapes: string): string {
   try {
     return foldText(decodeURIComponent(escapes)).replace(/[\u0080-\u{10ffff}]+/gu, encoded)
   } catch {
-    // Not UTF-8.
+    // The bytes are not UTF-8.
     return escapes
   }
 }
 
-/** Folded character by character, so that a letter does not depend on its neighbours, as the Greek sigma does. */
+/** Folds character by character, because `toLowerCase` of a whole string depends on context (final Greek sigma). */
 export function foldText(text: string): string {
   let folded = ''
   for (const character of text) folded += character.toLowerCase().toUpperCase().toLowerCase()

@@ -5,7 +5,7 @@ interface Entry<Item> {
   readonly item: Item
 }
 
-/** Values by their text, and which lengths those texts have, the shortest first. */
+/** A map with text keys that also lists the distinct lengths of its keys, the shortest first. */
 class ByText<Value> {
   readonly lengths: number[] = []
   readonly #values = new Map<string, Value>()
@@ -19,17 +19,17 @@ class ByText<Value> {
     if (known !== undefined) return known
     const value = create()
     this.#values.set(text, value)
-    const place = this.lengths.findIndex((length) => length >= text.length)
-    if (place === -1) this.lengths.push(text.length)
-    else if (this.lengths[place] !== text.length) this.lengths.splice(place, 0, text.length)
+    const index = this.lengths.findIndex((length) => length >= text.length)
+    if (index === -1) this.lengths.push(text.length)
+    else if (this.lengths[index] !== text.length) this.lengths.splice(index, 0, text.length)
     return value
   }
 }
 
 /**
- * Globs of one level by their literal text: at most one lookup for each length of a prefix, and there for each length of a
- * suffix. So the cost does not grow with the number of globs, except of those that have prefix and suffix in common and
- * differ between: `rules/crowded-globs` bounds these.
+ * Indexes the globs of one path level by their literal prefix and suffix. A search takes at most one lookup per distinct
+ * prefix length, and per distinct suffix length below it. The cost grows only with the number of globs that share both
+ * prefix and suffix, which `rules/crowded-globs` limits.
  */
 export class GlobIndex<Item> {
   readonly #byPrefix = new ByText<ByText<Entry<Item>[]>>()
@@ -47,7 +47,7 @@ export class GlobIndex<Item> {
     return found
   }
 
-  /** Those whose prefix and suffix the segment has. */
+  /** The entries whose prefix and suffix match the segment. */
   candidates(segment: string): Entry<Item>[] {
     const found: Entry<Item>[] = []
     for (const length of this.#byPrefix.lengths) {

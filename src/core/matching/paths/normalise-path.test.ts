@@ -19,7 +19,7 @@ describe('normalisePath', () => {
     ['/api/users/..?page=2', '/api'],
     ['/api/.#top', '/api'],
     ['///api///users///', '/api/users'],
-  ])('takes %s for %s', (spelling, path) => expect(normalisePath(spelling)).toBe(path))
+  ])('normalises %s to %s', (spelling, path) => expect(normalisePath(spelling)).toBe(path))
 
   it.each([
     [undefined, '/'],
@@ -38,20 +38,20 @@ describe('normalisePath', () => {
     ['/a/..', '/'],
     ['/a/.', '/a'],
     ['/a/b/../../../c', '/c'],
-  ])('never leaves the root: %s is %s', (spelling, path) => expect(normalisePath(spelling)).toBe(path))
+  ])('never leaves the root: normalises %s to %s', (spelling, path) => expect(normalisePath(spelling)).toBe(path))
 
   it.each([
     ['/.well-known', '/.well-known'],
     ['/...', '/...'],
     ['/a/..b/.c./d..', '/a/..b/.c./d..'],
-  ])('leaves dots alone that are part of a name: %s', (spelling, path) => expect(normalisePath(spelling)).toBe(path))
+  ])('keeps dots that are part of a name: %s', (spelling, path) => expect(normalisePath(spelling)).toBe(path))
 
   it('removes dot segments before it collapses slashes, as URL parsers do', () => {
     expect(normalisePath('/a//../b')).toBe('/a/b')
     expect(new URL('http://h/a//../b').pathname).toBe('/a/b')
   })
 
-  it('decodes every character that a segment may contain, and encodes all others', () => {
+  it('decodes characters that are legal in a segment and encodes all others', () => {
     expect(normalisePath('/%41%5a%61%7A%30%39%2d%2E%5f%7e', true)).toBe('/AZaz09-._~')
     expect(normalisePath('/%21%24%26%27%28%29%2b%2c%3b%3d%3a%40')).toBe("/!$&'()+,;=:@")
     expect(normalisePath('/a%2fb%3f%23%20%5b%5d%7b%60%7c%22%00')).toBe('/a%2Fb%3F%23%20%5B%5D%7B%60%7C%22%00')
@@ -59,30 +59,30 @@ describe('normalisePath', () => {
     expect(normalisePath('/a%2Fb%5c')).toBe('/a%2Fb%5C')
   })
 
-  it('has one spelling for an asterisk, which is none that a pattern takes for a wildcard', () => {
+  it('always encodes an asterisk, so that it differs from a wildcard', () => {
     expect(normalisePath('/a*b')).toBe('/a%2Ab')
     expect(normalisePath('/a%2ab')).toBe('/a%2Ab')
   })
 
-  it('takes a backslash for a slash', () => {
+  it('treats a backslash as a slash', () => {
     expect(normalisePath('/a\\..\\b')).toBe('/b')
     expect(normalisePath('/a\\b\\')).toBe('/a/b')
   })
 
-  it('reads the path of a whole URL', () => {
+  it('extracts the path of an absolute URL', () => {
     expect(normalisePath('http://host:80/Login?x')).toBe('/login')
     expect(normalisePath('HTTPS://user@host')).toBe('/')
     expect(normalisePath('http://host\\login')).toBe('/login')
   })
 
-  it('ignores letter case, unless case matters', () => {
+  it('ignores letter case unless it is case-sensitive', () => {
     expect(normalisePath('/API/Users%2F%C3%89')).toBe('/api/users%2F%C3%A9')
     expect(normalisePath('/API/Users%2f%C3%89', true)).toBe('/API/Users%2F%C3%89')
     expect(normalisePath('/Login?Next=/A')).toBe('/login')
     expect(normalisePath('/A%20B')).toBe('/a%20b')
   })
 
-  it('takes letters for the same that any upstream may take for the same', () => {
+  it('folds all letters that an upstream may treat as equal', () => {
     const spellings = [
       ['k', 'K', '\u212a'],
       ['s', 'S', '\u017f'],
@@ -100,12 +100,12 @@ describe('normalisePath', () => {
     expect(normalisePath('/%C3%A9%FF')).toBe('/%C3%A9%FF')
   })
 
-  it('decodes once: an escaped percent sign stays one', () => {
+  it('decodes only once, so that an escaped percent sign stays escaped', () => {
     expect(normalisePath('/%2575sers')).toBe('/%2575sers')
     expect(normalisePath('/%252e%252e/a')).toBe('/%252e%252e/a')
   })
 
-  it('encodes a percent sign that starts no escape, also when what follows would complete it', () => {
+  it('encodes a percent sign that starts no escape, even if decoding would complete it', () => {
     expect(normalisePath('/%')).toBe('/%25')
     expect(normalisePath('/100%')).toBe('/100%25')
     expect(normalisePath('/%4')).toBe('/%254')
@@ -113,7 +113,7 @@ describe('normalisePath', () => {
     expect(normalisePath('/%%37%35')).toBe('/%2575')
   })
 
-  it('writes characters beyond ASCII as browsers send them', () => {
+  it('encodes non-ASCII characters as browsers do', () => {
     expect(normalisePath('/café')).toBe('/caf%C3%A9')
     expect(normalisePath('/caf%c3%a9')).toBe('/caf%C3%A9')
     expect(normalisePath('/😀')).toBe('/%F0%9F%98%80')
@@ -146,7 +146,7 @@ describe('normalisePath', () => {
     .array(fc.oneof(fc.constantFrom(...pieces, '?', '#', '\\', 'é'), fc.string({ maxLength: 3 })), { maxLength: 12 })
     .map((parts) => parts.join(''))
 
-  it('gives the normal spelling itself back', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(spelling, (text) => {
         for (const caseSensitive of [false, true]) {
@@ -158,7 +158,7 @@ describe('normalisePath', () => {
     )
   })
 
-  it('agrees with the rules applied one after the other', () => {
+  it('agrees with a reference implementation that applies one rule after the other', () => {
     fc.assert(
       fc.property(spelling, (text) => {
         expect(normalisePath(text, true)).toBe(reference(text))
@@ -168,7 +168,7 @@ describe('normalisePath', () => {
     )
   })
 
-  it('copes with a quarter of a megabyte of anything', () => {
+  it('handles paths of 256 KiB', () => {
     const times = 1 << 16
     expect(normalisePath('/..'.repeat(times))).toBe('/')
     expect(normalisePath('////'.repeat(times))).toBe('/')
@@ -197,7 +197,7 @@ describe('readPath', () => {
     ['/files/../x', '/files/../x'],
     ['/files/%2e%2E/x', '/files/../x'],
     ['/files\\x', '/files%5Cx'],
-  ])('reads %s also as %s', (path, reading) => expect(readPath(path)).toContain(reading))
+  ])('also interprets %s as %s', (path, reading) => expect(readPath(path)).toContain(reading))
 
   it.each([
     ['/login', '/login'],
@@ -207,9 +207,9 @@ describe('readPath', () => {
     ['/a%20b', '/a%20b'],
     ['/caf%C3%A9/', '/caf%C3%A9'],
     [undefined, '/'],
-  ])('has one reading of %s', (path, reading) => expect(readPath(path)).toBe(reading))
+  ])('has a single interpretation of %s', (path, reading) => expect(readPath(path)).toBe(reading))
 
-  it('has the normalised path first, each reading once, and only a few of the most ambiguous path', () => {
+  it('returns the normalised path first, no duplicates, and a bounded number of interpretations', () => {
     const path = '//h/x;%2F..\\A//./%5C;..//..;/b%2f'.repeat(100)
     const readings = readPath(path)
     expect(readings[0]).toBe(normalisePath(path))
@@ -219,7 +219,7 @@ describe('readPath', () => {
   })
 })
 
-/** Character by character and segment by segment, without a thought for speed. */
+/** A simple, slow implementation that works character by character and segment by segment. */
 function reference(text: string): string {
   const [target = ''] = text.split(/[?#]/)
   const path = target.startsWith('/') ? target : target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/\\]*/i, '')
@@ -247,7 +247,7 @@ function reference(text: string): string {
 const encodedCharacter = (character: string): string =>
   `%${Buffer.from(character).toString('hex').toUpperCase().match(/../g)?.join('%')}`
 
-/** By decoding all that is UTF-8 and encoding it again. */
+/** Folds letter case by decoding all valid UTF-8 and encoding it again. */
 function folded(path: string): string {
   return path.replace(/(?:%[89A-F][0-9A-F])+|%..|[^%]+/g, (run) => {
     if (!run.startsWith('%')) return run.toLowerCase()

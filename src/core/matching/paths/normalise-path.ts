@@ -2,9 +2,9 @@ import { canonicalCharacters, canonicalPath, foldPath } from './characters.js'
 import { otherReadings, withoutDots } from './spellings.js'
 
 /**
- * One spelling per path, so that another spelling is not a way around a limit: query and fragment cut off, characters
- * decoded that a segment may contain, dot segments removed, backslashes read as slashes, repeated slashes collapsed, no
- * slash at the end, and letters folded unless case matters.
+ * Normalises a path, so that another spelling of it does not bypass a limit. Removes the query, the fragment, dot segments
+ * and a trailing slash, decodes characters that are legal in a segment, turns backslashes into slashes, collapses repeated
+ * slashes, and folds letter case unless `caseSensitive`.
  */
 export function normalisePath(path: string | null | undefined, caseSensitive = false): string {
   if (path === undefined || path === null) return '/'
@@ -12,8 +12,8 @@ export function normalisePath(path: string | null | undefined, caseSensitive = f
 }
 
 /**
- * The normalised path; or, if servers disagree about its meaning, all readings of it, the normalised one first. A limit
- * applies if it applies to one of them.
+ * Returns the normalised path. If servers interpret the path differently, returns all interpretations, the normalised path
+ * first. A limit applies to the request if it applies to one of them.
  */
 export function readPath(path: string | null | undefined, caseSensitive = false): string | readonly string[] {
   if (path === undefined || path === null) return '/'
@@ -21,8 +21,8 @@ export function readPath(path: string | null | undefined, caseSensitive = false)
   if (normal !== undefined) return normal
   const text = pathOnly(path)
   const first = normalised(text, caseSensitive)
-  const others = otherReadings(text, caseSensitive)
-  return others === undefined || others.size === 1 ? first : [...new Set([first, ...others])]
+  const alternatives = otherReadings(text, caseSensitive)
+  return alternatives === undefined || alternatives.size === 1 ? first : [...new Set([first, ...alternatives])]
 }
 
 const normalised = (text: string, caseSensitive: boolean): string => withoutDots(canonicalPath(text, caseSensitive))
@@ -34,18 +34,18 @@ const question = 0x3f
 const hash = 0x23
 const backslash = 0x5c
 
-/** Kinds of characters, by their effect on the spelling of a path. */
+/** Character classes by their effect on normalisation. */
 const plain = 0
 const upper = 1
 const delimiter = 2
 const unusual = 3
 
-const meaning = new Uint8Array(128).fill(unusual)
-for (const code of Buffer.from("abcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,=:@")) meaning[code] = plain
-for (const code of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')) meaning[code] = upper
-for (const code of [slash, percent, question, hash]) meaning[code] = delimiter
+const classOf = new Uint8Array(128).fill(unusual)
+for (const code of Buffer.from("abcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,=:@")) classOf[code] = plain
+for (const code of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')) classOf[code] = upper
+for (const code of [slash, percent, question, hash]) classOf[code] = delimiter
 
-/** Most requests are spelt normally: they pay for one scan and no copy. Undefined if more than letter case is to change. */
+/** Fast path for most requests: one scan and no copy. Returns undefined if normalisation has to change more than letter case. */
 function normalSpelling(path: string, caseSensitive: boolean): string | undefined {
   if (path.charCodeAt(0) !== slash) return undefined
   const { length } = path
@@ -54,10 +54,10 @@ function normalSpelling(path: string, caseSensitive: boolean): string | undefine
   let end = 0
   for (; end < length; end++) {
     const code = path.charCodeAt(end)
-    const means = code < 128 ? meaning[code] : unusual
-    if (means === plain) continue
-    if (means === upper) hasUpper = true
-    else if (means === unusual) return undefined
+    const characterClass = code < 128 ? classOf[code] : unusual
+    if (characterClass === plain) continue
+    if (characterClass === upper) hasUpper = true
+    else if (characterClass === unusual) return undefined
     else if (code === slash) {
       if (!isSegmentAt(path, end + 1)) return undefined
     } else if (code === percent) {
@@ -71,7 +71,7 @@ function normalSpelling(path: string, caseSensitive: boolean): string | undefine
   return hasEscape ? foldPath(normal) : normal.toLowerCase()
 }
 
-/** Whether something other than an empty or a dot segment starts here; the root has no segment at all. */
+/** True if the segment at `start` is neither empty nor a dot segment, or if the path is `/`. */
 function isSegmentAt(path: string, start: number): boolean {
   let i = start
   while (i < start + 2 && path.charCodeAt(i) === dot) i++
@@ -81,7 +81,7 @@ function isSegmentAt(path: string, start: number): boolean {
   return code !== slash
 }
 
-/** Whether an escape starts here that is the only normal spelling of its character and that no server reads as a slash. */
+/** True if the escape at `start` is the canonical form of its character, and no server reads it as a slash. */
 function isOnlySpelling(path: string, start: number, caseSensitive: boolean): boolean {
   if (!isEscapeAt(path, start)) return false
   const code = hexAt(path, start + 1) * 16 + hexAt(path, start + 2)
@@ -94,7 +94,7 @@ for (let code = 0; code < 128; code++) {
   isKeptEscape[code] = Number(canonicalCharacters(triplet) === triplet && code !== slash && code !== backslash)
 }
 
-/** Whether an escape starts here, in capitals as normalised paths spell them. */
+/** True if a percent escape with upper-case digits, as in normalised paths, starts at `start`. */
 export function isEscapeAt(path: string, start: number): boolean {
   return path.charCodeAt(start) === percent && hexAt(path, start + 1) >= 0 && hexAt(path, start + 2) >= 0
 }
@@ -105,7 +105,7 @@ function hexAt(path: string, index: number): number {
   return code >= 0x41 && code <= 0x46 ? code - 0x37 : -1
 }
 
-/** Without query and fragment, and without what a client of a proxy writes before the path: `http://host`. */
+/** Removes the query, the fragment, and the origin of an absolute-form target (`http://host/path`), which proxies receive. */
 function pathOnly(target: string): string {
   const end = target.search(/[?#]/)
   const text = end === -1 ? target : target.slice(0, end)

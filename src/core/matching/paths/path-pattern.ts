@@ -3,13 +3,13 @@ import { compileGlob, matchesGlob, type SegmentGlob } from './segment-glob.js'
 import { withoutDots } from './spellings.js'
 
 /**
- * One segment of a pattern. A capture inside a segment is a glob too (`{id}.json` is `?*.json`), so that patterns which
- * differ only in the names they capture share a place in the tree.
+ * One segment of a pattern. A capture within a segment is a glob (`{id}.json` is `?*.json`), so that patterns that differ only
+ * in their capture names share a node of the tree. The kind `globstar` is `**`.
  */
 export interface PatternSegment {
-  readonly kind: 'literal' | 'any' | 'glob' | 'deep'
+  readonly kind: 'literal' | 'any' | 'glob' | 'globstar'
   readonly text: string
-  /** Of a glob alone. */
+  /** Set for the kind `glob` only. */
   readonly glob: SegmentGlob | undefined
 }
 
@@ -18,19 +18,19 @@ export type PathVariables = Readonly<Record<string, string>>
 /** A compiled path pattern. */
 export interface PathPattern {
   readonly segments: readonly PatternSegment[]
-  /** The same text for all patterns that match the same way, whatever they capture. */
+  /** Equal for all patterns that match the same paths segment by segment, whatever they capture. */
   readonly shape: string
   readonly captures: Captures | undefined
 }
 
-/** What a pattern captures; nothing else of it is needed once a path is known to match. */
+/** The captures of a pattern, which are all that is needed to extract variables from a matching path. */
 export interface Captures {
   readonly names: readonly Capture[]
-  /** The pattern, if a `**` comes before a name. Otherwise segment n of the pattern is segment n of the path. */
-  readonly behindDeep: readonly PatternSegment[] | undefined
+  /** All segments of the pattern, if a `**` precedes a capture. Otherwise segment n of the pattern matches segment n of the path. */
+  readonly globstarSegments: readonly PatternSegment[] | undefined
 }
 
-/** Where in the pattern a name is captured, and how much literal text around it is not part of the value. */
+/** The segment that captures a name, and the lengths of the literal text before and after the value. */
 interface Capture {
   readonly name: string
   readonly index: number
@@ -38,7 +38,7 @@ interface Capture {
   readonly after: number
 }
 
-/** `caseSensitive` says how the paths are normalised that it is for. */
+/** Compiles a pattern. `caseSensitive` must be the same as in the normalisation of the paths. */
 export function compilePathPattern(text: string, caseSensitive = false): PathPattern {
   const segments: PatternSegment[] = []
   const names: Capture[] = []
@@ -54,30 +54,30 @@ export function compilePathPattern(text: string, caseSensitive = false): PathPat
         after: literalText(capture.after, caseSensitive).length,
       })
     }
-    // `**` twice in a row says no more than once.
-    if (segment.kind !== 'deep' || segments.at(-1)?.kind !== 'deep') segments.push(segment)
+    // Consecutive `**` are equivalent to one.
+    if (segment.kind !== 'globstar' || segments.at(-1)?.kind !== 'globstar') segments.push(segment)
   }
   const shape = `/${segments.map(({ text }) => text).join('/')}`
   return {
     segments,
     shape,
-    captures: names.length === 0 ? undefined : { names, behindDeep: behindDeep(segments, names) },
+    captures: names.length === 0 ? undefined : { names, globstarSegments: globstarSegments(segments, names) },
   }
 }
 
-/** Whether a normalised path matches. */
+/** True if a normalised path matches the pattern. */
 export function matchesPath({ segments }: PathPattern, path: string): boolean {
   return matchesFrom(segments, path, path === '/' ? 2 : 1)
 }
 
-/** The same for the part of a path whose first segment starts at `start`; one past the end, no segment is left. */
+/** True if the rest of the path from `start`, the start of a segment, matches. One past the end of the path means no segments. */
 export function matchesFrom(segments: readonly PatternSegment[], path: string, start: number): boolean {
   let at = start
   for (let i = 0; i < segments.length; i++) {
     const segment = segments[i] as PatternSegment
-    if (segment.kind === 'deep') {
+    if (segment.kind === 'globstar') {
       if (i === segments.length - 1) return true
-      return placesOf(segments.slice(i), at > path.length ? [] : path.slice(at).split('/')) !== undefined
+      return matchedParts(segments.slice(i), at > path.length ? [] : path.slice(at).split('/')) !== undefined
     }
     if (at > path.length) return false
     const end = segmentEnd(path, at)
@@ -94,45 +94,45 @@ export function segmentEnd(path: string, start: number): number {
   return slash === -1 ? path.length : slash
 }
 
-/** What the `{name}`s stand for in a normalised path that matches, percent-decoded. */
-export function capturedFrom({ names, behindDeep }: Captures, path: string): PathVariables {
-  const places = behindDeep && placesOf(behindDeep, path === '/' ? [] : path.slice(1).split('/'))
+/** Extracts the percent-decoded values of the captures from a normalised path that matches. */
+export function capturedFrom({ names, globstarSegments }: Captures, path: string): PathVariables {
+  const positions = globstarSegments && matchedParts(globstarSegments, path === '/' ? [] : path.slice(1).split('/'))
   const variables: Record<string, string> = {}
   let start = 1
   let reached = 0
   for (const { name, index, before, after } of names) {
-    const place = places ? (places[index] as number) : index
-    for (; reached < place; reached++) start = path.indexOf('/', start) + 1
+    const position = positions ? (positions[index] as number) : index
+    for (; reached < position; reached++) start = path.indexOf('/', start) + 1
     variables[name] = decodedText(path.slice(start + before, segmentEnd(path, start) - after))
   }
   return variables
 }
 
-const longestPattern = 2048
-/** What a `**` costs grows with the segments behind it. */
-const mostSegments = 64
+const maxPatternLength = 2048
+/** Bounds the cost of a `**`, which grows with the number of segments after it. */
+const maxSegments = 64
 
-/** What is wrong with a pattern, for the author of a rule; undefined when nothing is. */
+/** Describes the first issue of a pattern. Returns undefined if the pattern is valid. */
 export function pathPatternMistake(text: string): string | undefined {
-  if (text.length > longestPattern) return `must have at most ${longestPattern} characters`
+  if (text.length > maxPatternLength) return `must have at most ${maxPatternLength} characters`
   const names = new Set<string>()
   const parts = partsOf(text)
-  if (parts.length > mostSegments) return `must have at most ${mostSegments} segments`
+  if (parts.length > maxSegments) return `must have at most ${maxSegments} segments`
   for (const part of parts) {
     if (!/^:|[{}]/.test(part)) continue
     const capture = captureIn(part)
     if (!capture) {
-      return `"${part}": a segment takes one {name} of letters, digits, "_" and "-", or is a :name of letters, digits and "_", with no wildcard beside it. %3A is a colon, %7B a brace`
+      return `has an invalid segment "${part}". A segment may contain one {name} of letters, digits, "_" and "-" without wildcards, or be a :name of letters, digits and "_". Write a literal colon as %3A and a literal brace as %7B or %7D`
     }
-    if (names.has(capture.name)) return `"{${capture.name}}" is captured twice`
+    if (names.has(capture.name)) return `captures "{${capture.name}}" twice`
     names.add(capture.name)
   }
   return undefined
 }
 
-function behindDeep(segments: PatternSegment[], names: readonly Capture[]): PatternSegment[] | undefined {
+function globstarSegments(segments: PatternSegment[], names: readonly Capture[]): PatternSegment[] | undefined {
   const before = segments.slice(0, names.at(-1)?.index)
-  return before.some(({ kind }) => kind === 'deep') ? segments : undefined
+  return before.some(({ kind }) => kind === 'globstar') ? segments : undefined
 }
 
 function partsOf(pattern: string): string[] {
@@ -146,7 +146,7 @@ interface CaptureText {
   readonly after: string
 }
 
-/** `{name}` with text around it, or `:name`, which is the same as `{name}` and always a whole segment. */
+/** Parses `{name}` with optional text around it, or `:name`, which is always a whole segment. */
 function captureIn(part: string): CaptureText | undefined {
   const braces = /^([^{}*?]*)\{([A-Za-z0-9_-]+)\}([^{}*?]*)$/.exec(part)
   const [, before = '', name = '', after = ''] = braces ?? /^():(\w+)()$/.exec(part) ?? []
@@ -154,18 +154,18 @@ function captureIn(part: string): CaptureText | undefined {
 }
 
 function segmentOf(part: string, capture: CaptureText | undefined, caseSensitive: boolean): PatternSegment {
-  if (part === '**') return { kind: 'deep', text: '**', glob: undefined }
-  // A capture is never empty, as a whole segment is never empty.
+  if (part === '**') return { kind: 'globstar', text: '**', glob: undefined }
+  // `?*` and not `*`, because a captured value is never empty.
   const glob = literalText(capture ? `${capture.before}?*${capture.after}` : part.replace(/\*+/g, '*'), caseSensitive)
   if (glob === '*' || glob === '?*') return { kind: 'any', text: '*', glob: undefined }
-  // A copy, since a slice of the pattern would be slower to compare with and keep the whole of it.
+  // A slice of the pattern would be slower to compare and keep the whole pattern in memory.
   const copy = Buffer.from(glob).toString()
   return /[*?]/.test(copy)
     ? { kind: 'glob', text: copy, glob: compileGlob(copy) }
     : { kind: 'literal', text: copy, glob: undefined }
 }
 
-/** As normalised paths spell it. */
+/** The text as it appears in normalised paths. */
 function literalText(text: string, caseSensitive: boolean): string {
   const literal = text.replaceAll('%3A', ':')
   return caseSensitive ? literal : foldPath(literal)
@@ -181,29 +181,29 @@ function decodedText(text: string): string {
 }
 
 /**
- * Which part of the path each segment of the pattern takes; undefined if they do not match. Only the latest `**` is
- * ever extended: giving more to an earlier one could not help a later one. So the cost is at most parts × segments, and a
+ * The index of the path part that each segment of the pattern matches, or undefined if the path does not match. Backtracking
+ * extends only the latest `**`, because extending an earlier one cannot help. The cost is at most parts × segments, and a
  * pattern has at most 64 segments.
  */
-function placesOf(segments: readonly PatternSegment[], parts: readonly string[]): readonly number[] | undefined {
-  const places: number[] = []
+function matchedParts(segments: readonly PatternSegment[], parts: readonly string[]): readonly number[] | undefined {
+  const positions: number[] = []
   let index = 0
-  let deep = -1
+  let globstar = -1
   let resume = 0
   for (let at = 0; at < parts.length; ) {
     const segment = segments[index]
-    if (segment?.kind === 'deep') {
-      deep = index++
+    if (segment?.kind === 'globstar') {
+      globstar = index++
       resume = at
     } else if (segment && matchesSegment(segment, parts[at] as string)) {
-      places[index++] = at++
-    } else if (deep >= 0) {
-      index = deep + 1
+      positions[index++] = at++
+    } else if (globstar >= 0) {
+      index = globstar + 1
       at = ++resume
     } else return undefined
   }
-  if (segments[index]?.kind === 'deep') index++
-  return index === segments.length ? places : undefined
+  if (segments[index]?.kind === 'globstar') index++
+  return index === segments.length ? positions : undefined
 }
 
 function matchesSegment(segment: PatternSegment, part: string): boolean {

@@ -4,62 +4,62 @@ import { matchesFrom, type PatternSegment, segmentEnd } from './path-pattern.js'
 
 /** Finds every leaf whose pattern matches a normalised path, each once. */
 export interface PathTree<Leaf> {
-  /** How many there are; they are the first so many of `found`, until the next search. */
+  /** Returns the number of matching leaves. They are the first entries of `found` until the next search. */
   find(path: string): number
   readonly found: readonly Leaf[]
 }
 
-/** What a pattern leads to. A leaf is the tail itself, since one object is found faster than two. */
+/** The value of a pattern. The leaf also holds the tail, because reading one object is faster than reading two. */
 export interface TreeLeaf {
-  /** What is left of the only pattern that leads here; set by the tree, if the pattern shares its end with no other. */
+  /** The remaining segments of the only pattern that leads here. Set by the tree if no other pattern shares them. */
   tail: readonly PatternSegment[] | undefined
 }
 
-/** A pattern, different from all others, and its leaf. */
+/** A distinct pattern and its leaf. */
 export interface Entry<Leaf extends TreeLeaf> {
   readonly segments: readonly PatternSegment[]
   readonly leaf: Leaf
 }
 
 /**
- * Many patterns as one tree, so that finding those that match a path costs about as much as reading the path, however
- * many there are. It branches only where patterns differ: what is left of a single pattern is kept as a tail, and equal
- * tails are kept once. A request among thousands of rules then touches little memory that no other request does.
+ * Compiles patterns to a tree, so that the cost of a search depends on the length of the path and not on the number of
+ * patterns. The tree branches only where patterns differ: the rest of a single pattern is stored as a tail, and equal tails
+ * are shared. With thousands of rules, most of the memory that a request reads is then read by other requests too.
  */
 export function* pathTreeSteps<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[]): Steps<PathTree<Leaf>> {
   const root = yield* branchOf(entries, 0, false, new Map())
-  // Searches do not overlap, so one walk serves them all.
-  const walk: Walk<Leaf> = { path: '', found: [], count: 0, passed: undefined }
+  // Searches are synchronous, so all of them can share one state.
+  const walk: Walk<Leaf> = { path: '', found: [], count: 0, visited: undefined }
   return {
     found: walk.found,
     find(path) {
       walk.path = path
       walk.count = 0
-      walk.passed = undefined
+      walk.visited = undefined
       visit(walk, root, path === '/' ? 2 : 1)
       return walk.count
     },
   }
 }
 
-/** A leaf is a branch by itself if it has a tail. */
+/** A leaf with a tail is a branch of its own. */
 type Branch<Leaf extends TreeLeaf> = Node<Leaf> | Leaf
 
 interface Node<Leaf extends TreeLeaf> {
   readonly tail: undefined
   readonly literals: ReadonlyMap<string, Branch<Leaf>>
-  /** The text of the only literal, if there is just one: compared in place, it needs no copy of the segment. */
+  /** The text of the literal, if there is exactly one. It is compared in place, without slicing the segment. */
   readonly onlyText: string | undefined
   readonly onlyBranch: Branch<Leaf> | undefined
   readonly globs: GlobIndex<Branch<Leaf>> | undefined
   readonly any: Branch<Leaf> | undefined
-  /** What follows a `**` here: tried from this segment of the path and from every later one. */
-  readonly deep: Branch<Leaf> | undefined
+  /** The continuation after a `**`, which is tried from this segment of the path and from every later one. */
+  readonly globstar: Branch<Leaf> | undefined
   /** A pattern that ends here. */
   readonly leaf: Leaf | undefined
-  /** A pattern that ends in a `**` here. */
+  /** A pattern that ends with a `**` here. */
   readonly below: Leaf | undefined
-  /** Behind some `**`, so that one path may come by here several times. */
+  /** True after a `**`: one search can reach this node several times. */
   readonly repeats: boolean
 }
 
@@ -74,8 +74,8 @@ function* branchOf<Leaf extends TreeLeaf>(
   const [only] = entries
   if (only && entries.length === 1) {
     const tail = only.segments.slice(depth)
-    // Where a path comes by several times, a `**` is left to the nodes, which know that once is enough.
-    if (!repeats || tail.every(({ kind }) => kind !== 'deep')) {
+    // If a search can repeat here, a `**` becomes a node, because nodes skip repeated visits.
+    if (!repeats || tail.every(({ kind }) => kind !== 'globstar')) {
       only.leaf.tail = shared(tails, tail)
       return only.leaf
     }
@@ -83,7 +83,7 @@ function* branchOf<Leaf extends TreeLeaf>(
   function* branchesOf(kind: PatternSegment['kind']): Steps<Map<string, Branch<Leaf>>> {
     const branches = new Map<string, Branch<Leaf>>()
     for (const [text, group] of yield* groupByText(entries, depth, kind)) {
-      branches.set(text, yield* branchOf(group, depth + 1, repeats || kind === 'deep', tails))
+      branches.set(text, yield* branchOf(group, depth + 1, repeats || kind === 'globstar', tails))
       yield
     }
     return branches
@@ -99,9 +99,9 @@ function* branchOf<Leaf extends TreeLeaf>(
     onlyBranch,
     globs: yield* globIndex(yield* branchesOf('glob')),
     any: (yield* branchesOf('any')).get('*'),
-    deep: (yield* branchesOf('deep')).get('**'),
+    globstar: (yield* branchesOf('globstar')).get('**'),
     leaf: endsAt(depth),
-    below: endsAt(depth + 1, 'deep'),
+    below: endsAt(depth + 1, 'globstar'),
     repeats,
   }
 }
@@ -123,7 +123,7 @@ function shared(tails: SharedTails, tail: readonly PatternSegment[]): readonly P
   return first
 }
 
-/** The entries that go on with a segment of this kind. A `**` at the very end is a leaf of its node, not a branch. */
+/** Groups the entries whose next segment has this kind. A final `**` is a leaf of its node, not a branch. */
 function* groupByText<Leaf extends TreeLeaf>(
   entries: readonly Entry<Leaf>[],
   depth: number,
@@ -133,7 +133,7 @@ function* groupByText<Leaf extends TreeLeaf>(
   for (const [index, entry] of entries.entries()) {
     if (index % 1_024 === 1_023) yield
     const segment = entry.segments[depth]
-    if (segment?.kind !== kind || (kind === 'deep' && entry.segments.length === depth + 1)) continue
+    if (segment?.kind !== kind || (kind === 'globstar' && entry.segments.length === depth + 1)) continue
     const group = groups.get(segment.text)
     if (group) group.push(entry)
     else groups.set(segment.text, [entry])
@@ -145,10 +145,10 @@ interface Walk<Leaf extends TreeLeaf> {
   path: string
   readonly found: Leaf[]
   count: number
-  passed: Set<Node<Leaf>> | undefined
+  visited: Set<Node<Leaf>> | undefined
 }
 
-/** Follows the path from the segment that starts at `start`; one past its end means that no segment is left. */
+/** Follows the path from the segment that starts at `start`. One past the end of the path means that no segment is left. */
 function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, start: number): void {
   const { path } = walk
   let branch: Branch<Leaf> | undefined = from
@@ -159,7 +159,7 @@ function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, star
       return
     }
     const node = branch as Node<Leaf>
-    if (node.below !== undefined || node.deep) descend(walk, node, at)
+    if (node.below !== undefined || node.globstar) descend(walk, node, at)
     if (at > path.length) {
       if (node.leaf !== undefined) walk.found[walk.count++] = node.leaf
       return
@@ -181,16 +181,16 @@ function literalAt<Leaf extends TreeLeaf>(node: Node<Leaf>, path: string, start:
 }
 
 /**
- * Once per node is enough, even if the path comes by again: the first time is the earliest, and `**` reaches from there
- * to the end. This keeps any number of `**` at (nodes × segments) steps.
+ * Visits each node once per search: the first visit starts at the earliest segment, and `**` matches from there to the end of
+ * the path. This bounds any number of `**` to (nodes × segments) steps.
  */
 function descend<Leaf extends TreeLeaf>(walk: Walk<Leaf>, node: Node<Leaf>, start: number): void {
   if (node.repeats) {
-    walk.passed ??= new Set()
-    if (walk.passed.has(node)) return
-    walk.passed.add(node)
+    walk.visited ??= new Set()
+    if (walk.visited.has(node)) return
+    walk.visited.add(node)
   }
   if (node.below !== undefined) walk.found[walk.count++] = node.below
-  if (!node.deep) return
-  for (let at = start; at <= walk.path.length; at = segmentEnd(walk.path, at) + 1) visit(walk, node.deep, at)
+  if (!node.globstar) return
+  for (let at = start; at <= walk.path.length; at = segmentEnd(walk.path, at) + 1) visit(walk, node.globstar, at)
 }

@@ -1,9 +1,9 @@
 import { isEscapeAt } from './normalise-path.js'
 
-/** `?` (one character) and `*` (any number) within a segment, between literal text. No regular expression is built from it. */
+/** A glob within a segment: `?` matches one character, `*` any number. Matched without regular expressions. */
 export interface SegmentGlob {
   readonly prefix: string
-  /** From the first wildcard to the last. */
+  /** The text from the first wildcard to the last. */
   readonly middle: string
   readonly suffix: string
 }
@@ -15,7 +15,7 @@ export function compileGlob(text: string): SegmentGlob {
   return { prefix: text.slice(0, first), middle: text.slice(first, last + 1), suffix: text.slice(last + 1) }
 }
 
-/** Whether a segment matches. Takes time linear in its length, for globs of up to 32 characters and per 32 beyond. */
+/** True if a segment matches. Takes time linear in its length for each 32 characters of the glob. */
 export function matchesGlob({ prefix, middle, suffix }: SegmentGlob, text: string): boolean {
   const end = text.length - suffix.length
   if (end < prefix.length || !text.startsWith(prefix) || !text.endsWith(suffix)) return false
@@ -27,8 +27,8 @@ export function matchesGlob({ prefix, middle, suffix }: SegmentGlob, text: strin
 }
 
 /**
- * Only the latest `*` is ever extended. That is fastest for nearly all texts, and takes text × glob steps for the worst.
- * Undefined if `maxSteps` were not enough.
+ * Backtracks to the latest `*` only. This is the fastest way for nearly all texts, but takes text × glob steps in the worst
+ * case. Returns undefined if `maxSteps` is not enough.
  */
 export function matchGreedily(glob: string, text: string, maxSteps: number): boolean | undefined {
   let index = 0
@@ -37,14 +37,14 @@ export function matchGreedily(glob: string, text: string, maxSteps: number): boo
   let steps = 0
   for (let at = 0; at < text.length; ) {
     if (++steps > maxSteps) return undefined
-    const wanted = glob.charCodeAt(index)
-    if (wanted === asterisk) {
+    const expected = glob.charCodeAt(index)
+    if (expected === asterisk) {
       star = index++
       resume = at
-    } else if (wanted === question) {
+    } else if (expected === question) {
       at = characterEnd(text, at)
       index++
-    } else if (wanted === text.charCodeAt(at)) {
+    } else if (expected === text.charCodeAt(at)) {
       at++
       index++
     } else if (star >= 0) {
@@ -58,13 +58,13 @@ export function matchGreedily(glob: string, text: string, maxSteps: number): boo
 }
 
 /**
- * All ways at once, as bits: bit n is set if the text so far may have matched n characters of the glob. Each character of
- * the text moves all bits in one step per 32 of them.
+ * Tracks all partial matches at once in a bit set: bit n is set if the text so far can match n characters of the glob. Each
+ * character of the text advances 32 bits per operation.
  */
 export function matchInParallel(glob: string, text: string): boolean {
   const tokens = charactersOf(glob)
-  const wanted = tokens.filter((token) => token !== '*')
-  const words = (wanted.length >> 5) + 1
+  const { length } = tokens.filter((token) => token !== '*')
+  const words = (length >> 5) + 1
   const stays = new Int32Array(words)
   const any = new Int32Array(words)
   const literals = new Map<string, Int32Array>()
@@ -88,7 +88,7 @@ export function matchInParallel(glob: string, text: string): boolean {
       carry = moves >>> 31
     }
   }
-  return ((states[wanted.length >> 5] as number) & (1 << (wanted.length & 31))) !== 0
+  return ((states[length >> 5] as number) & (1 << (length & 31))) !== 0
 }
 
 function setNew(literals: Map<string, Int32Array>, token: string, words: number): Int32Array {
@@ -114,11 +114,11 @@ function charactersOf(text: string): string[] {
 const asterisk = 0x2a
 const question = 0x3f
 
-/** Whether this is behind the start of an escape and before its end. */
+/** True if the index is inside a percent escape. */
 const isInsideEscape = (text: string, index: number): boolean =>
   isEscapeAt(text, index - 1) || isEscapeAt(text, index - 2)
 
-/** An escape such as `%20`, or the several that UTF-8 needs for one character, count as the character they stand for. */
+/** An escape such as `%20`, or the escapes of one multi-byte UTF-8 character, count as one character. */
 function characterEnd(text: string, start: number): number {
   if (!isEscapeAt(text, start)) return start + 1
   let end = start + 3
@@ -126,13 +126,13 @@ function characterEnd(text: string, start: number): number {
   return end
 }
 
-/** How many bytes follow one that starts with this hexadecimal digit: C and D one, E two, F three. */
+/** The number of UTF-8 continuation bytes after a byte with this first hex digit: one for C and D, two for E, three for F. */
 function continuations(digit: number): number {
   if (digit < 0x43) return 0
   return digit <= 0x44 ? 1 : digit - 0x43
 }
 
-/** The bytes 80 to BF only ever continue a character. */
+/** The bytes 80 to BF are continuation bytes. */
 function isContinuationAt(text: string, start: number): boolean {
   if (!isEscapeAt(text, start)) return false
   const digit = text.charCodeAt(start + 1)

@@ -1,30 +1,30 @@
 import { canonicalPath } from './characters.js'
 
 /**
- * How servers read a path about which they disagree. Undefined for a path that has only one reading, which is nearly
- * every path. A limit that applies to one reading applies to the request, because nothing here knows which server reads it.
+ * All interpretations of a path that servers read differently, or undefined for a path with only one interpretation, which
+ * nearly all paths are. A limit that applies to one interpretation applies to the request, because the upstream is unknown here.
  */
 export function otherReadings(path: string, caseSensitive: boolean): ReadonlySet<string> | undefined {
   if (!/[;\\]|%(?:2f|5c|3b|2e)|\/\.|^\/\//i.test(path)) return undefined
-  // Browsers and URL parsers take a backslash for a slash, routers do not, and some servers decode `%2F` and `%5C` first.
+  // Browsers and URL parsers treat a backslash as a slash, routers do not, and some servers decode `%2F` and `%5C` first.
   const text = canonicalPath(path, caseSensitive)
   const literal = path.includes('\\') ? canonicalPath(path.replaceAll('\\', '%5C'), caseSensitive) : text
   const decoded = text.replace(/%2F|%5C/g, '/')
-  const readings = new Set([text, literal, decoded].map(withDots))
-  // URL parsers read `//host/path`. Fastify may end a path at the first `;`.
-  const ends = [withoutHost(text), withoutHost(decoded), literal.replace(/;.*/, '')]
-  for (const one of new Set([text, literal, decoded, ...ends])) {
-    // Java servers cut `;parameters` off each segment before they remove dot segments.
-    for (const cut of new Set([one, one.replace(/;[^/]*/g, '')])) {
-      readings.add(withoutDots(cut))
-      // Others collapse slashes first, so that `/a//../b` is `/b` for them and `/a/b` for URL parsers.
-      if (cut.includes('//')) readings.add(withoutDots(cut.replace(/\/{2,}/g, '/')))
+  const interpretations = new Set([text, literal, decoded].map(withDots))
+  // URL parsers read `//host/path` as a host and a path. Fastify may end a path at the first `;`.
+  const truncated = [withoutHost(text), withoutHost(decoded), literal.replace(/;.*/, '')]
+  for (const candidate of new Set([text, literal, decoded, ...truncated])) {
+    // Java servers remove `;parameters` from each segment before they remove dot segments.
+    for (const stripped of new Set([candidate, candidate.replace(/;[^/]*/g, '')])) {
+      interpretations.add(withoutDots(stripped))
+      // Some servers collapse slashes first, so that `/a//../b` is `/b` for them and `/a/b` for URL parsers.
+      if (stripped.includes('//')) interpretations.add(withoutDots(stripped.replace(/\/{2,}/g, '/')))
     }
   }
-  return readings
+  return interpretations
 }
 
-/** Dot segments remove what is before them, also if that is an empty segment; then empty segments are removed. */
+/** Removes dot segments together with the segment before `..`, which may be empty, and then all empty segments. */
 export function withoutDots(text: string): string {
   const kept: string[] = []
   for (const segment of text.split('/')) {

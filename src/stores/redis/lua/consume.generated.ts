@@ -1,5 +1,5 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
-export const consumeSha = '6f23e43e6f2dbe07392bdce7af3b480e1bf3151c'
+export const consumeSha = '43ff388b94f7fa1b48976b70f055456ac0b39626'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -68,10 +68,10 @@ if product >= exactLimit then return longMulDiv(a, b, m) end
 local quotient = floor(product / m)
 return quotient, product - quotient * m
 end
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local function refill(whole, fraction, band, elapsed)
 local window, tokens = band.window, band.tokens
@@ -131,7 +131,7 @@ end
 return {
 stamp = 3,
 endsAtReset = true,
-step = function(band, permits, now, patience, written, part, at, window)
+step = function(band, permits, now, maxWaitTicks, written, part, at, window)
 local capacity = band.capacity
 if written and written < capacity and permits <= written and window == band.window and now >= at and permits > 0 then
 local left, level = written - permits, part + (now - at) * band.tokens
@@ -143,7 +143,7 @@ end
 local whole, fraction = levelAt(band, now, written, part, at, window)
 local wait = 0
 if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 if charged then whole = whole - permits end
 local resetAt = now + ticksUntil(whole, fraction, capacity, band)
 local changes = charged or (written and now < at)
@@ -163,10 +163,10 @@ end,
 }
 end)() end
 if kind == 2 then algorithm = (function()
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local function levelAt(band, now, whole, since)
 if not whole then return band.capacity, now end
@@ -192,10 +192,10 @@ end
 return {
 stamp = 2,
 endsAtReset = true,
-step = function(band, permits, now, patience, written, writtenSince, lastAt, lastPermits)
+step = function(band, permits, now, maxWaitTicks, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
 local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 local left = charged and whole - permits or whole
 local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
 local changes = charged or (written and now < writtenSince)
@@ -306,11 +306,11 @@ if not water then return band.capacity, 0 end
 local whole, fraction = roomOf(band, water, part, window)
 return refill(whole, fraction, band, now > at and now - at or 0)
 end
-local function waitFor(whole, fraction, band, permits, patience)
+local function waitFor(whole, fraction, band, permits, maxWaitTicks)
 if permits > band.capacity then return never end
 local untilRoom = ticksUntil(whole, fraction, permits, band)
-if patience == 0 then return untilRoom end
-local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - patience
+if maxWaitTicks == 0 then return untilRoom end
+local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - maxWaitTicks
 return untilTurn > untilRoom and untilTurn or untilRoom
 end
 local function waterOf(whole, fraction, band, now)
@@ -320,9 +320,9 @@ end
 return {
 stamp = 3,
 endsAtReset = true,
-step = function(band, permits, now, patience, water, part, at, window)
+step = function(band, permits, now, maxWaitTicks, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
-local wait = waitFor(whole, fraction, band, permits, patience)
+local wait = waitFor(whole, fraction, band, permits, maxWaitTicks)
 local charged = permits > 0 and wait == 0
 local delay = charged and exactTicksUntil(whole, fraction, band.capacity, band) or 0
 local left = charged and whole - permits or whole
@@ -337,8 +337,8 @@ local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
 local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
-local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-local applies = slotAt == now or lastInLine <= slotAt + 1
+local lastRelease = now + ticksUntil(whole, fraction, band.capacity, band)
+local applies = slotAt == now or lastRelease <= slotAt + 1
 if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
 return applies, waterOf(whole, fraction, band, now)
 end,
@@ -349,10 +349,10 @@ end,
 }
 end)() end
 if kind == 4 then algorithm = (function()
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local function windowOf(tick, band)
 return floor(tick / band.window) * band.window
@@ -374,13 +374,13 @@ end
 return {
 stamp = 3,
 isWindow = true,
-step = function(band, permits, now, patience, written, counted, at, previous)
+step = function(band, permits, now, maxWaitTicks, written, counted, at, previous)
 local open, count, before = countsAt(band, now, written, counted, at, previous)
 local fits = count + permits <= band.capacity
 local granted = (fits or permits == 0) and open or open + band.window
 local wait = granted > now and granted - now or 0
 if permits > band.capacity then wait = never end
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 local window, after = open, count
 if charged then
 window, after = granted, (fits and count or 0) + permits
@@ -405,10 +405,10 @@ end,
 }
 end)() end
 if kind == 5 then algorithm = (function()
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local headerBytes, entryBytes, pageEntries = 41, 16, 64
 local function withEntries(log, name)
@@ -557,14 +557,14 @@ end
 return {
 open = openLog,
 write = writeLog,
-step = function(band, permits, now, patience, log)
+step = function(band, permits, now, maxWaitTicks, log)
 local shift = log and shiftOf(log, now) or 0
 local newest = log and log.size > 0 and timeAt(log, log.size) + shift or nil
 local counted = log and grantedAfter(log, now - shift - band.window) or 0
 local possible = permits > 0 and permits <= band.capacity
 local at = possible and log and earliest(log, band, permits, now, shift) or now
 local wait = permits > band.capacity and never or at - now
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 if charged then
 newest = at
 counted = counted + permits
@@ -623,10 +623,10 @@ if product >= exactLimit then return longMulDiv(a, b, m) end
 local quotient = floor(product / m)
 return quotient, product - quotient * m
 end
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local function windowOf(tick, band)
 return floor(tick / band.window) * band.window
@@ -678,12 +678,12 @@ return following + band.window, 0, permits
 end
 return {
 stamp = 4,
-step = function(band, permits, now, patience, written, before, counted, writtenAt)
+step = function(band, permits, now, maxWaitTicks, written, before, counted, writtenAt)
 local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
 local possible = permits > 0 and permits <= band.capacity
 local at = possible and earliest(window, previous, current, band, permits, now) or now
 local wait = permits > band.capacity and never or at - now
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 if charged then window, previous, current = charge(window, previous, current, band, permits, at) end
 local remaining = window > now and 0 or band.capacity - current - weight(window, previous, band, now)
 local changes = charged or (written and now < writtenAt)
@@ -1017,10 +1017,10 @@ if product >= exactLimit then return longMulDiv(a, b, m) end
 local quotient = floor(product / m)
 return quotient, product - quotient * m
 end
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local function refill(whole, fraction, band, elapsed)
 local window, tokens = band.window, band.tokens
@@ -1080,7 +1080,7 @@ end
 return {
 stamp = 3,
 endsAtReset = true,
-step = function(band, permits, now, patience, written, part, at, window)
+step = function(band, permits, now, maxWaitTicks, written, part, at, window)
 local capacity = band.capacity
 if written and written < capacity and permits <= written and window == band.window and now >= at and permits > 0 then
 local left, level = written - permits, part + (now - at) * band.tokens
@@ -1092,7 +1092,7 @@ end
 local whole, fraction = levelAt(band, now, written, part, at, window)
 local wait = 0
 if permits > capacity then wait = never elseif permits > whole then wait = ticksUntil(whole, fraction, permits, band) end
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 if charged then whole = whole - permits end
 local resetAt = now + ticksUntil(whole, fraction, capacity, band)
 local changes = charged or (written and now < at)
@@ -1112,10 +1112,10 @@ end,
 }
 end)() end
 if kind == 2 then algorithm = (function()
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local function levelAt(band, now, whole, since)
 if not whole then return band.capacity, now end
@@ -1141,10 +1141,10 @@ end
 return {
 stamp = 2,
 endsAtReset = true,
-step = function(band, permits, now, patience, written, writtenSince, lastAt, lastPermits)
+step = function(band, permits, now, maxWaitTicks, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
 local wait = permits > band.capacity and never or ticksUntilTurn(whole, since, permits, band, now)
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 local left = charged and whole - permits or whole
 local resetAt = now + ticksUntilTurn(left, since, band.capacity, band, now)
 local changes = charged or (written and now < writtenSince)
@@ -1255,11 +1255,11 @@ if not water then return band.capacity, 0 end
 local whole, fraction = roomOf(band, water, part, window)
 return refill(whole, fraction, band, now > at and now - at or 0)
 end
-local function waitFor(whole, fraction, band, permits, patience)
+local function waitFor(whole, fraction, band, permits, maxWaitTicks)
 if permits > band.capacity then return never end
 local untilRoom = ticksUntil(whole, fraction, permits, band)
-if patience == 0 then return untilRoom end
-local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - patience
+if maxWaitTicks == 0 then return untilRoom end
+local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - maxWaitTicks
 return untilTurn > untilRoom and untilTurn or untilRoom
 end
 local function waterOf(whole, fraction, band, now)
@@ -1269,9 +1269,9 @@ end
 return {
 stamp = 3,
 endsAtReset = true,
-step = function(band, permits, now, patience, water, part, at, window)
+step = function(band, permits, now, maxWaitTicks, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
-local wait = waitFor(whole, fraction, band, permits, patience)
+local wait = waitFor(whole, fraction, band, permits, maxWaitTicks)
 local charged = permits > 0 and wait == 0
 local delay = charged and exactTicksUntil(whole, fraction, band.capacity, band) or 0
 local left = charged and whole - permits or whole
@@ -1286,8 +1286,8 @@ local slotEndsAt = slotAt + ticksUntil(0, 0, permits, band)
 local endsAt = now + ticksUntil(whole, fraction, band.capacity, band)
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
-local lastInLine = now + ticksUntil(whole, fraction, band.capacity, band)
-local applies = slotAt == now or lastInLine <= slotAt + 1
+local lastRelease = now + ticksUntil(whole, fraction, band.capacity, band)
+local applies = slotAt == now or lastRelease <= slotAt + 1
 if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
 return applies, waterOf(whole, fraction, band, now)
 end,
@@ -1298,10 +1298,10 @@ end,
 }
 end)() end
 if kind == 4 then algorithm = (function()
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local function windowOf(tick, band)
 return floor(tick / band.window) * band.window
@@ -1323,13 +1323,13 @@ end
 return {
 stamp = 3,
 isWindow = true,
-step = function(band, permits, now, patience, written, counted, at, previous)
+step = function(band, permits, now, maxWaitTicks, written, counted, at, previous)
 local open, count, before = countsAt(band, now, written, counted, at, previous)
 local fits = count + permits <= band.capacity
 local granted = (fits or permits == 0) and open or open + band.window
 local wait = granted > now and granted - now or 0
 if permits > band.capacity then wait = never end
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 local window, after = open, count
 if charged then
 window, after = granted, (fits and count or 0) + permits
@@ -1354,10 +1354,10 @@ end,
 }
 end)() end
 if kind == 5 then algorithm = (function()
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local headerBytes, entryBytes, pageEntries = 41, 16, 64
 local function withEntries(log, name)
@@ -1506,14 +1506,14 @@ end
 return {
 open = openLog,
 write = writeLog,
-step = function(band, permits, now, patience, log)
+step = function(band, permits, now, maxWaitTicks, log)
 local shift = log and shiftOf(log, now) or 0
 local newest = log and log.size > 0 and timeAt(log, log.size) + shift or nil
 local counted = log and grantedAfter(log, now - shift - band.window) or 0
 local possible = permits > 0 and permits <= band.capacity
 local at = possible and log and earliest(log, band, permits, now, shift) or now
 local wait = permits > band.capacity and never or at - now
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 if charged then
 newest = at
 counted = counted + permits
@@ -1572,10 +1572,10 @@ if product >= exactLimit then return longMulDiv(a, b, m) end
 local quotient = floor(product / m)
 return quotient, product - quotient * m
 end
-local function answer(wait, permits, patience)
+local function answer(wait, permits, maxWaitTicks)
 if permits == 0 then return 0, 0, false end
-if wait <= patience then return 0, wait, true end
-return wait - patience, 0, false
+if wait <= maxWaitTicks then return 0, wait, true end
+return wait - maxWaitTicks, 0, false
 end
 local function windowOf(tick, band)
 return floor(tick / band.window) * band.window
@@ -1627,12 +1627,12 @@ return following + band.window, 0, permits
 end
 return {
 stamp = 4,
-step = function(band, permits, now, patience, written, before, counted, writtenAt)
+step = function(band, permits, now, maxWaitTicks, written, before, counted, writtenAt)
 local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
 local possible = permits > 0 and permits <= band.capacity
 local at = possible and earliest(window, previous, current, band, permits, now) or now
 local wait = permits > band.capacity and never or at - now
-local retryAfter, delay, charged = answer(wait, permits, patience)
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
 if charged then window, previous, current = charge(window, previous, current, band, permits, at) end
 local remaining = window > now and 0 or band.capacity - current - weight(window, previous, band, now)
 local changes = charged or (written and now < writtenAt)
