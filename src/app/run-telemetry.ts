@@ -49,8 +49,8 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
       gate.on('reload', ({ changed, error }) => {
         reloads[error !== null ? 'failed' : changed ? 'changed' : 'unchanged']++
       })
-      gate.on('degraded', ({ error }) => log.error('the bucket store fails', { error: messageOf(error) }))
-      gate.on('recovered', () => log.info('the bucket store answers again'))
+      gate.on('degraded', ({ error }) => log.error('bucket store failed', { error: messageOf(error) }))
+      gate.on('recovered', () => log.info('bucket store recovered'))
     },
     async metrics() {
       const health = await followed?.health()
