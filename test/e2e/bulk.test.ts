@@ -59,7 +59,7 @@ describe('fluxgate bulk', () => {
     const { status, stdout } = fluxgate(['bulk', '--dry-run', '--redis', 'redis://127.0.0.1:1'], {
       input: 'SET dry 1\n',
     })
-    expect({ status, stdout: plain(stdout) }).toEqual({ status: 0, stdout: '1 of 1 records in order, in …\n' })
+    expect({ status, stdout: plain(stdout) }).toEqual({ status: 0, stdout: '1 of 1 records valid, in …\n' })
     expect(await server.call('EXISTS', 'dry')).toBe(0)
   })
 

@@ -68,7 +68,7 @@ describe('fluxgate', () => {
     [['simulate', '--window', '0s'], 'from 1 ms to 366 days'],
     [['simulate', '--every', '0s'], '--every and --duration must be greater than 0.'],
     [['simulate', '--traffic', 'tsunami'], 'Allowed choices are uniform, poisson, burst.'],
-    [['simulate', '--rate', '10000000', '--duration', '1d'], 'at most 200000000 can be simulated'],
+    [['simulate', '--rate', '10000000', '--duration', '1d'], 'the maximum is 200000000'],
     [['simulate', '--algorithm', 'sliding-window-log', '--capacity', '100001'], '1 to 100000 on SLIDING_WINDOW_LOG'],
     [['simulate', '--from', 'none.log'], 'File not found: none.log.'],
     [['simulate', '--from', '.'], '. is a directory'],

@@ -112,7 +112,7 @@ describe.each(targets)('rules on %s', (_, setup) => {
 
     expect(await ask('apply', 'rules.yaml', '--only-new')).toMatchObject({
       status: 0,
-      stdout: expect.stringMatching(/^Nothing/),
+      stdout: expect.stringMatching(/^No differences/),
     })
     const pruned = await run(place, ['rules', 'apply', '-', '--prune', ...target], { env, input: rules })
     expect(pruned.stdout).toMatch(/^- blog$/m)

@@ -164,7 +164,7 @@ describe('the server as a process', () => {
     expect(metrics).toContain('fluxgate_decisions_total{rule_set="api",rule="per-ip",result="denied"} 19\n')
     expect(metrics).toContain('fluxgate_rules{rule_set="api"} 1\n')
     running.process.kill('SIGHUP')
-    await running.until('they have read again', () => running.stdout().includes('read again'))
+    await running.until('they have read again', () => running.stdout().includes('reloaded'))
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
   })
