@@ -319,7 +319,7 @@ describe('secrets', () => {
     })
     const everything = [running.stdout(), running.stderr(), told, ...texts].join('\n')
     for (const secret of secrets) expect(everything).not.toContain(secret)
-    expect(running.stderr()).toContain('"message":"a change was made"')
+    expect(running.stderr()).toContain('"message":"change applied"')
     expect(running.stderr()).toContain(`"traceId":"${'ab'.repeat(16)}"`)
     const { stdout } = spawnSync('ps', ['-o', 'args=', '-p', String(running.pid)], { encoding: 'utf8' })
     for (const secret of secrets) expect(stdout).not.toContain(secret)

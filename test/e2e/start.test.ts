@@ -317,7 +317,7 @@ describe('starting', () => {
     const running = launch(['--port', '0'], { FLUXGATE_SERVER_HOST: '0.0.0.0' })
     expect(await running.ended).toBe(2)
     expect(running.stderr()).toMatch(
-      /^error: The server would be open to everybody at 0\.0\.0\.0: .* Set server\.adminToken \(or FLUXGATE_ADMIN_TOKEN\), or listen on 127\.0\.0\.1\.\n/,
+      /^error: The server cannot listen on 0\.0\.0\.0 without an admin token, .* Set server\.adminToken \(or FLUXGATE_ADMIN_TOKEN\), or listen on 127\.0\.0\.1\.\n/,
     )
     expect(running.stdout()).toBe('')
   })
