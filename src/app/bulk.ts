@@ -1,4 +1,4 @@
-/** `fluxgate/bulk`: many records into Redis, quickly or gently, with an account of what became of each. */
+/** Entry `fluxgate/bulk`: bulk loading into Redis with a report of failed records. */
 export type { BulkFormat, BulkOptions, BulkReport } from '../redis/bulk/bulk-load.js'
 export { type Command, encodeCommand } from '../redis/bulk/command-writer.js'
 export type { BulkFailure, BulkProgress } from '../redis/bulk/tally.js'

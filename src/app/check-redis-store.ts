@@ -35,18 +35,18 @@ const addressNames: Readonly<Record<keyof RedisOptions, true>> = {
   connections: true,
 }
 
-/** A misspelt option must not silently do nothing. */
+/** Throws for unknown and invalid options instead of ignoring them. */
 export function checkStoreOptions(options: RedisStoreOptions): void {
-  checked('The options of redisStore', (mistakes) => {
+  checked('Options of redisStore', (mistakes) => {
     const names = [...Object.keys(kinds), 'clock']
     const fields = openFields(options, '', names, 'an object of options', mistakes)
     for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
   })
 }
 
-/** The values are looked at by whoever connects. */
+/** Throws for unknown names only. The values are validated when the connection is opened. */
 export function checkAddressNames(address: RedisOptions): void {
-  checked('The address of Redis', (mistakes) => {
+  checked('Redis connection options', (mistakes) => {
     openFields(address, '', Object.keys(addressNames), 'an object of options', mistakes)
   })
 }

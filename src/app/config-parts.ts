@@ -4,16 +4,19 @@ import { problem, unknownName } from './config-mistakes.js'
 import { camelCase } from './config-names.js'
 import { settingGroups } from './config-settings.js'
 
-/** One member of the file: what it is, and its place as the file spells it. */
+/** A value of the file, with its path in the spelling of the file. */
 export interface Member {
   readonly value: unknown
   readonly place: string
 }
 
-/** By the name as it is known here. */
+/** Members of an object, by their camelCase name. */
 export type Part = ReadonlyMap<string, Member>
 
-/** The members of a section, those of its groups among them. A group that is there says its name as the type. */
+/**
+ * Opens a section and merges the members of its groups: `store: { redis: { uri } }` yields `uri`. If a group is present and
+ * `type` is missing, the name of the group becomes the type.
+ */
 export function openSection(
   section: Member | undefined,
   known: string,
@@ -37,12 +40,12 @@ export function openSection(
   return part
 }
 
-/** One object of the file. What is left empty, or left out, has nothing in it. */
+/** Opens an object of the file and reports unknown and duplicate names. Null and undefined count as an empty object. */
 export function openPart(value: unknown, path: string, names: readonly string[], mistakes: Mistakes): Part {
   const part = new Map<string, Member>()
   const spelling = new Map<string, string>()
   if (!isObject(value)) {
-    const allowed = `an object of ${names.join(', ')}`
+    const allowed = `an object with ${names.join(', ')}`
     if (value !== undefined && value !== null) mistakes.add(path || 'document', problem(value, allowed))
     return part
   }
@@ -58,9 +61,8 @@ export function openPart(value: unknown, path: string, names: readonly string[],
   return part
 }
 
-/** Where a colon is missing, a value may be taken for a name, and not every value may be shown. */
+/** False for text that may be a secret: if a colon is missing, the parser takes a value for a name. */
 const isName = (spelt: string): boolean =>
   /^[A-Za-z_][\w-]{0,39}$/.test(spelt) && spelt.replaceAll(/\D/g, '').length <= 1
 
-export const sameAs = (other: string): string =>
-  `found beside ${other}, which means the same; allowed: only one of them`
+export const sameAs = (other: string): string => `duplicates ${other}; keep only one of them`

@@ -9,7 +9,7 @@ import type { Setting } from './config-setting.js'
 import { type Settings, settings } from './config-settings.js'
 import { resolveStore, type Sources } from './config-store.js'
 
-/** A document → all settings. Reading goes on after a mistake, so that its author sees all of them at once. */
+/** Reads all settings of a document. Continues after an issue, so that all issues are reported at once. */
 export function readSettings(document: unknown, environment: Environment, mistakes: Mistakes): Settings {
   const root = openPart(document, '', Object.keys(settings), mistakes)
   const result: Record<string, Record<string, unknown>> = {}
@@ -35,7 +35,7 @@ interface Read {
   readonly source: Sources[string]
 }
 
-/** The environment's, or else the file's, or else the standard one. */
+/** The value of a setting: from the environment, the file or the default, in this order. */
 function readSetting(
   setting: Setting<unknown>,
   member: Member | undefined,
@@ -44,32 +44,32 @@ function readSetting(
   mistakes: Mistakes,
 ): Read {
   const { kind, standard, isSecret, read } = setting
-  const usual: Read = { value: standard === undefined ? undefined : kind.parse(standard), source: undefined }
-  const fromOutside = (text: string): unknown => kind.parse(text) ?? kind.parse(scalarOf(text))
+  const defaults: Read = { value: standard === undefined ? undefined : kind.parse(standard), source: undefined }
+  const parseText = (text: string): unknown => kind.parse(text) ?? kind.parse(scalarOf(text))
   const names = [environmentName(path), setting.variable ?? ''].filter((name) => variable(environment, name))
   const [name, other] = names
   if (other !== undefined && name !== undefined) mistakes.add(other, sameAs(name))
   if (name !== undefined) {
     const text = variable(environment, name) ?? ''
-    const value = read ? read(jsonOf(text), name, mistakes) : checked(fromOutside(text), name, text)
+    const value = read ? read(jsonOf(text), name, mistakes) : checked(parseText(text), name, text)
     return { value, source: 'environment' }
   }
-  if (member === undefined) return usual
+  if (member === undefined) return defaults
   const { place } = member
-  const { value, isWhole, mistakes: wrong } = fillInValue(member.value, environment)
-  for (const message of wrong) mistakes.add(place, message)
-  if (wrong.length > 0 || (isWhole && value === '')) return usual
+  const { value, isWhole, mistakes: issues } = fillInValue(member.value, environment)
+  for (const message of issues) mistakes.add(place, message)
+  if (issues.length > 0 || (isWhole && value === '')) return defaults
   if (read) return { value: read(isWhole ? jsonOf(String(value)) : value, place, mistakes), source: 'file' }
-  const parsed = isWhole && typeof value === 'string' ? fromOutside(value) : kind.parse(value)
+  const parsed = isWhole && typeof value === 'string' ? parseText(value) : kind.parse(value)
   return { value: checked(parsed, place, value), source: 'file' }
 
-  function checked(result: unknown, at: string, found: unknown): unknown {
-    if (result === undefined) mistakes.add(at, problem(found, kind.allowed, isSecret))
+  function checked(result: unknown, at: string, received: unknown): unknown {
+    if (result === undefined) mistakes.add(at, problem(received, kind.allowed, isSecret))
     return result
   }
 }
 
-/** What has more than one value is JSON where there is only text for it. */
+/** Structured values are JSON in environment variables and placeholders. Text that is not JSON is returned unchanged. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)

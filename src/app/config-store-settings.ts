@@ -1,4 +1,4 @@
-/** Where buckets live. Apart from the other settings, since a middleware checks these alone. */
+/** Settings of the bucket store. In a module of their own, because middleware needs only these. */
 import { filledText, keyPrefix, nodes, oneOf, redisUri, share, wholeNumber, yesOrNo } from './config-kinds.js'
 import { optional, secret, setting } from './config-setting.js'
 import { maxConnections } from './open-redis-target.js'
@@ -23,5 +23,5 @@ export const storeSettings = {
   knownRefusals: setting(yesOrNo, true),
 }
 
-/** Those that are about Redis. */
+/** Names of the settings for Redis. */
 export const redisNames = Object.keys(storeSettings).filter((name) => name !== 'type' && name !== 'maxKeys')

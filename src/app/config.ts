@@ -13,16 +13,16 @@ import { redisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
 
 export interface Config extends Settings {
-  /** The file it was read from, absolute; `undefined` if there is none. */
+  /** Absolute path of the configuration file; undefined if there is none. */
   readonly file: string | undefined
-  /** Of what the file said then. */
+  /** Digest of the file's contents when it was loaded. */
   readonly fileDigest: string | undefined
-  /** The rules are where they usually are, and nothing says that there have to be any. */
+  /** True if `rules.path` is the default, so that a missing rules file is not an error. */
   readonly areRulesOptional: boolean
 }
 
 export interface ConfigSource {
-  /** Left out: `fluxgate.yaml` in `cwd`, if there is one. */
+  /** Default: `fluxgate.yaml` in `cwd`, if it exists. */
   readonly path?: string | undefined
   readonly env: Environment
   readonly cwd: string
@@ -30,7 +30,7 @@ export interface ConfigSource {
 
 const noFile = { document: undefined, digest: undefined }
 
-/** File and environment → every setting. The environment wins over the file; paths in the file are relative to it. */
+/** Loads all settings. Environment variables override the file. Paths in the file are relative to the file. */
 export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Config> {
   const shown = path ?? 'fluxgate.yaml'
   const file = resolve(cwd, shown)
@@ -38,7 +38,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
   const { document, digest } = hasFile ? await readConfigFile(file, shown) : noFile
   const mistakes = noMistakes()
   const settings = readSettings(document, env, mistakes)
-  if (mistakes.count > 0) throw configInvalid(hasFile ? shown : 'The configuration', mistakes.kept)
+  if (mistakes.count > 0) throw configInvalid(hasFile ? shown : 'Configuration', mistakes.kept)
   const located = withPaths(settings, (place, path) => {
     const isFromEnvironment = variable(env, environmentName(place)) !== undefined
     return resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, path)
@@ -51,7 +51,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
   }
 }
 
-/** With every path absolute. */
+/** Makes all paths absolute. */
 function withPaths(settings: Settings, located: (place: string, path: string) => string): Settings {
   const { server, gateway, rules } = settings
   const { accessLog } = gateway
@@ -75,10 +75,10 @@ function withPaths(settings: Settings, located: (place: string, path: string) =>
   }
 }
 
-/** What an access log may be called besides the path of a file. */
+/** Access log destinations that are not file paths. */
 const standardStreams: readonly string[] = ['stdout', 'stderr']
 
-/** What a gate is made of, by configuration. */
+/** The gate options of a configuration. */
 export function gateOptions(config: Config): FluxGateOptions {
   const { store, ratelimit, reload, waitForRefill } = config
   const { defaultRuleSetId, missingRuleBehavior, ipv6Prefix, onStoreFailure, localShare } = ratelimit
@@ -104,15 +104,18 @@ export function gateOptions(config: Config): FluxGateOptions {
   }
 }
 
-/** Options with what their configuration file adds; without one, neither files nor the environment are looked at. */
+/**
+ * Merges the options with their configuration file. Options given in code take precedence. Without a `config` option, neither
+ * files nor environment variables are read.
+ */
 export async function readGateOptions(options: FluxGateOptions): Promise<FluxGateOptions> {
-  const { config: path, ...asked } = options
+  const { config: path, ...explicit } = options
   if (path === undefined) return options
   const configured = gateOptions(await loadConfig({ path, env: process.env, cwd: process.cwd() }))
   return {
     ...configured,
-    ...given(asked),
-    reload: { ...configured.reload, ...given(asked.reload ?? {}) },
-    waitForRefill: { ...configured.waitForRefill, ...given(asked.waitForRefill ?? {}) },
+    ...given(explicit),
+    reload: { ...configured.reload, ...given(explicit.reload ?? {}) },
+    waitForRefill: { ...configured.waitForRefill, ...given(explicit.waitForRefill ?? {}) },
   }
 }

@@ -5,12 +5,11 @@ import { checkAddressNames } from './check-redis-store.js'
 import { openRedis } from './open-redis.js'
 import type { RedisOptions } from './open-redis-target.js'
 
-/** A URI, an address or a caller's client. */
+/** A Redis URI, connection options, or an ioredis or node-redis client. */
 export type RedisPlace = string | RedisOptions | object
 
 /**
- * A connection of our own to an address, or one that is made of the caller's client. Those who call wait `replyMs` for a
- * reply.
+ * Opens a connection by URI or options, or wraps the client of the caller. `replyMs` is the time that callers wait for a reply.
  */
 export function connectRedis(where: RedisPlace, replyMs: number | undefined): RedisConnection {
   if (typeof where === 'string') return openRedis({ uri: where }, { replyMs })

@@ -34,22 +34,22 @@ export interface Closable {
 export interface GateParts {
   readonly clock: Clock
   readonly provider: RuleSetProvider
-  /** What the provider has said, as far as it could be used. */
+  /** The last valid rules of the provider. */
   readonly book: RuleBook
   readonly store: BucketStore
-  /** What was made for the gate, and is closed with it. */
+  /** Resources that were opened for the gate and are closed with it. */
   readonly opened: readonly Closable[]
   readonly observer?: DecisionObserver | undefined
 }
 
-/** Owns what a gate is made of: rules, store, waiting room, listeners. */
+/** Implements `FluxGate`. Owns the rules, the store, the waiting room and the listeners. */
 export class Gate implements FluxGate {
   readonly #options: FluxGateOptions
   readonly #clock: Clock
   readonly #book: RuleBook
   readonly #rules: CurrentRules
   readonly #parts: GateParts
-  /** Asked for decisions, once it is known which buckets are in force. */
+  /** The store for decisions. Rejects calls until the bucket generations are known. */
   readonly #store: BucketStore
   readonly #storeState: StoreState
   readonly #owed: OwedResets | undefined
@@ -59,7 +59,7 @@ export class Gate implements FluxGate {
   readonly #watched: WatchedHandler
   readonly overrides: OverrideStore | undefined
   #reloadName = 'NONE'
-  /** What goes on by itself until the gate is closed. */
+  /** Stop functions of background work. */
   readonly #stops: (() => void)[] = []
   #closed = false
 
@@ -115,15 +115,15 @@ export class Gate implements FluxGate {
     const gate = new Gate(options, parts)
     gate.#reloadName = reload.name
     gate.#stops.push(reload.start((asked) => gate.#reload(asked)))
-    const stopHearing = provider.onEdit?.((edited) => gate.#edited(edited))
-    if (stopHearing !== undefined) gate.#stops.push(stopHearing)
+    const stopListening = provider.onEdit?.((edited) => gate.#edited(edited))
+    if (stopListening !== undefined) gate.#stops.push(stopListening)
     return gate
   }
 
-  /** What was edited in this process is in force here before the edit is answered. */
+  /** An edit made in this process is in force here before the edit resolves. */
   async #edited({ ruleSetId, removed }: EditedRules): Promise<void> {
     await this.#book.reload()
-    // One of the processes that share the buckets has to see to it, and it is the one that made the edit.
+    // Exactly one of the processes that share the buckets must reset them: the one that made the edit.
     if (removed.length > 0) await this.#owed?.startAfresh(ruleSetId, removed)
   }
 
@@ -229,7 +229,7 @@ export class Gate implements FluxGate {
   }
 
   #storeFailed(error: unknown): void {
-    // What fails because it was closed is no news.
+    // Calls that fail because the gate was closed are not store failures.
     if (this.#closed) return
     this.#parts.observer?.storeFailed(error)
     this.#storeState.failed(error)
@@ -240,15 +240,17 @@ export class Gate implements FluxGate {
   }
 }
 
-/** Decisions need the reset counters as well as the buckets. */
+/** Decisions need the bucket generations as well as the buckets. */
 async function probeStore(store: BucketStore): Promise<void> {
   await store.probe?.()
   if (store.resets?.isKnown !== false) return
-  throw new FluxGateError('FLUXGATE_STORE_FAILED', 'The bucket store answers, but its reset counters are not read yet.')
+  throw new FluxGateError(
+    'FLUXGATE_STORE_FAILED',
+    'The bucket store is reachable, but its bucket generations have not been read yet.',
+  )
 }
 
-const closedError = (): FluxGateError =>
-  new FluxGateError('FLUXGATE_CLOSED', 'This gate was closed. Create another one.')
+const closedError = (): FluxGateError => new FluxGateError('FLUXGATE_CLOSED', 'The gate is closed. Create a new one.')
 
 const asReloadError = (error: unknown): FluxGateError =>
   error instanceof FluxGateError

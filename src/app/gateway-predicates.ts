@@ -7,7 +7,7 @@ import { headerName } from './config-edge.js'
 import { hostPattern, network, valuePattern } from './gateway-kinds.js'
 import { commaList, oneNamed, type PartForms, pair, severalOf } from './gateway-part.js'
 
-/** As the Spring Cloud Gateway spells them; in the long form, the singular and `name` are understood too. */
+/** Predicates in the notation of Spring Cloud Gateway. The expanded form also accepts singular names and `name`. */
 export const predicateForms: PartForms<Predicate> = {
   Path: {
     args: ['patterns', 'pattern'],

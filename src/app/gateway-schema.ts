@@ -12,7 +12,7 @@ import type { RouteLimit } from './gateway-limit.js'
 import { type PartForms, readPart } from './gateway-part.js'
 import { predicateForms } from './gateway-predicates.js'
 
-/** A route as it is written: its limits are not connected to rules yet. */
+/** A parsed route. Its limits are not resolved to rule sets yet. */
 export interface RouteDefinition extends Omit<Route, 'limits'> {
   readonly limits: readonly RouteLimit[]
 }
@@ -20,10 +20,10 @@ export interface RouteDefinition extends Omit<Route, 'limits'> {
 export const routesForm = 'a list of routes: { id, uri, predicates, filters }'
 const routeFields = ['id', 'uri', 'predicates', 'filters', 'metadata']
 const timeoutFields = ['connectTimeout', 'responseTimeout']
-const uriForm = 'http://host:port or https://host:port, without a path'
+const uriForm = 'http://host:port or https://host:port without a path'
 const maxRoutes = 10_000
 
-/** Routes of a document. Reading goes on after a mistake, so that its author sees all of them at once. */
+/** Parses the routes of a document. Continues after an issue, so that all issues are reported at once. */
 export function readRoutes(value: unknown, path: string, mistakes: Mistakes): readonly RouteDefinition[] | undefined {
   const list = itemsOf(value)
   if (list === undefined || list.length > maxRoutes) {
@@ -37,7 +37,7 @@ export function readRoutes(value: unknown, path: string, mistakes: Mistakes): re
     if (route === undefined) return []
     const owner = owners.get(route.id)
     if (owner !== undefined)
-      mistakes.add(`${place}.id`, `found ${quoted(route.id)}, a duplicate of ${path}[${owner}]; allowed: unique ids`)
+      mistakes.add(`${place}.id`, `must be unique; ${quoted(route.id)} is also the id of ${path}[${owner}]`)
     else owners.set(route.id, index)
     return [route]
   })
@@ -68,19 +68,22 @@ function readRoute(value: unknown, path: string, mistakes: Mistakes): RouteDefin
   }
 }
 
-/** All that a route may say about itself besides. */
+/** Parses the metadata of a route, which holds only timeouts. */
 function readTimeouts(value: unknown, path: string, mistakes: Mistakes): RouteTimeouts | undefined {
-  const fields = openFields(value, path, timeoutFields, 'time-outs: { connectTimeout, responseTimeout }', mistakes)
+  const fields = openFields(value, path, timeoutFields, 'timeouts: { connectTimeout, responseTimeout }', mistakes)
   const connectTimeoutMs = fields?.read('connectTimeout', routeTimeout)
   const responseTimeoutMs = fields?.read('responseTimeout', routeTimeout)
   return given({ connectTimeoutMs, responseTimeoutMs })
 }
 
-/** What was found is not shown: there may be a password in it. */
+/** Messages do not show the URI, because it may contain a password. */
 function readOrigin(value: unknown, path: string, mistakes: Mistakes): Origin | undefined {
   const origin = typeof value === 'string' ? parseOrigin(value) : undefined
   if (origin === undefined)
-    mistakes.add(path, typeof value === 'string' ? `not understood; allowed: ${uriForm}` : wrongValue(value, uriForm))
+    mistakes.add(
+      path,
+      typeof value === 'string' ? `must be ${uriForm}; the received value is hidden` : wrongValue(value, uriForm),
+    )
   return origin
 }
 
@@ -93,7 +96,7 @@ function readParts<T>(value: unknown, path: string, forms: PartForms<T>, mistake
   })
 }
 
-/** `key-resolver` is `keyResolver`, as everywhere in a configuration. */
+/** Converts kebab-case names to camelCase, as everywhere in a configuration. `attributes` and `when` have free names. */
 function camelKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(camelKeys)
   if (!isObject(value)) return value

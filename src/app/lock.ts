@@ -1,4 +1,4 @@
-/** The entry `fluxgate/lock`. */
+/** Entry `fluxgate/lock`: distributed locks and semaphores in Redis. */
 export { type GuardedScript, guardedScript } from '../redis/lock/guarded-script.js'
 export type { Hold } from '../redis/lock/hold.js'
 export type { Holdable, Work } from '../redis/lock/lock.js'

@@ -10,13 +10,13 @@ import { type MongoRuleStoreOptions, mongoRuleStore } from './mongo-rule-store.j
 import type { RedisOptions } from './open-redis-target.js'
 import { type RedisRuleStoreOptions, redisRuleStore } from './redis-rule-store.js'
 
-/** Where a rule store is, as the `rules` part of a configuration says it. */
+/** Settings of a rule store, as in the `rules` section of a configuration. */
 export type RulesSettings =
   | { readonly type: 'file'; readonly path: string }
   | ({ readonly type: 'redis' } & RedisOptions & Omit<RedisRuleStoreOptions, 'clock'>)
   | ({ readonly type: 'mongo'; readonly uri: string } & Omit<MongoRuleStoreOptions, 'clock'>)
 
-/** Rules by a path, by settings, as objects, or from a provider, which is returned as it is. */
+/** Opens rules from a path, settings or objects. Returns a provider unchanged. */
 export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
   if (typeof rules === 'string') return fileRuleStore(rules)
   if (isProvider(rules)) return rules
@@ -24,11 +24,11 @@ export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
   if (rules !== undefined) return objectRules(rules)
   throw new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    "createFluxGate needs rules: a path such as './rules.yaml', rule sets as objects, or a RuleSetProvider.",
+    "The rules option is missing. Pass a path such as './rules.yaml', rule sets as objects, or a RuleSetProvider.",
   )
 }
 
-/** Throws at once if the settings are mistaken; a server that is not there may come later. */
+/** Throws immediately if the settings are invalid. Does not wait for the server. */
 export function openRuleStore(settings: RulesSettings): RuleStore {
   switch (settings.type) {
     case 'file':
@@ -44,12 +44,12 @@ export function openRuleStore(settings: RulesSettings): RuleStore {
     default:
       throw new FluxGateError(
         'FLUXGATE_CONFIG_INVALID',
-        `rules.type: found ${JSON.stringify((settings as { type: unknown }).type)}; allowed: file, redis, mongo.`,
+        `rules.type must be file, redis or mongo; received ${JSON.stringify((settings as { type: unknown }).type)}.`,
       )
   }
 }
 
-/** Whether rules may change without anybody asking for a reload: objects do not. */
+/** True if the rules may change by themselves. Rules given as objects never do. */
 export const canChange = (rules: FluxGateOptions['rules']): boolean =>
   typeof rules === 'string' || isProvider(rules) || isSettings(rules)
 
@@ -59,5 +59,5 @@ const isProvider = (rules: FluxGateOptions['rules']): rules is RuleSetProvider =
 const isSettings = (rules: FluxGateOptions['rules']): rules is RulesSettings =>
   isObject(rules) && Object.hasOwn(rules, 'type')
 
-/** Whether it is a store, which has to be closed. */
+/** True for a rule store, which must be closed. */
 export const isRuleStore = (rules: RuleSetProvider): rules is RuleStore => 'putRule' in rules && 'close' in rules

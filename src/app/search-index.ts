@@ -1,4 +1,4 @@
-/** The entry `fluxgate/search-index`. */
+/** Entry `fluxgate/search-index`: searchable records in Redis. */
 export type {
   CompositeField,
   IndexDefinition,

@@ -6,7 +6,7 @@ import type { GateListeners } from './gate-events.js'
 
 type Decider = Required<Pick<Handler, 'check' | 'checkNow'>>
 
-/** Tells of each decision: an observer on the way, which costs a few nanoseconds, and listeners of the event. */
+/** Notifies the observer and the 'decision' listeners of each decision. The observer alone costs only a few nanoseconds. */
 export class WatchedHandler {
   readonly #handler: Decider
   readonly #listeners: GateListeners
@@ -22,7 +22,7 @@ export class WatchedHandler {
     return this.#observer !== undefined || this.#listeners.hearDecisions
   }
 
-  /** Not an async function: with a store in this process the answer is there already. */
+  /** Not an async function, because a memory store decides synchronously. */
   check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
     try {
       const decision = this.checkNow(context, options)
@@ -44,18 +44,18 @@ export class WatchedHandler {
   #checkTimed(context: RequestContext, options?: CheckOptions): Decision | undefined {
     const startedAt = performance.now()
     const decision = this.#handler.checkNow(context, options)
-    if (decision !== undefined) this.#tell(decision, context, options, performance.now() - startedAt)
+    if (decision !== undefined) this.#notify(decision, context, options, performance.now() - startedAt)
     return decision
   }
 
   async #checkLater(context: RequestContext, options?: CheckOptions): Promise<Decision> {
     const startedAt = performance.now()
     const decision = await this.#handler.check(context, options)
-    this.#tell(decision, context, options, performance.now() - startedAt)
+    this.#notify(decision, context, options, performance.now() - startedAt)
     return decision
   }
 
-  #tell(decision: Decision, context: RequestContext, options: CheckOptions | undefined, durationMs: number): void {
+  #notify(decision: Decision, context: RequestContext, options: CheckOptions | undefined, durationMs: number): void {
     if (options?.peek !== true) this.#observer?.decided(decision, context, durationMs)
     if (this.#listeners.hearDecisions) this.#listeners.emit('decision', { decision, context, durationMs })
   }
