@@ -54,7 +54,7 @@ export class SilenceWatch {
   }
 
   #drop(node: Redis): void {
-    this.#onDead(new Error('the server does not respond'))
+    this.#onDead(new Error('the server does not answer'))
     node.disconnect(true)
   }
 }

@@ -94,7 +94,7 @@ describe('fluxgate bulk', () => {
     [['--format', 'xml'], 'Allowed choices are commands, csv, jsonl.'],
     [['--rate', '0'], 'It must be an integer from 1'],
     [['--emit', '--json'], 'cannot be used with'],
-    [['--redis', 'localhost'], 'uri: not understood'],
+    [['--redis', 'localhost'], 'uri must be redis://'],
     [['--redis', 'redis://127.0.0.1:1'], 'Redis at 127.0.0.1:1 failed to take a connection'],
   ])('answers %j with status 2 and a sentence', (args, message) => {
     const { status, stdout, stderr } = fluxgate(['bulk', ...args])
@@ -123,7 +123,8 @@ describe('fluxgate bulk overrides', () => {
     const good = overrides('good.csv', '--rule', 'per-key')
     expect({ ...good, stdout: plain(good.stdout) }).toEqual({
       status: 0,
-      stdout: '2 of 2 records written, in …\nThe overrides are in force and replace all previous overrides of the rule.\n',
+      stdout:
+        '2 of 2 records written, in …\nThe overrides are in force and replace all previous overrides of the rule.\n',
       stderr: '',
     })
     const live = await server.call('HGET', 'fluxgate:{overrides}:live', '["api","per-key"]')

@@ -58,12 +58,12 @@ describe('starting', () => {
     [
       'a mistaken route',
       { gateway: { routes: [{ id: 'a', uri: 'x', filters: ['StripPrefx=1'] }] } },
-      /2 mistakes\n {2}gateway\.routes\[0\]\.uri: .*\n {2}gateway\.routes\[0\]\.filters\[0\]: found "StripPrefx"; did you mean StripPrefix\?/,
+      /2 mistakes\n {2}gateway\.routes\[0\]\.uri: .*\n {2}gateway\.routes\[0\]\.filters\[0\]: unknown name "StripPrefx"; did you mean StripPrefix\?/,
     ],
     [
       'an unknown rule set',
       { gateway: { routes: [route('a', 'http://127.0.0.1:1', '/', ['RateLimiter=x'])] } },
-      /gateway\.routes\[0\]\.filters\[0\]\.ruleSet: no rule set "x"/,
+      /gateway\.routes\[0\]\.filters\[0\]\.ruleSet: rule set "x" does not exist/,
     ],
   ])('with %s says so, and exits 2', async (_, document, message) => {
     const place = workplace()
@@ -115,7 +115,8 @@ describe('an edit of the routes', () => {
     expect(await slow).toBe('a')
 
     configure(place, [route('one', 'nowhere')])
-    const complaint = /failed to reload fluxgate\.yaml, the current routes stay in force: gateway\.routes\[0\]\.uri: not understood/
+    const complaint =
+      /failed to reload fluxgate\.yaml, the current routes stay in force: gateway\.routes\[0\]\.uri: must be http/
     await running.until('the mistake is told', () => complaint.test(running.stderr()))
     expect((await ask(`${running.url}/x`)).status).toBe(429)
 

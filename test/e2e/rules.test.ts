@@ -192,7 +192,9 @@ describe('a server', () => {
       stdout: '',
       stderr: `error: ${api} requires a token. Set FLUXGATE_ADMIN_TOKEN.\n`,
     })
-    expect((await list(api, 'planted-wrong')).stderr).toBe(`error: ${api} rejected the token. Check FLUXGATE_ADMIN_TOKEN.\n`)
+    expect((await list(api, 'planted-wrong')).stderr).toBe(
+      `error: ${api} rejected the token. Check FLUXGATE_ADMIN_TOKEN.\n`,
+    )
     expect((await list('http://127.0.0.1:1', 'planted-wrong')).stderr).toMatch(
       /^error: Cannot reach http:\/\/127\.0\.0\.1:1: .* Check that the server is running and that the URL is correct\.\n$/,
     )

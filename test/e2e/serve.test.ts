@@ -71,7 +71,7 @@ describe('the server as a process', () => {
   it.each([
     ['no rules', {}, /^error: There is no rules file/],
     ['a token that no header can carry', { FLUXGATE_ADMIN_TOKEN: 'a b' }, /server\.adminToken|FLUXGATE_ADMIN_TOKEN/],
-    ['half a certificate', { FLUXGATE_SERVER_TLS_CERT: 'x.pem' }, /server\.tls: found no key/],
+    ['half a certificate', { FLUXGATE_SERVER_TLS_CERT: 'x.pem' }, /server\.tls: key is missing/],
   ])('with %s does not start, and exits 2', async (_, env, message) => {
     const running = workplace().launch(args, env)
     expect(await running.ended).toBe(2)
@@ -93,7 +93,7 @@ describe('the server as a process', () => {
     })
     expect(statuses).toEqual([])
     expect(await running.ended).toBe(2)
-    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: there is no connection/)
+    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: not connected/)
   })
 
   it('on another address without a token does not start, with or without workers, and says what to do', async () => {

@@ -130,9 +130,7 @@ describe('an edit of the rules', () => {
     expect(JSON.parse(running.stderr())).toEqual({ time: expect.any(String), level: 'error', message: notTaken })
     expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
     edit((text) => text.replace('capacity: none', 'capacity: 3'))
-    await running.until('it has read them again', () =>
-      running.stdout().includes('rules.yaml reloaded: no changes'),
-    )
+    await running.until('it has read them again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
   })
 
   it('that is broken is also told to people, and beside what --json prints', async () => {
@@ -184,9 +182,7 @@ describe('the gateway and the API', () => {
   it('read rules again on SIGHUP', async () => {
     const running = await start()
     running.process.kill('SIGHUP')
-    await running.until('it has read them again', () =>
-      running.stdout().includes('rules.yaml reloaded: no changes'),
-    )
+    await running.until('it has read them again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
     expect((await get(`${running.api}/health/ready`)).status).toBe(200)
   })
 })
@@ -285,7 +281,9 @@ describe('starting', () => {
 
   it('with settings that only the gateway or the server alone can follow says so', async () => {
     const running = await start(['--port', '0'], { FLUXGATE_SERVER_WORKERS: '2', FLUXGATE_GATEWAY_METRICS_PORT: '0' })
-    expect(running.stderr()).toContain('`fluxgate start` ignores workers: use `fluxgate gateway` or `fluxgate serve` to run several processes.')
+    expect(running.stderr()).toContain(
+      '`fluxgate start` ignores workers: use `fluxgate gateway` or `fluxgate serve` to run several processes.',
+    )
     expect(running.stderr()).toContain('`fluxgate start` ignores gateway.metricsPort: its API serves /metrics.')
   })
 
@@ -337,7 +335,7 @@ describe('starting', () => {
   it('with rules in a Redis that is not there says so, and exits 2', async () => {
     const running = launch(['--port', '0'], { FLUXGATE_RULES_URI: 'redis://127.0.0.1:1' })
     expect(await running.ended).toBe(2)
-    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: there is no connection/)
+    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: not connected/)
   })
 
   it.each([
@@ -348,7 +346,7 @@ describe('starting', () => {
       ['--config', 'conf.yaml'],
       /^error: conf\.yaml: 1 mistake\n {2}gateway\.prot: unknown key/,
     ],
-    ['no configuration', ['--config', 'none.yaml'], /^error: There is no configuration file none\.yaml/],
+    ['no configuration', ['--config', 'none.yaml'], /^error: Configuration file not found: none\.yaml/],
     ['a port that is none', ['--port', 'http'], /must be an integer from 0 to 65535/],
   ])('with %s says so, and exits 2', async (_, args, message) => {
     writeFileSync(file('wrong.yaml'), '7\n')

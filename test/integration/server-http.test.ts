@@ -295,6 +295,8 @@ describe('TLS', () => {
     const message = 'server.tls.cert: "/nowhere/cert.pem" cannot be read'
     expect(() => createServer({ gate, tls: nowhere })).toThrow(message)
     const others = files({ cert: selfSigned().cert, key: selfSigned().key })
-    expect(() => createServer({ gate, tls: others })).toThrow('server.tls: the certificate and the key cannot be used')
+    expect(() => createServer({ gate, tls: others })).toThrow(
+      'server.tls: certificate and key are invalid or do not match',
+    )
   })
 })
