@@ -134,7 +134,7 @@ describe('a load', () => {
     await expect(bulkLoad(uri, 'file')).rejects.toThrow(
       'format must be one of commands, csv, jsonl if the input is a file; received nothing.',
     )
-    await expect(bulkLoad(uri, [], { ratePerSecond: 0 })).rejects.toThrow('ratePerSecond: found 0; allowed')
+    await expect(bulkLoad(uri, [], { ratePerSecond: 0 })).rejects.toThrow('ratePerSecond must be a whole number from 1 to 1000000000; received 0.')
     await expect(bulkLoad(uri, [], { rate: 5 } as BulkOptions)).rejects.toThrow(
       'Unknown option "rate". Allowed options: format',
     )
