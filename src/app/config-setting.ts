@@ -3,7 +3,7 @@ import type { SettingKind } from './config-kinds.js'
 
 export interface Setting<T> {
   readonly kind: SettingKind<T>
-  /** The default, in the notation of the file; undefined if there is none. */
+  /** The default, in the notation of the file; undefined for an optional setting without a default. */
   readonly standard: string | number | boolean | undefined
   /** The value may be a password, so messages must not show it. */
   readonly isSecret?: true

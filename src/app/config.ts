@@ -13,7 +13,7 @@ import { redisSettings } from './config-store.js'
 import type { FluxGateOptions } from './gate-options.js'
 
 export interface Config extends Settings {
-  /** Absolute path of the configuration file; undefined if there is none. */
+  /** Absolute path of the configuration file; undefined if no file was loaded. */
   readonly file: string | undefined
   /** Digest of the file's contents when it was loaded. */
   readonly fileDigest: string | undefined

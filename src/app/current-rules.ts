@@ -48,7 +48,7 @@ export class CurrentRules {
     return this.#snapshot.ruleSets.get(ruleSetId)?.rules.get(ruleId)?.rule
   }
 
-  /** One rule, or all rules of a rule set. Throws if there is none. */
+  /** One rule, or all rules of a rule set. Throws if no rule matches. */
   choose(ruleSetId: string, ruleId: string | undefined): readonly CompiledRule[] {
     const rules = this.#snapshot.ruleSets.get(ruleSetId)?.rules
     const chosen = [...(rules?.values() ?? [])].filter(({ rule }) => ruleId === undefined || rule.id === ruleId)

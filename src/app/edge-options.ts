@@ -48,7 +48,7 @@ const handlerKinds: Readonly<Record<string, Kind<unknown>>> = {
   ruleSetId: identifier,
 }
 
-/** Options for limits with an inline rule, besides the fields of the rule. `store` is validated when it is opened. */
+/** Options for limits with an inline rule, in addition to the fields of the rule. `store` is validated when it is opened. */
 const ownKinds: Readonly<Record<string, Kind<unknown>>> = {
   ipv6Prefix: wholeNumber(1, 128),
   maxConcurrentWaits: wholeNumber(0, 1_000_000),

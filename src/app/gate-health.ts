@@ -15,7 +15,7 @@ export interface GateHealth {
     readonly status: 'UP' | 'DOWN'
     readonly sinceAt: number
     readonly error: string | null
-    /** State of the circuit breaker; CLOSED if there is none. */
+    /** State of the circuit breaker; CLOSED for a store without a breaker. */
     readonly breaker: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
     /** Leased permits that this process has not spent yet. */
     readonly heldPermits: number

@@ -9,7 +9,7 @@ import { forwardedRules } from '../rules/forwarded-rules.js'
 import type { FluxGate } from './flux-gate.js'
 import { sendToPrimary } from './worker-messages.js'
 
-/** From the primary: requests the rules in force, or sends the last valid ones (null if there are none). */
+/** From the primary: requests the rules in force, or sends the last valid ones (null if it has not received any). */
 export type RulesMessage = { readonly rules: 'ASK' } | { readonly rules: 'LAST_VALID'; readonly ruleSets: unknown }
 
 /** From a worker: the rules in force, or a request for the last valid ones with the reason. */

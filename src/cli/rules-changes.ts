@@ -24,7 +24,7 @@ export interface SetChange {
 
 export type WrittenSet = Pick<RuleSetDocument, 'id' | 'rules'> & Readonly<Record<string, unknown>>
 
-/** The changes from `before` to `after`; undefined if there are none. */
+/** The changes from `before` to `after`; undefined if nothing differs. */
 export function changesOf(before: RuleSetDocument | undefined, after: WrittenSet | undefined): SetChange | undefined {
   const ruleSetId = String((after ?? before)?.id)
   const rules = ruleChanges(before?.rules ?? [], after?.rules ?? [])

@@ -3,7 +3,7 @@ import type { RuleStore } from '../core/rule-store.js'
 import type { ApiParts } from './api-parts.js'
 import { ApiProblem } from './api-problem.js'
 
-/** The rule store, for routes that need it. Throws 501 if there is none. */
+/** The rule store, for routes that need it. Throws 501 if the server has no rule store. */
 export function rulesOf({ rules }: ApiParts): RuleStore {
   if (rules !== undefined) return rules
   throw new ApiProblem(
