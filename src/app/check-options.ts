@@ -62,16 +62,16 @@ const others = ['rules', 'store', 'keyResolvers', 'bucketResetHandler', 'config'
 
 /** Validates options given in code as strictly as a configuration file: unknown options throw instead of being ignored. */
 export function checkOptions(options: FluxGateOptions): FluxGateOptions {
-  const mistakes = noMistakes()
+  const issues = noMistakes()
   const groups = Object.keys(kinds).filter((group) => group !== '')
   for (const [place, members] of Object.entries(kinds)) {
     const value = place === '' ? options : options?.[place as 'reload' | 'waitForRefill' | 'resilience']
     if (value === undefined && place !== '') continue
     const names = place === '' ? [...Object.keys(members), ...groups, ...others] : Object.keys(members)
-    const fields = openFields(value, place, names, 'an object of options', mistakes)
+    const fields = openFields(value, place, names, 'an object of options', issues)
     for (const [name, kind] of Object.entries(members)) fields?.read(name, kind)
   }
-  if (mistakes.count > 0) throw configInvalid('Options of createFluxGate', mistakes.kept)
+  if (issues.count > 0) throw configInvalid('Options of createFluxGate', issues.kept)
   return inMilliseconds(options)
 }
 

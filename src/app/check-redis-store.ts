@@ -37,22 +37,22 @@ const addressNames: Readonly<Record<keyof RedisOptions, true>> = {
 
 /** Throws for unknown and invalid options instead of ignoring them. */
 export function checkStoreOptions(options: RedisStoreOptions): void {
-  checked('Options of redisStore', (mistakes) => {
+  checked('Options of redisStore', (issues) => {
     const names = [...Object.keys(kinds), 'clock']
-    const fields = openFields(options, '', names, 'an object of options', mistakes)
+    const fields = openFields(options, '', names, 'an object of options', issues)
     for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
   })
 }
 
 /** Throws for unknown names only. The values are validated when the connection is opened. */
 export function checkAddressNames(address: RedisOptions): void {
-  checked('Redis connection options', (mistakes) => {
-    openFields(address, '', Object.keys(addressNames), 'an object of options', mistakes)
+  checked('Redis connection options', (issues) => {
+    openFields(address, '', Object.keys(addressNames), 'an object of options', issues)
   })
 }
 
-function checked(what: string, check: (mistakes: Mistakes) => void): void {
-  const mistakes = noMistakes()
-  check(mistakes)
-  if (mistakes.count > 0) throw configInvalid(what, mistakes.kept)
+function checked(what: string, check: (issues: Mistakes) => void): void {
+  const issues = noMistakes()
+  check(issues)
+  if (issues.count > 0) throw configInvalid(what, issues.kept)
 }

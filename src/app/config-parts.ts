@@ -19,20 +19,20 @@ export type Part = ReadonlyMap<string, Member>
  */
 export function openSection(
   section: Member | undefined,
-  known: string,
+  sectionName: string,
   names: readonly string[],
-  mistakes: Mistakes,
+  issues: Mistakes,
 ): Part {
-  const groups = settingGroups[known] ?? {}
-  const place = section?.place ?? known
-  const part = new Map(openPart(section?.value, place, [...names, ...Object.keys(groups)], mistakes))
+  const groups = settingGroups[sectionName] ?? {}
+  const place = section?.place ?? sectionName
+  const part = new Map(openPart(section?.value, place, [...names, ...Object.keys(groups)], issues))
   for (const [name, members] of Object.entries(groups)) {
     const group = part.get(name)
     if (group === undefined) continue
-    for (const [inner, member] of openPart(group.value, group.place, Object.keys(members), mistakes)) {
+    for (const [inner, member] of openPart(group.value, group.place, Object.keys(members), issues)) {
       const key = members[inner] as string
       const other = part.get(key)
-      if (other !== undefined) mistakes.add(member.place, sameAs(other.place))
+      if (other !== undefined) issues.add(member.place, sameAs(other.place))
       part.set(key, member)
     }
     if (names.includes('type') && !part.has('type')) part.set('type', { value: name, place: group.place })
@@ -41,21 +41,21 @@ export function openSection(
 }
 
 /** Opens an object of the file and reports unknown and duplicate names. Null and undefined count as an empty object. */
-export function openPart(value: unknown, path: string, names: readonly string[], mistakes: Mistakes): Part {
+export function openPart(value: unknown, path: string, names: readonly string[], issues: Mistakes): Part {
   const part = new Map<string, Member>()
   const spelling = new Map<string, string>()
   if (!isObject(value)) {
     const allowed = `an object with ${names.join(', ')}`
-    if (value !== undefined && value !== null) mistakes.add(path || 'document', problem(value, allowed))
+    if (value !== undefined && value !== null) issues.add(path || 'document', problem(value, allowed))
     return part
   }
   for (const [spelt, member] of Object.entries(value)) {
     const name = camelCase(spelt)
     const other = spelling.get(name)
     const place = placeOf(path, isName(spelt) ? spelt : '…')
-    if (!names.includes(name)) mistakes.add(place, unknownName(name, names))
+    if (!names.includes(name)) issues.add(place, unknownName(name, names))
     else if (other === undefined) part.set(name, { value: member, place })
-    else mistakes.add(place, sameAs(other))
+    else issues.add(place, sameAs(other))
     if (other === undefined) spelling.set(name, spelt)
   }
   return part

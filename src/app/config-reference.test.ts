@@ -36,9 +36,9 @@ it('documents exactly the existing settings with variable, allowed values and de
 
 it('documents an example that contains the defaults', () => {
   const [, example = ''] = /```yaml\n(.*?)```/s.exec(page) ?? []
-  const mistakes = noMistakes()
-  const written = readSettings(parseDocument(example, 'yaml'), {}, mistakes)
-  const defaults = readSettings(undefined, {}, mistakes)
-  expect(mistakes.kept).toEqual([])
+  const issues = noMistakes()
+  const written = readSettings(parseDocument(example, 'yaml'), {}, issues)
+  const defaults = readSettings(undefined, {}, issues)
+  expect(issues.kept).toEqual([])
   expect(written).toEqual({ ...defaults, ratelimit: { ...defaults.ratelimit, defaultRuleSetId: 'api' } })
 })

@@ -5,9 +5,9 @@ import type { Environment } from './config-placeholders.js'
 import { readSettings } from './config-reader.js'
 
 function read(text: string, env: Environment = {}) {
-  const mistakes = noMistakes()
-  const settings = readSettings(parseDocument(text, 'yaml'), env, mistakes)
-  return { ...settings, mistakes: mistakes.kept.map(({ path, message }) => `${path}: ${message}`) }
+  const issues = noMistakes()
+  const settings = readSettings(parseDocument(text, 'yaml'), env, issues)
+  return { ...settings, issues: issues.kept.map(({ path, message }) => `${path}: ${message}`) }
 }
 
 const mongo = 'mongodb://db.example.org/x'
@@ -23,8 +23,8 @@ describe('rule store settings', () => {
     ['rules: { type: file, path: a.yaml }', { FLUXGATE_MONGO_URI: mongo }],
     [`rules: { type: mongo, uri: "${redis}" }`, { FLUXGATE_MONGO_URI: mongo }],
   ])('select MongoDB: %s %j', (text, env) => {
-    const { rules, mistakes } = read(text, env)
-    expect(mistakes).toEqual([])
+    const { rules, issues } = read(text, env)
+    expect(issues).toEqual([])
     expect(rules).toMatchObject({ type: 'mongo', uri: mongo, collection: 'rate_limit_rules' })
   })
 
@@ -34,14 +34,14 @@ describe('rule store settings', () => {
     [`rules: { uri: "${redis}" }`, {}],
     ['rules: { type: redis }', { FLUXGATE_RULES_URI: redis }],
   ])('select a separate Redis: %s %j', (text, env) => {
-    const { rules, store, mistakes } = read(text, env)
-    expect(mistakes).toEqual([])
+    const { rules, store, issues } = read(text, env)
+    expect(issues).toEqual([])
     expect([rules.type, rules.uri, store.type]).toEqual(['redis', redis, 'memory'])
   })
 
   it('share the Redis of the bucket store if there is no URI', () => {
-    const { rules, mistakes } = read('rules: { type: redis }', { FLUXGATE_REDIS_URI: redis })
-    expect(mistakes).toEqual([])
+    const { rules, issues } = read('rules: { type: redis }', { FLUXGATE_REDIS_URI: redis })
+    expect(issues).toEqual([])
     expect([rules.type, rules.uri]).toEqual(['redis', undefined])
   })
 
@@ -74,23 +74,23 @@ describe('rule store settings', () => {
       'FLUXGATE_MONGO_URI: duplicates FLUXGATE_RULES_URI; keep only one of them',
     ],
   ])('reject %s', (text, env, issue) => {
-    expect(read(text, env).mistakes).toContain(issue)
+    expect(read(text, env).issues).toContain(issue)
   })
 })
 
 describe('server settings', () => {
   it('read the tokens from environment variables with short names', () => {
-    const { server, mistakes } = read('server: { adminToken: old }', {
+    const { server, issues } = read('server: { adminToken: old }', {
       FLUXGATE_ADMIN_TOKEN: 'admin',
       FLUXGATE_CHECK_TOKEN: 'check',
       FLUXGATE_SERVER_PORT: '9000',
     })
-    expect(mistakes).toEqual([])
+    expect(issues).toEqual([])
     expect(server).toMatchObject({ adminToken: 'admin', checkToken: 'check', port: 9_000 })
   })
 
   it('never show an invalid token', () => {
-    expect(read('server: { adminToken: "s3cr3t s3cr3t" }').mistakes).toEqual([
+    expect(read('server: { adminToken: "s3cr3t s3cr3t" }').issues).toEqual([
       'server.adminToken: must be 1 to 1024 printable ASCII characters without spaces; the received value is hidden',
     ])
   })
@@ -101,7 +101,7 @@ describe('server settings', () => {
     ['gateway: { tls: { cert: a.pem } }', 'gateway', 'key'],
     ['gateway: { tlsKey: a.pem }', 'gateway', 'cert'],
   ])('require both certificate and key: %s', (text, section, missing) => {
-    expect(read(text).mistakes).toEqual([
+    expect(read(text).issues).toEqual([
       `${section}.tls: ${missing} is missing; set both cert and key (paths of PEM files), or neither`,
     ])
   })

@@ -15,17 +15,17 @@ export function resolveRules(
   rules: RulesSettings,
   sources: Sources,
   store: Settings['store'],
-  mistakes: Mistakes,
+  issues: Mistakes,
 ): RulesSettings {
   const type = typeOf(rules, sources)
   const { uri } = rules
   if (type === 'file') return { ...rules, type, uri: undefined }
   if (uri === undefined && type === 'mongo')
-    mistakes.add('rules', 'type mongo needs a MongoDB URI; set rules.uri or FLUXGATE_MONGO_URI')
+    issues.add('rules', 'type mongo needs a MongoDB URI; set rules.uri or FLUXGATE_MONGO_URI')
   if (uri === undefined && type === 'redis' && store.type !== 'redis')
-    mistakes.add('rules', 'type redis needs a Redis URI; set rules.uri, or configure a Redis store to share it')
+    issues.add('rules', 'type redis needs a Redis URI; set rules.uri, or configure a Redis store to share it')
   if (uri !== undefined && isMongoUri(uri) !== (type === 'mongo'))
-    mistakes.add('rules.uri', `must be ${addresses[type]} for type ${type}; the received value is hidden`)
+    issues.add('rules.uri', `must be ${addresses[type]} for type ${type}; the received value is hidden`)
   return { ...rules, type }
 }
 

@@ -58,9 +58,9 @@ describe('JSON Schema of fluxgate.yaml', () => {
     { waitForRefill: { maxWaitTime: 'soon' } },
     { color: {} },
   ])('rejects %j, as the program does', (document) => {
-    const mistakes = noMistakes()
-    readSettings(document, {}, mistakes)
-    expect(mistakes.count).toBeGreaterThan(0)
+    const issues = noMistakes()
+    readSettings(document, {}, issues)
+    expect(issues.count).toBeGreaterThan(0)
     expect(isValid(document)).toBe(false)
   })
 })

@@ -2,11 +2,11 @@ import type { Mistakes } from '../rules/mistakes.js'
 import type { Settings } from './config-settings.js'
 
 /** Reports a certificate without a key, or a key without a certificate. */
-export function checkTls(settings: Settings, mistakes: Mistakes): void {
+export function checkTls(settings: Settings, issues: Mistakes): void {
   for (const section of ['server', 'gateway'] as const) {
     const { tlsCert, tlsKey } = settings[section]
     if ((tlsCert === undefined) === (tlsKey === undefined)) continue
     const missing = tlsCert === undefined ? 'cert' : 'key'
-    mistakes.add(`${section}.tls`, `${missing} is missing; set both cert and key (paths of PEM files), or neither`)
+    issues.add(`${section}.tls`, `${missing} is missing; set both cert and key (paths of PEM files), or neither`)
   }
 }

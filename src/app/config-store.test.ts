@@ -22,7 +22,7 @@ const failure = (text: string, env: Environment = {}): Promise<FluxGateError> =>
     (error: unknown) => (error instanceof FluxGateError ? error : Promise.reject(error)),
   )
 
-const mistakes = async (text: string, env: Environment = {}) =>
+const issues = async (text: string, env: Environment = {}) =>
   (await failure(text, env)).errors.map(({ path, message }) => `${path}: ${message}`)
 
 const storeOf = async (text: string, env: Environment = {}) => (await load(text, env)).store
@@ -113,16 +113,16 @@ describe('Redis store settings', () => {
   })
 
   it('require exactly one address', async () => {
-    expect(await mistakes('store: { type: redis }')).toEqual([
+    expect(await issues('store: { type: redis }')).toEqual([
       'store: needs exactly one of uri, clusterNodes, sentinels; received none',
     ])
-    expect(await mistakes('store: { redis: { uri: "redis://h", sentinels: [h] } }')).toEqual([
+    expect(await issues('store: { redis: { uri: "redis://h", sentinels: [h] } }')).toEqual([
       'store: needs exactly one of uri, clusterNodes, sentinels; received uri and sentinels',
     ])
-    expect(await mistakes('store: { uri: "redis://h", redis: { uri: "redis://h" } }')).toEqual([
+    expect(await issues('store: { uri: "redis://h", redis: { uri: "redis://h" } }')).toEqual([
       'store.redis.uri: duplicates store.uri; keep only one of them',
     ])
-    expect(await mistakes('', { FLUXGATE_REDIS_URI: 'redis://a', FLUXGATE_STORE_URI: 'redis://b' })).toEqual([
+    expect(await issues('', { FLUXGATE_REDIS_URI: 'redis://a', FLUXGATE_STORE_URI: 'redis://b' })).toEqual([
       'FLUXGATE_REDIS_URI: duplicates FLUXGATE_STORE_URI; keep only one of them',
     ])
   })
@@ -130,7 +130,7 @@ describe('Redis store settings', () => {
   it('report errors with their path', async () => {
     const text =
       'store: { prefix: "a{b", timeoutMs: 0, leaseShare: 2, clusterNodes: [a, "b:x"], redis: { maxKeys: 1, conections: 2 } }'
-    expect(await mistakes(text)).toEqual([
+    expect(await issues(text)).toEqual([
       expect.stringMatching(/^store.redis.maxKeys: unknown key; allowed: uri, /),
       'store.redis.conections: unknown key; did you mean connections?',
       'store.clusterNodes: found a list of 2; allowed: a list of host:port or { host, port }, or a comma-separated string',
@@ -172,8 +172,8 @@ describe('Redis store settings', () => {
       { clusterNodes: nodes, tls },
       [],
     ])
-    const [, issues] = check({ type: 'memory', uri: 'redis://:s3cret', perfix: 'x', connections: '2' })
-    expect(issues).toEqual([
+    const [, reported] = check({ type: 'memory', uri: 'redis://:s3cret', perfix: 'x', connections: '2' })
+    expect(reported).toEqual([
       expect.stringMatching(/^store.type: unknown key; allowed: uri, /),
       expect.stringMatching(/^store.uri: must be redis:.*; the received value is hidden$/),
       'store.perfix: unknown key; did you mean prefix?',

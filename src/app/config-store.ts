@@ -16,11 +16,11 @@ export type Sources = Readonly<Record<string, 'environment' | 'file' | undefined
 const addresses = ['uri', 'clusterNodes', 'sentinels'] as const
 
 /** Resolves the store type and address. An address implies Redis, and an address in the environment replaces that of the file. */
-export function resolveStore(store: StoreSettings, sources: Sources, mistakes: Mistakes): StoreSettings {
+export function resolveStore(store: StoreSettings, sources: Sources, issues: Mistakes): StoreSettings {
   const type = typeOf(store, sources)
   const isOverridden = addresses.some((name) => sources[name] === 'environment')
   const kept = addresses.filter((name) => sources[name] === 'environment' || (sources[name] && !isOverridden))
-  if (type === 'redis') checkAddress(kept, 'store', mistakes)
+  if (type === 'redis') checkAddress(kept, 'store', issues)
   const dropped = addresses.filter((name) => !kept.includes(name)).map((name) => [name, undefined])
   return { ...store, ...credentials(store, sources), type, ...Object.fromEntries(dropped) }
 }
@@ -62,31 +62,31 @@ export function redisAddress(store: StoreSettings): RedisOptions {
  * Validates store settings given in code, such as `{ uri, prefix }`, as strictly as those of a file. Also accepts
  * `type: 'redis'`, and options of `node:tls` as `tls`.
  */
-export function checkRedisSettings(value: unknown, path: string, mistakes: Mistakes): RedisStoreSettings {
+export function checkRedisSettings(value: unknown, path: string, issues: Mistakes): RedisStoreSettings {
   const table: Readonly<Record<string, Setting<unknown>>> = storeSettings
   const result: Record<string, unknown> = {}
   for (const [name, received] of Object.entries(isObject(value) ? value : {})) {
     const setting = table[name]
     if (received === undefined || (name === 'type' && received === 'redis')) continue
     if (setting === undefined || !redisNames.includes(name))
-      mistakes.add(placeOf(path, name), unknownName(name, redisNames))
+      issues.add(placeOf(path, name), unknownName(name, redisNames))
     else {
       result[name] = name === 'tls' && isObject(received) ? received : setting.kind.parse(received)
       if (result[name] === undefined) {
-        mistakes.add(placeOf(path, name), problem(received, setting.kind.allowed, setting.isSecret))
+        issues.add(placeOf(path, name), problem(received, setting.kind.allowed, setting.isSecret))
       }
     }
   }
   checkAddress(
     addresses.filter((name) => name in result),
     path,
-    mistakes,
+    issues,
   )
   return result
 }
 
-function checkAddress(found: readonly string[], path: string, mistakes: Mistakes): void {
+function checkAddress(found: readonly string[], path: string, issues: Mistakes): void {
   if (found.length === 1) return
   const received = found.length === 0 ? 'none' : found.join(' and ')
-  mistakes.add(path, `needs exactly one of ${addresses.join(', ')}; received ${received}`)
+  issues.add(path, `needs exactly one of ${addresses.join(', ')}; received ${received}`)
 }

@@ -28,7 +28,7 @@ async function failure(promise: Promise<unknown>): Promise<FluxGateError> {
   throw new Error(`expected a FluxGateError, got ${String(error)}`)
 }
 
-const mistakes = async (text: string, env: Environment = {}) =>
+const issues = async (text: string, env: Environment = {}) =>
   (await failure(load(text, env))).errors.map(({ path, message }) => `${path}: ${message}`)
 
 const defaults = {
@@ -226,7 +226,7 @@ describe('environment variables', () => {
     expect(gateway.routes).toMatchObject([{ id: 'api', origin: { hostname: '127.0.0.1', port: 3_000 } }])
     expect(gateway.accessLog).toBe('stdout')
     expect(ratelimit).toMatchObject({ trustedProxies: ['10.0.0.1', '192.168.0.0/16'], headers: false })
-    expect(await mistakes('', { FLUXGATE_GATEWAY_ROUTES: 'none' })).toEqual([
+    expect(await issues('', { FLUXGATE_GATEWAY_ROUTES: 'none' })).toEqual([
       'FLUXGATE_GATEWAY_ROUTES: found "none"; allowed: a list of routes: { id, uri, predicates, filters }',
     ])
   })
@@ -243,7 +243,7 @@ describe('environment variables', () => {
   })
 
   it('appear by name in error messages', async () => {
-    expect(await mistakes('', { FLUXGATE_STORE_TYPE: 'disk', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
+    expect(await issues('', { FLUXGATE_STORE_TYPE: 'disk', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
       'FLUXGATE_GATEWAY_PORT: found "http"; allowed: a whole number from 0 to 65535',
       'FLUXGATE_STORE_TYPE: found "disk"; allowed: memory, redis',
     ])
@@ -300,14 +300,14 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
   })
 
   it('of the syntax have a line and a column, also after placeholders', async () => {
-    expect(await mistakes(`gateway:\n  { host: \${A:b}, port: 1, port: 2 }`)).toEqual([
+    expect(await issues(`gateway:\n  { host: \${A:b}, port: 1, port: 2 }`)).toEqual([
       'line 2, column 28: "port" is given twice',
     ])
   })
 
   it.each(['constructor: {}', '__proto__: { port: 1 }', 'gateway: { toString: 1 }', '- 1', 'text'])(
     '%s is an error without side effects',
-    async (text) => expect(await mistakes(text)).toHaveLength(1),
+    async (text) => expect(await issues(text)).toHaveLength(1),
   )
 
   it('never show a secret, wherever the file is malformed', async () => {

@@ -36,9 +36,9 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
   const file = resolve(cwd, shown)
   const hasFile = path !== undefined || existsSync(file)
   const { document, digest } = hasFile ? await readConfigFile(file, shown) : noFile
-  const mistakes = noMistakes()
-  const settings = readSettings(document, env, mistakes)
-  if (mistakes.count > 0) throw configInvalid(hasFile ? shown : 'Configuration', mistakes.kept)
+  const issues = noMistakes()
+  const settings = readSettings(document, env, issues)
+  if (issues.count > 0) throw configInvalid(hasFile ? shown : 'Configuration', issues.kept)
   const located = withPaths(settings, (place, path) => {
     const isFromEnvironment = variable(env, environmentName(place)) !== undefined
     return resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, path)

@@ -20,14 +20,14 @@ import { redisStore } from './redis-store.js'
  * loaded and the store is connected. If the store cannot be reached in time, it resolves with a process warning, and each rule's
  * `onStoreFailure` applies until the store recovers.
  *
- * @param given the options, or the path of a `fluxgate.yaml`
+ * @param options the options, or the path of a `fluxgate.yaml`
  * @throws FluxGateError if the options or rules are invalid, or if Redis rejects the connection
  * @example
  * const gate = await createFluxGate({ rules: './rules.yaml', store: 'redis://127.0.0.1:6379' })
  * const decision = await gate.check({ clientIp: '203.0.113.7', method: 'GET', path: '/api/users' })
  * if (!decision.allowed) console.log(`retry after ${decision.retryAfterMs} ms`)
  */
-export const createFluxGate = (given: FluxGateOptions | string): Promise<FluxGate> => openGate(given)
+export const createFluxGate = (options: FluxGateOptions | string): Promise<FluxGate> => openGate(options)
 
 export interface GateHooks {
   readonly observer?: DecisionObserver | undefined
@@ -36,9 +36,9 @@ export interface GateHooks {
 }
 
 /** Creates a gate for a program with its own telemetry and log. */
-export async function openGate(given: FluxGateOptions | string, hooks: GateHooks = {}): Promise<FluxGate> {
+export async function openGate(input: FluxGateOptions | string, hooks: GateHooks = {}): Promise<FluxGate> {
   const { observer, onUnreachable = emitWarning } = hooks
-  const options = await readGateOptions(checkOptions(typeof given === 'string' ? { config: given } : given))
+  const options = await readGateOptions(checkOptions(typeof input === 'string' ? { config: input } : input))
   const clock = options.clock ?? systemClock
   const rules = openRules(options.rules)
   const isOwnRules = rules !== options.rules && isRuleStore(rules)

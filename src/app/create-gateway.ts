@@ -132,9 +132,9 @@ function openRoutes(routes: readonly RouteDefinition[], rules: GatewayRules): Ro
 }
 
 function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file }: Config): void {
-  const mistakes = noMistakes()
-  rules.check(routes, mistakes)
-  if (mistakes.count > 0) throw configInvalid(file ?? 'Configuration', mistakes.kept)
+  const issues = noMistakes()
+  rules.check(routes, issues)
+  if (issues.count > 0) throw configInvalid(file ?? 'Configuration', issues.kept)
 }
 
 function certificateOf({ gateway: { tlsCert: cert, tlsKey: key } }: Config): TlsPair | undefined {

@@ -68,7 +68,7 @@ const ruleSetId = 'limiter'
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   const {
-    store: given,
+    store: storeOption,
     clock = systemClock,
     maxConcurrentWaits = defaultMaxConcurrentWaits,
     ...document
@@ -80,7 +80,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     resets: () => 0,
   })
   // Opened last: if a later step threw, the store would never be closed.
-  const store = boundedStore(openStore(given, { clock, openRedis: redisStore }))
+  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStore }))
   const limiter = new RateLimiter(store, room)
   const withoutStore = new WithoutStore({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   let closed = false
@@ -161,7 +161,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     async close() {
       closed = true
       room.close()
-      if (!isStore(given)) await store.close()
+      if (!isStore(storeOption)) await store.close()
     },
   }
 }

@@ -25,7 +25,7 @@ export class CurrentRules {
   #snapshot: Snapshot
   /** Large rule sets are compiled in slices: the running compilation, and the one queued behind it because of a reset. */
   #running: Promise<void> | undefined
-  #again: Promise<void> | undefined
+  #queued: Promise<void> | undefined
 
   constructor(options: FluxGateOptions, ruleSets: readonly RuleSet[], store: Pick<BucketStore, 'retire' | 'resets'>) {
     this.#options = options
@@ -80,11 +80,11 @@ export class CurrentRules {
   /** Recompiles after a reset. Concurrent calls share one compilation, which reads all generations when it starts. */
   compileAgain(): void | Promise<void> {
     if (this.#running === undefined) return this.#inTurn(() => this.#compileSteps(this.#ruleSets))
-    this.#again ??= this.#running.then(() => {
-      this.#again = undefined
+    this.#queued ??= this.#running.then(() => {
+      this.#queued = undefined
       return this.compileAgain()
     })
-    return this.#again
+    return this.#queued
   }
 
   /** One compilation at a time, because each compares its result with what was in force before. */

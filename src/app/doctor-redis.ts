@@ -6,7 +6,7 @@ import type { Finding } from './doctor.js'
 import { parseRedisUri } from './open-redis-address.js'
 import type { RedisOptions } from './open-redis-target.js'
 
-interface Examined {
+interface RedisProbe {
   readonly connection: RedisConnection
   readonly key: string
   readonly timeoutMs: number
@@ -22,10 +22,10 @@ export async function examineRedis(
   { prefix, timeoutMs }: { readonly prefix: string; readonly timeoutMs: number },
 ): Promise<Finding[]> {
   const connection = connectRedis(address, readyMs)
-  const looked = { connection, key: `${prefix}:{doctor}:probe`, timeoutMs }
+  const probe = { connection, key: `${prefix}:{doctor}:probe`, timeoutMs }
   try {
     await connection.ready?.(readyMs)
-    await ask(looked, 'PING')
+    await ask(probe, 'PING')
   } catch (error) {
     await connection.close()
     // A rejected connection is a configuration error: starting a server would not help.
@@ -37,11 +37,11 @@ export async function examineRedis(
   }
   try {
     return [
-      ...(await server(looked)),
+      ...(await server(probe)),
       ...transport(address),
-      await script(looked),
-      await clock(looked),
-      await latency(looked),
+      await script(probe),
+      await clock(probe),
+      await latency(probe),
     ]
   } catch (error) {
     return [{ name: 'redis', status: 'fail', message: messageOf(error), advice: 'Check the log of the Redis server.' }]
@@ -50,13 +50,13 @@ export async function examineRedis(
   }
 }
 
-const ask = ({ connection, key }: Examined, ...command: string[]): Promise<unknown> => connection.call(key, command)
+const ask = ({ connection, key }: RedisProbe, ...command: string[]): Promise<unknown> => connection.call(key, command)
 
 /** Findings from INFO. Warns if the ACL user may not run it. */
-async function server(looked: Examined): Promise<Finding[]> {
+async function server(probe: RedisProbe): Promise<Finding[]> {
   let info: ReadonlyMap<string, string>
   try {
-    info = infoOf(String(await ask(looked, 'INFO')))
+    info = infoOf(String(await ask(probe, 'INFO')))
   } catch (error) {
     const advice = 'Allow the ACL user to run INFO, so that version, role and eviction policy can be checked.'
     return [{ name: 'redis.version', status: 'warn', message: messageOf(error), advice }]
@@ -114,11 +114,11 @@ function transport({ uri, clusterNodes, sentinels, tls }: RedisOptions): Finding
 }
 
 /** Runs a script that writes and deletes a key, as decisions do. */
-async function script(looked: Examined): Promise<Finding> {
+async function script(probe: RedisProbe): Promise<Finding> {
   const name = 'redis.scripts'
   const text = "redis.call('SET', KEYS[1], '1', 'PX', 1000) redis.call('DEL', KEYS[1]) return redis.call('TIME')[1]"
   try {
-    await ask(looked, 'EVAL', text, '1', looked.key)
+    await ask(probe, 'EVAL', text, '1', probe.key)
     return { name, status: 'ok', message: 'scripts run and can write' }
   } catch (error) {
     const advice = 'Allow the ACL user to run EVAL and EVALSHA, and to write keys with this prefix.'
@@ -126,10 +126,10 @@ async function script(looked: Examined): Promise<Finding> {
   }
 }
 
-async function clock(looked: Examined): Promise<Finding> {
+async function clock(probe: RedisProbe): Promise<Finding> {
   const name = 'redis.clock'
   const before = Date.now()
-  const [seconds = 0, microseconds = 0] = ((await ask(looked, 'TIME')) as unknown[]).map(Number)
+  const [seconds = 0, microseconds = 0] = ((await ask(probe, 'TIME')) as unknown[]).map(Number)
   const after = Date.now()
   const redisMs = seconds * 1_000 + microseconds / 1_000
   const skewMs = Math.round(redisMs < before ? before - redisMs : redisMs > after ? redisMs - after : 0)
@@ -139,17 +139,17 @@ async function clock(looked: Examined): Promise<Finding> {
   return { name, status: 'warn', message, advice }
 }
 
-async function latency(looked: Examined): Promise<Finding> {
+async function latency(probe: RedisProbe): Promise<Finding> {
   const name = 'redis.latency'
   const times: number[] = []
   for (let i = 0; i < 11; i++) {
     const startedAt = performance.now()
-    await ask(looked, 'PING')
+    await ask(probe, 'PING')
     times.push(performance.now() - startedAt)
   }
   const median = times.sort((a, b) => a - b)[5] as number
-  const message = `median round trip ${median.toFixed(1)} ms, timeout ${looked.timeoutMs} ms`
-  if (median < looked.timeoutMs / 2) return { name, status: 'ok', message }
+  const message = `median round trip ${median.toFixed(1)} ms, timeout ${probe.timeoutMs} ms`
+  if (median < probe.timeoutMs / 2) return { name, status: 'ok', message }
   const advice = 'Move Redis closer, or increase store.timeoutMs.'
   return { name, status: 'warn', message, advice }
 }

@@ -58,12 +58,12 @@ export const isEdgeOption = (name: string): boolean => Object.hasOwn(edgeKinds, 
 
 /** Throws for unknown and invalid options instead of ignoring them. The values of rule fields are validated by the rule parser. */
 export function checkEdgeOptions(options: unknown): void {
-  const mistakes = noMistakes()
+  const issues = noMistakes()
   const hasHandler = (options as { handler?: unknown } | undefined)?.handler !== undefined
   const kinds = { ...edgeKinds, ...(hasHandler ? handlerKinds : ownKinds) }
   const names = [...Object.keys(kinds), ...(hasHandler ? [] : ['store', ...loneRuleFields])]
   const forms = "options such as { capacity: 100, window: '1m' } or { handler: gate }"
-  const fields = openFields(options, '', [...new Set(names)], forms, mistakes)
+  const fields = openFields(options, '', [...new Set(names)], forms, issues)
   for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
-  if (mistakes.count > 0) throw configInvalid('Options of rateLimit', mistakes.kept)
+  if (issues.count > 0) throw configInvalid('Options of rateLimit', issues.kept)
 }

@@ -52,11 +52,11 @@ export class Gate implements FluxGate {
   /** The store for decisions. Rejects calls until the bucket generations are known. */
   readonly #store: BucketStore
   readonly #storeState: StoreState
-  readonly #owed: OwedResets | undefined
+  readonly #pendingResets: OwedResets | undefined
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
-  readonly #watched: WatchedHandler
+  readonly #observed: WatchedHandler
   readonly overrides: OverrideStore | undefined
   #reloadName = 'NONE'
   /** Stop functions of background work. */
@@ -89,18 +89,18 @@ export class Gate implements FluxGate {
     })
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#handler = this.#createHandler()
-    this.#watched = new WatchedHandler(this.#handler, this.#listeners, observer)
+    this.#observed = new WatchedHandler(this.#handler, this.#listeners, observer)
     book.onReload((result) => this.#reloaded(result))
     if (resets === undefined) return
-    const owed = new OwedResets(
+    const pendingResets = new OwedResets(
       resets,
       (error) => this.#storeFailed(error),
       () => this.#storeState.answered(),
     )
-    this.#owed = owed
+    this.#pendingResets = pendingResets
     this.#stops.push(
       resets.watch(() => this.#rules.compileAgain()),
-      () => owed.close(),
+      () => pendingResets.close(),
     )
   }
 
@@ -114,7 +114,7 @@ export class Gate implements FluxGate {
     })
     const gate = new Gate(options, parts)
     gate.#reloadName = reload.name
-    gate.#stops.push(reload.start((asked) => gate.#reload(asked)))
+    gate.#stops.push(reload.start((request) => gate.#reload(request)))
     const stopListening = provider.onEdit?.((edited) => gate.#edited(edited))
     if (stopListening !== undefined) gate.#stops.push(stopListening)
     return gate
@@ -124,7 +124,7 @@ export class Gate implements FluxGate {
   async #edited({ ruleSetId, removed }: EditedRules): Promise<void> {
     await this.#book.reload()
     // Exactly one of the processes that share the buckets must reset them: the one that made the edit.
-    if (removed.length > 0) await this.#owed?.startAfresh(ruleSetId, removed)
+    if (removed.length > 0) await this.#pendingResets?.startAfresh(ruleSetId, removed)
   }
 
   get ruleSets(): readonly RuleSet[] {
@@ -133,12 +133,14 @@ export class Gate implements FluxGate {
 
   check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
     if (this.#closed) return Promise.reject(closedError())
-    return this.#watched.isWatched ? this.#watched.check(context, options) : this.#handler.check(context, options)
+    return this.#observed.isWatched ? this.#observed.check(context, options) : this.#handler.check(context, options)
   }
 
   checkNow(context: RequestContext, options?: CheckOptions): Decision | undefined {
     if (this.#closed) return undefined
-    return this.#watched.isWatched ? this.#watched.checkNow(context, options) : this.#handler.checkNow(context, options)
+    return this.#observed.isWatched
+      ? this.#observed.checkNow(context, options)
+      : this.#handler.checkNow(context, options)
   }
 
   async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
@@ -167,9 +169,9 @@ export class Gate implements FluxGate {
     return this.#reload()
   }
 
-  async #reload(asked?: ReloadRequest): Promise<void> {
+  async #reload(request?: ReloadRequest): Promise<void> {
     this.#assertOpen()
-    const result = await this.#book.reload(asked)
+    const result = await this.#book.reload(request)
     if ('error' in result) throw result.error
   }
 
@@ -183,7 +185,7 @@ export class Gate implements FluxGate {
       isClosed: this.#closed,
       store: this.#parts.store,
       state: this.#storeState,
-      owedResets: this.#owed?.count ?? 0,
+      owedResets: this.#pendingResets?.count ?? 0,
       rules: this.#book.status(),
       reload: this.#reloadName,
       waiting: this.#room.size,

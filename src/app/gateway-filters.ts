@@ -17,8 +17,8 @@ export const filterForms: PartForms<Filter> = {
   RateLimiter: {
     args: rateLimiterFields,
     short: single('ruleSet'),
-    read(args, mistakes) {
-      const limit = readRateLimiter(args, mistakes)
+    read(args, issues) {
+      const limit = readRateLimiter(args, issues)
       return limit && { kind: 'LIMIT', limit }
     },
   },

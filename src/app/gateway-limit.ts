@@ -29,8 +29,8 @@ const keyResolver: Kind<KeyOptions> = {
   },
 }
 
-export function readRateLimiter(args: Fields, mistakes: Mistakes): RouteLimit | undefined {
-  return args.has('ruleSet') ? readReference(args) : readInline(args, mistakes)
+export function readRateLimiter(args: Fields, issues: Mistakes): RouteLimit | undefined {
+  return args.has('ruleSet') ? readReference(args) : readInline(args, issues)
 }
 
 function readReference(args: Fields): RouteLimit | undefined {
@@ -43,7 +43,7 @@ function readReference(args: Fields): RouteLimit | undefined {
   return { kind: 'RULE_SET', ruleSetId, place: args.at('ruleSet'), ...(permits !== undefined && { permits }) }
 }
 
-function readInline(args: Fields, mistakes: Mistakes): RouteLimit | undefined {
+function readInline(args: Fields, issues: Mistakes): RouteLimit | undefined {
   const keys = args.has('keyResolver') ? args.read('keyResolver', keyResolver) : undefined
   const present = loneRuleFields.filter((name) => name !== 'keyResolver' && args.has(name))
   const document = { ...Object.fromEntries(present.map((name) => [name, args.value(name)])), ...keys }
@@ -51,7 +51,7 @@ function readInline(args: Fields, mistakes: Mistakes): RouteLimit | undefined {
     args.wrong('ruleSet', 'is missing; set ruleSet, or algorithm, bands and keyResolver for an inline rule')
     return undefined
   }
-  const rule = readLoneRule(document, placeOfArgs(args), mistakes)
+  const rule = readLoneRule(document, placeOfArgs(args), issues)
   return rule && { kind: 'RULE', rule, hasId: args.has('id') }
 }
 

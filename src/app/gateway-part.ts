@@ -10,20 +10,20 @@ export interface PartForm<T> {
   /** Converts the text after `Name=` to arguments. */
   short(text: string): Readonly<Record<string, unknown>>
   /** Parses the arguments. Returns undefined and reports issues if they are invalid. */
-  read(args: Fields, mistakes: Mistakes): T | undefined
+  read(args: Fields, issues: Mistakes): T | undefined
 }
 
 export type PartForms<T> = Readonly<Record<string, PartForm<T>>>
 
 /** Reads `Path=/api/**` or `{ name: Path, args: { patterns: [/api/**] } }`. */
-export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, mistakes: Mistakes): T | undefined {
-  if (typeof value === 'string') return readShort(value, path, forms, mistakes)
+export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, issues: Mistakes): T | undefined {
+  if (typeof value === 'string') return readShort(value, path, forms, issues)
   const names = Object.keys(forms)
   const allowed = `a string such as ${names[0]}=…, or { name, args }`
-  const fields = openFields(value, path, ['name', 'args'], allowed, mistakes)
+  const fields = openFields(value, path, ['name', 'args'], allowed, issues)
   if (fields === undefined) return undefined
   const name = fields.value('name')
-  const form = typeof name === 'string' ? formOf(name, fields.at('name'), forms, mistakes) : undefined
+  const form = typeof name === 'string' ? formOf(name, fields.at('name'), forms, issues) : undefined
   if (typeof name !== 'string') fields.wrong('name', wrongValue(name, names.join(', ')))
   if (form === undefined) return undefined
   const place = fields.at('args')
@@ -32,25 +32,25 @@ export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, m
     place,
     form.args,
     `an object with ${form.args.join(', ')}`,
-    mistakes,
+    issues,
   )
-  return args === undefined ? undefined : form.read(args, mistakes)
+  return args === undefined ? undefined : form.read(args, issues)
 }
 
-function readShort<T>(text: string, path: string, forms: PartForms<T>, mistakes: Mistakes): T | undefined {
+function readShort<T>(text: string, path: string, forms: PartForms<T>, issues: Mistakes): T | undefined {
   const equals = text.indexOf('=')
   const name = (equals < 0 ? text : text.slice(0, equals)).trim()
   const rest = equals < 0 ? '' : text.slice(equals + 1)
-  const form = formOf(name, path, forms, mistakes)
-  return form?.read(fieldsOf(form.short(rest), path, mistakes), mistakes)
+  const form = formOf(name, path, forms, issues)
+  return form?.read(fieldsOf(form.short(rest), path, issues), issues)
 }
 
-function formOf<T>(name: string, path: string, forms: PartForms<T>, mistakes: Mistakes): PartForm<T> | undefined {
+function formOf<T>(name: string, path: string, forms: PartForms<T>, issues: Mistakes): PartForm<T> | undefined {
   if (Object.hasOwn(forms, name)) return forms[name]
   const names = Object.keys(forms)
   const suggestion = nearest(name, names)
   const hint = suggestion === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${suggestion}?`
-  mistakes.add(path, `unknown name ${quoted(name)}; ${hint}`)
+  issues.add(path, `unknown name ${quoted(name)}; ${hint}`)
   return undefined
 }
 

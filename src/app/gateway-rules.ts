@@ -102,14 +102,14 @@ export class GatewayRules implements RuleSetProvider {
   }
 
   /** Reports filters that reference an unknown rule set. */
-  check(routes: readonly RouteDefinition[], mistakes: Mistakes): void {
+  check(routes: readonly RouteDefinition[], issues: Mistakes): void {
     this.#isChecked = true
     const known = this.#ofFile.map(({ id }) => id)
     for (const limit of routes.flatMap(({ limits }) => limits)) {
       if (limit.kind === 'RULE' || known.includes(limit.ruleSetId)) continue
       const hint = known.length === 0 ? 'there are no rule sets' : `known rule sets: ${known.join(', ')}`
       const where = this.#file?.source ?? 'rules.yaml, which does not exist'
-      mistakes.add(limit.place, `rule set "${limit.ruleSetId}" does not exist in ${where}; ${hint}`)
+      issues.add(limit.place, `rule set "${limit.ruleSetId}" does not exist in ${where}; ${hint}`)
     }
   }
 

@@ -7,16 +7,16 @@ import { predicateForms } from './gateway-predicates.js'
 import { type RouteDefinition, readRoutes } from './gateway-schema.js'
 
 function read(...routes: unknown[]): readonly RouteDefinition[] {
-  const mistakes = noMistakes()
-  const result = readRoutes(routes, 'gateway.routes', mistakes)
-  expect(mistakes.kept).toEqual([])
+  const issues = noMistakes()
+  const result = readRoutes(routes, 'gateway.routes', issues)
+  expect(issues.kept).toEqual([])
   return result ?? []
 }
 
-function mistakesOf(...routes: unknown[]): string[] {
-  const mistakes = noMistakes()
-  readRoutes(routes, 'gateway.routes', mistakes)
-  return mistakes.kept.map(({ path, message }) => `${path}: ${message}`)
+function issuesOf(...routes: unknown[]): string[] {
+  const issues = noMistakes()
+  readRoutes(routes, 'gateway.routes', issues)
+  return issues.kept.map(({ path, message }) => `${path}: ${message}`)
 }
 
 const base = { id: 'api', uri: 'http://127.0.0.1:3000' }
@@ -34,7 +34,7 @@ describe('the uri of a route', () => {
   it.each(['localhost:80', 'lb://service', 'http://a/path', 'http://u:secret@a', 'http://a?q', ''])(
     'rejects %j without showing it',
     (uri) => {
-      expect(mistakesOf({ id: 'x', uri })).toEqual([
+      expect(issuesOf({ id: 'x', uri })).toEqual([
         'gateway.routes[0].uri: must be http://host:port or https://host:port without a path; the received value is hidden',
       ])
     },
@@ -55,11 +55,11 @@ describe('timeouts of a route', () => {
 
   it('are rejected if they are out of range', () => {
     const allowed = 'allowed: an integer number of milliseconds, or a duration such as 500ms, 1.5s, 1m, from 1ms to 1d'
-    expect(mistakesOf({ ...base, metadata: { 'connect-timeout': 0, 'response-timeout': '2d' } })).toEqual([
+    expect(issuesOf({ ...base, metadata: { 'connect-timeout': 0, 'response-timeout': '2d' } })).toEqual([
       `gateway.routes[0].metadata.connectTimeout: found 0; ${allowed}`,
       `gateway.routes[0].metadata.responseTimeout: found "2d"; ${allowed}`,
     ])
-    expect(mistakesOf({ ...base, metadata: { timeout: 1 } })).toHaveLength(1)
+    expect(issuesOf({ ...base, metadata: { timeout: 1 } })).toHaveLength(1)
   })
 })
 
@@ -126,7 +126,7 @@ describe('RateLimiter filter', () => {
 
 describe('validation errors', () => {
   it('are reported all at once, each with its path', () => {
-    const issues = mistakesOf(
+    const issues = issuesOf(
       {
         id: 'a b',
         uri: 7,
@@ -182,9 +182,9 @@ describe('validation errors', () => {
   })
 
   it.each([{ routes: [] }, 'x', 7, null])('reject %j as routes', (value) => {
-    const mistakes = noMistakes()
-    expect(readRoutes(value, 'gateway.routes', mistakes)).toBeUndefined()
-    expect(mistakes.kept[0]?.message).toContain('allowed: a list of routes')
+    const issues = noMistakes()
+    expect(readRoutes(value, 'gateway.routes', issues)).toBeUndefined()
+    expect(issues.kept[0]?.message).toContain('allowed: a list of routes')
   })
 })
 

@@ -24,37 +24,37 @@ const uriForm = 'http://host:port or https://host:port without a path'
 const maxRoutes = 10_000
 
 /** Parses the routes of a document. Continues after an issue, so that all issues are reported at once. */
-export function readRoutes(value: unknown, path: string, mistakes: Mistakes): readonly RouteDefinition[] | undefined {
+export function readRoutes(value: unknown, path: string, issues: Mistakes): readonly RouteDefinition[] | undefined {
   const list = itemsOf(value)
   if (list === undefined || list.length > maxRoutes) {
-    mistakes.add(path, wrongValue(value, routesForm))
+    issues.add(path, wrongValue(value, routesForm))
     return undefined
   }
   const owners = new Map<string, number>()
   return list.flatMap((item, index) => {
     const place = `${path}[${index}]`
-    const route = readRoute(camelKeys(item), place, mistakes)
+    const route = readRoute(camelKeys(item), place, issues)
     if (route === undefined) return []
     const owner = owners.get(route.id)
     if (owner !== undefined)
-      mistakes.add(`${place}.id`, `must be unique; ${quoted(route.id)} is also the id of ${path}[${owner}]`)
+      issues.add(`${place}.id`, `must be unique; ${quoted(route.id)} is also the id of ${path}[${owner}]`)
     else owners.set(route.id, index)
     return [route]
   })
 }
 
-function readRoute(value: unknown, path: string, mistakes: Mistakes): RouteDefinition | undefined {
-  const before = mistakes.count
-  const fields = openFields(value, path, routeFields, 'a route: { id, uri, predicates, filters }', mistakes)
+function readRoute(value: unknown, path: string, issues: Mistakes): RouteDefinition | undefined {
+  const before = issues.count
+  const fields = openFields(value, path, routeFields, 'a route: { id, uri, predicates, filters }', issues)
   if (fields === undefined) return undefined
   const id = fields.require('id', identifier)
-  const origin = readOrigin(fields.value('uri'), fields.at('uri'), mistakes)
-  const predicates = readParts(fields.value('predicates'), fields.at('predicates'), predicateForms, mistakes)
-  const filters = readParts<Filter>(fields.value('filters'), fields.at('filters'), filterForms, mistakes)
+  const origin = readOrigin(fields.value('uri'), fields.at('uri'), issues)
+  const predicates = readParts(fields.value('predicates'), fields.at('predicates'), predicateForms, issues)
+  const filters = readParts<Filter>(fields.value('filters'), fields.at('filters'), filterForms, issues)
   const timeouts = fields.has('metadata')
-    ? readTimeouts(fields.value('metadata'), fields.at('metadata'), mistakes)
+    ? readTimeouts(fields.value('metadata'), fields.at('metadata'), issues)
     : undefined
-  if (mistakes.count > before || id === undefined || origin === undefined) return undefined
+  if (issues.count > before || id === undefined || origin === undefined) return undefined
   return {
     id,
     origin,
@@ -69,29 +69,29 @@ function readRoute(value: unknown, path: string, mistakes: Mistakes): RouteDefin
 }
 
 /** Parses the metadata of a route, which holds only timeouts. */
-function readTimeouts(value: unknown, path: string, mistakes: Mistakes): RouteTimeouts | undefined {
-  const fields = openFields(value, path, timeoutFields, 'timeouts: { connectTimeout, responseTimeout }', mistakes)
+function readTimeouts(value: unknown, path: string, issues: Mistakes): RouteTimeouts | undefined {
+  const fields = openFields(value, path, timeoutFields, 'timeouts: { connectTimeout, responseTimeout }', issues)
   const connectTimeoutMs = fields?.read('connectTimeout', routeTimeout)
   const responseTimeoutMs = fields?.read('responseTimeout', routeTimeout)
   return given({ connectTimeoutMs, responseTimeoutMs })
 }
 
 /** Messages do not show the URI, because it may contain a password. */
-function readOrigin(value: unknown, path: string, mistakes: Mistakes): Origin | undefined {
+function readOrigin(value: unknown, path: string, issues: Mistakes): Origin | undefined {
   const origin = typeof value === 'string' ? parseOrigin(value) : undefined
   if (origin === undefined)
-    mistakes.add(
+    issues.add(
       path,
       typeof value === 'string' ? `must be ${uriForm}; the received value is hidden` : wrongValue(value, uriForm),
     )
   return origin
 }
 
-function readParts<T>(value: unknown, path: string, forms: PartForms<T>, mistakes: Mistakes): readonly T[] {
+function readParts<T>(value: unknown, path: string, forms: PartForms<T>, issues: Mistakes): readonly T[] {
   const list = value === undefined || value === null ? [] : itemsOf(value)
-  if (list === undefined) mistakes.add(path, wrongValue(value, 'a list'))
+  if (list === undefined) issues.add(path, wrongValue(value, 'a list'))
   return (list ?? []).flatMap((item, index) => {
-    const part = readPart(item, `${path}[${index}]`, forms, mistakes)
+    const part = readPart(item, `${path}[${index}]`, forms, issues)
     return part === undefined ? [] : [part]
   })
 }

@@ -82,7 +82,7 @@ export function watchIdentities(
 
 /** A handler for one inline rule. */
 function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
-  const { store: given, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
+  const { store: storeOption, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
   const rule = parseRule({ id: 'limit', ...document })
   requireSources(rule, edge)
   const snapshot = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {
@@ -92,7 +92,7 @@ function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, c
     resetBucketsOnReload: true,
     resets: () => 0,
   })
-  const store = boundedStore(openStore(given, { clock, openRedis: redisStoreLater }))
+  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
   const room = new WaitingRoom(maxConcurrentWaits, clock)
   const handler = new StandaloneHandler({
     snapshot: () => snapshot,
@@ -108,7 +108,7 @@ function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, c
     handler,
     async close() {
       room.close()
-      if (!isStore(given)) await store.close()
+      if (!isStore(storeOption)) await store.close()
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
-import { given as whatIsGiven } from '../core/given.js'
+import { given } from '../core/given.js'
 import { isRedisClient } from '../redis/connection-of.js'
 import { isObject } from '../rules/fields.js'
 import { noMistakes } from '../rules/mistakes.js'
@@ -48,12 +48,12 @@ const clientInvalid = (): FluxGateError =>
 const described = (store: unknown): string =>
   typeof store === 'string' ? JSON.stringify(store.replace(/:[^:@/]*@/, ':***@')) : typeof store
 
-function openBySettings(given: object, { resilience, openRedis }: StoreParts): BucketStore {
-  const mistakes = noMistakes()
-  const settings = checkRedisSettings(given, 'store', mistakes)
-  if (mistakes.count > 0) throw configInvalid('Options of the store', mistakes.kept)
+function openBySettings(value: object, { resilience, openRedis }: StoreParts): BucketStore {
+  const issues = noMistakes()
+  const settings = checkRedisSettings(value, 'store', issues)
+  if (issues.count > 0) throw configInvalid('Options of the store', issues.kept)
   const { prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals, ...address } = settings
-  const own = whatIsGiven({ prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals })
+  const own = given({ prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals })
   return openRedis(address, { ...resilience, ...own })
 }
 

@@ -59,9 +59,9 @@ export class OwnClient {
   #isProbing = false
   /** True if an attempt has failed and its outcome depends on the running probe. */
   #awaitsProbe = false
-  #settle = (): void => {}
-  #succeed = (): void => {}
-  #giveUp = (_reason: FluxGateError): void => {}
+  #resolveOutcome = (): void => {}
+  #resolveConnected = (): void => {}
+  #rejectConnected = (_reason: FluxGateError): void => {}
 
   /** `replyMs` is the time that callers wait for a reply. */
   constructor(target: RedisTarget, library: Promise<Library>, replyMs: number) {
@@ -69,11 +69,11 @@ export class OwnClient {
     this.#replyMs = replyMs
     this.#silence = new SilenceWatch(silenceMs(replyMs), (error) => this.#recordError(error))
     this.#outcome = new Promise((resolve) => {
-      this.#settle = resolve
+      this.#resolveOutcome = resolve
     })
     this.connected = new Promise((resolve, reject) => {
-      this.#succeed = resolve
-      this.#giveUp = reject
+      this.#resolveConnected = resolve
+      this.#rejectConnected = reject
     })
     // Callers may ignore `connected`, so its rejection must not be unhandled.
     this.connected.catch(() => {})
@@ -99,7 +99,7 @@ export class OwnClient {
 
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
-    if (this.#hold !== undefined || this.#isLost) await this.#lose().over
+    if (this.#hold !== undefined || this.#isLost) await this.#awaitReconnect().over
     const connection = this.#usable()
     try {
       return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
@@ -107,7 +107,7 @@ export class OwnClient {
       if (!isUnwritten(error)) throw error
     }
     // The command was not sent, because the socket was closed already. It waits for the next connection.
-    await this.#lose().over
+    await this.#awaitReconnect().over
     return this.#usable().call(key, command, asBytes)
   }
 
@@ -126,9 +126,9 @@ export class OwnClient {
     await this.#connection?.close()
     clearTimeout(this.#restart)
     clearTimeout(this.#silentAttempt)
-    this.#decide()
+    this.#settleOutcome()
     this.#hold?.end()
-    this.#succeed()
+    this.#resolveConnected()
     const client = this.#client
     if (client === undefined) return
     const isIdle = ['wait', 'reconnecting', 'close', 'end'].includes(client.status)
@@ -196,8 +196,8 @@ export class OwnClient {
     clearTimeout(this.#silentAttempt)
     this.#isUp = true
     this.#hold?.end()
-    this.#succeed()
-    this.#decide()
+    this.#resolveConnected()
+    this.#settleOutcome()
   }
 
   #recordError(error: unknown): void {
@@ -232,7 +232,7 @@ export class OwnClient {
       if (this.#wasConnected || this.#isClosed) return
       this.#mismatch = mismatch
       if (mismatch !== undefined) this.#fail(mismatch)
-      else if (this.#awaitsProbe) this.#decide()
+      else if (this.#awaitsProbe) this.#settleOutcome()
       this.#awaitsProbe = false
     })
   }
@@ -241,23 +241,23 @@ export class OwnClient {
     this.#recordError(error)
     this.#isRejected = isMisconfigured(error)
     if (this.#isRejected) {
-      this.#giveUp(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
+      this.#rejectConnected(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
       this.#hold?.end()
     }
-    this.#decide()
+    this.#settleOutcome()
   }
 
   /** Handles a lost connection or a failed attempt. */
   #closed(): void {
     if (!this.#wasConnected && mayBeMismatch(this.#lastError)) this.#probe(true)
-    else this.#decide()
-    if (this.#isLost) this.#lose()
+    else this.#settleOutcome()
+    if (this.#isLost) this.#awaitReconnect()
     else if (++this.#failedAttempts === maxAttempts) this.#hold?.end()
     this.#isUp = false
   }
 
   /** Makes calls wait for the next connection. */
-  #lose(): Hold {
+  #awaitReconnect(): Hold {
     if (this.#hold !== undefined) return this.#hold
     const hold = new Hold(this.#replyMs)
     this.#failedAttempts = 0
@@ -279,9 +279,9 @@ export class OwnClient {
     return this.#connection
   }
 
-  #decide(): void {
+  #settleOutcome(): void {
     this.#hasOutcome = true
-    this.#settle()
+    this.#resolveOutcome()
   }
 
   /** ioredis stops for good if a connection cannot even be started. Connects again, because the cause may be temporary. */

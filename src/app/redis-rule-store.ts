@@ -41,10 +41,10 @@ const kinds: Readonly<Record<Exclude<keyof RedisRuleStoreOptions, 'clock'>, Kind
  * @throws FluxGateError if an option is unknown or invalid
  */
 export function redisRuleStore(where: string | RedisOptions | object, options: RedisRuleStoreOptions = {}): RuleStore {
-  const mistakes = noMistakes()
-  const fields = openFields(options, '', [...Object.keys(kinds), 'clock'], 'an object of options', mistakes)
+  const issues = noMistakes()
+  const fields = openFields(options, '', [...Object.keys(kinds), 'clock'], 'an object of options', issues)
   for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
-  if (mistakes.count > 0) throw configInvalid('Options of redisRuleStore', mistakes.kept)
+  if (issues.count > 0) throw configInvalid('Options of redisRuleStore', issues.kept)
   const { prefix = 'fluxgate', channel = standardChannel, timeoutMs, maxHistory, clock } = options
   const connection = connectRedis(where, timeoutMs)
   const storage = new RedisRuleStorage(connection, { prefix, channel, maxHistory, timeoutMs, clock })

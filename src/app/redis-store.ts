@@ -73,8 +73,8 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     clock,
     ...(knownRefusals && { observer: known }),
   })
-  const whole = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
-  const bounded = resilient(whole, resilience)
+  const clustered = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
+  const bounded = resilient(clustered, resilience)
   const store = leased(knownRefusals ? withKnownRefusals(bounded, known) : bounded, given({ leaseShare, clock }))
   const resets = new RedisResets(connection, prefix, resilience.timeoutMs)
   let isClosed = false

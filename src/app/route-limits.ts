@@ -100,14 +100,14 @@ function withSharedStore<Native>(options: RateLimitOptions<Native>) {
 }
 
 function checkOverrides(overrides: unknown, hasHandler: boolean): void {
-  const mistakes = noMistakes()
+  const issues = noMistakes()
   const forms = "false, { ruleSetId, permits }, or a rule such as { capacity: 10, window: '1m' }"
-  const fields = openFields(overrides, '', ['ruleSetId', 'permits'], forms, mistakes)
+  const fields = openFields(overrides, '', ['ruleSetId', 'permits'], forms, issues)
   fields?.read('ruleSetId', identifier)
   fields?.read('permits', permitCount)
   if (fields?.has('ruleSetId') && !hasHandler)
     fields.wrong('ruleSetId', 'requires the option handler; pass { handler: gate }')
-  if (mistakes.count > 0) throw configInvalid('Limit of a route', mistakes.kept)
+  if (issues.count > 0) throw configInvalid('Limit of a route', issues.kept)
 }
 
 /** One rule set per scope, because different scope names may map to the same rule ID. Limits with an explicit ID share a set. */

@@ -24,8 +24,8 @@ export interface ServerRequest {
 const timeoutMs = 30_000
 
 /** `tokens` names environment variables; the first that is set provides the token. */
-export function serverClient(given: string, tokens: readonly string[], environment = process.env): ServerClient {
-  const url = baseOf(given)
+export function serverClient(address: string, tokens: readonly string[], environment = process.env): ServerClient {
+  const url = baseOf(address)
   const token = tokens.map((name) => environment[name]).find((value) => value !== undefined && value !== '')
   return {
     url,
@@ -53,8 +53,8 @@ export function serverClient(given: string, tokens: readonly string[], environme
   }
 }
 
-function baseOf(given: string): string {
-  const url = URL.canParse(given) ? new URL(given) : undefined
+function baseOf(address: string): string {
+  const url = URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')
     throw new UsageError('--server must be the URL of a FluxGate server, such as http://127.0.0.1:8090.')
   if (url.username !== '' || url.password !== '')

@@ -25,14 +25,14 @@ const groups: Readonly<Record<string, string>> = {
 }
 
 /** Builds the OpenAPI 3.1 document. A schema with a title becomes a component of that name. */
-export function openApiOf(routes: readonly Route[], version: string, asked: AskedTokens): Json {
+export function openApiOf(routes: readonly Route[], version: string, tokens: AskedTokens): Json {
   const schemas: Record<string, unknown> = {}
   const referring: Referring = (schema) => withReferences(schema, schemas)
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)\*?/g, '{$1}')
     paths[path] ??= {}
-    paths[path][route.method.toLowerCase()] = operationOf(route, asked, referring)
+    paths[path][route.method.toLowerCase()] = operationOf(route, tokens, referring)
   }
   referring(problemSchema)
   const used = new Set(routes.map(({ group }) => group))
@@ -51,12 +51,12 @@ export function openApiOf(routes: readonly Route[], version: string, asked: Aske
     components: {
       schemas,
       responses: { Problem: { description: 'Any other error.', content: problemContent } },
-      ...((asked.admin || asked.check) && {
+      ...((tokens.admin || tokens.check) && {
         securitySchemes: {
-          ...(asked.admin && {
+          ...(tokens.admin && {
             adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token. Valid for every route.' },
           }),
-          ...(asked.check && {
+          ...(tokens.check && {
             checkToken: {
               type: 'http',
               scheme: 'bearer',
@@ -71,10 +71,10 @@ export function openApiOf(routes: readonly Route[], version: string, asked: Aske
 
 const problemContent = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
 
-function operationOf(route: Route, asked: AskedTokens, referring: Referring): Json {
+function operationOf(route: Route, tokens: AskedTokens, referring: Referring): Json {
   const { name, summary, description = summary, group, body, isBodyOptional = false } = route
   const parameters = parametersOf(route, referring)
-  const security = securityOf(route.access, asked)
+  const security = securityOf(route.access, tokens)
   const responses = { ...problemsOf(route, security.length > 0), ...route.responses }
   return {
     operationId: name,

@@ -30,15 +30,15 @@ export class Tokens {
   admit(request: IncomingMessage, access: Access): TokenName {
     if (access === 'PUBLIC') return 'none'
     if (this.#admin === undefined && (access === 'ADMIN' || this.#check === undefined)) return 'none'
-    const given = givenToken(request.headers.authorization)
-    if (given !== undefined) {
-      const seen = digest(given)
+    const token = tokenOf(request.headers.authorization)
+    if (token !== undefined) {
+      const seen = digest(token)
       if (this.#admin !== undefined && timingSafeEqual(seen, this.#admin)) return 'admin'
       if (access === 'CHECK' && this.#check !== undefined && timingSafeEqual(seen, this.#check)) return 'check'
     }
     throw new ApiProblem(
       'FLUXGATE_UNAUTHORIZED',
-      given === undefined
+      token === undefined
         ? 'This route requires a token. Send "Authorization: Bearer <token>".'
         : 'The token is not valid for this route.',
       { headers: { 'WWW-Authenticate': challengeFor(request) } },
@@ -54,7 +54,7 @@ const bearer = 'Bearer realm="FluxGate"'
 
 const digest = (token: string): Buffer => hash('sha256', token, 'buffer')
 
-function givenToken(authorization: string | undefined): string | undefined {
+function tokenOf(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
   const [, scheme = '', credentials = ''] = /^(bearer|basic) +([^\s]+) *$/i.exec(authorization) ?? []
   if (scheme === '') return undefined
