@@ -1,5 +1,4 @@
-/** `fluxgate-js/bulk`: many records into Redis, quickly or gently, with an account of what became of each. */
-
+/** Entry `fluxgate-js/bulk`: bulk loading into Redis with a report of failed records. */
 export {
   bulkOverrides,
   type OverrideImportOptions,

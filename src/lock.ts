@@ -1,5 +1,4 @@
-/** The entry `fluxgate-js/lock`. */
-
+/** Entry `fluxgate-js/lock`: distributed locks and semaphores in Redis. */
 export {
   type QuorumOptions,
   quorumLock,

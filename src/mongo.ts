@@ -1,3 +1,3 @@
-/** The entry `fluxgate-js/mongo`. */
+/** Entry `fluxgate-js/mongo`: rule store in MongoDB. */
 export type { MongoDatabase } from './rules/mongo/database.js'
 export { type MongoConnection, type MongoRuleStoreOptions, mongoRuleStore } from './rules/mongo/mongo-rule-store.js'

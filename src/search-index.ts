@@ -1,5 +1,4 @@
-/** The entry `fluxgate-js/search-index`. */
-
+/** Entry `fluxgate-js/search-index`: searchable records in Redis. */
 export type { RedisNode } from './redis/client/open/address.js'
 export type { RedisOptions } from './redis/client/open/target.js'
 export { type SearchIndexOptions, searchIndex } from './redis/search-index/create-search-index.js'

@@ -1,14 +1,14 @@
 import { FluxGateError } from '../core/errors.js'
 
-/** Told to a person as it is: the command line asks for something that cannot be done. */
+/** Invalid command line usage. The message is printed as is, without a stack trace. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Told to a person as it is: a server that was asked did not do it. */
+/** A failed request to a FluxGate server. The message is printed as is, without a stack trace. */
 export class ServerError extends Error {
   override readonly name = 'ServerError'
-  /** 0 where there was no answer. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number
 
   constructor(message: string, status: number) {
@@ -17,19 +17,19 @@ export class ServerError extends Error {
   }
 }
 
-/** What to print when a command fails. Of an error that nobody foresaw the stack helps, but only those who ask. */
+/** The message to print when a command fails. Stack traces are included only with `DEBUG=fluxgate`. */
 export function describeFailure(error: unknown, environment = process.env): string {
   const wantsStack = environment.DEBUG?.split(',').some((name) => ['*', 'fluxgate'].includes(name.trim())) ?? false
   const stack = wantsStack && error instanceof Error ? `\n${error.stack ?? ''}` : ''
   if (error instanceof UsageError || error instanceof ServerError) return error.message
-  if (error instanceof FluxGateError) return `${withMistakes(error)}${stack}`
+  if (error instanceof FluxGateError) return `${withIssues(error)}${stack}`
   const message = error instanceof Error ? error.message : String(error)
-  return `Unexpected: ${message.split('\n')[0]}${stack || ' (DEBUG=fluxgate shows where)'}`
+  return `Unexpected error: ${message.split('\n')[0]}${stack || ' (set DEBUG=fluxgate for the stack trace)'}`
 }
 
-function withMistakes({ message, errors }: FluxGateError): string {
-  const missing = errors.filter((mistake) => !message.includes(mistake.message))
-  // A message that lists its first mistakes has already decided how many are worth reading.
+function withIssues({ message, errors }: FluxGateError): string {
+  const missing = errors.filter((issue) => !message.includes(issue.message))
+  // A message that already lists its first issues is complete: it limits their number on purpose.
   if (missing.length < errors.length) return message
-  return [message, ...missing.map((mistake) => `  ${mistake.path}: ${mistake.message}`)].join('\n')
+  return [message, ...missing.map((issue) => `  ${issue.path}: ${issue.message}`)].join('\n')
 }

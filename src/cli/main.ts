@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { packageVersion } from '../program/package-version.js'
 import { run } from './run.js'
 
-/** Each is loaded when it is asked for, because none needs everything that all of them need. */
+/** Command modules are imported on demand: loading all of them would slow down every start. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./commands/start.js')).startCommand(),
   serve: async () => (await import('./commands/serve.js')).serveCommand(),
@@ -19,15 +19,15 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 
 async function programOf(names: readonly string[]): Promise<Command> {
   const program = new Command('fluxgate')
-    // What stands behind the name of a command is its own, whatever the commands above it know.
+    // Options after a command name belong to that command, even if a parent command has one of the same name.
     .enablePositionalOptions()
-    .description('Rate limiting that is exact to the permit.')
+    .description('Distributed rate limiting: gateway, server, rules and tools.')
     .version(packageVersion())
-    .addHelpText('after', '\nfluxgate <command> --help shows its options with examples.')
+    .addHelpText('after', '\nRun fluxgate <command> --help for its options and examples.')
   for (const name of names) program.addCommand(await (commands[name] as () => Promise<Command>)())
   return program
 }
 
-const asked = process.argv[2] ?? ''
-// What names none of them may be a question about all.
-await run(await programOf(Object.hasOwn(commands, asked) ? [asked] : Object.keys(commands)), process.argv)
+const requested = process.argv[2] ?? ''
+// Without a known command name, all commands are loaded, for --help and for suggestions.
+await run(await programOf(Object.hasOwn(commands, requested) ? [requested] : Object.keys(commands)), process.argv)

@@ -3,7 +3,7 @@ import { exitStatus } from './exit-status.js'
 import { describeFailure, UsageError } from './failure.js'
 import { endQuietlyOnClosedPipe, paintFor } from './output/output.js'
 
-/** Runs the command that the arguments name. Leaves the process to end by itself, so that all output is written. */
+/** Runs the command named by the arguments. Does not call `process.exit`, so that all output is flushed. */
 export async function run(program: Command, argv: readonly string[]): Promise<void> {
   endQuietlyOnClosedPipe()
   for (const command of withSubcommands(program)) prepare(command)
@@ -11,7 +11,7 @@ export async function run(program: Command, argv: readonly string[]): Promise<vo
     await program.parseAsync(argv)
   } catch (error) {
     process.exitCode = statusOf(error)
-    // Commander has already said what was wrong.
+    // Commander has already printed the message.
     if (error instanceof CommanderError) return
     const paint = paintFor(process.stderr)
     process.stderr.write(`${paint('red', 'error:')} ${describeFailure(error)}\n`)
@@ -19,9 +19,9 @@ export async function run(program: Command, argv: readonly string[]): Promise<vo
   }
 }
 
-const helpHint = '(add --help for the options and examples)'
+const helpHint = '(run with --help for options and examples)'
 
-/** Commands are made on their own and joined later, so that what all share is set here. */
+/** Settings shared by all commands. Subcommands do not inherit them when they are created separately. */
 function prepare(command: Command): void {
   command.exitOverride().showSuggestionAfterError().showHelpAfterError(helpHint).configureHelp({ helpWidth: 100 })
 }

@@ -1,4 +1,4 @@
-/** A FluxGate server, asked from the command line. The token is in the environment: a command line is seen by everybody. */
+/** HTTP client for a FluxGate server. The token comes from the environment, because process arguments are visible to all users. */
 import { messageOf } from '../core/errors.js'
 import { jsonText, parseJson } from '../core/json/written-json.js'
 import { ServerError, UsageError } from './failure.js'
@@ -10,22 +10,22 @@ export interface ServerAnswer {
 
 export interface ServerClient {
   readonly url: string
-  /** Rejects with a `ServerError` for everything but success and the statuses that are expected. */
+  /** Rejects with a `ServerError` unless the response is 2xx or one of `expected`. */
   ask(method: string, path: string, request?: ServerRequest): Promise<ServerAnswer>
 }
 
 export interface ServerRequest {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** Statuses of failure that the caller understands. */
+  /** Error statuses that the caller handles itself. */
   readonly expected?: readonly number[]
 }
 
 const timeoutMs = 30_000
 
-/** `tokens`: the variables that may hold one, the first that does wins. */
-export function serverClient(given: string, tokens: readonly string[], environment = process.env): ServerClient {
-  const url = baseOf(given)
+/** `tokens` names environment variables; the first that is set provides the token. */
+export function serverClient(address: string, tokens: readonly string[], environment = process.env): ServerClient {
+  const url = baseOf(address)
   const token = tokens.map((name) => environment[name]).find((value) => value !== undefined && value !== '')
   return {
     url,
@@ -41,7 +41,10 @@ export function serverClient(given: string, tokens: readonly string[], environme
         redirect: 'error',
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
-        throw new ServerError(`${url} does not answer: ${reasonOf(error)}. Is it running, and is this its address?`, 0)
+        throw new ServerError(
+          `Cannot reach ${url}: ${reasonOf(error)}. Check that the server is running and that the URL is correct.`,
+          0,
+        )
       })
       const answer = { status: response.status, body: readJson(await response.text()) }
       if (response.ok || expected.includes(response.status)) return answer
@@ -50,16 +53,16 @@ export function serverClient(given: string, tokens: readonly string[], environme
   }
 }
 
-function baseOf(given: string): string {
-  const url = URL.canParse(given) ? new URL(given) : undefined
+function baseOf(address: string): string {
+  const url = URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')
-    throw new UsageError('--server takes the address of a FluxGate server, such as http://127.0.0.1:8090.')
+    throw new UsageError('--server must be the URL of a FluxGate server, such as http://127.0.0.1:8090.')
   if (url.username !== '' || url.password !== '')
-    throw new UsageError('--server takes no password: put the token into FLUXGATE_ADMIN_TOKEN.')
+    throw new UsageError('--server must not contain credentials. Put the token into FLUXGATE_ADMIN_TOKEN.')
   return url.href.replace(/\/+$/, '')
 }
 
-/** `fetch` keeps the reason in its cause. */
+/** `fetch` reports network errors as a generic message; the actual reason is in `cause`. */
 const reasonOf = (error: unknown): string =>
   error instanceof Error && error.cause instanceof Error ? error.cause.message || error.message : messageOf(error)
 
@@ -80,15 +83,19 @@ function failure(
   if (status === 401)
     return new ServerError(
       hasToken
-        ? `${url} refuses the token of ${tokens.join(' or ')}.`
-        : `${url} asks for a token: set ${tokens.join(' or ')}.`,
+        ? `${url} rejected the token. Check ${tokens.join(' or ')}.`
+        : `${url} requires a token. Set ${tokens.join(' or ')}.`,
       status,
     )
   const { detail, errors = [] } = (body ?? {}) as {
     detail?: string
     errors?: readonly { path: string; message: string }[]
   }
-  if (detail === undefined) return new ServerError(`${url} answered ${status}, not as a FluxGate server does.`, status)
+  if (detail === undefined)
+    return new ServerError(
+      `${url} responded with status ${status} and no problem document. Check that it is a FluxGate server.`,
+      status,
+    )
   const lines = errors
     .filter(({ message }) => !detail.includes(message))
     .map(({ path, message }) => `\n  ${path}: ${message}`)

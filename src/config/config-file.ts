@@ -9,11 +9,11 @@ import { settingNames } from './settings.js'
 
 export interface ConfigFile {
   readonly document: unknown
-  /** Of its bytes. */
+  /** Digest of the file's bytes. */
   readonly digest: string
 }
 
-/** What a YAML or JSON file says; `shown` is how its path appears in messages. */
+/** Reads and parses a YAML or JSON file. `shown` is the path for messages. */
 export async function readConfigFile(path: string, shown: string): Promise<ConfigFile> {
   const { text, digest } = await readText(path, shown)
   const format = formatOf(path)
@@ -29,12 +29,12 @@ export async function readConfigFile(path: string, shown: string): Promise<Confi
 }
 
 /**
- * Where the grammar is broken, anything may be quoted in a message, and a token must not be: a log is read by more
- * people than a configuration. Names of settings are shown, everything else is not.
+ * Removes quoted values from syntax errors. The parser may quote any part of the file, including secrets, and logs have more
+ * readers than the file. Only names of settings are kept.
  */
 function withoutValues({ path, message }: Mistake): Mistake {
   const [, general = ''] = /^((?:(?!: |[*&!%|>]\S).)*)/s.exec(message) ?? []
-  const shown = (message.startsWith('found ') ? message : general || 'not understood').replace(
+  const shown = (message.startsWith('found ') ? message : general || 'invalid syntax').replace(
     /"((?:[^"\\]|\\.)*)"/g,
     (match, name: string) => (name.length === 1 || settingNames.has(camelCase(name)) ? match : '…'),
   )
@@ -45,29 +45,30 @@ function unmasked(value: unknown): unknown {
   if (typeof value === 'string') return unmaskPlaceholders(value)
   if (Array.isArray(value)) return value.map(unmasked)
   if (typeof value !== 'object' || value === null) return value
-  // fromEntries defines properties, so that a key named __proto__ stays a key.
+  // `fromEntries` defines `__proto__` as an ordinary property; an assignment would set the prototype.
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [unmaskPlaceholders(name), unmasked(member)]))
 }
 
 async function readText(path: string, shown: string): Promise<{ text: string; digest: string }> {
   try {
     const info = await stat(path)
-    if (!info.isFile()) throw unreadable(`${shown} is not a file; give the path of a YAML or JSON file.`)
-    if (info.size > 3 * maxDocumentLength.json) throw unreadable(`${shown} is too large: ${info.size} bytes.`)
+    if (!info.isFile()) throw unreadable(`${shown} is not a file. Pass the path of a YAML or JSON file.`)
+    if (info.size > 3 * maxDocumentLength.json)
+      throw unreadable(`${shown} is too large: ${info.size} bytes; the maximum is ${3 * maxDocumentLength.json}.`)
     const bytes = await readFile(path)
     return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), digest: digestOf(bytes) }
   } catch (error) {
-    throw error instanceof FluxGateError ? error : unreadable(sentence(error, shown), error)
+    throw error instanceof FluxGateError ? error : unreadable(readFailure(error, shown), error)
   }
 }
 
-function sentence(error: unknown, shown: string): string {
-  if (error instanceof TypeError) return `${shown} is not UTF-8 text; save it as UTF-8.`
+function readFailure(error: unknown, shown: string): string {
+  if (error instanceof TypeError) return `${shown} is not valid UTF-8. Save the file as UTF-8.`
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'ENOENT' || code === 'ENOTDIR') {
-    return `There is no configuration file ${shown}; create it, or correct the path.`
+    return `Configuration file not found: ${shown}. Create it, or correct the path.`
   }
-  return `The configuration file ${shown} could not be read (${code ?? String(error)}).`
+  return `Cannot read the configuration file ${shown} (${code ?? String(error)}).`
 }
 
 const unreadable = (message: string, cause?: unknown): FluxGateError =>

@@ -29,10 +29,10 @@ async function failure(promise: Promise<unknown>): Promise<FluxGateError> {
   throw new Error(`expected a FluxGateError, got ${String(error)}`)
 }
 
-const mistakes = async (text: string, env: Environment = {}) =>
+const issues = async (text: string, env: Environment = {}) =>
   (await failure(load(text, env))).errors.map(({ path, message }) => `${path}: ${message}`)
 
-const standard = {
+const defaults = {
   server: { host: '127.0.0.1', port: 8_090, workers: 1, revealKeys: false, drainTimeout: 10_000 },
   gateway: {
     host: '127.0.0.1',
@@ -89,19 +89,19 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 describe('loadConfig', () => {
   it('needs no file: every setting has a default', async () => {
     const cwd = join(directory, 'nowhere')
-    const rules = { ...standard.rules, path: join(cwd, 'rules.yaml') }
-    expect(await loadConfig({ env: {}, cwd })).toEqual({ ...standard, rules, file: undefined })
+    const rules = { ...defaults.rules, path: join(cwd, 'rules.yaml') }
+    expect(await loadConfig({ env: {}, cwd })).toEqual({ ...defaults, rules, file: undefined })
   })
 
-  it.each(['', '# nothing yet', 'gateway:\nrules: {}'])('reads %j as a file that changes nothing', async (text) => {
+  it.each(['', '# nothing yet', 'gateway:\nrules: {}'])('reads %j as a file without settings', async (text) => {
     expect(await load(text)).toEqual({
-      ...standard,
+      ...defaults,
       file: join(directory, 'fluxgate.yaml'),
       fileDigest: digestOf(text),
     })
   })
 
-  it('finds fluxgate.yaml in the working directory by itself', async () => {
+  it('finds fluxgate.yaml in the working directory', async () => {
     write('gateway: { port: 1234 }')
     expect((await loadConfig({ env: {}, cwd: directory })).gateway.port).toBe(1234)
   })
@@ -160,7 +160,7 @@ log: { level: warn, format: json }
         metricsHost: '10.0.0.1',
         metricsPort: 9,
       },
-      store: { ...standard.store, maxKeys: 10 },
+      store: { ...defaults.store, maxKeys: 10 },
       rules: { type: 'file', path: join(directory, 'conf/api.yaml'), prefix: 'p', database: 'd', collection: 'c' },
       ratelimit: {
         defaultRuleSetId: 'api',
@@ -184,24 +184,24 @@ log: { level: warn, format: json }
     })
   })
 
-  it('reads kebab-case as it reads camelCase, on every level', async () => {
+  it('accepts kebab-case and camelCase on every level', async () => {
     const config = await load('wait-for-refill: { max-wait-time: 1s }\nratelimit: { ipv6-prefix: 48 }')
     expect([config.waitForRefill.maxWaitTime, config.ratelimit.ipv6Prefix]).toEqual([1_000, 48])
   })
 
-  it('reads JSON from a file that ends in .json', async () => {
+  it('reads JSON from a .json file', async () => {
     const path = write(`{ "gateway": { "port": "\${PORT:81}" } }`, 'fluxgate.json')
     expect((await loadConfig({ path, env: {}, cwd: directory })).gateway.port).toBe(81)
   })
 
-  it('resolves the path of the rules from the file that names it', async () => {
+  it('resolves the rules path relative to the configuration file', async () => {
     const config = await loadConfig({ path: join(directory, write('rules: { path: a.yaml }')), env: {}, cwd: '/' })
     expect(config.rules.path).toBe(join(directory, 'a.yaml'))
   })
 })
 
-describe('the environment', () => {
-  it('wins over the file', async () => {
+describe('environment variables', () => {
+  it('override the file', async () => {
     const env = {
       FLUXGATE_GATEWAY_PORT: '9090',
       FLUXGATE_RELOAD_RESET_BUCKETS_ON_RELOAD: 'false',
@@ -216,7 +216,7 @@ describe('the environment', () => {
     expect(config.waitForRefill.maxWaitTime).toBe(2_000)
   })
 
-  it('writes lists with commas, and routes as JSON', async () => {
+  it('contain comma-separated lists, and routes as JSON', async () => {
     const env = {
       FLUXGATE_GATEWAY_ROUTES: '[{ "id": "api", "uri": "http://127.0.0.1:3000", "predicates": ["Path=/api/**"] }]',
       FLUXGATE_RATELIMIT_TRUSTED_PROXIES: '10.0.0.1, 192.168.0.0/16',
@@ -227,30 +227,30 @@ describe('the environment', () => {
     expect(gateway.routes).toMatchObject([{ id: 'api', origin: { hostname: '127.0.0.1', port: 3_000 } }])
     expect(gateway.accessLog).toBe('stdout')
     expect(ratelimit).toMatchObject({ trustedProxies: ['10.0.0.1', '192.168.0.0/16'], headers: false })
-    expect(await mistakes('', { FLUXGATE_GATEWAY_ROUTES: 'none' })).toEqual([
+    expect(await issues('', { FLUXGATE_GATEWAY_ROUTES: 'none' })).toEqual([
       'FLUXGATE_GATEWAY_ROUTES: found "none"; allowed: a list of routes: { id, uri, predicates, filters }',
     ])
   })
 
-  it('names a path relative to the working directory, not to the file', async () => {
+  it('contain paths relative to the working directory, not to the file', async () => {
     const path = join(directory, write('rules: { path: a.yaml }'))
     const config = await loadConfig({ path, env: { FLUXGATE_RULES_PATH: 'b.yaml' }, cwd: '/srv' })
     expect(config.rules.path).toBe('/srv/b.yaml')
   })
 
-  it('does not count where a variable is empty or unknown', async () => {
+  it('are ignored if they are empty or unknown', async () => {
     const env = { FLUXGATE_GATEWAY_PORT: '', FLUXGATE_SEED: '7', FLUXGATE_TEST_X: 'y' }
     expect((await load('gateway: { port: 1 }', env)).gateway.port).toBe(1)
   })
 
-  it('makes mistakes under the name of the variable', async () => {
-    expect(await mistakes('', { FLUXGATE_STORE_TYPE: 'disk', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
+  it('appear by name in error messages', async () => {
+    expect(await issues('', { FLUXGATE_STORE_TYPE: 'disk', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
       'FLUXGATE_GATEWAY_PORT: found "http"; allowed: a whole number from 0 to 65535',
       'FLUXGATE_STORE_TYPE: found "disk"; allowed: memory, redis',
     ])
   })
 
-  it('fills in placeholders, also inside braces, as numbers and booleans where these are asked for', async () => {
+  it('fill in placeholders, also inside braces, and as numbers and booleans where needed', async () => {
     const text = `
 gateway: { port: \${PORT:8081}, host: \${HOST} }
 ratelimit: { defaultRuleSetId: \${SET:}, localShare: \${SHARE} }
@@ -258,15 +258,15 @@ reload: { resetBucketsOnReload: \${RESET}, pollingInterval: "\${N}m" }
 rules: { path: \${DIR:conf}/rules.yaml }
 `
     const config = await load(text, { HOST: 'localhost', RESET: 'false', SHARE: '0.5', N: '2' })
-    expect(config.gateway).toEqual({ ...standard.gateway, host: 'localhost', port: 8081 })
+    expect(config.gateway).toEqual({ ...defaults.gateway, host: 'localhost', port: 8081 })
     expect(config.ratelimit).toMatchObject({ defaultRuleSetId: undefined, localShare: 0.5 })
     expect(config.reload).toMatchObject({ resetBucketsOnReload: false, pollingInterval: 120_000 })
     expect(config.rules.path).toBe(join(directory, 'conf/rules.yaml'))
   })
 })
 
-describe('mistakes', () => {
-  it('are reported all at once, with their place, what was found and what is allowed', async () => {
+describe('validation errors', () => {
+  it('are reported all at once, with path, received value and allowed values', async () => {
     const error = await failure(
       load(`
 gatway: {}
@@ -283,35 +283,35 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
       'fluxgate.yaml: 16 mistakes',
       '  gatway: unknown key; did you mean gateway?',
       '  gateway.prot: unknown key; did you mean port?',
-      '  gateway.host: found ""; allowed: text that is not empty',
+      '  gateway.host: found ""; allowed: a non-empty string',
       '  gateway.port: found 65536; allowed: a whole number from 0 to 65535',
-      '  store: found "memory"; allowed: an object of type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, knownRefusals, redis',
-      `  rules.path: the environment variable A is not set; set it, or give a default: \${A:default}`,
-      `  rules.path: the environment variable B is not set; set it, or give a default: \${B:default}`,
+      '  store: found "memory"; allowed: an object with type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, knownRefusals, redis',
+      `  rules.path: environment variable A is not set; set it, or add a default: \${A:default}`,
+      `  rules.path: environment variable B is not set; set it, or add a default: \${B:default}`,
       '  ratelimit.color: unknown key; allowed: defaultRuleSetId, filterEnabled, includePatterns, excludePatterns, missingRuleBehavior, trustedProxies, clientIpHeader, ipv6Prefix, userIdHeader, apiKeyHeader, headers, onStoreFailure, localShare',
       '  ratelimit.missingRuleBehavior: found "MAYBE"; allowed: ALLOW, DENY',
       '  ratelimit.ipv6Prefix: found null; allowed: a whole number from 1 to 128',
-      '  ratelimit.localShare: found 0; allowed: a number above 0, at most 1',
+      '  ratelimit.localShare: found 0; allowed: a number greater than 0 and at most 1',
       '  reload.strategy: found "SOMETIMES"; allowed: AUTO, WATCH, PUBSUB, POLLING, NONE',
-      `  reload.pollingInterval: the environment variable EVERY is not set; set it, or give a default: \${EVERY:default}`,
-      '  wait-for-refill.max-concurrent-waits: found beside maxConcurrentWaits, which means the same; allowed: only one of them',
+      `  reload.pollingInterval: environment variable EVERY is not set; set it, or add a default: \${EVERY:default}`,
+      '  wait-for-refill.max-concurrent-waits: duplicates maxConcurrentWaits; keep only one of them',
       '  wait-for-refill.max-wait-time: found "soon"; allowed: a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d, from 0s to 366d',
       '  wait-for-refill.maxConcurrentWaits: found 1.5; allowed: a whole number from 0 to 1000000',
     ])
   })
 
-  it('of the grammar have a line and a column, also behind placeholders', async () => {
-    expect(await mistakes(`gateway:\n  { host: \${A:b}, port: 1, port: 2 }`)).toEqual([
+  it('of the syntax have a line and a column, also after placeholders', async () => {
+    expect(await issues(`gateway:\n  { host: \${A:b}, port: 1, port: 2 }`)).toEqual([
       'line 2, column 28: "port" is given twice',
     ])
   })
 
   it.each(['constructor: {}', '__proto__: { port: 1 }', 'gateway: { toString: 1 }', '- 1', 'text'])(
-    '%s is one of them, and harmless',
-    async (text) => expect(await mistakes(text)).toHaveLength(1),
+    '%s is an error without side effects',
+    async (text) => expect(await issues(text)).toHaveLength(1),
   )
 
-  it('never show a secret, wherever the file is damaged', async () => {
+  it('never show a secret, wherever the file is malformed', async () => {
     const lines = [
       'server:\n  adminToken: "@"',
       'server:\n  adminToken: @',
@@ -329,20 +329,20 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
     }
   })
 
-  it('of a missing or unreadable file say which', async () => {
+  it('name a missing or unreadable file', async () => {
     const missing = await failure(loadConfig({ path: 'none.yaml', env: {}, cwd: directory }))
     expect(missing.code).toBe('FLUXGATE_CONFIG_UNREADABLE')
-    expect(missing.message).toBe('There is no configuration file none.yaml; create it, or correct the path.')
+    expect(missing.message).toBe('Configuration file not found: none.yaml. Create it, or correct the path.')
     const folder = await failure(loadConfig({ path: '.', env: {}, cwd: directory }))
     expect(folder).toMatchObject({ code: 'FLUXGATE_CONFIG_UNREADABLE' })
     writeFileSync(join(directory, 'latin.yaml'), Buffer.from([0x23, 0xe9]))
     const latin = await failure(loadConfig({ path: 'latin.yaml', env: {}, cwd: directory }))
-    expect(latin.message).toBe('latin.yaml is not UTF-8 text; save it as UTF-8.')
+    expect(latin.message).toBe('latin.yaml is not valid UTF-8. Save the file as UTF-8.')
   })
 })
 
-describe('options of a gate', () => {
-  it('are what the configuration says', async () => {
+describe('gate options', () => {
+  it('are derived from the configuration', async () => {
     const options = gateOptions(await load('ratelimit: { defaultRuleSetId: api }\nreload: { strategy: NONE }'))
     expect(options).toMatchObject({
       rules: { type: 'file', path: join(directory, 'rules.yaml') },
@@ -361,7 +361,7 @@ describe('options of a gate', () => {
     })
   })
 
-  it('given in code win over the file, one by one', async () => {
+  it('in code override single settings of the file', async () => {
     write('reload: { strategy: NONE, pollingInterval: 1m }\nratelimit: { ipv6Prefix: 48, defaultRuleSetId: api }')
     const config = join(directory, 'fluxgate.yaml')
     const options = await readGateOptions({ config, reload: { strategy: 'POLLING' }, rules: { id: 'x', rules: [] } })
@@ -369,7 +369,7 @@ describe('options of a gate', () => {
     expect(options).toMatchObject({ rules: { id: 'x', rules: [] }, ipv6Prefix: 48, defaultRuleSetId: 'api' })
   })
 
-  it('make a gate that counts by the clock it was given', async () => {
+  it('create a gate that uses the given clock', async () => {
     const bands = '[{ capacity: 1, window: 1m }]'
     write(`ruleSets: [{ id: a, rules: [] }, { id: b, rules: [{ id: one, bands: ${bands} }] }]`, 'rules.yaml')
     write('ratelimit: { default-rule-set-id: b }\nreload: { strategy: NONE }\nstore: { maxKeys: 10 }')
@@ -382,7 +382,7 @@ describe('options of a gate', () => {
     await gate.close()
   })
 
-  it('are left alone where there is no configuration file', async () => {
+  it('are unchanged without a configuration file', async () => {
     const options = { rules: 'rules.yaml' }
     expect(await readGateOptions(options)).toBe(options)
   })

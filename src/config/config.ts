@@ -9,16 +9,16 @@ import { readSettings } from './reader.js'
 import { type Settings, settings as standardSettings } from './settings.js'
 
 export interface Config extends Settings {
-  /** The file it was read from, absolute; `undefined` if there is none. */
+  /** Absolute path of the configuration file; undefined if no file was loaded. */
   readonly file: string | undefined
-  /** Of what the file said then. */
+  /** Digest of the file's contents when it was loaded. */
   readonly fileDigest: string | undefined
-  /** The rules are where they usually are, and nothing says that there have to be any. */
+  /** True if `rules.path` is the default, so that a missing rules file is not an error. */
   readonly areRulesOptional: boolean
 }
 
 export interface ConfigSource {
-  /** Left out: `fluxgate.yaml` in `cwd`, if there is one. */
+  /** Default: `fluxgate.yaml` in `cwd`, if it exists. */
   readonly path?: string | undefined
   readonly env: Environment
   readonly cwd: string
@@ -26,15 +26,15 @@ export interface ConfigSource {
 
 const noFile = { document: undefined, digest: undefined }
 
-/** File and environment → every setting. The environment wins over the file; paths in the file are relative to it. */
+/** Loads all settings. Environment variables override the file. Paths in the file are relative to the file. */
 export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Config> {
   const shown = path ?? 'fluxgate.yaml'
   const file = resolve(cwd, shown)
   const hasFile = path !== undefined || existsSync(file)
   const { document, digest } = hasFile ? await readConfigFile(file, shown) : noFile
-  const mistakes = noMistakes()
-  const settings = readSettings(document, env, mistakes)
-  if (mistakes.count > 0) throw configInvalid(hasFile ? shown : 'The configuration', mistakes.kept)
+  const issues = noMistakes()
+  const settings = readSettings(document, env, issues)
+  if (issues.count > 0) throw configInvalid(hasFile ? shown : 'Configuration', issues.kept)
   const located = withPaths(settings, (place, path) => {
     const isFromEnvironment = variable(env, environmentName(place)) !== undefined
     return resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, path)
@@ -47,7 +47,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
   }
 }
 
-/** With every path absolute. */
+/** Makes all paths absolute. */
 function withPaths(settings: Settings, located: (place: string, path: string) => string): Settings {
   const { server, gateway, rules } = settings
   const { accessLog } = gateway
@@ -71,5 +71,5 @@ function withPaths(settings: Settings, located: (place: string, path: string) =>
   }
 }
 
-/** What an access log may be called besides the path of a file. */
+/** Access log destinations that are not file paths. */
 const standardStreams: readonly string[] = ['stdout', 'stderr']

@@ -14,8 +14,8 @@ const published = JSON.parse(
 const isValid = new Ajv({ allErrors: true, allowUnionTypes: true, strict: true }).compile(published)
 const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, example = '']) => [example] as const)
 
-describe('the JSON Schema of fluxgate.yaml', () => {
-  it('is what the table of settings says; `node scripts/config-schema.mjs` writes it', () => {
+describe('JSON Schema of fluxgate.yaml', () => {
+  it('is up to date (regenerate with `node scripts/config-schema.mjs`)', () => {
     const meanings = new Map(
       Object.entries(published.definitions as Record<string, { description: string }>).map(
         ([place, { description }]) => [place, description],
@@ -28,7 +28,7 @@ describe('the JSON Schema of fluxgate.yaml', () => {
     }
   })
 
-  it.each(examples)('accepts what the reference shows: %s', (example) => {
+  it.each(examples)('accepts the example of the reference: %s', (example) => {
     const document = parseDocument(example, 'yaml')
     const accepted = isValid(JSON.parse(JSON.stringify(document)))
     expect(isValid.errors ?? []).toEqual([])
@@ -57,10 +57,10 @@ describe('the JSON Schema of fluxgate.yaml', () => {
     { rules: { uri: 'http://example.org' } },
     { waitForRefill: { maxWaitTime: 'soon' } },
     { color: {} },
-  ])('refuses what the program refuses: %j', (document) => {
-    const mistakes = noMistakes()
-    readSettings(document, {}, mistakes)
-    expect(mistakes.count).toBeGreaterThan(0)
+  ])('rejects %j, as the program does', (document) => {
+    const issues = noMistakes()
+    readSettings(document, {}, issues)
+    expect(issues.count).toBeGreaterThan(0)
     expect(isValid(document)).toBe(false)
   })
 })

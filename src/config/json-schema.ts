@@ -1,5 +1,4 @@
-/** JSON Schema of fluxgate.yaml, so that editors complete and check it. `scripts/config-schema.mjs` writes it to docs/reference. */
-
+/** JSON Schema of fluxgate.yaml, for completion and validation in editors. `scripts/config-schema.mjs` writes it to docs/reference. */
 import type { Setting } from '../validation/setting.js'
 import type { JsonSchema } from '../validation/setting-kinds.js'
 import { kebabCase } from '../validation/setting-names.js'
@@ -7,7 +6,7 @@ import { settingGroups, settings } from './settings.js'
 
 type Members = Readonly<Record<string, Setting<unknown>>>
 
-/** `meanings`: what each setting is for, by its place. */
+/** `meanings` holds the description of each setting, by its path. */
 export function configSchema(meanings: ReadonlyMap<string, string>): JsonSchema {
   const sections = Object.entries<Members>(settings)
   return {
@@ -39,10 +38,10 @@ function settingSchema({ kind, standard }: Setting<unknown>, description: string
   return { description, ...(standard !== undefined && { default: standard }), anyOf: [kind.schema, placeholder] }
 }
 
-/** Text with `${NAME}` in it may become anything. */
+/** A string with a placeholder may become a value of any type. */
 const placeholder = { type: 'string', pattern: '\\$\\{' }
 
-/** Names in both spellings. What is left empty has nothing in it. */
+/** Accepts camelCase and kebab-case names. A section may be empty (null). */
 function objectSchema(properties: readonly (readonly [string, JsonSchema])[]): JsonSchema {
   const spellings = properties.flatMap(([name, schema]) =>
     [...new Set([name, kebabCase(name)])].map((as) => [as, schema]),

@@ -4,7 +4,7 @@ import * as edge from '../http/option-kinds.js'
 import { redisUri } from '../redis/client/open/address-kinds.js'
 import { described, listSchema, type SettingKind } from '../validation/setting-kinds.js'
 
-/** Of Redis or of MongoDB; which of them is right depends on the type. */
+/** A Redis or MongoDB URI. `resolveRules` checks that it fits the type. */
 export const rulesUri: SettingKind<string> = {
   allowed: 'redis://… or rediss://… for type redis, mongodb://… or mongodb+srv://… for type mongo',
   parse: (value) => (isMongoUri(value) || redisUri.parse(value) !== undefined ? (value as string) : undefined),

@@ -1,14 +1,14 @@
-/** How mistakes in settings are told. */
+/** Messages for validation issues in settings. */
 import { wrongValue } from '../validation/fields.js'
 import { nearest } from '../validation/nearest.js'
 
 export function unknownName(name: string, names: readonly string[]): string {
-  const meant = nearest(name, names)
-  return `unknown key; ${meant === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${meant}?`}`
+  const suggestion = nearest(name, names)
+  return `unknown key; ${suggestion === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${suggestion}?`}`
 }
 
-/** What was found is shown, unless it may hold a password. */
-export const problem = (found: unknown, allowed: string, isSecret = false): string =>
-  isSecret || (typeof found === 'string' && found.includes('://'))
-    ? `not understood; allowed: ${allowed}`
-    : wrongValue(found, allowed)
+/** Includes the received value, unless it may contain a password. */
+export const problem = (received: unknown, allowed: string, isSecret = false): string =>
+  isSecret || (typeof received === 'string' && received.includes('://'))
+    ? `must be ${allowed}; the received value is hidden`
+    : wrongValue(received, allowed)

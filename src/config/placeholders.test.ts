@@ -5,7 +5,7 @@ const environment = { HOST: 'example.org', EMPTY: '', PORT: '9090' }
 const filled = (text: string): string => fillIn(text, environment).text
 
 describe('placeholders', () => {
-  it('stand for variables, anywhere in a text', () => {
+  it('are replaced anywhere in a string', () => {
     expect(filled(`http://\${HOST}:\${PORT}/`)).toBe('http://example.org:9090/')
   })
 
@@ -15,26 +15,26 @@ describe('placeholders', () => {
     [`\${HOST:x}`, 'example.org'],
     [`\${MISSING:}`, ''],
     [`a\${MISSING:}b`, 'ab'],
-  ])('%s has a default for when the variable is not set or empty', (text, result) => {
+  ])('%s falls back to its default if the variable is unset or empty', (text, result) => {
     expect(fillIn(text, environment)).toMatchObject({ text: result, mistakes: [] })
   })
 
-  it('are left as they are after a second dollar', () => {
+  it('are escaped by a second dollar sign', () => {
     expect(filled(`$\${HOST} $5 \${HOST}`)).toBe(`\${HOST} $5 example.org`)
   })
 
-  it.each([`\${MISSING}`, `\${EMPTY}`])('%s without a default is a mistake that names the variable', (text) => {
+  it.each([`\${MISSING}`, `\${EMPTY}`])('%s without a default is an error that names the variable', (text) => {
     const name = text.slice(2, -1)
     expect(fillIn(`x\${HOST}${text}`, environment).mistakes).toEqual([
-      `the environment variable ${name} is not set; set it, or give a default: \${${name}:default}`,
+      `environment variable ${name} is not set; set it, or add a default: \${${name}:default}`,
     ])
   })
 
-  it.each([`\${}`, `\${HOST`, `\${not a name}`, `\${:x}`, `\${a.b}`])('%s is a mistake', (text) => {
+  it.each([`\${}`, `\${HOST`, `\${not a name}`, `\${:x}`, `\${a.b}`])('%s is invalid', (text) => {
     expect(fillIn(text, environment).mistakes).toHaveLength(1)
   })
 
-  it('never reach what an object inherits', () => {
+  it('ignore inherited properties', () => {
     expect(fillIn(`\${constructor}`, environment).mistakes).toHaveLength(1)
   })
 
@@ -44,12 +44,12 @@ describe('placeholders', () => {
     [` \${PORT}`, false],
     [`\${PORT}\${PORT}`, false],
     [`$\${PORT}`, false],
-  ])('%s being a whole value is %s', (text, isWhole) => {
+  ])('%s is a single placeholder: %s', (text, isWhole) => {
     expect(fillIn(text, environment).isWhole).toBe(isWhole)
   })
 })
 
-describe('text from outside', () => {
+describe('scalarOf', () => {
   it.each([
     ['8080', 8080],
     ['0.5', 0.5],
@@ -59,11 +59,11 @@ describe('text from outside', () => {
     ['yes', 'yes'],
     ['1e3', '1e3'],
     ['', ''],
-  ])('%j may mean %j', (text, value) => expect(scalarOf(text)).toBe(value))
+  ])('converts %j to %j', (text, value) => expect(scalarOf(text)).toBe(value))
 })
 
 describe('masking', () => {
-  it('keeps every character in its place, and can be undone', () => {
+  it('keeps the position of every character and is reversible', () => {
     const text = `a: { b: \${X:[1, 2] # c}, d: $\${Y} }`
     const masked = maskPlaceholders(text)
     expect(masked).toHaveLength(text.length)

@@ -9,24 +9,24 @@ import { checkTls } from './server.js'
 import { type Settings, settings } from './settings.js'
 import { resolveStore, type Sources } from './store.js'
 
-/** A document → all settings. Reading goes on after a mistake, so that its author sees all of them at once. */
-export function readSettings(document: unknown, environment: Environment, mistakes: Mistakes): Settings {
-  const root = openPart(document, '', Object.keys(settings), mistakes)
+/** Reads all settings of a document. Continues after an issue, so that all issues are reported at once. */
+export function readSettings(document: unknown, environment: Environment, issues: Mistakes): Settings {
+  const root = openPart(document, '', Object.keys(settings), issues)
   const result: Record<string, Record<string, unknown>> = {}
   const sources: Record<string, Sources> = {}
   for (const [name, members] of Object.entries<Readonly<Record<string, Setting<unknown>>>>(settings)) {
-    const part = openSection(root.get(name), name, Object.keys(members), mistakes)
+    const part = openSection(root.get(name), name, Object.keys(members), issues)
     const read = Object.entries(members).map(([key, setting]) => {
       const place = `${name}.${key}`
-      return [key, readSetting(setting, part.get(key), place, environment, mistakes)] as const
+      return [key, readSetting(setting, part.get(key), place, environment, issues)] as const
     })
     result[name] = Object.fromEntries(read.map(([key, { value }]) => [key, value]))
     sources[name] = Object.fromEntries(read.map(([key, { source }]) => [key, source]))
   }
   const filled = result as Settings
-  const store = resolveStore(filled.store, sources.store ?? {}, mistakes)
-  const rules = resolveRules(filled.rules, sources.rules ?? {}, store, mistakes)
-  checkTls(filled, mistakes)
+  const store = resolveStore(filled.store, sources.store ?? {}, issues)
+  const rules = resolveRules(filled.rules, sources.rules ?? {}, store, issues)
+  checkTls(filled, issues)
   return { ...filled, store, rules }
 }
 
@@ -35,41 +35,41 @@ interface Read {
   readonly source: Sources[string]
 }
 
-/** The environment's, or else the file's, or else the standard one. */
+/** The value of a setting: from the environment, the file or the default, in this order. */
 function readSetting(
   setting: Setting<unknown>,
   member: Member | undefined,
   path: string,
   environment: Environment,
-  mistakes: Mistakes,
+  issues: Mistakes,
 ): Read {
   const { kind, standard, isSecret, read } = setting
-  const usual: Read = { value: standard === undefined ? undefined : kind.parse(standard), source: undefined }
-  const fromOutside = (text: string): unknown => kind.parse(text) ?? kind.parse(scalarOf(text))
+  const defaults: Read = { value: standard === undefined ? undefined : kind.parse(standard), source: undefined }
+  const parseText = (text: string): unknown => kind.parse(text) ?? kind.parse(scalarOf(text))
   const names = [environmentName(path), setting.variable ?? ''].filter((name) => variable(environment, name))
   const [name, other] = names
-  if (other !== undefined && name !== undefined) mistakes.add(other, sameAs(name))
+  if (other !== undefined && name !== undefined) issues.add(other, sameAs(name))
   if (name !== undefined) {
     const text = variable(environment, name) ?? ''
-    const value = read ? read(jsonOf(text), name, mistakes) : checked(fromOutside(text), name, text)
+    const value = read ? read(jsonOf(text), name, issues) : checked(parseText(text), name, text)
     return { value, source: 'environment' }
   }
-  if (member === undefined) return usual
+  if (member === undefined) return defaults
   const { place } = member
-  const { value, isWhole, mistakes: wrong } = fillInValue(member.value, environment)
-  for (const message of wrong) mistakes.add(place, message)
-  if (wrong.length > 0 || (isWhole && value === '')) return usual
-  if (read) return { value: read(isWhole ? jsonOf(String(value)) : value, place, mistakes), source: 'file' }
-  const parsed = isWhole && typeof value === 'string' ? fromOutside(value) : kind.parse(value)
+  const { value, isWhole, mistakes: placeholderIssues } = fillInValue(member.value, environment)
+  for (const message of placeholderIssues) issues.add(place, message)
+  if (placeholderIssues.length > 0 || (isWhole && value === '')) return defaults
+  if (read) return { value: read(isWhole ? jsonOf(String(value)) : value, place, issues), source: 'file' }
+  const parsed = isWhole && typeof value === 'string' ? parseText(value) : kind.parse(value)
   return { value: checked(parsed, place, value), source: 'file' }
 
-  function checked(result: unknown, at: string, found: unknown): unknown {
-    if (result === undefined) mistakes.add(at, problem(found, kind.allowed, isSecret))
+  function checked(result: unknown, at: string, received: unknown): unknown {
+    if (result === undefined) issues.add(at, problem(received, kind.allowed, isSecret))
     return result
   }
 }
 
-/** What has more than one value is JSON where there is only text for it. */
+/** Structured values are JSON in environment variables and placeholders. Text that is not JSON is returned unchanged. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -18,7 +18,7 @@ const rows = page
       .map((cell) => cell.trim()),
   )
 
-it('has a reference that lists every setting, its variable, what it may be and its default, and nothing else', () => {
+it('documents exactly the existing settings with variable, allowed values and default', () => {
   const documented = rows.filter((row) => row.length > 2).map((row) => row.slice(0, 4))
   const known = Object.entries<Readonly<Record<string, Setting<unknown>>>>(settings).flatMap(([section, members]) =>
     Object.entries(members).map(([key, { kind, standard, variable }]) => {
@@ -34,11 +34,11 @@ it('has a reference that lists every setting, its variable, what it may be and i
   expect(documented).toEqual(known)
 })
 
-it('has a reference whose example is the defaults', () => {
+it('documents an example that contains the defaults', () => {
   const [, example = ''] = /```yaml\n(.*?)```/s.exec(page) ?? []
-  const mistakes = noMistakes()
-  const written = readSettings(parseDocument(example, 'yaml'), {}, mistakes)
-  const usual = readSettings(undefined, {}, mistakes)
-  expect(mistakes.kept).toEqual([])
-  expect(written).toEqual({ ...usual, ratelimit: { ...usual.ratelimit, defaultRuleSetId: 'api' } })
+  const issues = noMistakes()
+  const written = readSettings(parseDocument(example, 'yaml'), {}, issues)
+  const defaults = readSettings(undefined, {}, issues)
+  expect(issues.kept).toEqual([])
+  expect(written).toEqual({ ...defaults, ratelimit: { ...defaults.ratelimit, defaultRuleSetId: 'api' } })
 })

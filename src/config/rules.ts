@@ -8,24 +8,24 @@ import { redisAddress, type Sources } from './store.js'
 type RulesSettings = Settings['rules']
 
 /**
- * What the settings mean together: an address of MongoDB means rules in MongoDB, also one in the environment beside a file that
- * says otherwise. Rules in Redis are where the buckets are, unless they have an address of their own.
+ * Resolves the type of the rule store from all settings. A URI implies the type, and a URI in the environment overrides the type
+ * in the file. Rules in Redis without a URI use the Redis of the bucket store.
  */
 export function resolveRules(
   rules: RulesSettings,
   sources: Sources,
   store: Settings['store'],
-  mistakes: Mistakes,
+  issues: Mistakes,
 ): RulesSettings {
   const type = typeOf(rules, sources)
   const { uri } = rules
   if (type === 'file') return { ...rules, type, uri: undefined }
   if (uri === undefined && type === 'mongo')
-    mistakes.add('rules', 'found no address of MongoDB; allowed: uri, or the variable FLUXGATE_MONGO_URI')
+    issues.add('rules', 'type mongo needs a MongoDB URI; set rules.uri or FLUXGATE_MONGO_URI')
   if (uri === undefined && type === 'redis' && store.type !== 'redis')
-    mistakes.add('rules', 'found no address of Redis; allowed: uri, or buckets in Redis (store), which rules may share')
+    issues.add('rules', 'type redis needs a Redis URI; set rules.uri, or configure a Redis store to share it')
   if (uri !== undefined && isMongoUri(uri) !== (type === 'mongo'))
-    mistakes.add('rules.uri', `not an address for type ${type}; allowed: ${addresses[type]}`)
+    issues.add('rules.uri', `must be ${addresses[type]} for type ${type}; the received value is hidden`)
   return { ...rules, type }
 }
 
@@ -33,14 +33,14 @@ const addresses = { redis: 'redis://… or rediss://…', mongo: 'mongodb://… 
 
 function typeOf({ type, uri }: RulesSettings, sources: Sources): RulesSettings['type'] {
   if (sources.type === 'environment') return type
-  if (sources.uri === 'environment') return meaning(uri)
+  if (sources.uri === 'environment') return typeOfUri(uri)
   if (sources.type === 'file') return type
-  return sources.uri === undefined ? type : meaning(uri)
+  return sources.uri === undefined ? type : typeOfUri(uri)
 }
 
-const meaning = (uri: string | undefined): 'mongo' | 'redis' => (isMongoUri(uri) ? 'mongo' : 'redis')
+const typeOfUri = (uri: string | undefined): 'mongo' | 'redis' => (isMongoUri(uri) ? 'mongo' : 'redis')
 
-/** What the rule store is made of. */
+/** The settings that open the rule store. */
 export function ruleStoreSettings({
   rules,
   store,

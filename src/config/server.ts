@@ -1,13 +1,12 @@
 import type { Mistakes } from '../validation/issues.js'
 import type { Settings } from './settings.js'
 
-/** A certificate is nothing without its key. */
-export function checkTls(settings: Settings, mistakes: Mistakes): void {
+/** Reports a certificate without a key, or a key without a certificate. */
+export function checkTls(settings: Settings, issues: Mistakes): void {
   for (const section of ['server', 'gateway'] as const) {
     const { tlsCert, tlsKey } = settings[section]
     if ((tlsCert === undefined) === (tlsKey === undefined)) continue
     const missing = tlsCert === undefined ? 'cert' : 'key'
-    const allowed = 'both cert and key, paths of files in PEM, or neither'
-    mistakes.add(`${section}.tls`, `found no ${missing}; allowed: ${allowed}`)
+    issues.add(`${section}.tls`, `${missing} is missing; set both cert and key (paths of PEM files), or neither`)
   }
 }

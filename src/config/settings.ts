@@ -1,6 +1,6 @@
 /**
- * Every setting of fluxgate.yaml: what it may be, and what it is when nobody says. The type of the configuration, the
- * names of the environment variables and docs/reference/configuration.md follow from this table.
+ * All settings of fluxgate.yaml with their kinds and defaults. The type of the configuration, the environment variables and
+ * docs/reference/configuration.md are derived from this table.
  */
 
 import { routesSchema } from '../gateway/routes/json-schema.js'
@@ -22,7 +22,7 @@ import {
 import { headerChoice, headerName, patternList, rulesUri, trustedProxies, workerCount } from './kinds.js'
 
 const routes: Setting<readonly RouteDefinition[] | undefined> = {
-  kind: { allowed: `${routesForm}; in the environment as JSON`, parse: () => undefined, schema: routesSchema },
+  kind: { allowed: `${routesForm}; as JSON in the environment`, parse: () => undefined, schema: routesSchema },
   standard: undefined,
   read: readRoutes,
 }
@@ -106,7 +106,7 @@ export const settings = {
 
 type Value<S> = S extends Setting<infer T> ? T : never
 
-/** All settings, filled in. Durations are in milliseconds. */
+/** All settings with defaults applied. Durations are in milliseconds. */
 export type Settings = {
   readonly [S in keyof typeof settings]: {
     readonly [K in keyof (typeof settings)[S]]: Value<(typeof settings)[S][K]>
@@ -117,8 +117,8 @@ const named = (names: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(names.map((name) => [name, name]))
 
 /**
- * Settings that may also stand in an object of their own, by the names that they have there: `store: { redis: { uri } }` is
- * `store: { type: redis, uri }`, and `server: { tls: { cert } }` is `server: { tlsCert }`.
+ * Settings that may also be grouped in a nested object, by their name in it: `store: { redis: { uri } }` is the same as
+ * `store: { type: redis, uri }`, and `server: { tls: { cert } }` the same as `server: { tlsCert }`.
  */
 export const settingGroups: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
   server: { tls: { cert: 'tlsCert', key: 'tlsKey' } },
@@ -131,7 +131,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, Read
   },
 }
 
-/** Of sections and of what is in them. */
+/** Names of all sections, groups and settings. */
 export const settingNames: ReadonlySet<string> = new Set([
   ...Object.entries(settings).flatMap(([section, members]) => [section, ...Object.keys(members)]),
   ...Object.values(settingGroups).flatMap((groups) =>

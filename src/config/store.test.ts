@@ -19,17 +19,17 @@ function load(text: string, env: Environment) {
 
 const failure = (text: string, env: Environment = {}): Promise<FluxGateError> =>
   load(text, env).then(
-    () => expect.unreachable('expected a mistake'),
+    () => expect.unreachable('expected a validation error'),
     (error: unknown) => (error instanceof FluxGateError ? error : Promise.reject(error)),
   )
 
-const mistakes = async (text: string, env: Environment = {}) =>
+const issues = async (text: string, env: Environment = {}) =>
   (await failure(text, env)).errors.map(({ path, message }) => `${path}: ${message}`)
 
 const storeOf = async (text: string, env: Environment = {}) => (await load(text, env)).store
-const handedOver = async (text: string, env: Environment = {}) => gateOptions(await load(text, env)).store
+const gateStoreOf = async (text: string, env: Environment = {}) => gateOptions(await load(text, env)).store
 
-const standard = {
+const defaults = {
   sentinelName: 'mymaster',
   tls: false,
   prefix: 'fluxgate',
@@ -40,7 +40,7 @@ const standard = {
   knownRefusals: true,
 }
 
-describe('buckets in Redis', () => {
+describe('Redis store settings', () => {
   const nodes = [
     { host: 'a', port: 7000 },
     { host: '::1', port: 7001 },
@@ -51,9 +51,9 @@ describe('buckets in Redis', () => {
     'store: { redis: { uri: "redis://h:1", prefix: p, timeoutMs: 50, connections: 2 } }',
     'store: { uri: "redis://h:1", prefix: p, timeout-ms: 50, connections: 2 }',
     'store: { type: redis, prefix: p, redis: { uri: "redis://h:1", timeout-ms: 50, connections: 2 } }',
-  ])('are asked for by %s', async (text) => {
+  ])('accept %s', async (text) => {
     const store = { type: 'redis', uri: 'redis://h:1', prefix: 'p', timeoutMs: 50, connections: 2 }
-    expect(await storeOf(text)).toEqual({ maxKeys: 1_000_000, ...standard, ...store })
+    expect(await storeOf(text)).toEqual({ maxKeys: 1_000_000, ...defaults, ...store })
   })
 
   it.each([
@@ -65,11 +65,11 @@ describe('buckets in Redis', () => {
       `store: { cluster-nodes: [\${A}, "\${B:}", { host: "\${C}", port: \${D} }] }`,
       { A: 'a:7000', C: '::1', D: '7001' },
     ],
-  ])('may be in a cluster: %s', async (text, env) => {
+  ])('accept cluster nodes: %s', async (text, env) => {
     expect(await storeOf(text, env)).toMatchObject({ type: 'redis', clusterNodes: nodes })
   })
 
-  it('may be behind sentinels', async () => {
+  it('accept sentinels', async () => {
     expect(
       await storeOf('store: { sentinels: [a], sentinelName: main, password: p, sentinel-password: q }'),
     ).toMatchObject({
@@ -81,7 +81,7 @@ describe('buckets in Redis', () => {
     })
   })
 
-  it('are where FLUXGATE_REDIS_URI says, whatever the file says', async () => {
+  it('are overridden by FLUXGATE_REDIS_URI', async () => {
     const env = { FLUXGATE_REDIS_URI: 'redis://:pw@other' }
     for (const text of [
       '',
@@ -99,7 +99,7 @@ describe('buckets in Redis', () => {
     }
   })
 
-  it('take the password of the file where the URI of the environment has none', async () => {
+  it('use the password of the file if the URI of the environment has none', async () => {
     const store = await storeOf('store: { password: x }', { FLUXGATE_REDIS_URI: 'redis://other' })
     expect(store).toMatchObject({ uri: 'redis://other', password: 'x' })
   })
@@ -108,36 +108,36 @@ describe('buckets in Redis', () => {
     ['store: { type: memory, uri: "redis://h" }', {}],
     ['store: { redis: { uri: "redis://h" } }', { FLUXGATE_STORE_TYPE: 'memory' }],
     ['', { FLUXGATE_STORE_TYPE: 'memory', FLUXGATE_REDIS_URI: 'redis://h' }],
-  ])('are not used when the type is said to be memory: %s %j', async (text, env) => {
+  ])('are ignored if the type is memory: %s %j', async (text, env) => {
     expect((await storeOf(text, env)).type).toBe('memory')
-    expect(await handedOver(text, env)).toBe('memory')
+    expect(await gateStoreOf(text, env)).toBe('memory')
   })
 
-  it('have one address', async () => {
-    expect(await mistakes('store: { type: redis }')).toEqual([
-      'store: found no address of redis; allowed: one of uri, clusterNodes, sentinels',
+  it('require exactly one address', async () => {
+    expect(await issues('store: { type: redis }')).toEqual([
+      'store: needs exactly one of uri, clusterNodes, sentinels; received none',
     ])
-    expect(await mistakes('store: { redis: { uri: "redis://h", sentinels: [h] } }')).toEqual([
-      'store: found uri and sentinels; allowed: one of uri, clusterNodes, sentinels',
+    expect(await issues('store: { redis: { uri: "redis://h", sentinels: [h] } }')).toEqual([
+      'store: needs exactly one of uri, clusterNodes, sentinels; received uri and sentinels',
     ])
-    expect(await mistakes('store: { uri: "redis://h", redis: { uri: "redis://h" } }')).toEqual([
-      'store.redis.uri: found beside store.uri, which means the same; allowed: only one of them',
+    expect(await issues('store: { uri: "redis://h", redis: { uri: "redis://h" } }')).toEqual([
+      'store.redis.uri: duplicates store.uri; keep only one of them',
     ])
-    expect(await mistakes('', { FLUXGATE_REDIS_URI: 'redis://a', FLUXGATE_STORE_URI: 'redis://b' })).toEqual([
-      'FLUXGATE_REDIS_URI: found beside FLUXGATE_STORE_URI, which means the same; allowed: only one of them',
+    expect(await issues('', { FLUXGATE_REDIS_URI: 'redis://a', FLUXGATE_STORE_URI: 'redis://b' })).toEqual([
+      'FLUXGATE_REDIS_URI: duplicates FLUXGATE_STORE_URI; keep only one of them',
     ])
   })
 
-  it('have mistakes at their place', async () => {
+  it('report errors with their path', async () => {
     const text =
       'store: { prefix: "a{b", timeoutMs: 0, leaseShare: 2, clusterNodes: [a, "b:x"], redis: { maxKeys: 1, conections: 2 } }'
-    expect(await mistakes(text)).toEqual([
+    expect(await issues(text)).toEqual([
       expect.stringMatching(/^store.redis.maxKeys: unknown key; allowed: uri, /),
       'store.redis.conections: unknown key; did you mean connections?',
-      'store.clusterNodes: found a list of 2; allowed: a list of host:port, or { host, port }; or text with commas between them',
-      'store.prefix: found "a{b"; allowed: 1 to 64 of letters, digits, . _ - :',
+      'store.clusterNodes: found a list of 2; allowed: a list of host:port or { host, port }, or a comma-separated string',
+      'store.prefix: found "a{b"; allowed: 1 to 64 letters, digits or . _ - :',
       'store.timeoutMs: found 0; allowed: a whole number from 1 to 60000',
-      'store.leaseShare: found 2; allowed: a number above 0, at most 1',
+      'store.leaseShare: found 2; allowed: a number greater than 0 and at most 1',
     ])
   })
 
@@ -152,18 +152,18 @@ describe('buckets in Redis', () => {
     ['', { FLUXGATE_REDIS_URI: 'rediss://:s3cret@h/x' }],
     ['', { FLUXGATE_STORE_SENTINELS: 'redis://:s3cret@h' }],
     [`store: { uri: "redis://:\${PW}@h/x" }`, { PW: 's3cret' }],
-  ])('keep passwords to themselves: %s', async (text, env) => {
+  ])('never show passwords: %s', async (text, env) => {
     const { message, errors } = await failure(text, env)
-    expect(message).toMatch(/not understood; allowed|unknown key/)
+    expect(message).toMatch(/the received value is hidden|unknown key/)
     expect(JSON.stringify([message, errors])).not.toContain('s3cret')
   })
 
-  it('are handed over with everything that was said of them', async () => {
-    const store = await handedOver('store: { uri: "redis://h", maxKeys: 5 }')
-    expect(store).toEqual({ uri: 'redis://h', ...standard })
+  it('are passed to the gate completely', async () => {
+    const store = await gateStoreOf('store: { uri: "redis://h", maxKeys: 5 }')
+    expect(store).toEqual({ uri: 'redis://h', ...defaults })
   })
 
-  it('may be described in code as well', () => {
+  it('are validated in code as in a file', () => {
     const check = (value: unknown) => {
       const found = noMistakes()
       return [checkRedisSettings(value, 'store', found), found.kept.map(({ path, message }) => `${path}: ${message}`)]
@@ -173,13 +173,13 @@ describe('buckets in Redis', () => {
       { clusterNodes: nodes, tls },
       [],
     ])
-    const [, wrong] = check({ type: 'memory', uri: 'redis://:s3cret', perfix: 'x', connections: '2' })
-    expect(wrong).toEqual([
+    const [, reported] = check({ type: 'memory', uri: 'redis://:s3cret', perfix: 'x', connections: '2' })
+    expect(reported).toEqual([
       expect.stringMatching(/^store.type: unknown key; allowed: uri, /),
-      expect.stringMatching(/^store.uri: not understood; allowed: redis:/),
+      expect.stringMatching(/^store.uri: must be redis:.*; the received value is hidden$/),
       'store.perfix: unknown key; did you mean prefix?',
       'store.connections: found "2"; allowed: a whole number from 1 to 64',
     ])
-    expect(check('x')[1]).toEqual(['store: found no address of redis; allowed: one of uri, clusterNodes, sentinels'])
+    expect(check('x')[1]).toEqual(['store: needs exactly one of uri, clusterNodes, sentinels; received none'])
   })
 })

@@ -10,17 +10,17 @@ import type { Settings } from './settings.js'
 
 type StoreSettings = Settings['store']
 
-/** Where each setting comes from; `undefined` if it is the standard one. */
+/** The source of each setting; undefined for the default. */
 export type Sources = Readonly<Record<string, 'environment' | 'file' | undefined>>
 
 const addresses = ['uri', 'clusterNodes', 'sentinels'] as const
 
-/** What the settings mean together: an address means Redis, and one in the environment takes the place of the file's. */
-export function resolveStore(store: StoreSettings, sources: Sources, mistakes: Mistakes): StoreSettings {
+/** Resolves the store type and address. An address implies Redis, and an address in the environment replaces that of the file. */
+export function resolveStore(store: StoreSettings, sources: Sources, issues: Mistakes): StoreSettings {
   const type = typeOf(store, sources)
   const isOverridden = addresses.some((name) => sources[name] === 'environment')
   const kept = addresses.filter((name) => sources[name] === 'environment' || (sources[name] && !isOverridden))
-  if (type === 'redis') checkAddress(kept, 'store', mistakes)
+  if (type === 'redis') checkAddress(kept, 'store', issues)
   const dropped = addresses.filter((name) => !kept.includes(name)).map((name) => [name, undefined])
   return { ...store, ...credentials(store, sources), type, ...Object.fromEntries(dropped) }
 }
@@ -32,19 +32,19 @@ function typeOf({ type }: StoreSettings, sources: Sources): StoreSettings['type'
   return addresses.some((name) => sources[name] !== undefined) ? 'redis' : type
 }
 
-/** A URI of the environment with a password in it is not given the file's. */
+/** Credentials of the file are dropped if a URI in the environment contains a password. */
 function credentials({ uri, username, password }: StoreSettings, sources: Sources) {
   const isComplete = sources.uri === 'environment' && parseRedisUri(uri)?.password !== undefined
   const keep = (name: string): boolean => !isComplete || sources[name] === 'environment'
   return { username: keep('username') ? username : undefined, password: keep('password') ? password : undefined }
 }
 
-/** What the store is made of; `undefined` if it is not in Redis. */
+/** The options of the Redis store; undefined for another store type. */
 export function redisSettings({ type, maxKeys: _, ...settings }: StoreSettings): RedisStoreSettings | undefined {
   return type === 'redis' ? given(settings) : undefined
 }
 
-/** Where its Redis is, for whatever else is kept there. */
+/** The connection options of the store's Redis, for other data that is kept there. */
 export function redisAddress(store: StoreSettings): RedisOptions {
   const {
     prefix: _,
@@ -59,34 +59,34 @@ export function redisAddress(store: StoreSettings): RedisOptions {
 }
 
 /**
- * The same settings given in code, as `{ uri, prefix }`, checked as those of a file are. `type: 'redis'` may stand beside
- * them, and `tls` may be options of `node:tls`.
+ * Validates store settings given in code, such as `{ uri, prefix }`, as strictly as those of a file. Also accepts
+ * `type: 'redis'`, and options of `node:tls` as `tls`.
  */
-export function checkRedisSettings(value: unknown, path: string, mistakes: Mistakes): RedisStoreSettings {
+export function checkRedisSettings(value: unknown, path: string, issues: Mistakes): RedisStoreSettings {
   const table: Readonly<Record<string, Setting<unknown>>> = storeSettings
   const result: Record<string, unknown> = {}
-  for (const [name, found] of Object.entries(isObject(value) ? value : {})) {
+  for (const [name, received] of Object.entries(isObject(value) ? value : {})) {
     const setting = table[name]
-    if (found === undefined || (name === 'type' && found === 'redis')) continue
+    if (received === undefined || (name === 'type' && received === 'redis')) continue
     if (setting === undefined || !redisNames.includes(name))
-      mistakes.add(placeOf(path, name), unknownName(name, redisNames))
+      issues.add(placeOf(path, name), unknownName(name, redisNames))
     else {
-      result[name] = name === 'tls' && isObject(found) ? found : setting.kind.parse(found)
+      result[name] = name === 'tls' && isObject(received) ? received : setting.kind.parse(received)
       if (result[name] === undefined) {
-        mistakes.add(placeOf(path, name), problem(found, setting.kind.allowed, setting.isSecret))
+        issues.add(placeOf(path, name), problem(received, setting.kind.allowed, setting.isSecret))
       }
     }
   }
   checkAddress(
     addresses.filter((name) => name in result),
     path,
-    mistakes,
+    issues,
   )
   return result
 }
 
-function checkAddress(found: readonly string[], path: string, mistakes: Mistakes): void {
+function checkAddress(found: readonly string[], path: string, issues: Mistakes): void {
   if (found.length === 1) return
-  const what = found.length === 0 ? 'no address of redis' : found.join(' and ')
-  mistakes.add(path, `found ${what}; allowed: one of ${addresses.join(', ')}`)
+  const received = found.length === 0 ? 'none' : found.join(' and ')
+  issues.add(path, `needs exactly one of ${addresses.join(', ')}; received ${received}`)
 }

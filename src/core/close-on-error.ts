@@ -1,4 +1,4 @@
-/** What `make` gives. If it throws, what was opened for it is closed: nobody else would, and it keeps a process from ending. */
+/** Returns the result of `make`. If it throws, calls `close` first: an open connection would keep the process alive. */
 export function orClose<T>(close: () => Promise<void>, make: () => T): T {
   try {
     return make()

@@ -9,7 +9,10 @@ import { isObject } from '../validation/fields.js'
 import type { Closable } from './gate.js'
 import type { FluxGateOptions } from './options.js'
 
-/** Under PUBSUB, rules that are not in Redis are announced by the Redis that has the buckets; else `undefined`. */
+/**
+ * For the reload strategy PUBSUB with rules outside Redis: publishes and receives rule changes through the Redis of the bucket
+ * store. Returns undefined if the rules need no such channel.
+ */
 export function announcedByStore(
   rules: RuleSetProvider,
   { store, reload }: FluxGateOptions,
@@ -30,6 +33,6 @@ function addressOf({ source }: RuleSetProvider, store: FluxGateOptions['store'])
   }
   throw new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    `Rules from ${source} are announced on a channel only if the store is a Redis that is given by its address; use the reload strategy AUTO.`,
+    `The reload strategy PUBSUB needs a Redis store given by URI or options for rules from ${source}. Configure such a store, or use the reload strategy AUTO.`,
   )
 }

@@ -2,7 +2,7 @@ import type { Snapshot } from '../core/decision/snapshot.js'
 import type { RuleSet } from '../core/rule.js'
 import type { Steps } from '../core/scheduling/steps.js'
 
-/** How often the buckets of a rule were started afresh. A rule is reset by counting up, not by searching its buckets. */
+/** Bucket generations of rules in this process. Incrementing a generation resets all buckets of a rule without a search. */
 export class BucketGenerations {
   readonly #counts = new Map<string, number>()
 
@@ -15,8 +15,8 @@ export class BucketGenerations {
   }
 
   /**
-   * A rule that is gone and comes back is a new one; so is one whose bands mean something else, if `resetChanged` says so,
-   * even when they change back later.
+   * Increments the generation of every removed rule, and of rules whose bands changed if `resetChanged` is true. A rule that
+   * returns later, or whose bands change back, therefore starts with full buckets.
    */
   *compare(before: Snapshot, after: readonly RuleSet[], resetChanged: boolean): Steps<void> {
     const bandsAfter = new Map<string, string>()

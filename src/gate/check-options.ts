@@ -14,19 +14,19 @@ const milliseconds: Kind<number> = {
 }
 
 const clockKind: Kind<Clock> = {
-  allowed: 'a clock: an object with now(), which gives epoch milliseconds',
+  allowed: 'a clock: an object whose now() returns epoch milliseconds',
   parse: (value) => (isClock(value) ? value : undefined),
 }
 
 const { ratelimit, reload, waitForRefill, store } = settings
 
-/** In code it may also be a strategy of the caller's own. */
+/** In code, a custom `ReloadStrategy` is allowed too. */
 const reloadKind: Kind<unknown> = {
-  allowed: `${reloadChoices.join(', ')}, or a ReloadStrategy`,
+  allowed: `${reloadChoices.join(', ')} or a ReloadStrategy`,
   parse: (value) => (isStrategy(value) ? value : oneOf(reloadChoices).parse(value)),
 }
 
-/** What each option that is a plain value may be, by the place where it stands. */
+/** Kinds of all options with plain values, by group. The group '' holds the top-level options. */
 const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> = {
   '': {
     defaultRuleSetId: identifier,
@@ -57,25 +57,25 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
   },
 }
 
-/** Options that are checked by whoever takes them. */
+/** Options that are validated where they are used. */
 const others = ['rules', 'store', 'keyResolvers', 'bucketResetHandler', 'config']
 
-/** What is given in code is checked as what a file says is: a misspelt option must not silently do nothing. */
+/** Validates options given in code as strictly as a configuration file: unknown options throw instead of being ignored. */
 export function checkOptions(options: FluxGateOptions): FluxGateOptions {
-  const mistakes = noMistakes()
+  const issues = noMistakes()
   const groups = Object.keys(kinds).filter((group) => group !== '')
   for (const [place, members] of Object.entries(kinds)) {
     const value = place === '' ? options : options?.[place as 'reload' | 'waitForRefill' | 'resilience']
     if (value === undefined && place !== '') continue
     const names = place === '' ? [...Object.keys(members), ...groups, ...others] : Object.keys(members)
-    const fields = openFields(value, place, names, 'an object of options', mistakes)
+    const fields = openFields(value, place, names, 'an object of options', issues)
     for (const [name, kind] of Object.entries(members)) fields?.read(name, kind)
   }
-  if (mistakes.count > 0) throw configInvalid('The options of createFluxGate', mistakes.kept)
+  if (issues.count > 0) throw configInvalid('Options of createFluxGate', issues.kept)
   return inMilliseconds(options)
 }
 
-/** Durations that are spelt as in a file, in the spelling of code. */
+/** Converts durations in the notation of a file (`'30s'`) to milliseconds. */
 function inMilliseconds(options: FluxGateOptions): FluxGateOptions {
   const intervalMs = reload.pollingInterval.kind.parse(options.reload?.pollingInterval)
   const maxWaitMs = waitForRefill.maxWaitTime.kind.parse(options.waitForRefill?.maxWaitTime)

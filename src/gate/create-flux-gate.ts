@@ -15,19 +15,30 @@ import { isRuleStore, openRules } from './open-rules.js'
 import { boundedStore, openStore } from './open-store.js'
 import type { FluxGateOptions } from './options.js'
 
-/** Rules, buckets and everything between them. A string is the path of a fluxgate.yaml. */
-export const createFluxGate = (given: FluxGateOptions | string): Promise<FluxGate> => openGate(given)
+/**
+ * Creates a gate: loads the rules, connects to the bucket store and decides requests by the rules. Resolves once the rules are
+ * loaded and the store is connected. If the store cannot be reached in time, it resolves with a process warning, and each rule's
+ * `onStoreFailure` applies until the store recovers.
+ *
+ * @param options the options, or the path of a `fluxgate.yaml`
+ * @throws FluxGateError if the options or rules are invalid, or if Redis rejects the connection
+ * @example
+ * const gate = await createFluxGate({ rules: './rules.yaml', store: 'redis://127.0.0.1:6379' })
+ * const decision = await gate.check({ clientIp: '203.0.113.7', method: 'GET', path: '/api/users' })
+ * if (!decision.allowed) console.log(`retry after ${decision.retryAfterMs} ms`)
+ */
+export const createFluxGate = (options: FluxGateOptions | string): Promise<FluxGate> => openGate(options)
 
 export interface GateHooks {
   readonly observer?: DecisionObserver | undefined
-  /** Called if the store could not be reached in time; default a warning of the process. */
+  /** Called if the store could not be reached in time. Default: emits a process warning. */
   readonly onUnreachable?: ((message: string) => void) | undefined
 }
 
-/** The same for a program that has telemetry and a log of its own. */
-export async function openGate(given: FluxGateOptions | string, hooks: GateHooks = {}): Promise<FluxGate> {
+/** Creates a gate for a program with its own telemetry and log. */
+export async function openGate(input: FluxGateOptions | string, hooks: GateHooks = {}): Promise<FluxGate> {
   const { observer, onUnreachable = emitWarning } = hooks
-  const options = await readGateOptions(checkOptions(typeof given === 'string' ? { config: given } : given))
+  const options = await readGateOptions(checkOptions(typeof input === 'string' ? { config: input } : input))
   const clock = options.clock ?? systemClock
   const rules = openRules(options.rules)
   const isOwnRules = rules !== options.rules && isRuleStore(rules)
@@ -36,9 +47,9 @@ export async function openGate(given: FluxGateOptions | string, hooks: GateHooks
     const announced = announcedByStore(rules, options)
     if (announced !== undefined) opened.push(announced)
     const provider = announced?.rules ?? rules
-    // A rule that names a resolver nobody registered is a mistake in the rules.
+    // A rule with an unregistered key resolver is invalid.
     const requirement: Requirement = (ruleSets) => unknownResolvers(ruleSets, options.keyResolvers)
-    // It is refused when it is put there, too: a rule store would otherwise keep what nobody here can use.
+    // The rule store rejects such rules on edit too, so that it never holds rules that this process cannot load.
     const free = rules.require?.(requirement)
     if (free !== undefined) opened.push({ close: async () => free() })
     const book = await RuleBook.open(provider, { clock, requirement })
@@ -57,7 +68,7 @@ export async function openGate(given: FluxGateOptions | string, hooks: GateHooks
 
 const unreachableMessage = ({ unreachable }: BucketStore): string => {
   const reason = unreachable === undefined ? '' : `: ${messageOf(unreachable.cause ?? unreachable)}`
-  return `The bucket store could not be reached${reason}. Until it can be, each rule's onStoreFailure applies. Check that Redis is running and that its address is correct.`
+  return `Cannot reach the bucket store${reason}. Each rule's onStoreFailure applies until it recovers. Check that Redis is running and that its address is correct.`
 }
 
 function emitWarning(message: string): void {

@@ -14,19 +14,19 @@ import { defaultMaxWaitMs } from '../core/waiting/waiting-room.js'
 import { BucketGenerations } from './bucket-generations.js'
 import type { FluxGateOptions } from './options.js'
 
-/** The rules that decisions are made by, compiled, and which buckets of theirs are in force. */
+/** The compiled rules in force, and the current generations of their buckets. */
 export class CurrentRules {
   readonly #options: FluxGateOptions
   readonly #store: Pick<BucketStore, 'retire'>
-  /** Counted by all processes that share the store, where it can do that. */
+  /** Generations shared by all processes, if the store supports them. */
   readonly #shared: SharedResets | undefined
   readonly #own = new BucketGenerations()
   #ruleSets: readonly RuleSet[]
   /** Used by the next decision. */
   snapshot: Snapshot
-  /** Of large rule sets: the compilation that runs, and the one that is to follow for the sake of resets. */
+  /** Large rule sets are compiled in slices: the running compilation, and the one queued behind it because of a reset. */
   #running: Promise<void> | undefined
-  #again: Promise<void> | undefined
+  #queued: Promise<void> | undefined
 
   constructor(options: FluxGateOptions, ruleSets: readonly RuleSet[], store: Pick<BucketStore, 'retire' | 'resets'>) {
     this.#options = options
@@ -36,7 +36,7 @@ export class CurrentRules {
     this.snapshot = compileSnapshot(ruleSets, this.#snapshotOptions())
   }
 
-  /** Those of the snapshot. */
+  /** The rule sets of the current snapshot. */
   get ruleSets(): readonly RuleSet[] {
     return this.#ruleSets
   }
@@ -45,16 +45,19 @@ export class CurrentRules {
     return this.snapshot.plans.get(ruleSetId)?.rules.get(ruleId)?.rule
   }
 
-  /** One rule, or all of a rule set. */
+  /** One rule, or all rules of a rule set. Throws if no rule matches. */
   choose(ruleSetId: string, ruleId: string | undefined): readonly CompiledRule[] {
     const rules = this.snapshot.plans.get(ruleSetId)?.rules
     const chosen = [...(rules?.values() ?? [])].filter(({ rule }) => ruleId === undefined || rule.id === ruleId)
     if (chosen.length > 0) return chosen
-    const which = ruleId === undefined ? 'rule' : `rule "${ruleId}"`
-    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `There is no ${which} in rule set "${ruleSetId}".`)
+    const message =
+      ruleId === undefined
+        ? `Rule set "${ruleSetId}" does not exist or has no rules.`
+        : `Rule "${ruleId}" does not exist in rule set "${ruleSetId}".`
+    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
   }
 
-  /** Done when decisions are made by them; a decision in flight keeps those it began with. */
+  /** Puts new rules in force. Decisions in flight finish with the rules they started with. */
   replace(ruleSets: readonly RuleSet[]): void | Promise<void> {
     return this.#inTurn(() => this.#replaceSteps(ruleSets))
   }
@@ -71,14 +74,14 @@ export class CurrentRules {
     await this.compileAgain()
   }
 
-  /** After a reset. Requests for it share the next compilation, which reads all counts when it starts. */
+  /** Recompiles after a reset. Concurrent calls share one compilation, which reads all generations when it starts. */
   compileAgain(): void | Promise<void> {
     if (this.#running === undefined) return this.#inTurn(() => this.#compileSteps(this.#ruleSets))
-    this.#again ??= this.#running.then(() => {
-      this.#again = undefined
+    this.#queued ??= this.#running.then(() => {
+      this.#queued = undefined
       return this.compileAgain()
     })
-    return this.#again
+    return this.#queued
   }
 
   /** One compilation at a time, because each compares its result with what was in force before. */
@@ -86,7 +89,7 @@ export class CurrentRules {
     const done = this.#running === undefined ? inSlices(work()) : this.#running.then(() => inSlices(work()))
     if (done === undefined) return
     const running: Promise<void> = done
-      // Whoever asked for it gets the error; what follows runs in any case.
+      // The caller receives the error through `done`; queued work runs in any case.
       .catch(() => {})
       .then(() => {
         if (this.#running === running) this.#running = undefined
@@ -95,7 +98,7 @@ export class CurrentRules {
     return done
   }
 
-  /** Puts a new snapshot in force, all at once, and then tells the store which buckets nobody will ask for again. */
+  /** Replaces the snapshot atomically, then retires the bucket groups that are no longer used. */
   *#compileSteps(ruleSets: readonly RuleSet[]): Steps<void> {
     const snapshot = yield* snapshotSteps(ruleSets, this.#snapshotOptions())
     const before = this.snapshot
@@ -110,7 +113,7 @@ export class CurrentRules {
         this.#store.retire?.(group)
         ruleIds.push(rule.id)
       }
-      if (ruleIds.length > 0) this.#tell({ ruleSetId, ruleIds })
+      if (ruleIds.length > 0) this.#notify({ ruleSetId, ruleIds })
     }
   }
 
@@ -126,7 +129,7 @@ export class CurrentRules {
     }
   }
 
-  #tell(reset: BucketReset): void {
+  #notify(reset: BucketReset): void {
     const handler = this.#options.bucketResetHandler
     if (handler !== undefined) queueMicrotask(() => handler.bucketsReset(reset))
   }

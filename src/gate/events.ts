@@ -2,10 +2,11 @@ import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 
-/** What a gate tells, by event name. */
+/** Events of a gate with their payloads. */
 export interface GateEvents {
+  /** Emitted after every decision. */
   decision: { readonly decision: Decision; readonly context: RequestContext; readonly durationMs: number }
-  /** After each reload; `error` says why the rules are still the old ones. */
+  /** Emitted after each reload. With an `error`, the previous rules stay in force. */
   reload: { readonly changed: boolean; readonly error: FluxGateError | null }
   /** The store has failed: in a decision, a bucket reset or a health probe. Emitted once per outage. */
   degraded: { readonly error: unknown }
@@ -15,9 +16,9 @@ export interface GateEvents {
 
 export type GateListener<Name extends keyof GateEvents> = (event: GateEvents[Name]) => void
 
-/** Listeners by event. One that throws does so on its own, outside the decision it was told about. */
+/** Listeners by event. An error of a listener is rethrown in a microtask, so that it never affects a decision. */
 export class GateListeners {
-  /** Whether anybody listens to decisions. Kept, and not looked up, because every decision asks. */
+  /** True if there is a listener for decisions. Cached, because every decision reads it. */
   hearDecisions = false
   readonly #byEvent: { [Name in keyof GateEvents]: Set<GateListener<Name>> } = {
     decision: new Set(),
@@ -30,10 +31,13 @@ export class GateListeners {
     if (!Object.hasOwn(this.#byEvent, name))
       throw new FluxGateError(
         'FLUXGATE_ARGUMENT_INVALID',
-        `There is no event "${String(name)}"; there is ${Object.keys(this.#byEvent).join(', ')}.`,
+        `Unknown event "${String(name)}". Use one of ${Object.keys(this.#byEvent).join(', ')}.`,
       )
     if (typeof listener !== 'function')
-      throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `A listener must be a function, found ${typeof listener}.`)
+      throw new FluxGateError(
+        'FLUXGATE_ARGUMENT_INVALID',
+        `The listener must be a function; received ${typeof listener}.`,
+      )
     this.#byEvent[name].add(listener)
     this.#count()
     return () => {

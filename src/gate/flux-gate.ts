@@ -6,31 +6,38 @@ import type { RuleSet } from '../core/rule.js'
 import type { GateEvents, GateListener } from './events.js'
 import type { GateHealth } from './health/gate-health.js'
 
-/** One identity under one rule. */
+/** Identifies the buckets of one key under one rule. */
 export interface BucketPlace {
   readonly ruleSetId: string
   readonly ruleId: string
   readonly key: string
 }
 
+/** Decides requests by rules. Created by `createFluxGate`. */
 export interface FluxGate extends Handler {
+  /**
+   * Decides a request and charges it if it is allowed. A rejection is a decision with `allowed: false`, never an error.
+   *
+   * @example
+   * const { allowed, retryAfterMs } = await gate.check({ clientIp: '203.0.113.7', method: 'GET', path: '/api/users' })
+   */
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /** As `check`, but returns a plain Decision, or throws, where the buckets are in this process. Middleware uses it. */
   decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
-  /** The buckets of one identity under one rule as they stand, band by band; charges nothing. */
+  /** Returns the current buckets of a key under a rule, by band. Charges nothing. */
   look(what: BucketPlace): Promise<readonly BandDecision[]>
-  /** Forgets one identity of a rule, or all buckets of a rule, or of a whole rule set. */
+  /** Resets the buckets of a key, of a rule (without `key`), or of a rule set (without `ruleId`). */
   reset(what: Pick<BucketPlace, 'ruleSetId'> & Partial<BucketPlace>): Promise<void>
-  /** Loads the rules again; rejects with what is wrong with them, in which case the old ones stay. */
+  /** Reloads the rules. Rejects if they are invalid; the current rules then stay in force. */
   reload(): Promise<void>
   /** The rule sets in force. */
   readonly ruleSets: readonly RuleSet[]
-  /** Exceptions to rules, where the store keeps them. */
+  /** Overrides of rules; undefined if the store does not support them. */
   readonly overrides?: OverrideStore | undefined
-  /** The result stops listening. */
+  /** Adds an event listener. Returns a function that removes it. */
   on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void
-  /** The state of the gate. Probes the store at most once per second, and waits no longer than the deadline of a call. */
+  /** Returns the health of the gate. Probes the store at most once per second, with the timeout of a call. */
   health(): Promise<GateHealth>
-  /** Stops reloading, sends away those who wait, and closes a store that was made here. */
+  /** Stops reloading, rejects delayed requests, and closes the stores that the gate opened. */
   close(): Promise<void>
 }

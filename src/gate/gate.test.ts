@@ -21,8 +21,8 @@ const gateOf = (rules: readonly RuleInput[], given: Partial<RuleSetInput> & Part
   return createFluxGate({ rules: set, clock: manualClock(start), ...options })
 }
 
-describe('which rules apply', () => {
-  it('all that match, together: the tightest speaks', async () => {
+describe('rule selection', () => {
+  it('applies all matching rules; the most restrictive band decides', async () => {
     const gate = await gateOf([rule('wide', 100), rule('narrow', 3)])
     expect(await gate.check({ clientIp: '10.0.0.1' })).toMatchObject({
       allowed: true,
@@ -33,7 +33,7 @@ describe('which rules apply', () => {
     })
   })
 
-  it('of a refusal the band that must wait longest speaks, and nothing is charged', async () => {
+  it('reports the band with the longest wait of a rejection, and charges nothing', async () => {
     const gate = await gateOf([rule('minute', 2), rule('hour', 2, { bands: [{ capacity: 2, window: '1h' }] })])
     const context = { clientIp: '10.0.0.1' }
     for (let i = 0; i < 2; i++) await gate.check(context)
@@ -41,7 +41,7 @@ describe('which rules apply', () => {
     expect((await gate.check({ clientIp: '10.0.0.2' })).allowed).toBe(true)
   })
 
-  it('with strategy first only the one with the highest priority', async () => {
+  it('applies only the rule with the highest priority under strategy first', async () => {
     const gate = await gateOf(
       [rule('plan', 1), rule('premium', 100, { priority: 10, when: { 'attributes.tier': 'premium' } })],
       { strategy: 'first' },
@@ -51,7 +51,7 @@ describe('which rules apply', () => {
     expect((await decide('free')).bands.map(({ ruleId }) => ruleId)).toEqual(['plan'])
   })
 
-  it('with strategy first a shadow, or a rule skipped for want of a key, does not stand in for the next', async () => {
+  it('continues to the next rule under strategy first after a shadow rule or a rule without a key', async () => {
     const gate = await gateOf(
       [
         rule('trial', 1, { priority: 3, mode: 'SHADOW' }),
@@ -66,7 +66,7 @@ describe('which rules apply', () => {
   })
 
   it.each(['/api/users', '/api//users', '/api/./users', '/api/users/', '/api/%75sers'])(
-    '%s is no way around a limit',
+    'limits %s like /api/users',
     async (path) => {
       const gate = await gateOf([rule('users', 1, { path: '/api/users' })])
       await gate.check({ clientIp: '10.0.0.1', path: '/api/users' })
@@ -74,7 +74,7 @@ describe('which rules apply', () => {
     },
   )
 
-  it('says so when no rule, or no rule set, covers a request', async () => {
+  it('reports NO_RULE and NO_RULE_SET', async () => {
     const gate = await gateOf([rule('api', 1, { path: '/api/**' })])
     expect(await gate.check({ path: '/' })).toMatchObject({
       allowed: true,
@@ -93,7 +93,7 @@ describe('which rules apply', () => {
   })
 })
 
-describe('whom a request counts against', () => {
+describe('key resolution', () => {
   it.each([
     ['GLOBAL', {}, {}, false],
     ['IP', { clientIp: '10.0.0.1' }, { clientIp: '10.0.0.2' }, true],
@@ -107,7 +107,7 @@ describe('whom a request counts against', () => {
     expect((await gate.check(second)).allowed).toBe(apart)
   })
 
-  it('composite fields without collisions, custom fields, and resolvers by name', async () => {
+  it('supports composite fields without collisions, custom fields, and named resolvers', async () => {
     const gate = await gateOf(
       [
         rule('pair', 1, { path: '/pair', limitScope: 'COMPOSITE', compositeKeyFields: ['USER_ID', 'attributes.org'] }),
@@ -126,7 +126,7 @@ describe('whom a request counts against', () => {
     expect(await decide({ path: '/named', headers: { 'x-tenant': 'one' } })).toBe(false)
   })
 
-  it('a resolver nobody registered is a mistake in the rules', async () => {
+  it('rejects rules with an unregistered resolver', async () => {
     const gate = gateOf([rule('named', 1, { limitScope: 'CUSTOM', keyResolver: 'tenant' })])
     await expect(gate).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_INVALID',
@@ -134,7 +134,7 @@ describe('whom a request counts against', () => {
     })
   })
 
-  it('without an identity: shared, skipped or refused', async () => {
+  it('applies onMissingKey to requests without an identity', async () => {
     const decide = async (onMissingKey: 'ANONYMOUS' | 'SKIP' | 'DENY') => {
       const gate = await gateOf([rule('user', 1, { limitScope: 'USER_ID', onMissingKey })])
       await gate.check({})
@@ -152,7 +152,7 @@ describe('whom a request counts against', () => {
 })
 
 describe('shadow rules', () => {
-  it('are counted and reported, and never refuse', async () => {
+  it('count and report, but never reject', async () => {
     const gate = await gateOf([rule('trial', 1, { mode: 'SHADOW' })])
     expect(await gate.check({})).toMatchObject({ allowed: true, reason: 'ALLOWED', remaining: -1, ruleId: null })
     expect((await gate.check({})).bands).toMatchObject([
@@ -163,7 +163,7 @@ describe('shadow rules', () => {
 })
 
 describe('permits, peek, refund and reset', () => {
-  it('work by context as they do by key', async () => {
+  it('work with a request context', async () => {
     const gate = await gateOf([rule('rule', 10, { permits: 2 })])
     const context = { clientIp: '10.0.0.1' }
     expect((await gate.check(context, { permits: 3 })).remaining).toBe(4)
@@ -175,7 +175,7 @@ describe('permits, peek, refund and reset', () => {
     await expect(gate.check(context, { permits: 0 })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
   })
 
-  it('a reset of a rule leaves others alone', async () => {
+  it('reset one rule without affecting others', async () => {
     const gate = await gateOf([rule('one', 1, { path: '/one' }), rule('two', 1, { path: '/two' })])
     for (const path of ['/one', '/two']) await gate.check({ path })
     await gate.reset({ ruleSetId: 'api', ruleId: 'one' })
@@ -183,10 +183,10 @@ describe('permits, peek, refund and reset', () => {
     expect((await gate.check({ path: '/two' })).allowed).toBe(false)
     await gate.reset({ ruleSetId: 'api' })
     expect((await gate.check({ path: '/two' })).allowed).toBe(true)
-    await expect(gate.reset({ ruleSetId: 'api', ruleId: 'three' })).rejects.toThrow(/no rule "three"/)
+    await expect(gate.reset({ ruleSetId: 'api', ruleId: 'three' })).rejects.toThrow(/Rule "three" does not exist/)
   })
 
-  it('a look shows the buckets of one identity, and charges nothing', async () => {
+  it('look at the buckets of one key without charging', async () => {
     const gate = await gateOf([rule('narrow', 3)])
     const where = { ruleSetId: 'api', ruleId: 'narrow', key: '10.0.0.1' }
     for (const remaining of [3, 3]) expect(await gate.look(where)).toMatchObject([{ limit: 3, remaining }])
@@ -197,8 +197,8 @@ describe('permits, peek, refund and reset', () => {
   })
 })
 
-describe('buckets that nobody will ask for again', () => {
-  it('make room at once when a rule is reset, edited or removed, even if they were refusing', async () => {
+describe('retired buckets', () => {
+  it('are freed at once when a rule is reset, edited or removed, even if they are exhausted', async () => {
     const clock = manualClock(start)
     const store = memoryStore({ maxKeys: 3, clock })
     const document: { id: string; rules: RuleInput[] } = {
@@ -220,7 +220,7 @@ describe('buckets that nobody will ask for again', () => {
     expect(store.size).toBe(3)
   })
 
-  it('do not come back when an edit is undone', async () => {
+  it('do not come back when an edit is reverted', async () => {
     const document: { id: string; rules: RuleInput[] } = { id: 'api', rules: [rule('rule', 1)] }
     const gate = await createFluxGate({ rules: document, clock: manualClock(start) })
     const edited = async (capacity: number): Promise<boolean> => {
@@ -232,9 +232,9 @@ describe('buckets that nobody will ask for again', () => {
   })
 })
 
-describe('contexts that cannot be', () => {
+describe('invalid contexts', () => {
   it.each([[undefined], [null], ['/'], [{ path: 5 }], [{ method: {} }], [{ clientIp: 7 }]])(
-    '%o is refused clearly',
+    'rejects %o',
     async (context) => {
       const gate = await gateOf([rule('rule', 1, { when: { clientIp: '10.0.0.0/8' } })])
       await expect(gate.check(context as never)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
@@ -242,7 +242,7 @@ describe('contexts that cannot be', () => {
   )
 
   it.each([[new Headers({ 'x-app': 'ios' })], [new Map([['x-app', 'ios']])], [['x-app', 'ios']], ['x-app: ios']])(
-    'headers without names, such as %o, are refused by a rule that looks for one',
+    'rejects %o as headers if a rule reads a header',
     async (headers) => {
       const gate = await gateOf([rule('rule', 1, { limitScope: 'CUSTOM', keyField: 'header.x-app' })])
       await expect(gate.check({ headers: headers as never })).rejects.toThrow(/Object.fromEntries\(headers\)/)
@@ -251,7 +251,7 @@ describe('contexts that cannot be', () => {
     },
   )
 
-  it('null counts as left out', async () => {
+  it('treats null as missing', async () => {
     const gate = await gateOf([rule('rule', 1)])
     const context = { path: null, method: null, clientIp: null, userId: null, headers: null, attributes: null }
     expect(await gate.check(context as never)).toMatchObject({ allowed: true, key: 'anonymous' })
@@ -268,14 +268,14 @@ describe('options given in code', () => {
     [{ reload: { strategy: 'watch' } }, 'reload.strategy'],
     [{ waitForRefill: { maxConcurrentWaits: 0.5 } }, 'waitForRefill.maxConcurrentWaits'],
     [{ waitForRefill: { maxWaitMs: Number.POSITIVE_INFINITY } }, 'waitForRefill.maxWaitMs'],
-  ])('%o is refused as it would be in a file', async (options, path) => {
+  ])('rejects %o as in a file', async (options, path) => {
     await expect(gateOf([rule('rule', 1)], options as never)).rejects.toMatchObject({
       code: 'FLUXGATE_CONFIG_INVALID',
       errors: [{ path }],
     })
   })
 
-  it('durations may be spelt as in a file', async () => {
+  it('accepts durations in the notation of a file', async () => {
     const waiting = rule('rule', 1, { onLimitExceed: 'WAIT_FOR_REFILL' })
     const gate = await gateOf([waiting], { waitForRefill: { maxWaitTime: '59s' }, reload: { pollingInterval: '1m' } })
     await gate.check({})
@@ -285,23 +285,23 @@ describe('options given in code', () => {
   it.each([
     ['ioredis', () => new Redis({ lazyConnect: true })],
     ['node-redis', () => createClient()],
-  ])('a client of %s in the place of a store is told how it becomes one', async (_, client) => {
+  ])('rejects a client of %s as store, and explains how to wrap it', async (_, client) => {
     await expect(gateOf([rule('rule', 1)], { store: client() as never })).rejects.toThrow(
-      "store: found a client of Redis; allowed: a store that uses it, redisStore(client) of 'fluxgate-js/redis'.",
+      "store must be a BucketStore; received a Redis client. Wrap the client: redisStore(client) from 'fluxgate-js/redis'.",
     )
   })
 
-  it('nothing at all, a store that is none, and an event that does not exist are said clearly', async () => {
+  it('rejects missing options, an invalid store, an unknown event and an invalid listener', async () => {
     await expect(createFluxGate(undefined as never)).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
     await expect(gateOf([], { store: {} as never })).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
     const gate = await gateOf([])
-    expect(() => gate.on('nope' as never, () => {})).toThrow(/no event "nope"/)
-    expect(() => gate.on('decision', 5 as never)).toThrow('A listener must be a function, found number.')
+    expect(() => gate.on('nope' as never, () => {})).toThrow(/Unknown event "nope"/)
+    expect(() => gate.on('decision', 5 as never)).toThrow('The listener must be a function; received number.')
   })
 })
 
 describe('events and close', () => {
-  it('tells of each decision until the listener is taken away', async () => {
+  it('emits each decision until the listener is removed', async () => {
     const gate = await gateOf([rule('rule', 1)])
     const heard: boolean[] = []
     const stop = gate.on('decision', ({ decision }) => heard.push(decision.allowed))
@@ -312,7 +312,7 @@ describe('events and close', () => {
     expect(heard).toEqual([true, false])
   })
 
-  it('tells nothing of a load that was under way when it was closed', async () => {
+  it('emits nothing for a load that was in flight when the gate was closed', async () => {
     let fail = (): void => {}
     const loads = [
       async () => [],
@@ -329,7 +329,7 @@ describe('events and close', () => {
     expect(heard).toEqual([])
   })
 
-  it('refuses to be used after close, which may be called twice', async () => {
+  it('rejects calls after close, which may be called twice', async () => {
     const gate = await gateOf([rule('rule', 1)])
     await gate.close()
     await gate.close()

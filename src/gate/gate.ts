@@ -34,32 +34,32 @@ export interface Closable {
 export interface GateParts {
   readonly clock: Clock
   readonly provider: RuleSetProvider
-  /** What the provider has said, as far as it could be used. */
+  /** The last valid rules of the provider. */
   readonly book: RuleBook
   readonly store: BucketStore
-  /** What was made for the gate, and is closed with it. */
+  /** Resources that were opened for the gate and are closed with it. */
   readonly opened: readonly Closable[]
   readonly observer?: DecisionObserver | undefined
 }
 
-/** Owns what a gate is made of: rules, store, waiting room, listeners. */
+/** Implements `FluxGate`. Owns the rules, the store, the waiting room and the listeners. */
 export class Gate implements FluxGate {
   readonly #options: FluxGateOptions
   readonly #clock: Clock
   readonly #book: RuleBook
   readonly #rules: CurrentRules
   readonly #parts: GateParts
-  /** Asked for decisions, once it is known which buckets are in force. */
+  /** The store for decisions. Rejects calls until the bucket generations are known. */
   readonly #store: BucketStore
   readonly #storeState: StoreState
-  readonly #owed: OwedResets | undefined
+  readonly #pendingResets: OwedResets | undefined
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
   readonly #observed: ObservedHandler
   readonly overrides: OverrideStore | undefined
   #reloadName = 'NONE'
-  /** What goes on by itself until the gate is closed. */
+  /** Stop functions of background work. */
   readonly #stops: (() => void)[] = []
   #closed = false
 
@@ -92,15 +92,15 @@ export class Gate implements FluxGate {
     this.#observed = new ObservedHandler(this.#handler, this.#listeners, observer)
     book.onReload((result) => this.#reloaded(result))
     if (resets === undefined) return
-    const owed = new OwedResets(
+    const pendingResets = new OwedResets(
       resets,
       (error) => this.#storeFailed(error),
       () => this.#storeState.answered(),
     )
-    this.#owed = owed
+    this.#pendingResets = pendingResets
     this.#stops.push(
       resets.watch(() => this.#rules.compileAgain()),
-      () => owed.close(),
+      () => pendingResets.close(),
     )
   }
 
@@ -114,17 +114,17 @@ export class Gate implements FluxGate {
     })
     const gate = new Gate(options, parts)
     gate.#reloadName = reload.name
-    gate.#stops.push(reload.start((asked) => gate.#reload(asked)))
-    const stopHearing = provider.onEdit?.((edited) => gate.#edited(edited))
-    if (stopHearing !== undefined) gate.#stops.push(stopHearing)
+    gate.#stops.push(reload.start((request) => gate.#reload(request)))
+    const stopListening = provider.onEdit?.((edited) => gate.#edited(edited))
+    if (stopListening !== undefined) gate.#stops.push(stopListening)
     return gate
   }
 
-  /** What was edited in this process is in force here before the edit is answered. */
+  /** An edit made in this process is in force here before the edit resolves. */
   async #edited({ ruleSetId, removed }: EditedRules): Promise<void> {
     await this.#book.reload()
-    // One of the processes that share the buckets has to see to it, and it is the one that made the edit.
-    if (removed.length > 0) await this.#owed?.startAfresh(ruleSetId, removed)
+    // Exactly one of the processes that share the buckets must reset them: the one that made the edit.
+    if (removed.length > 0) await this.#pendingResets?.startAfresh(ruleSetId, removed)
   }
 
   get ruleSets(): readonly RuleSet[] {
@@ -166,9 +166,9 @@ export class Gate implements FluxGate {
     return this.#reload()
   }
 
-  async #reload(asked?: ReloadRequest): Promise<void> {
+  async #reload(request?: ReloadRequest): Promise<void> {
     this.#assertOpen()
-    const result = await this.#book.reload(asked)
+    const result = await this.#book.reload(request)
     if ('error' in result) throw result.error
   }
 
@@ -182,7 +182,7 @@ export class Gate implements FluxGate {
       isClosed: this.#closed,
       store: this.#parts.store,
       state: this.#storeState,
-      owedResets: this.#owed?.count ?? 0,
+      owedResets: this.#pendingResets?.count ?? 0,
       rules: this.#book.status(),
       reload: this.#reloadName,
       waiting: this.#room.size,
@@ -228,7 +228,7 @@ export class Gate implements FluxGate {
   }
 
   #storeFailed(error: unknown): void {
-    // What fails because it was closed is no news.
+    // Calls that fail because the gate was closed are not store failures.
     if (this.#closed) return
     this.#parts.observer?.storeFailed(error)
     this.#storeState.failed(error)
@@ -239,15 +239,17 @@ export class Gate implements FluxGate {
   }
 }
 
-/** Decisions need the reset counters as well as the buckets. */
+/** Decisions need the bucket generations as well as the buckets. */
 async function probeStore(store: BucketStore): Promise<void> {
   await store.probe?.()
   if (store.resets?.isKnown !== false) return
-  throw new FluxGateError('FLUXGATE_STORE_FAILED', 'The bucket store answers, but its reset counters are not read yet.')
+  throw new FluxGateError(
+    'FLUXGATE_STORE_FAILED',
+    'The bucket store is reachable, but its bucket generations have not been read yet.',
+  )
 }
 
-const closedError = (): FluxGateError =>
-  new FluxGateError('FLUXGATE_CLOSED', 'This gate was closed. Create another one.')
+const closedError = (): FluxGateError => new FluxGateError('FLUXGATE_CLOSED', 'The gate is closed. Create a new one.')
 
 const asReloadError = (error: unknown): FluxGateError =>
   error instanceof FluxGateError

@@ -23,7 +23,7 @@ const setOf = (capacity: number, rules = count) => ({
 /** The buckets are in this process, so decisions need no promise. */
 const decideNow = (gate: FluxGate, context: RequestContext): Decision => gate.decide(context) as Decision
 
-/** How many steps some work has. */
+/** Counts the steps of a piece of work. */
 function stepsOf(work: Steps<unknown>): number {
   let steps = 0
   for (const _ of work) steps += 1
@@ -41,16 +41,16 @@ describe('work on large rule sets', () => {
   it.each<[string, () => Steps<unknown>, number]>([
     ['validation', () => ruleSetSteps(rules), few],
     ['compilation', () => snapshotSteps(parseRuleSets(rules), options), few],
-    // A step reads 64 values, and each rule has six.
+    // A step parses 64 values, and each rule has six.
     ['JSON', () => documentSteps(JSON.stringify(rules), 'json'), (few * 6) / 64 - 1],
-    // Eight rules are composed in a step, and each is converted in one of its own.
+    // One step composes eight rules, and each rule is converted in a separate step.
     ['YAML', () => documentSteps(yaml, 'yaml'), few + Math.floor(few / 8)],
     ['JSON text', () => jsonTextSteps(rules), few],
-  ])('%s may be interrupted after each rule, or a few of them', (_, work, least) => {
+  ])('%s can yield after every few rules', (_, work, least) => {
     expect(stepsOf(work())).toBeGreaterThanOrEqual(Math.floor(least))
   })
 
-  it('a long list of YAML is read as a short one is', () => {
+  it('parses long YAML lists like short ones', () => {
     const { value } = finish(documentSteps(yaml, 'yaml'))
     expect(value).toEqual({ ruleSets: [rules] })
     const odd = `${yaml}    # the end\n    strategy: first\n`
@@ -63,7 +63,7 @@ describe('work on large rule sets', () => {
     expect(() => finish(documentSteps(broken, 'yaml'))).toThrow('line ')
   })
 
-  it('a list that is too long is refused before a rule is read', () => {
+  it('rejects a list that is too long before it validates a rule', () => {
     const tooMany = { id: 'api', rules: new Array(maxRulesPerSet + 1).fill('not a rule') }
     expect(() => parseRuleSets(tooMany)).toThrow(
       /1 mistake\n {2}ruleSets\[0\]\.rules: found a list of 100001; allowed: up to 100000 rules in a set/,
@@ -72,7 +72,7 @@ describe('work on large rule sets', () => {
 })
 
 describe('a gate that reloads a large rule set', () => {
-  it('goes on deciding, by the old rules until the new ones are in force', async () => {
+  it('keeps deciding by the previous rules until the new ones are in force', async () => {
     const rules = setOf(1)
     const gate = await createFluxGate({ rules, reload: { strategy: 'NONE' } })
     rules.rules = setOf(5).rules
@@ -86,7 +86,7 @@ describe('a gate that reloads a large rule set', () => {
     setImmediate(check)
     await gate.reload()
     isLoading = false
-    // Each turn of the event loop has a slice of 5 ms; 4000 rules take far longer on any machine.
+    // A slice takes 5 ms per turn of the event loop; 4000 rules take far longer on any machine.
     expect(limits.length).toBeGreaterThanOrEqual(3)
     expect(limits).toEqual(limits.toSorted())
     expect(limits[0]).toBe(1)
@@ -94,7 +94,7 @@ describe('a gate that reloads a large rule set', () => {
     await gate.close()
   })
 
-  it('compiles once more if a rule is reset meanwhile', async () => {
+  it('recompiles if a rule is reset during the reload', async () => {
     const rules = setOf(1)
     const gate = await createFluxGate({ rules, reload: { strategy: 'NONE' } })
     const ask = () => decideNow(gate, { path: '/a7', clientIp: '192.0.2.1' }).allowed

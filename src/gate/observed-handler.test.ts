@@ -19,8 +19,8 @@ function observer(isTiming = false) {
   }
 }
 
-describe('decisions that are observed', () => {
-  it('are told to the observer, at once, however they are asked for', async () => {
+describe('observed decisions', () => {
+  it('are reported to the observer synchronously, by check and checkNow', async () => {
     const watching = observer()
     const gate = await openGate({ rules, clock: manualClock(0) }, { observer: watching })
     const first = gate.decide({ clientIp }) as Decision
@@ -32,7 +32,7 @@ describe('decisions that are observed', () => {
     await gate.close()
   })
 
-  it('are timed when the observer asks for it, and a peek is not told', async () => {
+  it('are timed if the observer requests it; a peek is not reported', async () => {
     const watching = observer(true)
     const gate = await openGate({ rules, clock: manualClock(0) }, { observer: watching })
     gate.decide({ clientIp })
@@ -42,7 +42,7 @@ describe('decisions that are observed', () => {
     await gate.close()
   })
 
-  it('are made without waiting also while somebody listens', async () => {
+  it('are still made synchronously while a listener is registered', async () => {
     const gate = await openGate({ rules, clock: manualClock(0) })
     const heard: Decision[] = []
     const stop = gate.on('decision', ({ decision }) => heard.push(decision))
@@ -55,7 +55,7 @@ describe('decisions that are observed', () => {
     await gate.close()
   })
 
-  it('that a store fails to make are told with the failure, and always timed', async () => {
+  it('of a failing store are reported with the failure, and always timed', async () => {
     const { chargeSync: _, ...slow } = memoryStore({ clock: manualClock(0) })
     const store = { ...slow, charge: () => Promise.reject(new Error('broken')) }
     const watching = observer()
@@ -66,7 +66,7 @@ describe('decisions that are observed', () => {
     await gate.close()
   })
 
-  it('reject as they would unobserved', async () => {
+  it('reject with the same errors as unobserved ones', async () => {
     const gate = await openGate({ rules, clock: manualClock(0) }, { observer: observer() })
     await expect(gate.check({ clientIp }, { permits: 0 })).rejects.toThrow()
     await gate.close()

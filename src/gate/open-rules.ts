@@ -7,7 +7,7 @@ import { openRuleStore, type RulesSettings } from '../rules/open-rule-store.js'
 import { isObject } from '../validation/fields.js'
 import type { FluxGateOptions } from './options.js'
 
-/** Rules by a path, by settings, as objects, or from a provider, which is returned as it is. */
+/** Opens rules from a path, settings or objects. Returns a provider unchanged. */
 export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
   if (typeof rules === 'string') return fileRuleStore(rules)
   if (isProvider(rules)) return rules
@@ -15,11 +15,11 @@ export function openRules(rules: FluxGateOptions['rules']): RuleSetProvider {
   if (rules !== undefined) return objectRules(rules)
   throw new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    "createFluxGate needs rules: a path such as './rules.yaml', rule sets as objects, or a RuleSetProvider.",
+    "The rules option is missing. Pass a path such as './rules.yaml', rule sets as objects, or a RuleSetProvider.",
   )
 }
 
-/** Whether rules may change without anybody asking for a reload: objects do not. */
+/** True if the rules may change by themselves. Rules given as objects never do. */
 export const canChange = (rules: FluxGateOptions['rules']): boolean =>
   typeof rules === 'string' || isProvider(rules) || isSettings(rules)
 
@@ -29,5 +29,5 @@ const isProvider = (rules: FluxGateOptions['rules']): rules is RuleSetProvider =
 const isSettings = (rules: FluxGateOptions['rules']): rules is RulesSettings =>
   isObject(rules) && Object.hasOwn(rules, 'type')
 
-/** Whether it is a store, which has to be closed. */
+/** True for a rule store, which must be closed. */
 export const isRuleStore = (rules: RuleSetProvider): rules is RuleStore => 'putRule' in rules && 'close' in rules

@@ -2,7 +2,7 @@ import { checkRedisSettings } from '../config/store.js'
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
-import { given as whatIsGiven } from '../core/omit-undefined.js'
+import { given } from '../core/omit-undefined.js'
 import { isRedisClient } from '../redis/client/connection-of.js'
 import { parseRedisUri } from '../redis/client/open/address.js'
 import type { RedisOptions } from '../redis/client/open/target.js'
@@ -23,7 +23,7 @@ export interface StoreParts {
   readonly resilience?: FluxGateOptions['resilience'] | undefined
 }
 
-/** A store that was given, or one by its name, its address or its settings. */
+/** Opens a store by name, URI or settings. Returns a `BucketStore` unchanged. */
 export function openStore(store: FluxGateOptions['store'], parts: StoreParts): BucketStore {
   const { clock, maxKeys, resilience, openRedis } = parts
   if (store === undefined || store === 'memory')
@@ -34,33 +34,33 @@ export function openStore(store: FluxGateOptions['store'], parts: StoreParts): B
   if (isObject(store)) return openBySettings(store, parts)
   throw new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    `store: found ${described(store)}; allowed: "memory", a URI such as redis://127.0.0.1:6379, an object such as { clusterNodes: [...] }, or a BucketStore.`,
+    `store must be "memory", a URI such as redis://127.0.0.1:6379, an object such as { clusterNodes: [...] }, or a BucketStore; received ${described(store)}.`,
   )
 }
 
 const clientInvalid = (): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    "store: found a client of Redis; allowed: a store that uses it, redisStore(client) of 'fluxgate-js/redis'.",
+    "store must be a BucketStore; received a Redis client. Wrap the client: redisStore(client) from 'fluxgate-js/redis'.",
   )
 
-/** Text without what may be a password. */
+/** The value for a message, with the password of a URI masked. */
 const described = (store: unknown): string =>
   typeof store === 'string' ? JSON.stringify(store.replace(/:[^:@/]*@/, ':***@')) : typeof store
 
-function openBySettings(given: object, { resilience, openRedis }: StoreParts): BucketStore {
-  const mistakes = noMistakes()
-  const settings = checkRedisSettings(given, 'store', mistakes)
-  if (mistakes.count > 0) throw configInvalid('The options of the store', mistakes.kept)
+function openBySettings(value: object, { resilience, openRedis }: StoreParts): BucketStore {
+  const issues = noMistakes()
+  const settings = checkRedisSettings(value, 'store', issues)
+  if (issues.count > 0) throw configInvalid('Options of the store', issues.kept)
   const { prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals, ...address } = settings
-  const own = whatIsGiven({ prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals })
+  const own = given({ prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals })
   return openRedis(address, { ...resilience, ...own })
 }
 
-/** A store whose calls end: one in this process, one with a deadline of its own, or else one that is given a deadline. */
+/** Adds a timeout and a circuit breaker, unless the store is synchronous or has its own. */
 export const boundedStore = (store: BucketStore, options?: ResilientOptions): BucketStore =>
   store.chargeSync !== undefined || store.isBounded ? store : resilient(store, options)
 
-/** Whether this is a store, as far as can be seen. */
+/** True if the value looks like a `BucketStore`. */
 export const isStore = (store: unknown): store is BucketStore =>
   typeof store === 'object' && store !== null && 'charge' in store && typeof store.charge === 'function'

@@ -11,44 +11,52 @@ import type { RuleSetInput } from '../rules/schema/input.js'
 import type { RedisStoreOptions } from '../stores/redis/redis-store.js'
 import type { ResilientOptions } from '../stores/resilient/resilient.js'
 
+/** Options of `createFluxGate`. Unknown and invalid options throw. */
 export interface FluxGateOptions {
-  /** A rules file, rule sets as objects, where a rule store is, or a rule store or another provider. */
+  /** The rules: path of a rules file, rule sets as objects, settings of a rule store, or a `RuleSetProvider`. */
   readonly rules?: string | RuleSetInput | readonly RuleSetInput[] | RulesSettings | RuleSetProvider
-  /** Where buckets live: `memory` unless said otherwise, a `redis://` URI, where a cluster or sentinels are, or a store. */
+  /** The bucket store: `memory` (default), a `redis://` URI, Redis settings (cluster, Sentinel), or a `BucketStore`. */
   readonly store?: string | RedisStoreSettings | BucketStore
-  /** How many identities the memory store made here remembers at most; default 1 000 000. */
+  /** Maximum number of keys in the memory store that the gate opens; default 1 000 000. */
   readonly maxKeys?: number
-  /** For rules of scope CUSTOM, by the name that they use in `keyResolver`. */
+  /** Key resolvers for rules of scope CUSTOM, by the name in `keyResolver`. */
   readonly keyResolvers?: NamedResolvers
-  /** Told of rules whose buckets start afresh. */
+  /** Notified when the buckets of rules are reset. */
   readonly bucketResetHandler?: BucketResetHandler
+  /** Rule set of requests that name none; default the only rule set, or the one named `default`. */
   readonly defaultRuleSetId?: string
-  /** What becomes of a request that no rule covers; default ALLOW. */
+  /** Decision for requests that no rule matches; default ALLOW. */
   readonly missingRuleBehavior?: 'ALLOW' | 'DENY'
+  /** IPv6 addresses that share this many bits count as one; default 56. */
   readonly ipv6Prefix?: number
   readonly reload?: {
+    /** Default AUTO, or NONE for rules given as objects. */
     readonly strategy?: ReloadChoice | ReloadStrategy
-    /** PUBSUB, with rules that are kept elsewhere than in Redis: where the store's Redis is told of changes. */
+    /** PUBSUB with rules outside Redis: the channel, on the Redis of the store; default `fluxgate:rule-reload`. */
     readonly channel?: string
+    /** Interval of POLLING in milliseconds; default 30 000. */
     readonly pollingIntervalMs?: number
-    /** The same as a file spells it: `'30s'`, or a number of seconds. */
+    /** Same as `pollingIntervalMs`, in the notation of a file: `'30s'`, or a number of seconds. */
     readonly pollingInterval?: string | number
-    /** Whether a rule whose bands changed starts with fresh buckets; default true. */
+    /** Reset the buckets of rules whose bands changed; default true. */
     readonly resetBucketsOnReload?: boolean
   }
   readonly waitForRefill?: {
+    /** Longest wait in milliseconds, for rules without `maxWaitMs`; default 5000. */
     readonly maxWaitMs?: number
-    /** The same as a file spells it: `'5s'`, or a number of seconds. */
+    /** Same as `maxWaitMs`, in the notation of a file: `'5s'`, or a number of seconds. */
     readonly maxWaitTime?: string | number
+    /** Maximum number of delayed requests; further ones are rejected. Default 100. */
     readonly maxConcurrentWaits?: number
   }
-  /** What rules do that do not say it themselves, while the store fails; default LOCAL. */
+  /** Failure policy of rules that have none of their own; default LOCAL. */
   readonly onStoreFailure?: OnStoreFailure
-  /** The part of each limit that this process takes over under LOCAL; default 1. */
+  /** Share of each limit that this process enforces under LOCAL; default 1. */
   readonly localShare?: number
-  /** Deadline and circuit breaker of the store, and how long its first connection is waited for. */
+  /** Timeout and circuit breaker of the store, and the timeout of its first connection. */
   readonly resilience?: Omit<ResilientOptions, 'clock' | 'onStateChange'> & Pick<RedisStoreOptions, 'connectTimeoutMs'>
-  /** A fluxgate.yaml; what is given here beside it wins. */
+  /** Path of a `fluxgate.yaml`. Options given in code take precedence over it. */
   readonly config?: string
+  /** Clock of the gate and of its memory store, for tests. */
   readonly clock?: Clock
 }

@@ -13,12 +13,12 @@ const rule = (id: string, capacity: number, given: Partial<RuleInput> = {}): Rul
 const gateOf = (rules: readonly RuleInput[], given: Partial<RuleSetInput> = {}) =>
   createFluxGate({ rules: { id: 'api', ...given, rules }, clock: manualClock(1_800_000_000_000) })
 
-/** How many permits each bucket has left, by rule and key. */
+/** Remaining permits of each bucket, by rule and key. */
 const remaining = ({ bands }: { bands: readonly { ruleId: string; key: string; remaining: number }[] }) =>
   Object.fromEntries(bands.map(({ ruleId, key, remaining }) => [`${ruleId} ${key}`, remaining]))
 
 describe('a limit on a path', () => {
-  it('holds for every spelling of the path', async () => {
+  it('applies to every spelling of the path', async () => {
     const spellings = [
       '/login',
       '/LOGIN',
@@ -46,20 +46,20 @@ describe('a limit on a path', () => {
     for (const path of spellings) expect((await gate.check({ path })).allowed, path).toBe(false)
   })
 
-  it('holds where a router keeps dot segments and backslashes', async () => {
+  it('applies even if a router keeps dot segments and backslashes', async () => {
     const gate = await gateOf([rule('files', 3, { path: '/files/**' }), rule('one', 3, { path: '/{name}' })])
     expect(remaining(await gate.check({ path: '/files/../x' }))).toEqual({ 'files global': 2, 'one global': 2 })
     expect(remaining(await gate.check({ path: '/x\\y' }))).toEqual({ 'one global': 1 })
   })
 
-  it('leaves letter case alone if the rule set is case-sensitive', async () => {
+  it('distinguishes letter case if the rule set is case-sensitive', async () => {
     const gate = await gateOf([rule('login', 1, { path: '/Login' })], { caseSensitive: true })
     expect((await gate.check({ path: '/Login' })).allowed).toBe(true)
     expect((await gate.check({ path: '/Log%69n' })).allowed).toBe(false)
     expect((await gate.check({ path: '/login' })).reason).toBe('NO_RULE')
   })
 
-  it('by path and captured name counts all spellings in one bucket, and each reading of an ambiguous one', async () => {
+  it('with PATH or a captured name as key uses one bucket for all spellings, and one per reading of an ambiguous path', async () => {
     const gate = await gateOf([
       rule('path', 9, { limitScope: 'COMPOSITE', compositeKeyFields: ['PATH'] }),
       rule('user', 9, { path: '/u/:name', limitScope: 'CUSTOM', keyField: 'path.name' }),
@@ -74,14 +74,14 @@ describe('a limit on a path', () => {
     })
   })
 
-  it('by path alone cannot be rotated by parameters', async () => {
+  it('with PATH as key cannot be evaded with path parameters', async () => {
     const gate = await gateOf([rule('path', 2, { limitScope: 'CUSTOM', keyField: 'PATH' })])
     const allowed = []
     for (let i = 0; i < 4; i++) allowed.push((await gate.check({ path: `/login;v=${i}` })).allowed)
     expect(allowed).toEqual([true, true, false, false])
   })
 
-  it('under strategy first is not replaced by a rule that only another reading of the path reaches', async () => {
+  it('under strategy first is not replaced by a rule that matches only another reading of the path', async () => {
     const rules = [rule('free', 100, { path: '/free/**', priority: 1 }), rule('login', 1, { path: '/login' })]
     const gate = await gateOf(rules, { strategy: 'first' })
     expect((await gate.check({ path: '/login' })).allowed).toBe(true)
@@ -90,7 +90,7 @@ describe('a limit on a path', () => {
     expect((await gate.check({ path: '/free/x' })).allowed).toBe(true)
   })
 
-  it('on GET counts HEAD in the same bucket, also by method', async () => {
+  it('on GET includes HEAD in the same bucket, even with METHOD as key', async () => {
     const gate = await gateOf([
       rule('get', 9, { method: 'GET', limitScope: 'COMPOSITE', compositeKeyFields: ['METHOD', 'IP'] }),
       rule('head', 9, { method: 'HEAD', limitScope: 'CUSTOM', keyField: 'METHOD' }),

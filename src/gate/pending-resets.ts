@@ -1,17 +1,17 @@
 import type { SharedResets } from '../core/bucket-store.js'
 
 const firstRetryMs = 500
-const longestRetryMs = 30_000
+const maxRetryMs = 30_000
 
 /**
- * Resets that have to be made for an edit that is made already: who removed a rule was told so, and one that comes back under
- * its name must not find the buckets of the old one. What the store does not take now is told, and tried again until it does.
+ * Bucket resets for rules that were removed. The removal has already been reported as successful, and a new rule with the same
+ * ID must not find the old buckets. If the store fails, the reset is kept and retried with backoff until it succeeds.
  */
 export class OwedResets {
   readonly #resets: SharedResets
   readonly #onFailure: (error: unknown) => void
   readonly #onSuccess: () => void
-  readonly #owed = new Map<string, Set<string>>()
+  readonly #pending = new Map<string, Set<string>>()
   #retryMs = firstRetryMs
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -22,21 +22,21 @@ export class OwedResets {
     this.#onSuccess = onSuccess
   }
 
-  /** How many rules are still to be reset. */
+  /** The number of rules whose reset is pending. */
   get count(): number {
     let count = 0
-    for (const ruleIds of this.#owed.values()) count += ruleIds.size
+    for (const ruleIds of this.#pending.values()) count += ruleIds.size
     return count
   }
 
-  /** Never rejects. */
+  /** Resets the buckets of rules now, or later if the store fails. Never rejects. */
   async startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
     try {
       await this.#resets.startAfresh(ruleSetId, ruleIds)
     } catch (error) {
-      const owed = this.#owed.get(ruleSetId) ?? new Set()
-      for (const ruleId of ruleIds) owed.add(ruleId)
-      this.#owed.set(ruleSetId, owed)
+      const pending = this.#pending.get(ruleSetId) ?? new Set()
+      for (const ruleId of ruleIds) pending.add(ruleId)
+      this.#pending.set(ruleSetId, pending)
       this.#onFailure(error)
       this.#retryLater()
     }
@@ -50,15 +50,15 @@ export class OwedResets {
   #retryLater(): void {
     if (this.#timer !== undefined || this.#isClosed) return
     this.#timer = setTimeout(() => void this.#retry(), this.#retryMs).unref()
-    this.#retryMs = Math.min(2 * this.#retryMs, longestRetryMs)
+    this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs)
   }
 
   async #retry(): Promise<void> {
-    const owed = [...this.#owed].map(([ruleSetId, ruleIds]) => [ruleSetId, [...ruleIds]] as const)
+    const pending = [...this.#pending].map(([ruleSetId, ruleIds]) => [ruleSetId, [...ruleIds]] as const)
     try {
-      for (const [ruleSetId, ruleIds] of owed) {
+      for (const [ruleSetId, ruleIds] of pending) {
         await this.#resets.startAfresh(ruleSetId, ruleIds)
-        this.#paid(ruleSetId, ruleIds)
+        this.#completed(ruleSetId, ruleIds)
       }
       this.#retryMs = firstRetryMs
       this.#onSuccess()
@@ -66,12 +66,12 @@ export class OwedResets {
       this.#onFailure(error)
     }
     this.#timer = undefined
-    if (this.#owed.size > 0) this.#retryLater()
+    if (this.#pending.size > 0) this.#retryLater()
   }
 
-  #paid(ruleSetId: string, ruleIds: readonly string[]): void {
-    const owed = this.#owed.get(ruleSetId)
-    for (const ruleId of ruleIds) owed?.delete(ruleId)
-    if (owed?.size === 0) this.#owed.delete(ruleSetId)
+  #completed(ruleSetId: string, ruleIds: readonly string[]): void {
+    const pending = this.#pending.get(ruleSetId)
+    for (const ruleId of ruleIds) pending?.delete(ruleId)
+    if (pending?.size === 0) this.#pending.delete(ruleSetId)
   }
 }

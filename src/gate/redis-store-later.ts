@@ -3,9 +3,9 @@ import type { RedisStore } from '../stores/redis/redis-store.js'
 import type { OpenRedisStore } from './open-store.js'
 
 /**
- * `redisStore`, loaded in the background from now on: a middleware that counts in its own process, as most do, neither
- * loads nor keeps what it takes to count in Redis. Who asks before it is there waits for it. Mistakes in the address and the
- * options are for `openStore` to find, while there is somebody to hear of them.
+ * A `redisStore` whose module is imported in the background, so that middleware with in-memory buckets never loads the Redis
+ * code. Calls wait until the module is loaded. `openStore` validates the address and the options beforehand, so that errors are
+ * thrown synchronously.
  */
 export const redisStoreLater: OpenRedisStore = (where, options): BucketStore => {
   let store: RedisStore | undefined

@@ -2,15 +2,18 @@ import type { BucketStore, SharedResets } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 
 /**
- * Until it is known how often rules were reset, nobody can say which of their buckets are in force, and asking others would
- * let too many through. A store that could not be asked for that yet cannot be asked for a decision either.
+ * Rejects store calls until the bucket generations have been read. Without them the current buckets are unknown, and charging
+ * outdated buckets would allow too many requests.
  */
 export function onceResetsAreKnown(store: BucketStore, resets: SharedResets): BucketStore {
   const known = <T>(call: () => Promise<T>): Promise<T> =>
     resets.isKnown
       ? call()
       : Promise.reject(
-          new FluxGateError('FLUXGATE_STORE_FAILED', 'The bucket store has not been reached since the start.'),
+          new FluxGateError(
+            'FLUXGATE_STORE_FAILED',
+            'The bucket store has not been reachable since the process started.',
+          ),
         )
   return {
     charge: (demands, peek) => known(() => store.charge(demands, peek)),

@@ -8,11 +8,11 @@ import type { GateEvents } from './events.js'
 
 const start = 1_800_000_000_000
 
-describe('rules in a file', () => {
+describe('a rules file', () => {
   const text = (capacity: number | string): string =>
     `id: api\nrules:\n  - id: rule\n    bands: [{ capacity: ${capacity}, window: 1h }]\n`
 
-  it('take effect when the file is edited; a broken edit keeps the old ones and says so', async () => {
+  it('takes effect when it is edited; an invalid edit keeps the previous rules and reports the error', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'fluxgate-'))
     const path = join(folder, 'rules.yaml')
     await writeFile(path, text(1))
@@ -53,7 +53,7 @@ describe('rules in a file', () => {
     }
   })
 
-  it('keep the levels of an edited rule when resetBucketsOnReload is off, clamped to the new capacity', async () => {
+  it('keeps the levels of an edited rule without resetBucketsOnReload, clamped to the new capacity', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'fluxgate-'))
     const path = join(folder, 'rules.yaml')
     const clock = manualClock(start)
@@ -73,12 +73,14 @@ describe('rules in a file', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('that are missing are an error that says what to do', async () => {
+  it('that is missing is an error that names the path', async () => {
     await expect(createFluxGate({ rules: '/nowhere/rules.yaml' })).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_UNREADABLE',
       message: expect.stringContaining('/nowhere/rules.yaml'),
     })
     await expect(createFluxGate({})).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
-    await expect(createFluxGate({ rules: [], store: 'disk' })).rejects.toThrow(/allowed: "memory"/)
+    await expect(createFluxGate({ rules: [], store: 'disk' })).rejects.toThrow(
+      /store must be "memory".*received "disk"/,
+    )
   })
 })

@@ -9,34 +9,34 @@ import type { FluxGate } from './flux-gate.js'
 
 const start = 1_800_000_000_000
 
-/** A rule that no request of these tests is the business of: beside it, no other is the only one. */
+/** A rule that matches no request of these tests. Adding it disables the fast path for single-rule sets. */
 const elsewhere: RuleInput = { id: 'elsewhere', path: '/elsewhere', bands: [{ capacity: 1, window: '1m' }] }
 
 const bands = [{ capacity: 3, window: '1m' }]
 const rules: Readonly<Record<string, RuleInput>> = {
   'one band': { id: 'only', bands },
   'two bands': { id: 'only', bands: [...bands, { capacity: 4, window: '1h' }] },
-  'a window': { id: 'only', algorithm: 'SLIDING_WINDOW_LOG', bands },
-  'a queue': { id: 'only', algorithm: 'LEAKY_BUCKET', bands },
-  'a shadow': { id: 'only', mode: 'SHADOW', bands },
-  'a rule that waits': { id: 'only', onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 30_000, bands },
+  SLIDING_WINDOW_LOG: { id: 'only', algorithm: 'SLIDING_WINDOW_LOG', bands },
+  LEAKY_BUCKET: { id: 'only', algorithm: 'LEAKY_BUCKET', bands },
+  'SHADOW mode': { id: 'only', mode: 'SHADOW', bands },
+  WAIT_FOR_REFILL: { id: 'only', onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 30_000, bands },
   'a rule with overrides': { id: 'only', overrides: true, bands },
-  'requests that cost two': { id: 'only', permits: 2, bands },
-  'those without identity': { id: 'only', limitScope: 'USER_ID', onMissingKey: 'DENY', bands },
+  'two permits per request': { id: 'only', permits: 2, bands },
+  'requests without identity': { id: 'only', limitScope: 'USER_ID', onMissingKey: 'DENY', bands },
 }
 
-describe('the only rule of a set answers as it does beside another one', () => {
+describe('a single-rule set decides like the same rule next to another one', () => {
   it.each(Object.entries(rules))('%s', async (_, rule) => {
     const alone = await decisions([rule])
     expect(alone).toEqual(await decisions([rule, elsewhere]))
     expect(new Set(alone.map(({ allowed }) => allowed)).size + Number(rule.mode === 'SHADOW')).toBe(2)
   })
 
-  it('asks who is counted once for each request', async () => {
-    let asked = 0
+  it('resolves the key once per request', async () => {
+    let calls = 0
     const gate = await createFluxGate({
       rules: { id: 'api', rules: [{ id: 'only', limitScope: 'CUSTOM', keyResolver: 'count', bands }] },
-      keyResolvers: { count: () => `${++asked}` },
+      keyResolvers: { count: () => `${++calls}` },
     })
     expect((await gate.check({})).key).toBe('1')
     expect((await gate.check({}, { peek: true })).key).toBe('2')
@@ -44,7 +44,7 @@ describe('the only rule of a set answers as it does beside another one', () => {
     await gate.close()
   })
 
-  it('charges nobody who has left', async () => {
+  it('charges nothing for an aborted request', async () => {
     const gate = await createFluxGate({ rules: { id: 'api', rules: [{ id: 'only', bands }] } })
     await expect(gate.check({}, { signal: AbortSignal.abort(new Error('left')) })).rejects.toThrow('left')
     expect((await gate.check({})).remaining).toBe(2)
@@ -75,7 +75,7 @@ const steps: readonly ((gate: FluxGate) => Promise<Decision>)[] = [
   (gate) => gate.check(caller),
 ]
 
-it('may be asked again by who is told when it was decided', async () => {
+it('onDecided may start another decision', async () => {
   const clock = manualClock(start)
   const rule = { id: 'only', bands: [{ capacity: 10, window: '1h' }] }
   const memory = memoryStore({ clock })
@@ -88,14 +88,14 @@ it('may be asked again by who is told when it was decided', async () => {
   }
   for (const options of [{ rules: [rule] }, { rules: [rule, elsewhere] }, { rules: [rule], store }]) {
     const gate = await createFluxGate({ ...options, rules: { id: 'api', rules: options.rules }, clock })
-    const told: number[] = []
+    const times: number[] = []
     const onDecided = (atMs: number): void => {
-      told.push(atMs)
+      times.push(atMs)
       gate.decide({}, { permits: 5 })
     }
     expect(gate.decide({}, { onDecided })).toMatchObject({ remaining: 9 })
     expect(await gate.check({}, { onDecided })).toMatchObject({ remaining: 3 })
-    expect(told).toEqual([start, start])
+    expect(times).toEqual([start, start])
     await gate.close()
   }
 })

@@ -9,7 +9,7 @@ import type { FluxGateOptions } from './options.js'
 
 const start = 1_800_000_000_000
 
-/** A store over a line that can be cut: it then answers with an error, or not at all. */
+/** A remote store whose connection can fail (calls reject) or go silent (calls never settle). */
 function remoteStore(clock: ManualClock) {
   const memory = memoryStore({ clock })
   const line = { state: 'UP' as 'UP' | 'FAILING' | 'SILENT', calls: 0 }
@@ -36,7 +36,7 @@ async function gateOver(policy: OnStoreFailure | undefined, options: Partial<Flu
     ...(policy && { onStoreFailure: policy }),
   }
   const gate = await createFluxGate({ rules: { id: 'api', rules: [rule] }, store, clock, ...options })
-  /** One decision, with time moving on to the deadline if the store does not answer. */
+  /** One decision. Advances the clock to the timeout if the store does not answer. */
   const check = async () => {
     const decision = gate.check({})
     await new Promise((resolve) => setImmediate(resolve))
@@ -47,7 +47,7 @@ async function gateOver(policy: OnStoreFailure | undefined, options: Partial<Flu
 }
 
 describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
-  it('LOCAL: this process limits by the same rules, and says so', async () => {
+  it('LOCAL: this process enforces the same rules, with degraded decisions', async () => {
     const { line, check } = await gateOver('LOCAL')
     expect(await check()).toMatchObject({ allowed: true, degraded: false, remaining: 3 })
     line.state = state
@@ -57,7 +57,7 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect(decisions[4]).toMatchObject({ degraded: true, reason: 'LIMITED', limit: 4 })
   })
 
-  it('LOCAL with a share: by a part of each limit', async () => {
+  it('LOCAL with localShare: enforces a share of each limit', async () => {
     const { line, check } = await gateOver(undefined, { localShare: 0.5 })
     line.state = state
     const decisions = []
@@ -65,7 +65,7 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect(decisions).toEqual([true, true, false])
   })
 
-  it('LOCAL with a share: what is granted tells of the part, as what is refused does', async () => {
+  it('LOCAL with localShare: allowed and rejected decisions report the shared limit', async () => {
     const clock = manualClock(start)
     const { store, line } = remoteStore(clock)
     const hourly: RuleInput = { id: 'hourly', bands: [{ capacity: 4, refillTokens: 1, window: '1h' }] }
@@ -76,7 +76,7 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect(await gate.check({})).toMatchObject({ allowed: false, ...part })
   })
 
-  it('LOCAL with a share of a slow refill: the rate is shared too, not only the burst', async () => {
+  it('LOCAL with localShare: scales the refill rate too, not only the burst', async () => {
     const clock = manualClock(start)
     const { store, line } = remoteStore(clock)
     const slow: RuleInput = { id: 'slow', bands: [{ capacity: 10, refillTokens: 1, window: '1s' }] }
@@ -90,7 +90,7 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect(admitted).toBe(10)
   })
 
-  it('ALLOW and DENY: as the rule says, or else the configuration', async () => {
+  it('ALLOW and DENY: follows the rule, then the configuration', async () => {
     for (const [policy, options] of [
       ['ALLOW', {}],
       [undefined, { onStoreFailure: 'ALLOW' }],
@@ -104,7 +104,7 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     expect(await check()).toMatchObject({ allowed: false, reason: 'STORE_FAILURE', degraded: true, ruleId: 'rule' })
   })
 
-  it('opens the breaker after five failures, and is probed after 30 ms and then after twice as long', async () => {
+  it('opens the breaker after five failures, and probes after 30 ms and then after twice as long', async () => {
     const { gate, clock, line, check } = await gateOver('LOCAL')
     const events: string[] = []
     gate.on('degraded', () => events.push('degraded'))
@@ -138,8 +138,8 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
   })
 })
 
-describe('what a failure is not', () => {
-  it('an error of the caller', async () => {
+describe('not a store failure', () => {
+  it('invalid arguments and aborted signals', async () => {
     const { gate, line } = await gateOver('ALLOW')
     await expect(gate.check({}, { permits: -1 })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
     await expect(gate.check({}, { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)
@@ -147,7 +147,7 @@ describe('what a failure is not', () => {
     expect((await gate.health()).status).toBe('UP')
   })
 
-  it('a rule in shadow: it refuses nothing, whatever its policy', async () => {
+  it('a shadow rule, which never rejects, whatever its failure policy', async () => {
     const clock = manualClock(start)
     const { store, line } = remoteStore(clock)
     const rule: RuleInput = {

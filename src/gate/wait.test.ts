@@ -15,8 +15,8 @@ const rule = (id: string, capacity: number, given: Partial<RuleInput> = {}): Rul
 const gateOf = (rules: readonly RuleInput[], options: Partial<FluxGateOptions> = {}) =>
   createFluxGate({ rules: { id: 'api', rules }, clock: manualClock(start), ...options })
 
-describe('waiting at a gate', () => {
-  it('answers with a delay; an abort before it is over gives the permits back', async () => {
+describe('delayed requests', () => {
+  it('get a delay; an abort before its end refunds the permits', async () => {
     const clock = manualClock(start)
     const gate = await gateOf([rule('rule', 1, { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 60_000 })], { clock })
     await gate.check({})
@@ -31,7 +31,7 @@ describe('waiting at a gate', () => {
     expect((await gate.health()).waiting).toBe(0)
   })
 
-  it('refuses the one that maxConcurrentWaits has no place for', async () => {
+  it('are rejected beyond maxConcurrentWaits', async () => {
     const gate = await gateOf([rule('rule', 1, { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 600_000 })], {
       waitForRefill: { maxConcurrentWaits: 2 },
     })
@@ -41,7 +41,7 @@ describe('waiting at a gate', () => {
     await gate.close()
   })
 
-  it('says when a request that finds no place could be held, or would not have to be', async () => {
+  it('get a retryAfterMs at which they would be delayed or allowed, if the waiting room is full', async () => {
     const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET' })
     const { signal } = new AbortController()
     const none = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 0 } })
@@ -61,12 +61,12 @@ describe('waiting at a gate', () => {
     for (const gate of [none, one]) await gate.close()
   })
 
-  it('lets a request that finds no place come back when there is one, if it can wait for the rest', async () => {
+  it('may retry when a slot is free, if the remaining wait is within maxWaitMs', async () => {
     const waiting = rule('waiting', 1, { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 100_000 })
     const clock = manualClock(start)
     const gate = await gateOf([waiting], { clock, waitForRefill: { maxConcurrentWaits: 1 } })
     for (const delayMs of [0, 60_000]) expect(await gate.check({})).toMatchObject({ allowed: true, delayMs })
-    // Its turn would be in 120 s. The place is free in 60 s, and the rest is less than the 100 s that it may wait.
+    // The request would be released in 120 s. A slot is free in 60 s, and the remaining 60 s are within maxWaitMs of 100 s.
     expect(await gate.check({})).toMatchObject({ allowed: false, reason: 'LIMITED', retryAfterMs: 60_000 })
     clock.advance(59_999)
     expect((await gate.check({})).allowed).toBe(false)
@@ -75,7 +75,7 @@ describe('waiting at a gate', () => {
     await gate.close()
   })
 
-  it('does not call back a request that finds no place before the rest of its wait is short enough', async () => {
+  it('may not retry before the remaining wait is within maxWaitMs', async () => {
     const waiting = rule('waiting', 1, { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 30_000 })
     const clock = manualClock(start)
     const gate = await gateOf([waiting, rule('other', 9)], { clock, waitForRefill: { maxConcurrentWaits: 1 } })
@@ -83,7 +83,7 @@ describe('waiting at a gate', () => {
     clock.advance(40_000)
     await gate.check({ clientIp: '10.0.0.2' })
     expect(await gate.check({ clientIp: '10.0.0.1' })).toMatchObject({ allowed: true, delayMs: 20_000 })
-    // The place is free in 20 s, but only in 30 s is the turn of this one 30 s away.
+    // A slot is free in 20 s, but only in 30 s is the remaining wait within maxWaitMs of 30 s.
     expect(await gate.check({ clientIp: '10.0.0.2' })).toMatchObject({ allowed: false, retryAfterMs: 30_000 })
     clock.advance(29_999)
     expect((await gate.check({ clientIp: '10.0.0.2' })).allowed).toBe(false)
@@ -92,7 +92,7 @@ describe('waiting at a gate', () => {
     await gate.close()
   })
 
-  it('does not call back a request that would fit into a leaky bucket and still have to be held', async () => {
+  it('may not retry while a leaky bucket has room but would still delay them', async () => {
     const leaky = rule('leaky', 2, { algorithm: 'LEAKY_BUCKET' })
     const { signal } = new AbortController()
     const clock = manualClock(start)
@@ -106,7 +106,7 @@ describe('waiting at a gate', () => {
     await gate.close()
   })
 
-  it('needs no place for a shadow that would wait', async () => {
+  it('need no slot for a shadow rule', async () => {
     const shadow = rule('shadow', 9, { mode: 'SHADOW', onLimitExceed: 'WAIT_FOR_REFILL' })
     const leaky = rule('leaky', 2, { algorithm: 'LEAKY_BUCKET' })
     const gate = await gateOf([shadow, leaky], { waitForRefill: { maxConcurrentWaits: 0 } })
@@ -114,7 +114,7 @@ describe('waiting at a gate', () => {
     await gate.close()
   })
 
-  it('refuses a leaky request that has no place to be held, and charges nothing', async () => {
+  it('of a leaky bucket are rejected without a charge if the waiting room is full', async () => {
     const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET' })
     const { signal } = new AbortController()
     const gate = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 1 } })
@@ -131,7 +131,7 @@ describe('waiting at a gate', () => {
     await gate.close()
   })
 
-  it('bounds leaky rules under WAIT_FOR_REFILL too', async () => {
+  it('of a leaky bucket are bounded under WAIT_FOR_REFILL too', async () => {
     const leaky = rule('leaky', 100, { algorithm: 'LEAKY_BUCKET', onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 60_000 })
     const gate = await gateOf([leaky], { waitForRefill: { maxConcurrentWaits: 1 } })
     const allowed = []
@@ -140,7 +140,7 @@ describe('waiting at a gate', () => {
     await gate.close()
   })
 
-  it('leaves a leaky delay to callers that hold their requests themselves, up to capacity', async () => {
+  it('of a leaky bucket need no slot if callers delay them themselves', async () => {
     const gate = await gateOf([rule('leaky', 500, { algorithm: 'LEAKY_BUCKET' })])
     const decisions = []
     for (let i = 0; i < 501; i++) decisions.push((await gate.check({})).allowed)

@@ -3,10 +3,10 @@ import type { Kind } from '../validation/fields.js'
 import { parseTrustedProxies, trustedProxyForms } from './client-ip/trusted-proxies.js'
 import type { HeaderChoice } from './headers/headers.js'
 
-/** A list, or text with commas, which is all that the environment has. */
+/** A list of strings, or a comma-separated string for environment variables. */
 function listOf(allowed: string, isAllowed: (item: string) => boolean): Kind<readonly string[]> {
   return {
-    allowed: `a list of ${allowed}; or text with commas between them`,
+    allowed: `a list of ${allowed}, or a comma-separated string`,
     parse(value) {
       const items: unknown = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
       if (!Array.isArray(items) || items.length > 10_000) return undefined
@@ -18,18 +18,18 @@ function listOf(allowed: string, isAllowed: (item: string) => boolean): Kind<rea
 export const patternList = listOf('path patterns such as /api/**', (item) => pathPattern.parse(item) !== undefined)
 
 export const trustedProxies: Kind<number | readonly string[]> = {
-  allowed: `${trustedProxyForms}, as a list or as text with commas between them`,
+  allowed: `${trustedProxyForms}, as a list or a comma-separated string`,
   parse: parseTrustedProxies,
 }
 
 export const headerChoice: Kind<HeaderChoice> = {
-  allowed: 'both, standard, legacy, false',
+  allowed: 'both, standard, legacy or false',
   parse: (value) =>
     value === false || value === 'both' || value === 'standard' || value === 'legacy' ? value : undefined,
 }
 
 export const workerCount: Kind<number | 'auto'> = {
-  allowed: 'a whole number from 1 to 256, or auto: one for each core',
+  allowed: 'an integer from 1 to 256, or auto (one per core)',
   parse: (value) => {
     if (value === 'auto') return value
     return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 256 ? (value as number) : undefined
@@ -39,6 +39,6 @@ export const workerCount: Kind<number | 'auto'> = {
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 
 export const headerName: Kind<string> = {
-  allowed: 'the name of a header',
+  allowed: 'a header name',
   parse: (value) => (typeof value === 'string' && token.test(value) ? value : undefined),
 }

@@ -2,10 +2,10 @@ import { FluxGateError } from '../core/errors.js'
 import { keyFieldsOf, type Rule, type RuleSet } from '../core/rule.js'
 import type { GuardOptions } from './guard.js'
 
-/** Where requests get their identities from. */
+/** The options that provide identities of requests. */
 export type IdentitySources = Pick<GuardOptions, 'userIdHeader' | 'apiKeyHeader'> & { readonly customize?: unknown }
 
-/** Rule sets that may change, such as those of a gate. */
+/** Rule sets that may change, such as the rule sets of a gate. */
 export interface WatchedRules {
   readonly ruleSets: readonly RuleSet[]
   on(name: 'reload', listener: () => void): () => void
@@ -16,16 +16,16 @@ const identities = [
   { field: 'API_KEY', condition: 'apiKey', option: 'apiKeyHeader', what: 'an API key' },
 ] as const
 
-/** Throws if a rule that is known now counts by an identity which no request has. */
+/** Throws if a rule uses an identity for which no source is configured. */
 export function requireSources(rule: Rule, sources: IdentitySources): void {
   const [problem] = problemsOf(rule, sources)
   if (problem !== undefined)
-    throw new FluxGateError('FLUXGATE_IDENTITY_UNCONFIGURED', `The options of rateLimit: ${problem}`)
+    throw new FluxGateError('FLUXGATE_IDENTITY_UNCONFIGURED', `Options of rateLimit: the rule ${problem}`)
 }
 
 /**
- * Warns of such rules of the sets in force, now and after each reload, of each rule once. The result stops that.
- * `isUsed` says which sets are asked at all.
+ * Warns once about each rule in force that uses an identity without a source, now and after each reload. `isUsed` selects the
+ * rule sets to check. Returns a function that stops watching.
  */
 export function warnOfUnsourced(
   rules: WatchedRules,
@@ -37,7 +37,7 @@ export function warnOfUnsourced(
     for (const { id, rules: members } of rules.ruleSets.filter((set) => isUsed(set, rules.ruleSets)))
       for (const rule of members)
         for (const problem of problemsOf(rule, sources))
-          warnOnce(warned, `Rule "${rule.id}" of rule set "${id}": ${problem}`)
+          warnOnce(warned, `Rule "${rule.id}" of rule set "${id}" ${problem}`)
   }
   warn()
   return rules.on('reload', warn)
@@ -57,7 +57,7 @@ function problemsOf(rule: Rule, sources: IdentitySources): readonly string[] {
     if (sources[option] !== undefined || !(isCounted || rule.when.some((one) => one.field === condition))) return []
     const use = isCounted ? `counts by ${field}` : `has a condition on ${condition}`
     return [
-      `it ${use}, but no request has ${what}. Name the header that holds it in ${option}, or set it in customize.`,
+      `${use}, but requests have no source for ${what}. Set ${option} to the header that contains it, or use customize.`,
     ]
   })
 }

@@ -1,4 +1,4 @@
-/** `fluxgate-js/express`: Express 4 and 5, connect, and whatever else takes `(request, response, next)`. */
+/** Entry `fluxgate-js/express`: middleware for Express 4 and 5, connect and compatible frameworks. */
 import { type ExpressMiddleware, expressMiddleware } from './adapters/express.js'
 import type { NodeRequest, NodeResponse } from './edge/node-edge.js'
 import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
@@ -7,10 +7,20 @@ export type { ContextCustomizer } from '../http/guard.js'
 export type { ExpressRateLimit, NodeRequest, NodeResponse, RateLimitOptions }
 
 type ExpressRateLimit<Request extends NodeRequest> = ExpressMiddleware<Request> & {
-  /** Refuses those who are held, and closes what was made for this middleware. */
+  /** Rejects delayed requests with 503 and closes the store if the middleware opened it. */
   close(): Promise<void>
 }
 
+/**
+ * Creates a rate limiting middleware. Rejected requests get 429 with a problem document; allowed ones get rate limit headers.
+ *
+ * @param options an inline rule such as `{ capacity, window }`, or `{ handler: gate }`, plus options of the HTTP edge
+ * @throws FluxGateError if an option is unknown or invalid
+ * @example
+ * app.use(rateLimit({ capacity: 100, window: '1m' }))
+ * @example
+ * app.use(rateLimit({ handler: await createFluxGate({ rules: './rules.yaml' }) }))
+ */
 export function rateLimit<Request extends NodeRequest = NodeRequest>(
   options: RateLimitOptions<Request>,
 ): ExpressRateLimit<Request> {

@@ -1,4 +1,4 @@
-/** `fluxgate-js/fastify` */
+/** Entry `fluxgate-js/fastify`: plugin for Fastify 5. */
 import type { ContextCustomizer, GuardOptions } from '../http/guard.js'
 import {
   type FastifyHook,
@@ -15,7 +15,7 @@ import { type RouteLimit, RouteLimits } from './limits/route-limits.js'
 
 export type { ContextCustomizer, FastifyApp, FastifyRateLimitOptions, FastifyRequest, RateLimitOptions, RouteLimit }
 
-/** A hook that may call its request what Fastify calls it: `register` has no place to say so otherwise. */
+/** Declares a hook as a method, whose parameters are bivariant, so that hooks may use Fastify's own request type. */
 type Hook<F extends (...given: never[]) => unknown> = { hook(...given: Parameters<F>): ReturnType<F> }['hook']
 
 type Hooks = {
@@ -26,7 +26,7 @@ type Hooks = {
 
 type FastifyRateLimitOptions = Omit<GuardOptions<FastifyRequest>, keyof Hooks> & Hooks & (LoneLimit | HandledLimit)
 
-/** As much of Fastify as the plugin needs. */
+/** The part of a Fastify instance that the plugin uses. */
 interface FastifyApp {
   addHook(name: 'onRequest', hook: FastifyHook<FastifyRequest>): unknown
   addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): unknown
@@ -38,23 +38,29 @@ interface FastifyApp {
   readonly initialConfig: object
 }
 
-/** Says that an application has a limit already. */
+/** Decorator that marks an application which already has a limit. */
 const limited = Symbol('fluxgate.limited')
 
-/** A plugin: `app.register(rateLimit, { capacity: 100, window: '1m' })`. */
+/**
+ * Fastify plugin that limits all routes of the application. A route may have its own limit in `config.rateLimit`. Rejected
+ * requests get 429 with a problem document; allowed ones get rate limit headers.
+ *
+ * @example
+ * await app.register(rateLimit, { capacity: 100, window: '1m' })
+ */
 export const rateLimit = Object.assign(
   (app: FastifyApp, options: FastifyRateLimitOptions, done: (error?: Error) => void): void => {
     try {
       limit(app, withoutRegisterOptions(options))
     } catch (error) {
-      // Fastify would let it end the process, although whoever registers the plugin may want to hear of it.
+      // A thrown error would end the process; passed to `done`, it rejects `register`.
       done(error as Error)
       return
     }
     done()
   },
   {
-    // The plugin is for the whole application, not only for what is registered inside it.
+    // Applies the plugin to the whole application instead of an encapsulated scope.
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'fluxgate',
     [Symbol.for('plugin-meta')]: { name: 'fluxgate', fastify: '>=5' },
@@ -66,42 +72,42 @@ function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void
   const isStacked = app.hasDecorator(limited)
   if (!isStacked) app.decorate(limited, true)
   app.addHook('onRequest', fastifyHook(limits.of, routesOf(app, limits), isStacked))
-  // Before the server waits for those who are held.
+  // `preClose` runs before the server waits for open requests, which include delayed ones.
   app.addHook('preClose', (closed) => {
     limits.close().then(closed, closed)
   })
 }
 
 /**
- * What a request tells of its route Fastify puts together whenever it is asked. Therefore nobody asks if it is known before
- * the first request that no route says anything: all of them have been seen coming.
+ * Fastify builds the route options of a request on each access, which is expensive. If every route has been seen through
+ * `onRoute` and none has its own limit, requests skip that access.
  */
 function routesOf(app: FastifyApp, limits: RouteLimits<FastifyRequest>): FastifyRoutes {
   const hasGet = (url: string): boolean => app.hasRoute({ method: 'GET', url })
   const scopes = new FastifyScopes(exposesHead(app), hasGet)
   const routes = { maySpeak: true, scopes }
-  const haveAllBeenSeen = app.printRoutes() === '(empty tree)'
+  const seesAllRoutes = app.printRoutes() === '(empty tree)'
   const seen: FastifyRoute[] = []
   app.addHook('onRoute', (route) => {
-    // Mistakes in what a route says are found before it is asked for.
+    // Invalid limits of a route throw here, before the first request.
     scopes.register(route)
     placeOfRoute(limits.of, route, scopes)
     seen.push(route)
   })
-  // Not before: hooks of others may still change what a route says.
+  // Evaluated in `onReady`, because hooks of other plugins may still change the route options.
   app.addHook('onReady', (done) => {
-    routes.maySpeak = !haveAllBeenSeen || seen.some((route) => limitOf(route) !== undefined)
+    routes.maySpeak = !seesAllRoutes || seen.some((route) => limitOf(route) !== undefined)
     done()
   })
   return routes
 }
 
-/** What Fastify itself takes among the options of a plugin. */
+/** Removes the options that `register` itself understands. */
 function withoutRegisterOptions<Options extends object>(options: Options): Options {
   const { prefix, logLevel, logSerializers, ...own } = options as Options & Record<string, unknown>
   return own as Options
 }
 
-/** Fastify adds HEAD routes to GET routes unless it is told otherwise. */
+/** Fastify adds a HEAD route to each GET route by default. */
 const exposesHead = ({ initialConfig }: FastifyApp): boolean =>
   !('exposeHeadRoutes' in initialConfig) || initialConfig.exposeHeadRoutes !== false

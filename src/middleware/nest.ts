@@ -1,4 +1,4 @@
-/** `fluxgate-js/nest` */
+/** Entry `fluxgate-js/nest`: guard, module and decorators for NestJS. */
 import type { Refusal } from '../http/guard.js'
 import { canActivate, type NestContext, type NestRequest } from './adapters/nest.js'
 import { limitedBy, type PlaceDecorator } from './adapters/nest-decorators.js'
@@ -17,15 +17,18 @@ export type {
   RouteLimit,
 }
 
-/** Another limit for a controller or one of its methods: of another rule set, of another cost, or of a rule of its own. */
+/**
+ * Decorator that sets the limit of a controller or method: another rule set, another number of permits, or an inline rule as in
+ * `@RateLimit({ capacity: 5, window: '1m' })`.
+ */
 export const RateLimit = <Native extends NestRequest = NestRequest>(
   limit: Exclude<RouteLimit<Native>, false>,
 ): PlaceDecorator => limitedBy(limit)
 
-/** No limit for a controller or one of its methods. */
+/** Decorator that exempts a controller or method from rate limiting. */
 export const SkipRateLimit = (): PlaceDecorator => limitedBy(false)
 
-/** What is refused is thrown as an HttpException, with the problem as its response. */
+/** Guard that limits requests. Throws an `HttpException` with a problem document for rejected ones. */
 export class RateLimitGuard<Native extends NestRequest = NestRequest> {
   readonly #limits: RouteLimits<Native>
   readonly #decided = Symbol('fluxgate.decided')
@@ -39,18 +42,20 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest> {
   }
 
   /**
-   * Also limits the requests of an application that reach no guard: those that no route takes, and preflight requests that
-   * `enableCors` answers. `RateLimitModule` calls it; others call it with `app.getHttpAdapter()` before `app.enableCors()`.
+   * Also limits requests that never reach a guard: those without a matching route, and preflight requests answered by
+   * `enableCors`. `RateLimitModule` calls this. Without the module, call it with `app.getHttpAdapter()` before
+   * `app.enableCors()`.
    */
   limitUnguarded(adapter: NestHttpAdapter): void {
     limitUnguarded(adapter, { place: this.#limits.main, decided: this.#decided })
   }
 
-  /** Called by Nest before it waits for the requests that are under way. */
+  /** Called by Nest before it waits for requests in flight. */
   onModuleDestroy(): Promise<void> {
     return this.close()
   }
 
+  /** Rejects delayed requests with 503 and closes the store if the guard opened it. */
   close(): Promise<void> {
     return this.#limits.close()
   }
@@ -62,20 +67,20 @@ interface RateLimitAsyncOptions<Native extends NestRequest = NestRequest> {
   readonly imports?: unknown[]
 }
 
-/** As Nest takes it. */
+/** Structurally compatible with Nest's `DynamicModule`. */
 interface DynamicModule {
   module: typeof RateLimitModule
   global: boolean
-  // biome-ignore lint/suspicious/noExplicitAny: what Nest allows here depends on types that are Nest's
+  // biome-ignore lint/suspicious/noExplicitAny: the element type is defined by Nest, an optional dependency
   imports: any[]
-  // biome-ignore lint/suspicious/noExplicitAny: the same
+  // biome-ignore lint/suspicious/noExplicitAny: the element type is defined by Nest, an optional dependency
   providers: any[]
   exports: (typeof RateLimitGuard)[]
 }
 
 let modules = 0
 
-/** As much of Nest's as is needed. `init$` is missing in early versions of Nest 10. */
+/** The part of Nest's `HttpAdapterHost` that is used. `init$` is missing in early versions of Nest 10. */
 interface HttpAdapterHost {
   readonly httpAdapter?: NestHttpAdapter | null | undefined
   readonly init$?: { subscribe(listener: () => void): unknown } | undefined
@@ -84,7 +89,7 @@ interface HttpAdapterHost {
 const hostToken = 'fluxgate:http-adapter-host'
 class HostModule {}
 
-/** Provides the host under a token that is known before Nest is loaded. */
+/** Provides Nest's `HttpAdapterHost` under our own token, so that Nest need not be loaded to refer to it. */
 const hostModule = async (): Promise<object> => {
   const { HttpAdapterHost } = await import('@nestjs/core')
   return {
@@ -94,7 +99,10 @@ const hostModule = async (): Promise<object> => {
   }
 }
 
-/** Applications of `@nestjs/testing` get their adapter after their providers; some, such as microservices, never have one. */
+/**
+ * Calls `listener` once the HTTP adapter exists. Applications of `@nestjs/testing` get it after their providers, microservices
+ * never have one.
+ */
 function onAdapter(host: HttpAdapterHost, listener: (adapter: NestHttpAdapter) => void): void {
   const listen = (): void => {
     if (host.httpAdapter) listener(host.httpAdapter)
@@ -103,13 +111,20 @@ function onAdapter(host: HttpAdapterHost, listener: (adapter: NestHttpAdapter) =
   else host.init$?.subscribe(listen)
 }
 
-// biome-ignore lint/complexity/noStaticOnlyClass: a module of Nest is a class
+/**
+ * Global module that limits the whole application.
+ *
+ * @example
+ * imports: [RateLimitModule.forRoot({ capacity: 100, window: '1m' })]
+ */
+// biome-ignore lint/complexity/noStaticOnlyClass: Nest modules are classes
 export class RateLimitModule {
-  /** One guard for the whole application. */
+  /** Registers one guard for the whole application. */
   static forRoot<Native extends NestRequest = NestRequest>(options: RateLimitOptions<Native>): DynamicModule {
     return RateLimitModule.forRootAsync({ useFactory: () => options })
   }
 
+  /** Like `forRoot`, with options from a factory that may inject dependencies. */
   static forRootAsync<Native extends NestRequest = NestRequest>({
     useFactory,
     inject = [],
@@ -127,7 +142,7 @@ export class RateLimitModule {
       providers: [
         { provide: RateLimitGuard, useFactory: open, inject: [hostToken, ...inject] },
         { provide: 'APP_GUARD', useExisting: RateLimitGuard },
-        // Older versions of Nest take two modules for one if they look alike.
+        // Older versions of Nest merge modules with identical metadata.
         { provide: `fluxgate:${++modules}`, useValue: true },
       ],
       exports: [RateLimitGuard],
@@ -135,7 +150,7 @@ export class RateLimitModule {
   }
 }
 
-/** Nest's own class, since its filters ask for it. Loaded when it is needed, so that this entry needs no Nest to load. */
+/** Uses Nest's own `HttpException`, which exception filters check for. Imported on demand, so that this entry loads without Nest. */
 async function exceptionOf({ problem, status }: Refusal): Promise<Error> {
   const { HttpException } = await import('@nestjs/common')
   return new HttpException(problem, status)

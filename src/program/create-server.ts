@@ -16,37 +16,37 @@ import { readTlsPair } from './tls-pair.js'
 
 export interface ServerOptions {
   readonly gate: FluxGate
-  /** Where rules are kept and edited; the gate has to load them from there too. Left out: they are not shown. */
+  /** The rule store for viewing and editing rules. The gate must load its rules from it. Default: none; those routes return 501. */
   readonly rules?: RuleStore
   readonly statistics?: Statistics
   /** Prometheus text for /metrics. */
   readonly metrics?: () => string | Promise<string>
-  /** What /health/ready and the console report; default that of the gate. Workers report the health of all of them. */
+  /** Health for /health/ready and the console; default the health of the gate. Workers report the health of all workers. */
   readonly health?: () => Promise<ServedHealth>
-  /** What /info shows; nothing secret. */
+  /** Content of /info. Must not contain secrets. */
   readonly info?: () => object | Promise<object>
-  /** Changes and failures; default nowhere. */
+  /** Log of changes and failures; default none. */
   readonly logger?: ServerLog
-  /** Opens every route. Left out, or empty: the server listens on this machine only, and everybody on it may do everything. */
+  /** Token for every route. If missing or empty, the server listens on loopback only, and every local client is an administrator. */
   readonly adminToken?: string
-  /** Opens checks and refunds. */
+  /** Token for checks and refunds only. */
   readonly checkToken?: string
-  /** Files in PEM. */
+  /** Paths of PEM files. */
   readonly tls?: { readonly cert: string; readonly key: string }
-  /** Show identities as they are in statistics and events, instead of as digests; default false. */
+  /** Show keys in statistics and events instead of digests; default false. */
   readonly revealKeys?: boolean
 }
 
 export interface FluxGateServer {
-  /** Default 127.0.0.1:8090; port 0 for any that is free. */
+  /** Listens on 127.0.0.1:8090 by default. Port 0 picks a free port. */
   listen(options?: ListenOptions): Promise<{ readonly url: string; readonly port: number }>
-  /** Says from now on that it is not ready, and closes connections after their request. */
+  /** Readiness probes fail from now on, and connections are closed after their response. */
   drain(): void
-  /** Finishes what is under way for at most `graceMs`, 10 seconds unless said otherwise. The gate stays open. */
+  /** Stops listening and waits at most `graceMs` (default 10 000) for requests in flight. Does not close the gate. */
   close(graceMs?: number): Promise<void>
 }
 
-/** A gate, and what belongs to it, as a server that any language asks over HTTP. */
+/** Creates an HTTP server for a gate: decisions, rules, statistics, health and metrics. */
 export function createServer(options: ServerOptions): FluxGateServer {
   const events = new EventStreams({ gate: options.gate, showKey: showKey(options.revealKeys ?? false) })
   return openServer(
@@ -56,7 +56,7 @@ export function createServer(options: ServerOptions): FluxGateServer {
   )
 }
 
-/** Metrics and health alone, for who runs a gate that nobody asks over HTTP. */
+/** Creates an HTTP server with metrics and health only. */
 export const createMetricsServer = (options: ServerOptions): FluxGateServer => openServer(options, healthRoutes)
 
 function openServer(
@@ -70,17 +70,17 @@ function openServer(
   const { gate, rules, statistics, metrics, info, health = () => gate.health() } = options
   const parts = { gate, health, rules, statistics, metrics, info, log, showKey: showKey(revealKeys) }
   const isDraining = (): boolean => server.isDraining
-  const asked = { admin: Boolean(adminToken), check: Boolean(checkToken) }
-  const routes = routesOf({ ...parts, version: packageVersion(), asked, isDraining })
+  const requiredTokens = { admin: Boolean(adminToken), check: Boolean(checkToken) }
+  const routes = routesOf({ ...parts, version: packageVersion(), asked: requiredTokens, isDraining })
   const tls = options.tls && readTlsPair('server.tls', options.tls)
   const server: ApiServer = new ApiServer({ routes, log, tls, adminToken, checkToken, onDrain })
   return server
 }
 
-/** What a header cannot carry would never be right, and nobody would know why. */
+/** Throws if the token cannot be sent in an HTTP header, because no client could ever authenticate. */
 function assertSendable(name: string, token: string | undefined): void {
   if (token === undefined || /^[\x21-\x7e]*$/.test(token)) return
-  const message = 'has a space, or a character that HTTP headers cannot carry; allowed: visible ASCII'
+  const message = 'must be printable ASCII without spaces, because it is sent in an HTTP header'
   throw new FluxGateError('FLUXGATE_CONFIG_INVALID', `server.${name}: ${message}.`, {
     errors: [{ path: `server.${name}`, message }],
   })

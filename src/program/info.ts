@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js'
 import type { FluxGate } from '../gate/flux-gate.js'
 import { packageVersion } from './package-version.js'
 
-/** What /info shows: what runs here, and of what kind its parts are. Where they are, and how they are opened, is not in it. */
+/** The content of /info: version, uptime and store types. Contains no addresses and no credentials. */
 export function infoOf({ store, rules }: Config, gate: FluxGate): () => Promise<object> {
   const version = packageVersion()
   const startedAt = Date.now()

@@ -13,12 +13,12 @@ const down = (sinceAt: number): ServedHealth => ({
   store: { status: 'DOWN', sinceAt, error: `down since ${sinceAt}` },
 })
 
-it('is up if all processes are', () => {
+it('is UP if all processes are UP', () => {
   expect(mergeHealth([up, up])).toEqual(up)
 })
 
 it('reports each part that failed in one process, since the first failure', () => {
-  const stale = { status: 'STALE', sinceAt: 300, error: 'rules.yaml: 1 mistake' } as const
+  const stale = { status: 'STALE', sinceAt: 300, error: 'rules.yaml: 1 error' } as const
   expect(mergeHealth([up, down(250), { ...up, status: 'DEGRADED', rules: stale }, down(200)])).toEqual({
     status: 'DEGRADED',
     store: { status: 'DOWN', sinceAt: 200, error: 'down since 200' },
@@ -26,11 +26,15 @@ it('reports each part that failed in one process, since the first failure', () =
   })
 })
 
-it('reports what a store that is up has to say, and a gate that is closed', () => {
-  const owing = { status: 'UP', sinceAt: 150, error: 'The buckets of 1 removed rule could not be reset yet.' } as const
-  expect(mergeHealth([up, { ...up, status: 'DEGRADED', store: owing }])).toMatchObject({
+it('reports the error of a store that is UP, and a closed gate', () => {
+  const pending = {
+    status: 'UP',
+    sinceAt: 150,
+    error: 'The buckets of 1 removed rule could not be reset yet.',
+  } as const
+  expect(mergeHealth([up, { ...up, status: 'DEGRADED', store: pending }])).toMatchObject({
     status: 'DEGRADED',
-    store: owing,
+    store: pending,
   })
   expect(mergeHealth([down(200), { ...up, status: 'DOWN' }]).status).toBe('DOWN')
 })

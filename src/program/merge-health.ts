@@ -1,6 +1,6 @@
 import type { ServedHealth } from '../server/served-gate.js'
 
-/** The health of several processes as that of one: the worst status of each part counts, since it first occurred. */
+/** Merges the health of several processes. Each part has the worst status, with its earliest time. */
 export function mergeHealth(all: readonly ServedHealth[]): ServedHealth {
   const [first] = all as [ServedHealth]
   return {
@@ -16,7 +16,7 @@ interface Part {
   readonly error: string | null
 }
 
-/** The part that failed first; without a failure, one that has something to report. */
+/** The part that failed first; without a failure, a part with an error message. */
 function worst<P extends Part>(parts: readonly P[]): P | undefined {
   const failed = parts.filter(({ status }) => status !== 'UP')
   if (failed.length === 0) return parts.find(({ error }) => error !== null)

@@ -5,8 +5,8 @@ import type { RuleStore } from '../core/rule-store.js'
 import { openRuleStore } from '../rules/open-rule-store.js'
 
 /**
- * Where a configuration keeps its rules; `undefined` if there is no rules file and nothing says that there has to be one.
- * `path` is a file that was named on the command line.
+ * Opens the rule store of a configuration. Returns undefined if the default rules file does not exist. `path` is the value of
+ * `--rules` and overrides the configuration.
  */
 export function configuredRules(config: Config, path?: string): RuleStore | undefined {
   if (path !== undefined) return openRuleStore({ type: 'file', path })

@@ -18,10 +18,10 @@ export interface ServedParts {
   readonly log: Logger
 }
 
-/** The server that a configuration asks for, ready to listen. */
+/** Creates the API server of a configuration. */
 export const serverOf = (config: Config, parts: ServedParts): FluxGateServer => createServer(optionsOf(config, parts))
 
-/** The same with metrics and health alone. */
+/** Creates a server with metrics and health only. */
 export const metricsServerOf = (config: Config, parts: ServedParts): FluxGateServer =>
   createMetricsServer(optionsOf(config, parts))
 

@@ -13,13 +13,13 @@ import { SharedStatistics } from '../telemetry/statistics/shared-statistics.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
 
 export interface Telemetry {
-  /** To be given to the gate that is watched. */
+  /** The observer to pass to the gate. */
   readonly recorder: DecisionRecorder
-  /** Of this process; or of all that share the store, if that is Redis. */
+  /** Statistics of this process or, with a Redis store, of all processes that share it. */
   readonly statistics: Statistics
-  /** Counts the gate's reloads, and tells the log when its store fails and answers again. */
+  /** Counts the reloads of a gate, and logs failures and recoveries of its store. */
   follow(gate: FluxGate): void
-  /** Prometheus text; of a gate that was followed. */
+  /** Prometheus text for the followed gate. */
   metrics(): Promise<string>
   close(): Promise<void>
 }
@@ -35,7 +35,8 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
           recorder,
           revealKeys,
           local,
-          onTrouble: (error) => log.warn('statistics are of this process alone', { error: messageOf(error) }),
+          onTrouble: (error) =>
+            log.warn('shared statistics unavailable, showing this process only', { error: messageOf(error) }),
         })
       : undefined
   const reloads = { changed: 0, unchanged: 0, failed: 0 }
@@ -49,8 +50,8 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
       gate.on('reload', ({ changed, error }) => {
         reloads[error !== null ? 'failed' : changed ? 'changed' : 'unchanged']++
       })
-      gate.on('degraded', ({ error }) => log.error('the bucket store fails', { error: messageOf(error) }))
-      gate.on('recovered', () => log.info('the bucket store answers again'))
+      gate.on('degraded', ({ error }) => log.error('bucket store failed', { error: messageOf(error) }))
+      gate.on('recovered', () => log.info('bucket store recovered'))
     },
     async metrics() {
       const health = await followed?.health()

@@ -7,13 +7,13 @@ export interface TlsPair {
   readonly key: Buffer
 }
 
-/** A certificate and its key, of files in PEM, that fit together. `place` is what the configuration calls them. */
+/** Reads a certificate and its key from PEM files and checks that they match. `place` is their path in the configuration. */
 export function readTlsPair(place: string, files: { readonly cert: string; readonly key: string }): TlsPair {
   const pair = { cert: readPem(`${place}.cert`, files.cert), key: readPem(`${place}.key`, files.key) }
   try {
     createSecureContext(pair)
   } catch (cause) {
-    throw tlsInvalid(place, `the certificate and the key cannot be used: ${messageOf(cause)}`, cause)
+    throw tlsInvalid(place, `certificate and key are invalid or do not match: ${messageOf(cause)}`, cause)
   }
   return pair
 }
@@ -22,7 +22,7 @@ function readPem(place: string, path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (cause) {
-    throw tlsInvalid(place, `${JSON.stringify(path)} cannot be read: ${messageOf(cause)}`, cause)
+    throw tlsInvalid(place, `cannot read ${JSON.stringify(path)}: ${messageOf(cause)}`, cause)
   }
 }
 

@@ -6,13 +6,13 @@ import { fileRuleStore } from './file/file-rule-store.js'
 import { type MongoRuleStoreOptions, mongoRuleStore } from './mongo/mongo-rule-store.js'
 import { type RedisRuleStoreOptions, redisRuleStore } from './redis/redis-rule-store.js'
 
-/** Where a rule store is, as the `rules` part of a configuration says it. */
+/** Settings of a rule store, as in the `rules` section of a configuration. */
 export type RulesSettings =
   | { readonly type: 'file'; readonly path: string }
   | ({ readonly type: 'redis' } & RedisOptions & Omit<RedisRuleStoreOptions, 'clock'>)
   | ({ readonly type: 'mongo'; readonly uri: string } & Omit<MongoRuleStoreOptions, 'clock'>)
 
-/** Throws at once if the settings are mistaken; a server that is not there may come later. */
+/** Throws immediately if the settings are invalid. Does not wait for the server. */
 export function openRuleStore(settings: RulesSettings): RuleStore {
   switch (settings.type) {
     case 'file':
@@ -28,7 +28,7 @@ export function openRuleStore(settings: RulesSettings): RuleStore {
     default:
       throw new FluxGateError(
         'FLUXGATE_CONFIG_INVALID',
-        `rules.type: found ${JSON.stringify((settings as { type: unknown }).type)}; allowed: file, redis, mongo.`,
+        `rules.type must be file, redis or mongo; received ${JSON.stringify((settings as { type: unknown }).type)}.`,
       )
   }
 }

@@ -5,22 +5,22 @@ import type { AskedTokens } from './openapi/openapi.js'
 import type { ServedGate, ServedHealth } from './served-gate.js'
 import type { ServerLog } from './server-log.js'
 
-/** What the routes are about. What is left out, the routes that need it say so. */
+/** Everything the routes need. Routes whose optional part is missing respond with 501. */
 export interface ApiParts {
   readonly gate: ServedGate
-  /** The health of all processes that share the port. */
+  /** The combined health of all processes that share the port. */
   readonly health: () => Promise<ServedHealth>
-  /** Where rules are kept and edited; the gate loads them from there. */
+  /** The rule store for edits. The gate must load its rules from the same store. */
   readonly rules?: RuleStore | undefined
   readonly statistics?: Statistics | undefined
   /** Prometheus text. */
   readonly metrics?: (() => string | Promise<string>) | undefined
-  /** Version, kinds of stores, and the like; nothing secret. */
+  /** Version, store types and similar facts. Must not contain secrets. */
   readonly info?: (() => object | Promise<object>) | undefined
   readonly log: ServerLog
   readonly showKey: ShowKey
   readonly version: string
-  /** For the OpenAPI document: which tokens requests need. */
+  /** The tokens that requests need, for the OpenAPI document. */
   readonly asked: AskedTokens
   isDraining(): boolean
 }

@@ -14,7 +14,7 @@ import { ruleSetRoutes } from './routes/rule-set-routes.js'
 import { statisticsRoutes } from './routes/statistics-routes.js'
 import { openApiSchema } from './schemas/health-schema.js'
 
-/** Everything that can be asked for, in the order in which the OpenAPI document lists it. */
+/** All routes of the API, in the order of the OpenAPI document. */
 export function apiRoutes(parts: ApiParts, events: EventStreams): Route[] {
   const routes = [
     ...checkRoutes(parts.gate),
@@ -32,17 +32,17 @@ export function apiRoutes(parts: ApiParts, events: EventStreams): Route[] {
   return routes
 }
 
-/** Describes itself too. Made when it is first asked for. */
+/** The document is built on the first request and includes this route. */
 function openApiRoute(routes: readonly Route[], { version, asked }: ApiParts): Route {
   let document: unknown
   return route({
     method: 'GET',
     path: '/openapi.json',
     name: 'openApi',
-    summary: 'This document.',
+    summary: 'Get this OpenAPI document.',
     group: 'Operations',
     access: 'PUBLIC',
-    responses: { 200: { description: 'OpenAPI 3.1.', schema: openApiSchema } },
+    responses: { 200: { description: 'The OpenAPI 3.1 document.', schema: openApiSchema } },
     handle() {
       document ??= openApiOf(routes, version, asked)
       return json(document)

@@ -17,31 +17,31 @@ const echo = route({
   handle: ({ body }) => json(body),
 })
 
-describe('a client that does not finish what it sends', () => {
+describe('a client that does not finish its request', () => {
   it.each([
-    ['its headers', 'POST /echo HTTP/1.1\r\nHost: localhost\r\nX-'],
+    ['headers', 'POST /echo HTTP/1.1\r\nHost: localhost\r\nX-'],
     [
-      'its body',
+      'body',
       'POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a":',
     ],
-  ])('%s: is told so, and sent away', async (_, text) => {
+  ])('%s: receives 408 and is disconnected', async (_, text) => {
     const server = new ApiServer({ routes: [echo], times: { headersMs: 20, requestMs: 40, everyMs: 10 } })
     onTestFinished(() => server.close(0))
     const { port } = await server.listen({ port: 0 })
     const socket = connect(port, '127.0.0.1').on('error', () => {})
-    let said = ''
+    let received = ''
     socket.on('data', (data) => {
-      said += data
+      received += data
     })
     socket.write(text)
     await once(socket, 'close')
-    expect(said).toMatch(/^HTTP\/1\.1 408 /)
-    expect(said).toContain('"code":"FLUXGATE_REQUEST_TIMEOUT"')
+    expect(received).toMatch(/^HTTP\/1\.1 408 /)
+    expect(received).toContain('"code":"FLUXGATE_REQUEST_TIMEOUT"')
   })
 })
 
-describe('a port that is taken', () => {
-  it('is an error, and the server can be closed', async () => {
+describe('a port that is already in use', () => {
+  it('rejects listen, and the server can still be closed', async () => {
     const first = new ApiServer({ routes: [] })
     const second = new ApiServer({ routes: [] })
     onTestFinished(() => first.close(0))

@@ -16,10 +16,10 @@ import { type ServerLog, silentLog } from './server-log.js'
 export interface ApiServerOptions extends TokenOptions {
   readonly routes: readonly Route[]
   readonly log?: ServerLog | undefined
-  /** PEM; without it, the server speaks plain HTTP. */
+  /** Certificate and key in PEM format. Without them, the server uses plain HTTP. */
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined
   readonly times?: RequestTimes
-  /** Called when the server begins to stop, so that what would stay open ends. */
+  /** Called when draining starts, to end long-lived responses. */
   readonly onDrain?: (() => void) | undefined
 }
 
@@ -28,20 +28,20 @@ export interface ListenOptions {
   readonly port?: number
 }
 
-/** How long a client may take to send its headers, and its whole request. */
+/** Timeouts for receiving the headers and the whole request. */
 export interface RequestTimes {
   readonly headersMs: number
   readonly requestMs: number
-  /** How often connections are looked at. */
+  /** How often connections are checked for timeouts. */
   readonly everyMs: number
 }
 
 export const usualTimes: RequestTimes = { headersMs: 10_000, requestMs: 30_000, everyMs: 5_000 }
-/** Longer than the minute after which most balancers close, so that they do so first. */
+/** Longer than the idle timeout of most load balancers (60 s), so that they close idle connections first. */
 const keepAliveMs = 65_000
 export const maxHeaderBytes = 16_384
 
-/** The HTTP server: owns the port and its connections, and knows nothing of what the routes do. */
+/** The HTTP server: owns the port and its connections, dispatches requests to routes. */
 export class ApiServer {
   readonly #server: Server
   readonly #tokens: Tokens
@@ -76,7 +76,7 @@ export class ApiServer {
     return this.#isDraining
   }
 
-  /** Resolves with where it listens. Without an admin token that can only be this machine. */
+  /** Resolves with the URL and port. Rejects a non-loopback address if there is no admin token. */
   async listen({
     host = '127.0.0.1',
     port = 8090,
@@ -85,7 +85,7 @@ export class ApiServer {
     this.#server.listen(port, host)
     await once(this.#server, 'listening')
     const { address, port: taken, family } = this.#server.address() as AddressInfo
-    // A name may lead anywhere, whatever it is called.
+    // A host name may resolve to any address, so the bound address is checked too.
     if (this.#tokens.isOpen && !isLoopback(address)) {
       await this.close(0)
       throw openToOthers(`${host} (${address})`)
@@ -94,24 +94,24 @@ export class ApiServer {
     return { url: `${this.#isSecure ? 'https' : 'http'}://${shown}:${taken}`, port: taken }
   }
 
-  /** Turns away whoever asks if it is ready; requests are still answered, and their connections closed after it. */
+  /** Readiness probes fail from now on. Requests are still answered, and each connection is closed after its response. */
   drain(): void {
     if (this.#isDraining) return
     this.#isDraining = true
     this.#onDrain?.()
   }
 
-  /** Takes no more connections, finishes what is under way, and cuts off what is not finished after `graceMs`. */
+  /** Stops accepting connections and waits for requests in flight. Closes the remaining connections after `graceMs`. */
   async close(graceMs = 10_000): Promise<void> {
     this.drain()
     if (!this.#server.listening) return
     const closed = new Promise((resolve) => this.#server.close(resolve))
     const idle = setInterval(() => this.#server.closeIdleConnections(), 50)
-    const impatience = setTimeout(() => this.#server.closeAllConnections(), graceMs)
+    const deadline = setTimeout(() => this.#server.closeAllConnections(), graceMs)
     this.#connections.closeUnused()
     await closed
     clearInterval(idle)
-    clearTimeout(impatience)
+    clearTimeout(deadline)
   }
 }
 
@@ -128,17 +128,20 @@ function openServer(tls: ApiServerOptions['tls'], times: RequestTimes): Server {
   }
   const server =
     tls === undefined ? createServer(options) : createTlsServer({ ...options, ...tls, minVersion: 'TLSv1.2' })
-  // One more than are allowed are read, so that too many can be told from enough.
+  // One more than allowed, so that a request with too many headers is detected instead of truncated.
   server.maxHeadersCount = maxHeaders + 1
   closeIdleAfterReading(server)
   return server
 }
 
 function openToOthers(host: string): FluxGateError {
-  const message = `The server would be open to everybody at ${host}: without an admin token it listens on this machine only. Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.`
+  const message = `The server cannot listen on ${host} without an admin token, because anyone could change its rules. Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.`
   return new FluxGateError('FLUXGATE_CONFIG_INVALID', message, {
     errors: [
-      { path: 'server.host', message: `found ${host}; allowed without an admin token: 127.0.0.1, ::1, localhost` },
+      {
+        path: 'server.host',
+        message: `must be 127.0.0.1, ::1 or localhost without an admin token; received ${host}`,
+      },
     ],
   })
 }

@@ -2,7 +2,7 @@ import { traceIdOf } from '../http/trace-id.js'
 import type { Call } from './request/route.js'
 import type { ServerLog } from './server-log.js'
 
-/** Every change that is made through the server: who, what, and by which request. When is what the log adds to each line. */
+/** Logs a change made through the API: the action, the caller and the trace ID. The logger adds the time. */
 export function audit(
   log: ServerLog,
   { by, headers }: Pick<Call, 'by' | 'headers'>,
@@ -10,5 +10,5 @@ export function audit(
   what: object,
 ): void {
   const traceId = traceIdOf(headers)
-  log.info('a change was made', { action, ...what, by, ...(traceId !== undefined && { traceId }) })
+  log.info('change applied', { action, ...what, by, ...(traceId !== undefined && { traceId }) })
 }

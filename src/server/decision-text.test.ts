@@ -42,10 +42,10 @@ const decision: fc.Arbitrary<Decision> = fc.record({
   bands: fc.array(bandArbitrary, { maxLength: 4 }),
 })
 
-/** The same for two texts of JSON with the same members in the same order. */
+/** Normalizes JSON text, so that two texts with the same members in the same order are equal. */
 const readBack = (text: string): string => JSON.stringify(JSON.parse(text))
 
-it('says the same as JSON.stringify, in ASCII, whatever stands in a decision', () => {
+it('serializes any decision like JSON.stringify, in ASCII', () => {
   fc.assert(
     fc.property(decision, (value) => {
       const text = decisionText(value)
@@ -56,7 +56,7 @@ it('says the same as JSON.stringify, in ASCII, whatever stands in a decision', (
   )
 })
 
-it('says of each decision what it is, however much it has in common with the one before', () => {
+it('serializes each decision correctly, whichever fields it shares with the previous one', () => {
   const first: Decision = {
     allowed: true,
     delayMs: 0,
@@ -112,7 +112,7 @@ it('says of each decision what it is, however much it has in common with the one
   expect(decisionText(alike)).toBe(JSON.stringify(alike))
 })
 
-it('many decisions are what JSON.stringify makes of them, however long they are', () => {
+it('serializes batches of any length like JSON.stringify', () => {
   fc.assert(
     fc.property(fc.array(decision, { maxLength: 20 }), fc.integer({ min: 0, max: 3_000 }), (decisions, length) => {
       const all = decisions.map((value) => ({ ...value, ruleSetId: '\u{1f600}€é'.repeat(length) }))

@@ -8,7 +8,7 @@ import type { ServedGate } from './served-gate.js'
 
 type Listener = (event: object) => void
 
-/** Streams over real connections, of a gate that tells what the test says. */
+/** Streams over real connections. The test emits the events of the gate with `emit`. */
 async function streamsWith(options: Partial<EventStreamOptions> = {}) {
   const listeners = new Map<string, Listener>()
   const on = (name: string, listener: Listener) => {
@@ -36,23 +36,23 @@ async function streamsWith(options: Partial<EventStreamOptions> = {}) {
     await once(socket, 'data')
     return socket
   }
-  return { open, left, tell: (name: string, event: object) => listeners.get(name)?.(event) }
+  return { open, left, emit: (name: string, event: object) => listeners.get(name)?.(event) }
 }
 
-/** What arrives, until it holds `enough`. */
+/** Reads until `enough` is true for the text received so far. */
 async function read(socket: Awaited<ReturnType<typeof connect>>, enough: (text: string) => boolean): Promise<string> {
   let text = ''
   while (!enough(text)) text += String((await once(socket, 'data'))[0])
   return text
 }
 
-describe('streams of events', () => {
-  it('tell twenty decisions a second, and for how many each stands', async () => {
+describe('event streams', () => {
+  it('send twenty sampled decisions per second with their weights', async () => {
     let now = 0
-    const { open, tell } = await streamsWith({ now: () => now })
+    const { open, emit } = await streamsWith({ now: () => now })
     const socket = await open()
     const decided = () =>
-      tell('decision', {
+      emit('decision', {
         decision: unmeteredDecision(true, 'NO_RULE', 0, { ruleSetId: 'api' }),
         context: { path: '/a' },
       })
@@ -61,22 +61,22 @@ describe('streams of events', () => {
     decided()
     now = 1_000
     decided()
-    const text = await read(socket, (said) => said.includes('"weight":32'))
+    const text = await read(socket, (received) => received.includes('"weight":32'))
     expect(text.match(/^event: decision$/gm)).toHaveLength(21)
     expect(text.match(/"weight":1\b/g)).toHaveLength(20)
   })
 
-  it('are kept alive by a comment', async () => {
+  it('send a heartbeat comment every 15 seconds', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
     const { open } = await streamsWith()
     const socket = await open()
     vi.advanceTimersByTime(15_000)
-    expect(await read(socket, (said) => said.includes(': still here\n\n'))).not.toContain('event:')
+    expect(await read(socket, (received) => received.includes(': heartbeat\n\n'))).not.toContain('event:')
   })
 
-  it('let go of who does not read, and of nobody else', async () => {
-    const { open, left, tell } = await streamsWith()
+  it('disconnect a client that does not read, and no other', async () => {
+    const { open, left, emit } = await streamsWith()
     const reader = await open('/reads')
     let arrived = 0
     reader.on('data', (data) => {
@@ -85,11 +85,11 @@ describe('streams of events', () => {
     const sleeper = await open('/sleeps')
     sleeper.pause()
     const error = new Error('x'.repeat(20_000))
-    let told = 0
-    while (left.length === 0 && told < 5_000) {
-      tell('reload', { changed: false, error })
-      told += 1
-      while (arrived < told * 20_000) await once(reader, 'data')
+    let sent = 0
+    while (left.length === 0 && sent < 5_000) {
+      emit('reload', { changed: false, error })
+      sent += 1
+      while (arrived < sent * 20_000) await once(reader, 'data')
     }
     expect(left).toEqual(['/sleeps'])
   })

@@ -15,15 +15,15 @@ export interface EventStreamOptions {
 }
 
 export const maxStreams = 100
-/** Of all decisions a sample is told; each says for how many it stands. */
+/** Decisions are sampled at this rate; each event carries the number of decisions that it represents. */
 const decisionsPerSecond = 20
 const heartbeatMs = 15_000
-/** Who reads more slowly than this much is told goodbye: events wait in memory. */
+/** A client with more unread bytes than this is disconnected, because its events are buffered in memory. */
 export const maxWaitingBytes = 64 * 1024
 
 /**
- * Server-sent events for whoever watches. Nobody watching, nobody listens: decisions cost nothing then. There is no memory of
- * past events, so a stream begins with the present, whatever `Last-Event-ID` says.
+ * Server-sent events. The gate is observed only while clients are connected, so decisions cost nothing otherwise. Past events
+ * are not kept: a stream starts with the current state and ignores `Last-Event-ID`.
  */
 export class EventStreams {
   readonly #gate: ServedGate
@@ -33,8 +33,9 @@ export class EventStreams {
   #stopListening: (() => void) | undefined
   #isClosed = false
   #lastId = 0
-  #second = { startedAt: Number.NEGATIVE_INFINITY, told: 0 }
-  #untold = 0
+  #second = { startedAt: Number.NEGATIVE_INFINITY, sent: 0 }
+  /** Decisions since the last event, including those that the sample skipped. */
+  #unsent = 0
 
   constructor({ gate, showKey, now = () => performance.now() }: EventStreamOptions) {
     this.#gate = gate
@@ -42,18 +43,18 @@ export class EventStreams {
     this.#now = now
   }
 
-  /** Takes over a response until its client leaves. Throws 503 where there is no place. */
+  /** Returns a function that streams events to a response until its client disconnects. Throws 503 if there are too many. */
   async open(): Promise<(response: ServerResponse) => void> {
     if (this.#isClosed) throw new ApiProblem('FLUXGATE_UNAVAILABLE', 'The server is stopping.')
     if (this.#streams.size >= maxStreams)
-      throw new ApiProblem('FLUXGATE_UNAVAILABLE', `${maxStreams} clients are listening already.`, {
+      throw new ApiProblem('FLUXGATE_UNAVAILABLE', `The limit of ${maxStreams} event streams is reached.`, {
         headers: { 'Retry-After': '10' },
       })
     const { status } = await this.#gate.health()
     return (response) => this.#add(response, status)
   }
 
-  /** Ends all streams, and opens no more. */
+  /** Ends all streams and rejects new ones. */
   close(): void {
     this.#isClosed = true
     for (const response of this.#streams) response.end()
@@ -82,11 +83,11 @@ export class EventStreams {
     const gate = this.#gate
     const stops = [
       gate.on('decision', ({ decision, context }) => this.#decided(decision, context)),
-      gate.on('reload', ({ changed, error }) => this.#tell('reload', { changed, error: error?.message ?? null })),
-      gate.on('degraded', ({ error }) => this.#tell('health', { status: 'DEGRADED', error: messageOf(error) })),
-      gate.on('recovered', () => this.#tell('health', { status: 'UP', error: null })),
+      gate.on('reload', ({ changed, error }) => this.#send('reload', { changed, error: error?.message ?? null })),
+      gate.on('degraded', ({ error }) => this.#send('health', { status: 'DEGRADED', error: messageOf(error) })),
+      gate.on('recovered', () => this.#send('health', { status: 'UP', error: null })),
     ]
-    const heartbeat = setInterval(() => this.#write(': still here\n\n'), heartbeatMs).unref()
+    const heartbeat = setInterval(() => this.#write(': heartbeat\n\n'), heartbeatMs).unref()
     return () => {
       clearInterval(heartbeat)
       for (const stop of stops) stop()
@@ -95,20 +96,20 @@ export class EventStreams {
 
   #decided(decision: Decision, context: RequestContext): void {
     const now = this.#now()
-    this.#untold += 1
-    if (now - this.#second.startedAt >= 1_000) this.#second = { startedAt: now, told: 0 }
-    if (this.#second.told === decisionsPerSecond) return
-    this.#second.told += 1
-    const told = { decision, context, at: Date.now(), weight: this.#untold }
-    this.#untold = 0
-    this.#tell('decision', recentDecision(told, this.#showKey))
+    this.#unsent += 1
+    if (now - this.#second.startedAt >= 1_000) this.#second = { startedAt: now, sent: 0 }
+    if (this.#second.sent === decisionsPerSecond) return
+    this.#second.sent += 1
+    const sampled = { decision, context, at: Date.now(), weight: this.#unsent }
+    this.#unsent = 0
+    this.#send('decision', recentDecision(sampled, this.#showKey))
   }
 
-  #tell(name: string, data: object): void {
+  #send(name: string, data: object): void {
     this.#write(this.#event(name, data))
   }
 
-  /** JSON has no line breaks, so that nothing in it can begin another event. */
+  /** `JSON.stringify` produces no line breaks, so the data cannot start another event. */
   #event(name: string, data: object): string {
     this.#lastId += 1
     return `id: ${this.#lastId}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`

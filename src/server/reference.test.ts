@@ -6,8 +6,8 @@ import { errorStatus, requestProblems } from './request/api-problem.js'
 const reference = readFileSync(new URL('../../docs/reference/http-api.md', import.meta.url), 'utf8')
 const rows = [...reference.matchAll(/^\| `(.+?)`(.*?) \| (.+?) \|/gm)]
 
-describe('the reference of the HTTP API', () => {
-  it('lists every route with who may ask for it, and no other', () => {
+describe('HTTP API reference', () => {
+  it('lists exactly the existing routes with their access', () => {
     const listed = rows
       .filter(([, first = '']) => first.includes(' /'))
       .map(([, route, , access]) => `${route} ${access}`)
@@ -18,7 +18,7 @@ describe('the reference of the HTTP API', () => {
     expect(listed.sort()).toEqual(routes.sort())
   })
 
-  it('lists every problem with its status, and no other', () => {
+  it('lists exactly the existing problem codes with their status', () => {
     const listed = rows
       .filter(([, first = '']) => first in requestProblems)
       .map(([, code, , status]) => [code, Number(status)])
@@ -27,7 +27,7 @@ describe('the reference of the HTTP API', () => {
     )
   })
 
-  it('has the status of every error of the library that it names', () => {
+  it('lists the correct status of every library error', () => {
     const [, table = ''] = reference.split('Errors of the library')
     const named = [...table.matchAll(/^\| (`FLUXGATE.+?) \| (\d+) \|$/gm)].flatMap(([, codes = '', status]) =>
       [...codes.matchAll(/`(FLUXGATE_\w+)`/g)].map(([, code]) => [code, Number(status)] as const),

@@ -3,16 +3,16 @@ import type { RuleStore } from '../core/rule-store.js'
 import type { ApiParts } from './api-parts.js'
 import { ApiProblem } from './request/api-problem.js'
 
-/** Where rules are edited, for routes that need it. */
+/** The rule store, for routes that need it. Throws 501 if the server has no rule store. */
 export function rulesOf({ rules }: ApiParts): RuleStore {
   if (rules !== undefined) return rules
   throw new ApiProblem(
     'FLUXGATE_NOT_SUPPORTED',
-    'The rules of this server are part of a program. Keep them in a file, in Redis or in MongoDB to see and edit them here.',
+    'The rules of this server are defined in code. Keep them in a file, in Redis or in MongoDB to view and edit them here.',
   )
 }
 
-/** Resolves once decisions are made by the rules as they are kept; what keeps them from it is not hidden. */
+/** Reloads the gate and resolves once the stored rules are in force. Throws 409 with the reason if they cannot be loaded. */
 export async function putInForce({ gate }: ApiParts, before: string): Promise<void> {
   try {
     await gate.reload()

@@ -4,14 +4,14 @@ import type { OverrideStore } from '../core/override-store.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 
-/** One bucket, or all of a rule where no key is named. */
+/** One bucket, or all buckets of a rule if `key` is missing. */
 export interface BucketChoice {
   readonly ruleSetId: string
   readonly ruleId: string
   readonly key?: string
 }
 
-/** What this process depends on, and since when it is as it is. */
+/** The health of the store and the rules. `sinceAt` is the time of the last status change. */
 export interface ServedHealth {
   readonly status: 'UP' | 'DEGRADED' | 'DOWN'
   readonly store: { readonly status: 'UP' | 'DOWN'; readonly sinceAt: number; readonly error: string | null }
@@ -25,12 +25,12 @@ interface Events {
   recovered: object
 }
 
-/** What the server needs of a gate. `FluxGate` has all of it. */
+/** The part of a gate that the server uses. `FluxGate` implements it. */
 export interface ServedGate extends Required<Handler> {
   readonly ruleSets: readonly RuleSet[]
-  /** Present if the store keeps exceptions to rules. */
+  /** Present if the bucket store supports overrides. */
   readonly overrides?: OverrideStore | undefined
-  /** One bucket as it stands, band by band; charges nothing. */
+  /** The current state of one bucket, by band. Charges nothing. */
   look(what: Required<BucketChoice>): Promise<readonly BandDecision[]>
   reset(what: BucketChoice): Promise<void>
   reload(): Promise<void>

@@ -1,4 +1,4 @@
-/** Where the server says what happens to it: changes, mistakes, its beginning and end. Fields hold no secrets. */
+/** The log of the server: changes, failures, start and stop. Fields must not contain secrets. */
 export interface ServerLog {
   info(message: string, fields?: Readonly<Record<string, unknown>>): void
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void

@@ -1,6 +1,6 @@
 import type { ApiParts } from './api-parts.js'
 
-/** Nothing but its own style is loaded, nothing runs, and no other page may show it in a frame. */
+/** Allows only the page's own style sheet: no scripts, no other resources, no framing by other pages. */
 export const pageHeaders = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':
@@ -18,7 +18,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .up { color: #2a7d2a } .down { color: #c0392b }
 `
 
-/** What runs, at a glance; made anew every few seconds, without a script. */
+/** Renders the status page. It refreshes itself every five seconds, without a script. */
 export async function statusPage({ gate, health, statistics }: ApiParts): Promise<string> {
   const { status, store, rules } = await health()
   const summary = await statistics?.summary()
@@ -41,17 +41,17 @@ export async function statusPage({ gate, health, statistics }: ApiParts): Promis
 <body>
 <h1>FluxGate</h1>
 <table>
-${line('all', status, null, null)}
+${line('overall', status, null, null)}
 ${line('store', store.status, store.sinceAt, store.error)}
 ${line('rules', rules.status, rules.sinceAt, rules.error)}
 </table>
 <h2>Rule sets</h2>
 <table>
-<tr><th>id<th class="number">rules<th>description
+<tr><th>ID<th class="number">rules<th>description
 ${sets.join('\n')}
 </table>
 ${counts === undefined ? '' : `<h2>Decisions</h2>\n<table>\n<tr><th>rule set<th>rule<th class="number">allowed<th class="number">delayed<th class="number">denied\n${counts.join('\n')}\n</table>`}
-<p>The API is described in <a href="/openapi.json">/openapi.json</a>.</p>
+<p>API description: <a href="/openapi.json">/openapi.json</a></p>
 </body>
 </html>
 `

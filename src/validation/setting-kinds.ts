@@ -1,4 +1,4 @@
-/** Kinds of settings: how a value is parsed, and its JSON Schema for editors. */
+/** Value kinds of settings. Each parses a value, describes what is allowed, and has a JSON Schema for editors. */
 import { durationText } from '../core/band-label.js'
 import { durationForms, durationTicks } from './duration.js'
 import type { Kind } from './fields.js'
@@ -7,7 +7,7 @@ import * as kinds from './kinds.js'
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 export interface SettingKind<T> extends Kind<T> {
-  /** Says less than `parse` where JSON Schema cannot say it. */
+  /** May accept more than `parse`, where JSON Schema cannot express a constraint. */
   readonly schema: JsonSchema
 }
 
@@ -26,34 +26,34 @@ export const oneOf = <T extends string>(
 ): SettingKind<T> => described(kinds.oneOf(values, aliases), { enum: [...values, ...aliases.map(([alias]) => alias)] })
 
 export const filledText: SettingKind<string> = {
-  allowed: 'text that is not empty',
+  allowed: 'a non-empty string',
   parse: (value) => (typeof value === 'string' && value.trim() !== '' ? value : undefined),
   schema: { type: 'string', pattern: '\\S' },
 }
 
 export const share: SettingKind<number> = {
-  allowed: 'a number above 0, at most 1',
+  allowed: 'a number greater than 0 and at most 1',
   parse: (value) => (typeof value === 'number' && value > 0 && value <= 1 ? value : undefined),
   schema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
 }
 
-/** The part of the name of a key, a database or a collection. */
+/** A key prefix, or the name of a database or collection. */
 export const keyPrefix: SettingKind<string> = {
-  allowed: '1 to 64 of letters, digits, . _ - :',
+  allowed: '1 to 64 letters, digits or . _ - :',
   parse: (value) => (typeof value === 'string' && /^[A-Za-z0-9._:-]{1,64}$/.test(value) ? value : undefined),
   schema: { type: 'string', pattern: '^[A-Za-z0-9._:-]{1,64}$' },
 }
 
-/** What a header can carry: anything else would never be right, and nobody would know why. */
+/** A token that fits into an HTTP header. Clients could never send any other token. */
 export const token: SettingKind<string> = {
-  allowed: '1 to 1024 visible characters of ASCII, without spaces',
+  allowed: '1 to 1024 printable ASCII characters without spaces',
   parse: (value) => (typeof value === 'string' && /^[\x21-\x7e]{1,1024}$/.test(value) ? value : undefined),
   schema: { type: 'string', pattern: '^[!-~]{1,1024}$' },
 }
 
 export const dayTicks = 86_400_000_000
 
-/** In milliseconds; the bounds are in ticks. */
+/** A duration, parsed to milliseconds. The bounds are in ticks. */
 export const duration = (min: number, max: number): SettingKind<number> => ({
   allowed: `${durationForms}, from ${min === 0 ? '0s' : durationText(min)} to ${durationText(max)}`,
   parse(value) {
@@ -68,7 +68,7 @@ export const duration = (min: number, max: number): SettingKind<number> => ({
   },
 })
 
-/** A list, or text with commas. */
+/** A list, or a comma-separated string. */
 export function listSchema(item: JsonSchema): JsonSchema {
   return { anyOf: [{ type: 'array', items: item }, { type: 'string' }] }
 }

@@ -3,14 +3,14 @@ import type { SettingKind } from './setting-kinds.js'
 
 export interface Setting<T> {
   readonly kind: SettingKind<T>
-  /** As it would be written in the file; `undefined` if there is none. */
+  /** The default, in the notation of the file; undefined for an optional setting without a default. */
   readonly standard: string | number | boolean | undefined
-  /** It may hold a password, so that no message shows what was found. */
+  /** The value may be a password, so messages must not show it. */
   readonly isSecret?: true
-  /** A variable that means the same as the one that the place gives. */
+  /** An alias of the environment variable that is derived from the path. */
   readonly variable?: string
-  /** For a value with places of its own; reports their mistakes, and `kind` only describes it. */
-  readonly read?: (value: unknown, path: string, mistakes: Mistakes) => T | undefined
+  /** Reads a structured value and reports issues by their own paths. `kind` then only describes the value. */
+  readonly read?: (value: unknown, path: string, issues: Mistakes) => T | undefined
 }
 
 export const setting = <T>(kind: SettingKind<T>, standard: string | number | boolean): Setting<T> => ({

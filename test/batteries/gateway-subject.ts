@@ -29,7 +29,7 @@ export class GatewaySubject {
     const subject = new GatewaySubject(options)
     await eventually('the gateway listens', () => {
       if (!subject.isRunning) throw new Error(subject.output)
-      return subject.#stdout.includes('Ctrl-C stops it.')
+      return subject.#stdout.includes('Press Ctrl-C to stop.')
     })
     subject.#stderr = ''
     return subject

@@ -59,7 +59,7 @@ describe('fluxgate bulk', () => {
     const { status, stdout } = fluxgate(['bulk', '--dry-run', '--redis', 'redis://127.0.0.1:1'], {
       input: 'SET dry 1\n',
     })
-    expect({ status, stdout: plain(stdout) }).toEqual({ status: 0, stdout: '1 of 1 records in order, in …\n' })
+    expect({ status, stdout: plain(stdout) }).toEqual({ status: 0, stdout: '1 of 1 records valid, in …\n' })
     expect(await server.call('EXISTS', 'dry')).toBe(0)
   })
 
@@ -88,13 +88,13 @@ describe('fluxgate bulk', () => {
   })
 
   it.each([
-    [['nothing.txt'], 'There is no file nothing.txt.'],
+    [['nothing.txt'], 'File not found: nothing.txt.'],
     [['.'], '. is a directory'],
-    [['--command', 'SET a <b>'], '--command is for records of fields'],
+    [['--command', 'SET a <b>'], '--command needs records with fields'],
     [['--format', 'xml'], 'Allowed choices are commands, csv, jsonl.'],
-    [['--rate', '0'], 'It must be a whole number from 1'],
+    [['--rate', '0'], 'It must be an integer from 1'],
     [['--emit', '--json'], 'cannot be used with'],
-    [['--redis', 'localhost'], 'uri: not understood'],
+    [['--redis', 'localhost'], 'uri must be redis://'],
     [['--redis', 'redis://127.0.0.1:1'], 'Redis at 127.0.0.1:1 failed to take a connection'],
   ])('answers %j with status 2 and a sentence', (args, message) => {
     const { status, stdout, stderr } = fluxgate(['bulk', ...args])
@@ -123,7 +123,8 @@ describe('fluxgate bulk overrides', () => {
     const good = overrides('good.csv', '--rule', 'per-key')
     expect({ ...good, stdout: plain(good.stdout) }).toEqual({
       status: 0,
-      stdout: '2 of 2 records written, in …\nThey are in force, in the place of all overrides that the rule had.\n',
+      stdout:
+        '2 of 2 records written, in …\nThe overrides are in force and replace all previous overrides of the rule.\n',
       stderr: '',
     })
     const live = await server.call('HGET', 'fluxgate:{overrides}:live', '["api","per-key"]')
@@ -167,7 +168,7 @@ describe('fluxgate bulk that is stopped', () => {
     child.kill(signal)
     const [status, told] = await ended
     expect(status).toBe(1)
-    const [, line] = /it was interrupted\. Go on with --from-line (\d+)/.exec(told) ?? []
+    const [, line] = /it was interrupted\. Resume with --from-line (\d+)/.exec(told) ?? []
     expect(Number(line)).toBe(Number(await server.call('GET', 'stopped:count')) + 1)
   })
 
@@ -180,7 +181,7 @@ describe('fluxgate bulk that is stopped', () => {
       const [status, told] = await ended
       expect(status).toBe(1)
       expect(told).toMatch(
-        /The load was stopped: 127\.0\.0\.1:\d+: .+ Go on with --from-line \d+: all records before it/,
+        /The load was stopped: 127\.0\.0\.1:\d+: .+ Resume with --from-line \d+: Redis has replied to every record before it/,
       )
     } finally {
       await mortal.stop()

@@ -53,31 +53,31 @@ describe('fluxgate', () => {
     [['rules'], 'Usage: fluxgate rules'],
     [['rules', 'validate'], "missing required argument 'files'"],
     [['check', '--bogus'], "unknown option '--bogus'"],
-    [['check', '--permits', '0'], 'It must be a whole number from 1'],
-    [['check', '--header', 'novalue'], 'It must be name:value.'],
+    [['check', '--permits', '0'], 'It must be an integer from 1'],
+    [['check', '--header', 'novalue'], 'It must have the form name:value.'],
     [['check', '--rules', 'none.yaml'], 'There is no rules file none.yaml'],
     [['check', '--rules', 'wrong.yaml'], '\n  ruleSets[0].rules[0].bandz: unknown field'],
     [['check', '--rules', 'rules.yaml', '--config', 'x.yaml'], 'cannot be used with'],
-    [['check', '--rule-set', 'apu'], 'There is no rule set "apu". Did you mean "api"? Known: api.'],
-    [['check', '--rules', 'two-sets.json'], 'There are 2 rule sets; choose one with --rule-set: a, b.'],
+    [['check', '--rule-set', 'apu'], 'Rule set "apu" does not exist. Did you mean "api"? Known rule sets: api.'],
+    [['check', '--rules', 'two-sets.json'], 'The rules contain 2 rule sets. Choose one with --rule-set: a, b.'],
     [['simulate', '--algorithm', 'tokn-bucket'], 'Did you mean TOKEN_BUCKET?'],
-    [['simulate', '--capacity', 'many'], 'It must be a whole number from 1'],
-    [['simulate', '--capacity', '-5'], 'It must be a whole number from 1'],
-    [['simulate', '--rate', '0'], 'It must be a number above 0'],
+    [['simulate', '--capacity', 'many'], 'It must be an integer from 1'],
+    [['simulate', '--capacity', '-5'], 'It must be an integer from 1'],
+    [['simulate', '--rate', '0'], 'It must be a number greater than 0'],
     [['simulate', '--window', 'soon'], 'text such as 500ms'],
     [['simulate', '--window', '0s'], 'from 1 ms to 366 days'],
-    [['simulate', '--every', '0s'], '--every and --duration must be longer than nothing.'],
+    [['simulate', '--every', '0s'], '--every and --duration must be greater than 0.'],
     [['simulate', '--traffic', 'tsunami'], 'Allowed choices are uniform, poisson, burst.'],
-    [['simulate', '--rate', '10000000', '--duration', '1d'], 'at most 200000000 can be simulated'],
+    [['simulate', '--rate', '10000000', '--duration', '1d'], 'the maximum is 200000000'],
     [['simulate', '--algorithm', 'sliding-window-log', '--capacity', '100001'], '1 to 100000 on SLIDING_WINDOW_LOG'],
-    [['simulate', '--from', 'none.log'], 'There is no file none.log.'],
+    [['simulate', '--from', 'none.log'], 'File not found: none.log.'],
     [['simulate', '--from', '.'], '. is a directory'],
     [['simulate', '--from', 'page.html'], 'page.html has an unknown format'],
     [['simulate', '--from', 'access.log', '--rate', '5'], 'cannot be used with'],
-    [['simulate', '--path', '/login'], 'A request needs rules that look at it: add --rules <file>.'],
+    [['simulate', '--path', '/login'], 'Options that describe a request, such as --path, need --rules <file>.'],
     [['simulate', '--rules', 'rules.yaml', '--from', 'access.log', '--path', '/login'], 'cannot be used with'],
-    [['simulate', '--rate', '5', '--burst', '3'], '--burst, --every and --spread are for bursts'],
-    [['simulate', '--traffic', 'burst', '--rate', '5'], '--rate is for uniform and poisson traffic'],
+    [['simulate', '--rate', '5', '--burst', '3'], '--burst, --every and --spread apply to burst traffic'],
+    [['simulate', '--traffic', 'burst', '--rate', '5'], '--rate applies to uniform and poisson traffic'],
     [['simulate', '--rule-set', 'api'], '--rule-set needs --rules'],
     [['simulate', '--rules', 'rules.yaml', '--from', 'access.log', '--capacity', '5'], 'cannot be used with'],
   ])('answers bad usage %j with status 2 and a sentence on standard error', (args, message) => {
@@ -324,16 +324,16 @@ describe('fluxgate simulate', () => {
       expect(runs[0]).toMatchObject({ offered: 4, admitted: 2 })
     }
     const { stdout } = fluxgate(['simulate', '--from', '-', ...options], { input: log })
-    expect(stdout).toContain('\n1 line could not be read: 5\n')
+    expect(stdout).toContain('\n1 line could not be parsed: 5\n')
   })
 
   it('says that a recording is empty, or broken', () => {
     expect(fluxgate(['simulate', '--from', '-'])).toMatchObject({ status: 0, stderr: '' })
-    expect(fluxgate(['simulate', '--from', '-']).stdout).toMatch(/^10 per 1s · standard input holds no requests\n/)
+    expect(fluxgate(['simulate', '--from', '-']).stdout).toMatch(/^10 per 1s · standard input contains no requests\n/)
     writeFileSync(file('broken.gz'), 'not packed')
     const { status, stderr } = fluxgate(['simulate', '--from', 'broken.gz'])
     expect(status).toBe(2)
-    expect(stderr).toContain('broken.gz cannot be read: ')
+    expect(stderr).toContain('Cannot read broken.gz: ')
   })
 
   it('summarises a recording per rule', () => {

@@ -30,9 +30,9 @@ describe('fluxgate doctor', () => {
     const { status, ok, find } = await doctor(workplace(), {})
     expect([status, ok]).toEqual([0, true])
     expect(find('rules')).toMatchObject({ status: 'ok', message: expect.stringContaining('1 rule set, 1 rule') })
-    expect(find('reload')).toMatchObject({ message: 'changes are noticed by WATCH' })
+    expect(find('reload')).toMatchObject({ message: 'changes are detected by WATCH' })
     expect(find('store')?.message).toContain('in memory')
-    expect(find('server.adminToken')?.message).toBe('none: the API is for this machine only')
+    expect(find('server.adminToken')?.message).toBe('not set: the API is reachable from this machine only')
   })
 
   it('looks at a Redis: version, role, scripts, clock, eviction, latency', async () => {
@@ -44,7 +44,7 @@ describe('fluxgate doctor', () => {
       expect(find(name)?.status).toBe('ok')
     expect(find('redis.maxmemory-policy')).toMatchObject({
       status: 'warn',
-      advice: 'Set maxmemory-policy noeviction, and enough memory: an evicted bucket is a full one.',
+      advice: 'Set maxmemory-policy noeviction and provide enough memory: an evicted bucket counts as full.',
     })
     expect(await redis.call('DBSIZE')).toBe(0)
   })
@@ -66,7 +66,7 @@ describe('fluxgate doctor', () => {
     expect(status).toBe(1)
     expect(find('redis.scripts')).toMatchObject({
       status: 'fail',
-      advice: 'Allow the user EVAL, EVALSHA, and to write keys of this prefix.',
+      advice: 'Allow the ACL user to run EVAL and EVALSHA, and to write keys with this prefix.',
     })
   })
 
@@ -86,10 +86,10 @@ describe('fluxgate doctor', () => {
       rules: { path: 'wrong.yaml' },
     })
     expect(status).toBe(1)
-    expect(find('gateway.port')).toMatchObject({ status: 'fail', message: `127.0.0.1:${port} is taken` })
+    expect(find('gateway.port')).toMatchObject({ status: 'fail', message: `127.0.0.1:${port} is already in use` })
     expect(find('gateway.metricsPort')).toMatchObject({
       status: 'fail',
-      message: 'metrics would be open to everybody at ::',
+      message: 'metrics would be public on ::: no admin token is set',
     })
     expect(find('server.adminToken')).toMatchObject({
       status: 'fail',
@@ -130,7 +130,7 @@ describe('fluxgate doctor', () => {
     expect(await plain.ended).toBe(0)
     expect(plain.stdout()).toMatch(/^✓ node: v\d+/)
     expect(plain.stdout()).toContain(
-      '! server.adminToken: it is short enough to be guessed\n    Take a random one: openssl rand -base64 32\n',
+      '! server.adminToken: the token is short enough to guess\n    Generate one: openssl rand -base64 32\n',
     )
   })
 })

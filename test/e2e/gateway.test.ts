@@ -31,12 +31,12 @@ describe('starting', () => {
     const running = await place.start(args)
     expect(running.stdout()).toBe(
       `FluxGate listens on ${running.url}\n` +
-        'Rules: rules.yaml, 1 rule. Edit and save it: the new limits hold at once.\n' +
-        'Routes: fluxgate.yaml, 2 routes. Edit and save it: the new routes hold at once.\n\nCtrl-C stops it.\n',
+        'Rules: rules.yaml, 1 rule. Saved edits apply immediately.\n' +
+        'Routes: fluxgate.yaml, 2 routes. Saved edits apply immediately.\n\nPress Ctrl-C to stop.\n',
     )
     expect(JSON.parse(running.stderr())).toMatchObject({
       level: 'warn',
-      message: 'nothing limits rest: no RateLimiter filter, and ratelimit.filterEnabled is not true.',
+      message: 'routes without a limit: rest. Add a RateLimiter filter, or set ratelimit.filterEnabled: true.',
     })
     const seen = [1, 2, 3].map(() => `${running.url}/shop/x`)
     expect((await Promise.all(seen.map((one) => ask(one)))).map(({ status }) => status).sort()).toEqual([200, 200, 429])
@@ -49,21 +49,21 @@ describe('starting', () => {
     const running = await place.start(args)
     expect(JSON.parse(running.stderr())).toMatchObject({
       level: 'warn',
-      message: 'nothing is limited: there are no rules, and no route has a RateLimiter filter.',
+      message: 'no request is limited: there are no rules, and no route has a RateLimiter filter.',
     })
   })
 
   it.each([
-    ['no routes', { gateway: {} }, /^error: There are no routes\. Name them in fluxgate\.yaml/],
+    ['no routes', { gateway: {} }, /^error: No routes are configured\. Add them to fluxgate\.yaml/],
     [
       'a mistaken route',
       { gateway: { routes: [{ id: 'a', uri: 'x', filters: ['StripPrefx=1'] }] } },
-      /2 mistakes\n {2}gateway\.routes\[0\]\.uri: .*\n {2}gateway\.routes\[0\]\.filters\[0\]: found "StripPrefx"; did you mean StripPrefix\?/,
+      /2 mistakes\n {2}gateway\.routes\[0\]\.uri: .*\n {2}gateway\.routes\[0\]\.filters\[0\]: unknown name "StripPrefx"; did you mean StripPrefix\?/,
     ],
     [
       'an unknown rule set',
       { gateway: { routes: [route('a', 'http://127.0.0.1:1', '/', ['RateLimiter=x'])] } },
-      /gateway\.routes\[0\]\.filters\[0\]\.ruleSet: no rule set "x"/,
+      /gateway\.routes\[0\]\.filters\[0\]\.ruleSet: rule set "x" does not exist/,
     ],
   ])('with %s says so, and exits 2', async (_, document, message) => {
     const place = workplace()
@@ -115,13 +115,14 @@ describe('an edit of the routes', () => {
     expect(await slow).toBe('a')
 
     configure(place, [route('one', 'nowhere')])
-    const complaint = /fluxgate\.yaml is not taken over, the old routes stay: gateway\.routes\[0\]\.uri: not understood/
+    const complaint =
+      /failed to reload fluxgate\.yaml, the current routes stay in force: gateway\.routes\[0\]\.uri: must be http/
     await running.until('the mistake is told', () => complaint.test(running.stderr()))
     expect((await ask(`${running.url}/x`)).status).toBe(429)
 
     configure(place, [route('one', a.url), route('two', b.url)], { port: 1 })
     await running.until('a restart is asked for', () =>
-      running.stderr().includes('has other changes too, which hold after a restart'),
+      running.stderr().includes('also changes settings that take effect only after a restart'),
     )
     expect(await body('/x')).toBe('a')
   })
@@ -193,7 +194,7 @@ describe('workers', () => {
     expect(running.stdout()).toContain(`FluxGate listens on ${running.url} with 2 workers\n`)
     expect(JSON.parse(running.stderr())).toMatchObject({
       level: 'warn',
-      message: 'buckets are in memory, so each of the 2 workers counts by itself. With Redis they count together.',
+      message: 'buckets are in memory, so each of the 2 workers enforces its own limits. Use Redis to share them.',
     })
     const statuses = await Promise.all(Array.from({ length: 20 }, () => ask(running.url).then(({ status }) => status)))
     expect(statuses.filter((status) => status === 200)).toHaveLength(2)
@@ -209,7 +210,7 @@ describe('workers', () => {
     const children = readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8').trim().split(' ')
     expect(children).toHaveLength(2)
     process.kill(Number(children[0]), 'SIGKILL')
-    await running.until('the loss is told', () => /worker \d+ ended; another takes its place/.test(running.stderr()))
+    await running.until('the loss is told', () => /worker \d+ exited; starting a replacement/.test(running.stderr()))
     for (let i = 0; i < 4; i++) expect((await ask(running.url)).status).toBe(200)
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
@@ -241,7 +242,7 @@ describe('metrics and health', () => {
     configure(place, [route('one', uri, '/**', [oneAnHour])], { metricsPort: 0 })
     const env = { FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' }
     const running = await place.start([...args, '--workers', '2'], env)
-    const [, base = ''] = /^Its metrics and health: (\S+)\/metrics, /m.exec(running.stdout()) ?? []
+    const [, base = ''] = /^Metrics and health: (\S+)\/metrics, /m.exec(running.stdout()) ?? []
     const all = await Promise.all(Array.from({ length: 10 }, () => ask(running.url)))
     expect(all.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(8)
     expect((await ask(`${base}/metrics`)).status).toBe(401)
@@ -264,7 +265,7 @@ describe('metrics and health', () => {
     configure(place, [route('one', uri, '/**', [oneAnHour])], { metricsPort: 0 })
     const env = { FLUXGATE_REDIS_URI: redis.uri, FLUXGATE_STORE_TIMEOUT_MS: '10000' }
     const running = await place.start([...args, '--workers', '2'], env)
-    const [, base = ''] = /^Its metrics and health: (\S+)\/metrics, /m.exec(running.stdout()) ?? []
+    const [, base = ''] = /^Metrics and health: (\S+)\/metrics, /m.exec(running.stdout()) ?? []
     const ready = new Set<number>()
     const strictBecomes = (status: number) =>
       running.until(`strict readiness is ${status}`, async () => {
@@ -286,7 +287,7 @@ describe('metrics and health', () => {
       'is taken',
       (port: number) => ({ metricsPort: port }),
       1,
-      /Port \d+ of 127\.0\.0\.1 is taken.*FLUXGATE_GATEWAY_METRICS_PORT=/,
+      /Port \d+ on 127\.0\.0\.1 is already in use.*FLUXGATE_GATEWAY_METRICS_PORT=/,
     ],
     ['would be open to everybody', () => ({ metricsPort: 0, metricsHost: '0.0.0.0' }), 2, /without an admin token/],
   ])('on a port that %s are refused at the start', async (_, settings, status, message) => {

@@ -112,7 +112,7 @@ describe.each(targets)('rules on %s', (_, setup) => {
 
     expect(await ask('apply', 'rules.yaml', '--only-new')).toMatchObject({
       status: 0,
-      stdout: expect.stringMatching(/^Nothing/),
+      stdout: expect.stringMatching(/^No differences/),
     })
     const pruned = await run(place, ['rules', 'apply', '-', '--prune', ...target], { env, input: rules })
     expect(pruned.stdout).toMatch(/^- blog$/m)
@@ -174,7 +174,7 @@ describe('a server', () => {
     const { status, stderr } = await run(place, ['rules', 'apply', 'large.json', '--server', api])
     expect(status).toBe(2)
     expect(stderr).toMatch(
-      /The rule set "large" has 5000 rules in \d+ bytes of JSON; .* takes 1048576 at once\. Nothing was changed\./,
+      /Rule set "large" \(5000 rules\) is \d+ bytes of JSON; .* accepts at most 1048576\. Nothing was changed\./,
     )
     expect((await run(place, ['rules', 'list', '--server', api, '--json'])).stdout.trim()).toBe('[]')
   })
@@ -190,11 +190,13 @@ describe('a server', () => {
     expect(await list(api)).toEqual({
       status: 2,
       stdout: '',
-      stderr: `error: ${api} asks for a token: set FLUXGATE_ADMIN_TOKEN.\n`,
+      stderr: `error: ${api} requires a token. Set FLUXGATE_ADMIN_TOKEN.\n`,
     })
-    expect((await list(api, 'planted-wrong')).stderr).toBe(`error: ${api} refuses the token of FLUXGATE_ADMIN_TOKEN.\n`)
+    expect((await list(api, 'planted-wrong')).stderr).toBe(
+      `error: ${api} rejected the token. Check FLUXGATE_ADMIN_TOKEN.\n`,
+    )
     expect((await list('http://127.0.0.1:1', 'planted-wrong')).stderr).toMatch(
-      /^error: http:\/\/127\.0\.0\.1:1 does not answer: .* Is it running, and is this its address\?\n$/,
+      /^error: Cannot reach http:\/\/127\.0\.0\.1:1: .* Check that the server is running and that the URL is correct\.\n$/,
     )
     expect((await list('127.0.0.1:8090')).stderr).toContain('such as http://127.0.0.1:8090')
     expect((await list('http://u:planted-s3cr3t@127.0.0.1')).stderr).not.toContain('planted-s3cr3t')

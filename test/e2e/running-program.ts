@@ -63,7 +63,7 @@ export function workplace(): Workplace {
     launch,
     async start(...given) {
       const running = launch(...given)
-      await running.until('it listens', () => running.stdout().includes('Ctrl-C stops it.'))
+      await running.until('it listens', () => running.stdout().includes('Press Ctrl-C to stop.'))
       return running
     },
   }

@@ -36,12 +36,12 @@ describe('the server as a process', () => {
   it('says where it listens, by which rules, and how to ask', async () => {
     const running = await withRules().start(args)
     expect(running.stdout()).toBe(
-      `FluxGate's API listens on ${running.api}\n` +
-        `Status page: ${running.api}/console. What can be asked: ${running.api}/openapi.json\n` +
-        'Rules: rules.yaml, 1 rule. Edit and save it: the new limits hold at once.\n\nTry:\n' +
+      `FluxGate API listens on ${running.api}\n` +
+        `Status page: ${running.api}/console. API description: ${running.api}/openapi.json\n` +
+        'Rules: rules.yaml, 1 rule. Saved edits apply immediately.\n\nTry:\n' +
         `  curl -s -H "Content-Type: application/json" -d '{"clientIp":"203.0.113.7","method":"GET","path":"/"}' ${running.api}/api/ratelimit/check\n` +
-        '      a decision as JSON, for any language\n' +
-        `  curl -s ${running.api}/metrics\n      counts and durations, for Prometheus\n\nCtrl-C stops it.\n`,
+        '      a decision as JSON\n' +
+        `  curl -s ${running.api}/metrics\n      metrics for Prometheus\n\nPress Ctrl-C to stop.\n`,
     )
     expect(running.stderr()).toBe('')
     expect([await check(running), await check(running), await check(running)].map(({ allowed }) => allowed)).toEqual([
@@ -58,7 +58,7 @@ describe('the server as a process', () => {
     await running.until('the edit is in force', () => running.stdout().includes('rules.yaml reloaded: 1 rule in force'))
     expect((await check(running)).remaining).toBe(4)
     running.process.kill('SIGHUP')
-    await running.until('it has read again', () => running.stdout().includes('rules.yaml read again: nothing changed'))
+    await running.until('it has read again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
   })
 
   it('on SIGTERM stops in order, with status 0', async () => {
@@ -71,7 +71,7 @@ describe('the server as a process', () => {
   it.each([
     ['no rules', {}, /^error: There is no rules file/],
     ['a token that no header can carry', { FLUXGATE_ADMIN_TOKEN: 'a b' }, /server\.adminToken|FLUXGATE_ADMIN_TOKEN/],
-    ['half a certificate', { FLUXGATE_SERVER_TLS_CERT: 'x.pem' }, /server\.tls: found no key/],
+    ['half a certificate', { FLUXGATE_SERVER_TLS_CERT: 'x.pem' }, /server\.tls: key is missing/],
   ])('with %s does not start, and exits 2', async (_, env, message) => {
     const running = workplace().launch(args, env)
     expect(await running.ended).toBe(2)
@@ -93,7 +93,7 @@ describe('the server as a process', () => {
     })
     expect(statuses).toEqual([])
     expect(await running.ended).toBe(2)
-    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: there is no connection/)
+    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: not connected/)
   })
 
   it('on another address without a token does not start, with or without workers, and says what to do', async () => {
@@ -157,14 +157,14 @@ describe('the server as a process', () => {
     const { uri } = sharedRedis()
     const env = { ...patient, FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
     const running = await place.start([...args, '--workers', '2'], env)
-    expect(running.stdout()).toContain(`FluxGate's API listens on ${running.api} with 2 workers\n`)
+    expect(running.stdout()).toContain(`FluxGate API listens on ${running.api} with 2 workers\n`)
     const decisions = await Promise.all(Array.from({ length: 20 }, () => check(running)))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(1)
     const metrics = await (await fetch(`${running.api}/metrics`)).text()
     expect(metrics).toContain('fluxgate_decisions_total{rule_set="api",rule="per-ip",result="denied"} 19\n')
     expect(metrics).toContain('fluxgate_rules{rule_set="api"} 1\n')
     running.process.kill('SIGHUP')
-    await running.until('they have read again', () => running.stdout().includes('read again'))
+    await running.until('they have read again', () => running.stdout().includes('reloaded'))
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
   })
@@ -182,7 +182,7 @@ describe('servers that share a Redis', () => {
     }
     const first = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
     const second = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
-    expect(first.stdout()).toMatch(/^Rules: .*Redis.*, 0 rules\. Changes are taken over while it runs\.$/m)
+    expect(first.stdout()).toMatch(/^Rules: .*Redis.*, 0 rules\. Changes apply while it runs\.$/m)
     expect((await documentOf(`${first.api}/info`)).rules).toEqual({ type: 'redis', reload: 'PUBSUB', ruleSets: 0 })
     const put = await fetch(`${first.api}/api/rule-sets/api`, {
       method: 'PUT',
@@ -224,8 +224,8 @@ describe('servers that share a Redis', () => {
     const lines = running.stderr().trim().split('\n')
     const messages = lines.map((line) => (JSON.parse(line) as { message: string }).message)
     // Whether statistics were to be shared meanwhile, and are said to fail as well, depends on how long it took.
-    const ofStore = messages.filter((message) => message.startsWith('the bucket store'))
-    expect(ofStore).toEqual(['the bucket store fails', 'the bucket store answers again'])
+    const ofStore = messages.filter((message) => message.startsWith('bucket store'))
+    expect(ofStore).toEqual(['bucket store failed', 'bucket store recovered'])
   })
 })
 
@@ -261,7 +261,7 @@ describe('servers that share a MongoDB', () => {
     }
     const first = await place.start(args, env)
     const second = await place.start(args, env)
-    expect(first.stdout()).toMatch(/^Rules: MongoDB at .*, 0 rules\. Changes are taken over while it runs\.$/m)
+    expect(first.stdout()).toMatch(/^Rules: MongoDB at .*, 0 rules\. Changes apply while it runs\.$/m)
     const body = JSON.stringify(ruleSet(3))
     const put = await fetch(`${first.api}/api/rule-sets/api`, { method: 'PUT', headers: json, body })
     expect(put.status).toBe(201)
@@ -315,11 +315,11 @@ describe('secrets', () => {
     await redis.kill()
     await running.until('the failure is in the log', async () => {
       await ask('/api/ratelimit/check', { method: 'POST', body })
-      return running.stderr().includes('the bucket store fails')
+      return running.stderr().includes('bucket store failed')
     })
     const everything = [running.stdout(), running.stderr(), told, ...texts].join('\n')
     for (const secret of secrets) expect(everything).not.toContain(secret)
-    expect(running.stderr()).toContain('"message":"a change was made"')
+    expect(running.stderr()).toContain('"message":"change applied"')
     expect(running.stderr()).toContain(`"traceId":"${'ab'.repeat(16)}"`)
     const { stdout } = spawnSync('ps', ['-o', 'args=', '-p', String(running.pid)], { encoding: 'utf8' })
     for (const secret of secrets) expect(stdout).not.toContain(secret)

@@ -121,7 +121,7 @@ describe('an edit of the rules', () => {
   })
 
   const notTaken =
-    'rules.yaml is not taken over, the old rules stay: ruleSets[0].rules[3].bands[0].capacity: found "none"; allowed: a whole number from 1 to 1000000000'
+    'failed to reload rules.yaml, the current rules stay in force: ruleSets[0].rules[3].bands[0].capacity: found "none"; allowed: a whole number from 1 to 1000000000'
 
   it('that is broken changes nothing, and is a line of the log with its place', async () => {
     const running = await start()
@@ -130,9 +130,7 @@ describe('an edit of the rules', () => {
     expect(JSON.parse(running.stderr())).toEqual({ time: expect.any(String), level: 'error', message: notTaken })
     expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
     edit((text) => text.replace('capacity: none', 'capacity: 3'))
-    await running.until('it has read them again', () =>
-      running.stdout().includes('rules.yaml read again: nothing changed'),
-    )
+    await running.until('it has read them again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
   })
 
   it('that is broken is also told to people, and beside what --json prints', async () => {
@@ -184,9 +182,7 @@ describe('the gateway and the API', () => {
   it('read rules again on SIGHUP', async () => {
     const running = await start()
     running.process.kill('SIGHUP')
-    await running.until('it has read them again', () =>
-      running.stdout().includes('rules.yaml read again: nothing changed'),
-    )
+    await running.until('it has read them again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
     expect((await get(`${running.api}/health/ready`)).status).toBe(200)
   })
 })
@@ -211,15 +207,15 @@ describe('what it prints', () => {
     const running = await start()
     const { url, api } = running
     expect(running.stdout()).toContain(
-      `FluxGate listens on ${url}\nIts API listens on ${api}\nStatus page: ${api}/console. What can be asked: ${api}/openapi.json\nRules: rules.yaml, 8 rules.`,
+      `FluxGate listens on ${url}\nThe API listens on ${api}\nStatus page: ${api}/console. API description: ${api}/openapi.json\nRules: rules.yaml, 8 rules.`,
     )
     const lines = [...running.stdout().matchAll(/^ {2}(curl .*)\n {6}(.*)$/gm)].map((one) => [one[1], one[2]])
     expect(lines.map(([, meaning]) => meaning)).toEqual([
-      'allowed: 200, and headers that say what is left',
-      'the last one is refused: 429, and when to come back',
-      'allowed, but held until their turn: a leaky bucket spaces them',
-      'a decision as JSON, for any language',
-      'counts and durations, for Prometheus',
+      'allowed: 200 with rate limit headers',
+      'the last one is rejected: 429 with Retry-After',
+      'allowed but delayed: a leaky bucket spaces the requests',
+      'a decision as JSON',
+      'metrics for Prometheus',
     ])
     const [allowed, refused, held, check, metrics] = lines.map(([line]) => line) as [
       string,
@@ -285,8 +281,10 @@ describe('starting', () => {
 
   it('with settings that only the gateway or the server alone can follow says so', async () => {
     const running = await start(['--port', '0'], { FLUXGATE_SERVER_WORKERS: '2', FLUXGATE_GATEWAY_METRICS_PORT: '0' })
-    expect(running.stderr()).toContain('workers are for `fluxgate gateway` and `fluxgate serve`; this is one process.')
-    expect(running.stderr()).toContain('gateway.metricsPort is for `fluxgate gateway`; here the API has /metrics.')
+    expect(running.stderr()).toContain(
+      '`fluxgate start` ignores workers: use `fluxgate gateway` or `fluxgate serve` to run several processes.',
+    )
+    expect(running.stderr()).toContain('`fluxgate start` ignores gateway.metricsPort: its API serves /metrics.')
   })
 
   it('on a port that is taken says what to do, and exits 1', async () => {
@@ -296,7 +294,7 @@ describe('starting', () => {
     expect(await second.ended).toBe(1)
     const other = port < 65_535 ? port + 1 : 8080
     expect(second.stderr()).toBe(
-      `error: Port ${port} of 127.0.0.1 is taken. Stop the program that has it, or choose another: --port ${other}, or FLUXGATE_GATEWAY_PORT=${other}.\n`,
+      `error: Port ${port} on 127.0.0.1 is already in use. Stop the program that uses it, or choose another port: --port ${other}, or FLUXGATE_GATEWAY_PORT=${other}.\n`,
     )
     expect(second.stdout()).toBe('')
   })
@@ -308,7 +306,7 @@ describe('starting', () => {
     expect(await second.ended).toBe(1)
     const other = port < 65_535 ? port + 1 : 8090
     expect(second.stderr()).toBe(
-      `error: Port ${port} of 127.0.0.1 is taken. Stop the program that has it, or choose another: --server-port ${other}, or FLUXGATE_SERVER_PORT=${other}.\n`,
+      `error: Port ${port} on 127.0.0.1 is already in use. Stop the program that uses it, or choose another port: --server-port ${other}, or FLUXGATE_SERVER_PORT=${other}.\n`,
     )
     expect(second.stdout()).toBe('')
   })
@@ -317,7 +315,7 @@ describe('starting', () => {
     const running = launch(['--port', '0'], { FLUXGATE_SERVER_HOST: '0.0.0.0' })
     expect(await running.ended).toBe(2)
     expect(running.stderr()).toMatch(
-      /^error: The server would be open to everybody at 0\.0\.0\.0: .* Set server\.adminToken \(or FLUXGATE_ADMIN_TOKEN\), or listen on 127\.0\.0\.1\.\n/,
+      /^error: The server cannot listen on 0\.0\.0\.0 without an admin token, .* Set server\.adminToken \(or FLUXGATE_ADMIN_TOKEN\), or listen on 127\.0\.0\.1\.\n/,
     )
     expect(running.stdout()).toBe('')
   })
@@ -337,7 +335,7 @@ describe('starting', () => {
   it('with rules in a Redis that is not there says so, and exits 2', async () => {
     const running = launch(['--port', '0'], { FLUXGATE_RULES_URI: 'redis://127.0.0.1:1' })
     expect(await running.ended).toBe(2)
-    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: there is no connection/)
+    expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: not connected/)
   })
 
   it.each([
@@ -348,8 +346,8 @@ describe('starting', () => {
       ['--config', 'conf.yaml'],
       /^error: conf\.yaml: 1 mistake\n {2}gateway\.prot: unknown key/,
     ],
-    ['no configuration', ['--config', 'none.yaml'], /^error: There is no configuration file none\.yaml/],
-    ['a port that is none', ['--port', 'http'], /must be a whole number from 0 to 65535/],
+    ['no configuration', ['--config', 'none.yaml'], /^error: Configuration file not found: none\.yaml/],
+    ['a port that is none', ['--port', 'http'], /must be an integer from 0 to 65535/],
   ])('with %s says so, and exits 2', async (_, args, message) => {
     writeFileSync(file('wrong.yaml'), '7\n')
     writeFileSync(file('conf.yaml'), 'gateway: { prot: 80 }\n')

@@ -130,13 +130,19 @@ describe('a load', () => {
     const { uri } = sharedRedis()
     const options = { format: 'csv', command: 'SET <id> x' } as const
     await expect(bulkLoad(uri, textOf('name\nann\n'), options)).rejects.toThrow('The first line has no column id')
-    await expect(bulkLoad(uri, '/nowhere/at/all', options)).rejects.toThrow('/nowhere/at/all cannot be read')
-    await expect(bulkLoad(uri, 'file')).rejects.toThrow('format: found nothing; allowed')
-    await expect(bulkLoad(uri, [], { ratePerSecond: 0 })).rejects.toThrow('ratePerSecond: found 0; allowed')
-    await expect(bulkLoad(uri, [], { rate: 5 } as BulkOptions)).rejects.toThrow(
-      'options: found "rate"; allowed: format',
+    await expect(bulkLoad(uri, '/nowhere/at/all', options)).rejects.toThrow('Cannot read /nowhere/at/all')
+    await expect(bulkLoad(uri, 'file')).rejects.toThrow(
+      'format must be one of commands, csv, jsonl if the input is a file; received nothing.',
     )
-    await expect(bulkLoad(uri, undefined as never)).rejects.toThrow('input: found nothing; allowed')
+    await expect(bulkLoad(uri, [], { ratePerSecond: 0 })).rejects.toThrow(
+      'ratePerSecond must be a whole number from 1 to 1000000000; received 0.',
+    )
+    await expect(bulkLoad(uri, [], { rate: 5 } as BulkOptions)).rejects.toThrow(
+      'Unknown option "rate". Allowed options: format',
+    )
+    await expect(bulkLoad(uri, undefined as never)).rejects.toThrow(
+      'input must be a file path, bytes with a format, or an iterable of commands; received nothing.',
+    )
     await expect(bulkLoad(uri, textOf(gzipSync('id\n1\n').subarray(0, 14)), options)).rejects.toThrow('damaged')
     const port = await freePort()
     await expect(bulkLoad(`redis://127.0.0.1:${port}`, [])).rejects.toMatchObject({

@@ -171,7 +171,7 @@ it('is refused for a rule that does not look for overrides, and looks only in a 
     },
   )
   await expect(bulkOverrides(server.uri, text('id,action'), { ...options, rule: rule('keys') })).rejects.toThrow(
-    'The first line names the columns id, action; allowed: key, action and any of',
+    'The first line must contain the columns key and action, and may contain',
   )
   const dry = await bulkOverrides(server.uri, text('key,action', 'a,DENY', 'b,LIMIT'), {
     ...options,

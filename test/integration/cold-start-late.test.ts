@@ -139,7 +139,7 @@ describe('Redis that never comes', () => {
     const gate = closed(await createFluxGate({ rules, store: { uri, ...hasty } }))
     const warning = await warned
     expect(warning.code).toMatch(/^FLUXGATE_/)
-    expect(warning.message).toContain('could not be reached')
+    expect(warning.message).toContain('Cannot reach the bucket store')
     expect(warning.message).not.toContain('s3cret')
     expect(await gate.check({})).toMatchObject({ allowed: true, degraded: true })
   })

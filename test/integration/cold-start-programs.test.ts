@@ -138,7 +138,7 @@ describe.each(programs)('fluxgate $name', (program) => {
     })
     const url = await listening(running, program)
     await running.until('the warning is logged', () =>
-      warningsOf(running).some((message) => message.includes('could not be reached')),
+      warningsOf(running).some((message) => message.includes('Cannot reach the bucket store')),
     )
     expect(running.stdout() + running.stderr()).not.toContain('s3cret')
     expect(await program.ask(url)).toBe(true)

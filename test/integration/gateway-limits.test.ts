@@ -69,7 +69,7 @@ describe('a RateLimiter', () => {
     expect([(await as('a')).status, (await as('b')).status]).toEqual([200, 429])
     expect(warnings).toContainEqual([
       'FLUXGATE_IDENTITY_UNCONFIGURED',
-      expect.stringContaining('Rule "one" of rule set "route:one": it counts by USER_ID'),
+      expect.stringContaining('Rule "one" of rule set "route:one" counts by USER_ID'),
     ])
   })
 
@@ -103,9 +103,11 @@ describe('a RateLimiter', () => {
   it('that names a rule set which does not exist is a mistake at the start', async () => {
     const routes = [{ id: 'one', uri: 'http://127.0.0.1:1', filters: [limiter({ ruleSet: 'silver' })] }]
     await expect(gatewayWith({ routes, rules })).rejects.toThrow(
-      /gateway\.routes\[0\]\.filters\[0\]\.args\.ruleSet: no rule set "silver" in .*rules\.yaml; there is gold, default/,
+      /gateway\.routes\[0\]\.filters\[0\]\.args\.ruleSet: rule set "silver" does not exist in .*rules\.yaml; known rule sets: gold, default/,
     )
-    await expect(gatewayWith({ routes })).rejects.toThrow('no rule set "silver" in rules.yaml, which does not exist')
+    await expect(gatewayWith({ routes })).rejects.toThrow(
+      'rule set "silver" does not exist in rules.yaml, which does not exist',
+    )
   })
 
   it('is its own, whatever other routes are called', async () => {

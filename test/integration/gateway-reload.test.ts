@@ -62,7 +62,7 @@ describe('rules that are reloaded without a rule set that limits a route', () =>
 
   it('are rejected, and the route stays limited', async () => {
     const { url, edit } = await edited(['RateLimiter=shop'], ruleSet('shop'), ruleSet('other'))
-    expect(await edit(ruleSet('other'))).toMatch(/"shop" is missing, and the route "shop" needs it\. Restore/)
+    expect(await edit(ruleSet('other'))).toMatch(/"shop" is missing, but route "shop" uses it\. Restore/)
     expect(await edit()).toMatch(/"shop" is missing/)
     expect(await statuses(url, 3)).toEqual([200, 200, 429])
     expect(await edit(ruleSet('shop', 3))).toBeUndefined()
@@ -71,7 +71,9 @@ describe('rules that are reloaded without a rule set that limits a route', () =>
 
   it('are rejected if several are left of which none is the default', async () => {
     const { url, edit } = await edited([], ruleSet('shop'))
-    expect(await edit(ruleSet('shop'), ruleSet('other'))).toMatch(/no default rule set .* limits the route "shop"/)
+    expect(await edit(ruleSet('shop'), ruleSet('other'))).toMatch(
+      /the default rule set, which limits route "shop", no longer exists/,
+    )
     expect(await statuses(url, 3)).toEqual([200, 200, 429])
     expect(await edit(ruleSet('other', 1), ruleSet('default', 1))).toBeUndefined()
     expect(await statuses(url, 2)).toEqual([200, 429])

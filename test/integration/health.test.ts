@@ -43,7 +43,7 @@ interface Outage {
 const outages: readonly Outage[] = [
   {
     name: 'is killed',
-    cause: /no connection to Redis at 127\.0\.0\.1:|connection was lost|connection is closed/,
+    cause: /not connected to Redis at 127\.0\.0\.1:|connection was lost|connection is closed/,
     timeoutMs: 20_000,
     begin: (redis) => redis.kill(),
     end: (redis) => redis.restart(),
@@ -118,7 +118,7 @@ describe('a server that is started without Redis', () => {
     expect(down).toMatchObject({ status: 'DEGRADED', store: { status: 'DOWN' } })
     expect(down.store.sinceAt).toBeGreaterThanOrEqual(startedAt)
     expect(down.store.sinceAt).toBeLessThanOrEqual(openedAt)
-    expect(down.store.error).toMatch(/no connection to Redis at 127\.0\.0\.1:\d+ \(connect ECONNREFUSED/)
+    expect(down.store.error).toMatch(/not connected to Redis at 127\.0\.0\.1:\d+ \(connect ECONNREFUSED/)
     expect((await strictBecomes(503)).store.error).toBe(down.store.error)
     const decision = await ask('POST', '/api/ratelimit/check', { clientIp: '203.0.113.7', path: '/login' })
     expect(decision.body).toMatchObject({ allowed: false, reason: 'STORE_FAILURE', degraded: true })

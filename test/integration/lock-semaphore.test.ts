@@ -105,7 +105,7 @@ describe('a semaphore', () => {
 
   it('without any options is a mistake that is told', () => {
     expect(() => redisSemaphore(sharedRedis().uri, undefined as never)).toThrow(
-      'permits must be a whole number, found undefined.',
+      'permits must be an integer; received undefined.',
     )
   })
 })

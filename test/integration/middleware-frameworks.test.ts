@@ -482,7 +482,7 @@ describe('options', () => {
     [{ capacity: 1, window: '1m', ipv6Prefix: 129 }, /ipv6Prefix: .*from 1 to 128/],
     [{ capacity: 1, window: '1m', maxConcurrentWaits: -1 }, /maxConcurrentWaits: /],
     [{ capacity: 1, window: '1m', excludePatterns: ['/{a'] }, /excludePatterns\[0\]/],
-    [{ capacity: 1, window: '1m', userIdHeader: 'no header' }, /userIdHeader: .*the name of a header/],
+    [{ capacity: 1, window: '1m', userIdHeader: 'no header' }, /userIdHeader: .*a header name/],
     [{ handler: {} }, /handler: .*a gate/],
     [{ handler: { check: async () => ({}) }, capacity: 5 }, /unknown field "capacity"/],
     [{ capacity: 1 }, /window/],

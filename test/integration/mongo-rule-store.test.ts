@@ -301,7 +301,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
 
 describe('an address of MongoDB', () => {
   it.each(['redis://x', 'mongodb://', 'user:secret@host', '', {}, { collection: 1 }])('is not %j', (where) => {
-    expect(() => mongoRuleStore(where as string)).toThrow(/^mongo: found something else; allowed: mongodb:\/\//)
+    expect(() => mongoRuleStore(where as string)).toThrow(/^The MongoDB address is invalid\. Pass mongodb:\/\//)
   })
 
   it('that the driver does not take is not shown either', async () => {

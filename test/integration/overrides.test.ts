@@ -271,7 +271,9 @@ describe.each(stores)('overrides in %s', (_, create) => {
     expect(await mistakes({ key: 'a', action: 'LIMIT', balance: 1, balanceAt: '2999-01-01' })).toEqual(['balanceAt'])
     expect(await mistakes({ key: 'a', action: 'DENY', balanceAt: '2020-01-01' })).toEqual(['balanceAt'])
     expect(await mistakes(null)).toHaveLength(1)
-    await expect(gate.overrides?.put('api', 'none', { key: 'a', action: 'DENY' })).rejects.toThrow('There is no rule')
+    await expect(gate.overrides?.put('api', 'none', { key: 'a', action: 'DENY' })).rejects.toThrow(
+      'Rule "none" does not exist',
+    )
   })
 
   it('hold at once for rules that are leased', async () => {

@@ -23,7 +23,7 @@ describe('a process that closes under load ends by itself, and every decision is
   })
 
   it('when Redis is gone', async () => {
-    const stderr = /FLUXGATE_STORE_UNREACHABLE.*The bucket store could not be reached/
+    const stderr = /FLUXGATE_STORE_UNREACHABLE.*Cannot reach the bucket store/
     expectClosed(await runClosing({ uri: `redis://127.0.0.1:${await freePort()}` }, { stderr }))
   })
 

@@ -63,7 +63,7 @@ const modes: readonly Mode[] = [
 const troubles: readonly Trouble[] = [
   {
     name: 'refuses connections',
-    cause: /there is no connection to Redis at 127.0.0.1:.* \(connect ECONNREFUSED/,
+    cause: /not connected to Redis at 127.0.0.1:.* \(connect ECONNREFUSED/,
     async begin({ proxy }) {
       await proxy.refuse()
       proxy.cut()

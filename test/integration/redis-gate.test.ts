@@ -317,7 +317,7 @@ describe('an edited rule', () => {
 
 describe('what is mistaken', () => {
   it.each([
-    [{ prefix: '' }, /prefix: found "".*; allowed: 1 to 64 of letters/],
+    [{ prefix: '' }, /prefix: found "".*; allowed: 1 to 64 letters/],
     [{ prefix: 'a b' }, /prefix: found "a b"/],
     [{ prefix: '{a}' }, /prefix: found "\{a\}"/],
     [{ prefix: 7 }, /prefix: found 7/],
@@ -334,15 +334,19 @@ describe('what is mistaken', () => {
   })
 
   it.each([
-    ['http://127.0.0.1', 'FLUXGATE_CONFIG_INVALID', /uri: not understood; allowed: redis:\/\//],
-    ['127.0.0.1:6379', 'FLUXGATE_CONFIG_INVALID', /uri: not understood/],
+    ['http://127.0.0.1', 'FLUXGATE_CONFIG_INVALID', /uri must be redis:\/\//],
+    ['127.0.0.1:6379', 'FLUXGATE_CONFIG_INVALID', /uri must be redis:\/\//],
     [
       { uri: 'redis://h', tsl: true },
       'FLUXGATE_CONFIG_INVALID',
       /tsl: unknown field "tsl"; allowed: uri, clusterNodes, .*, tls, connections/,
     ],
-    [{ uri: 'redis://h', sentinels: ['h'] }, 'FLUXGATE_CONFIG_INVALID', /found uri and sentinels; allowed: one of/],
-    [{ clusterNodes: [] }, 'FLUXGATE_CONFIG_INVALID', /clusterNodes: not understood/],
+    [
+      { uri: 'redis://h', sentinels: ['h'] },
+      'FLUXGATE_CONFIG_INVALID',
+      /exactly one of uri, clusterNodes, sentinels; received uri and sentinels/,
+    ],
+    [{ clusterNodes: [] }, 'FLUXGATE_CONFIG_INVALID', /clusterNodes must be a list of host:port/],
     [{}, 'FLUXGATE_ARGUMENT_INVALID', /client: found an object; allowed: a Redis or Cluster of ioredis/],
     [null, 'FLUXGATE_ARGUMENT_INVALID', /client: found null/],
     [undefined, 'FLUXGATE_ARGUMENT_INVALID', /client: found nothing/],
@@ -352,11 +356,11 @@ describe('what is mistaken', () => {
   })
 
   it.each([
-    ['redis://127.0.0.1:6379?x=1', /store: found "redis:\/\/127.0.0.1:6379\?x=1"; allowed/],
+    ['redis://127.0.0.1:6379?x=1', /store must be "memory".*received "redis:\/\/127.0.0.1:6379\?x=1"/],
     [{ uri: 'nonsense' }, /store\.uri: /],
     [{ uri, prefix: 'a b' }, /store\.prefix: found "a b"/],
     [{ uri, prefx: 'a' }, /store\.prefx: unknown.*prefix/],
-    [{ prefix: 'a' }, /store: found no address of redis; allowed: one of uri, clusterNodes, sentinels/],
+    [{ prefix: 'a' }, /store: needs exactly one of uri, clusterNodes, sentinels; received none/],
   ])('in the store of a gate is told: %j', async (store, message) => {
     await expect(gateOn(store as never)).rejects.toThrow(message)
     await expect(gateOn(store as never)).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })

@@ -382,7 +382,7 @@ describe('rules that are kept elsewhere', () => {
     const file = await inFile()
     await expect(createFluxGate({ rules: file, reload: { strategy: 'PUBSUB' } })).rejects.toMatchObject({
       code: 'FLUXGATE_CONFIG_INVALID',
-      message: `Rules from ${file} are announced on a channel only if the store is a Redis that is given by its address; use the reload strategy AUTO.`,
+      message: `The reload strategy PUBSUB needs a Redis store given by URI or options for rules from ${file}. Configure such a store, or use the reload strategy AUTO.`,
     })
   })
 })

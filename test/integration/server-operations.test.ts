@@ -182,11 +182,11 @@ describe('mistakes of the server itself', () => {
       type: 'about:blank',
       title: 'Internal Server Error',
       status: 500,
-      detail: 'The server has made a mistake, which is in its log.',
+      detail: 'Internal server error. The server log has the details.',
       code: 'FLUXGATE_INTERNAL',
     })
     expect(lines.at(-1)).toMatchObject({
-      message: 'a request failed',
+      message: 'request failed',
       status: 500,
       route: '/health/ready',
       traceId: 'trace-7',

@@ -111,7 +111,7 @@ describe('overrides over REST', () => {
     const other = '/api/rule-sets/shop/rules/global/overrides'
     const refused = await ask('POST', other, { key: 'global', action: 'ALLOW' })
     expect(refused).toMatchObject({ status: 400, body: { code: 'FLUXGATE_OVERRIDE_INVALID' } })
-    expect(refused.body.detail).toContain('give it "overrides": true first')
+    expect(refused.body.detail).toContain('set "overrides": true on the rule first')
     for (const path of ['/api/rule-sets/shop/rules/nobody/overrides', '/api/rule-sets/nobody/rules/a/overrides'])
       for (const [method, body] of [['GET'], ['POST', { key: 'x', action: 'ALLOW' }]] as const)
         expect((await ask(method, path, body)).status).toBe(404)
@@ -141,6 +141,6 @@ describe('overrides over REST', () => {
     const { ask } = await serverWith({ gateOptions: { store } })
     const { status, body } = await ask('GET', '/api/rule-sets/api/rules/login/overrides')
     expect(status).toBe(501)
-    expect(body.detail).toBe('The store that holds the buckets of this server keeps no overrides.')
+    expect(body.detail).toBe('The bucket store of this server does not support overrides.')
   })
 })

@@ -310,7 +310,7 @@ describe('rules', () => {
     const trace = '0af7651916cd43dd8448eb211c80319c'
     await ask('PUT', `${rules}/a`, { bands: [band] }, { traceparent: `00-${trace}-b7ad6b7169203331-01` })
     expect(lines.at(-1)).toEqual({
-      message: 'a change was made',
+      message: 'change applied',
       action: 'PUT_RULE',
       ruleSetId: 'shop',
       ruleId: 'a',

@@ -28,60 +28,59 @@ interface CheckCommandOptions extends RequestOptions {
 const examples = `
 Examples:
   $ fluxgate check --ip 203.0.113.7 --path /api/users
-      the decision about one request, on full buckets
+      decide one request with full buckets
   $ fluxgate check --ip 203.0.113.7 --method POST --path /login --repeat 6
-      the sixth of six requests at the same instant
+      print the decision on the last of six simultaneous requests
   $ fluxgate check --rules rules.yaml --user ann --attribute tier=premium --header X-App:ios
   $ fluxgate check --path /login --repeat 20 --json | jq '[.[] | .allowed]'
   $ fluxgate check --server http://127.0.0.1:8090 --user ann --path /login --peek
-      what a running server would say
+      ask a running server, without charging
 
-Exit status: 0 allowed, 1 refused, 2 no decision could be made.
+Exit status: 0 allowed, 1 rejected, 2 no decision could be made.
 `
 
 export function checkCommand(): Command {
   const command = new Command('check')
-    .description('Decide about one request and print the Decision as JSON.')
-    .option('--rules <file>', 'the rules, YAML or JSON, and buckets of its own')
+    .description('Decide one request and print the Decision as JSON.')
+    .option('--rules <file>', 'rules file, YAML or JSON, with in-memory buckets')
     .addOption(
       new Option(
         '--config <file>',
-        'where rules and buckets are; ./fluxgate.yaml if there is one, or else ./rules.yaml',
+        'configuration file with the rules and the store (default: ./fluxgate.yaml, or ./rules.yaml without one)',
       ).conflicts('rules'),
     )
     .addOption(
       new Option(
         '--server <url>',
-        'ask a FluxGate server; its token is in FLUXGATE_CHECK_TOKEN or FLUXGATE_ADMIN_TOKEN',
+        'ask a FluxGate server; token from FLUXGATE_CHECK_TOKEN or FLUXGATE_ADMIN_TOKEN',
       ).conflicts(['rules', 'config']),
     )
-    .option('--rule-set <id>', 'which set of the rules, if there are several')
+    .option('--rule-set <id>', 'rule set to use; required if there are several')
   return withRequestOptions(command)
-    .addOption(new Option('--permits <n>', 'how many permits to ask for').argParser(wholeNumber(1, 1e9)))
-    .option('--peek', 'charge nothing')
-    .addOption(new Option('--repeat <n>', 'decide this often and print the last').argParser(wholeNumber(1, 1e6)))
-    .option('--json', 'with --repeat, print all decisions')
+    .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(1, 1e9)))
+    .option('--peek', 'decide without charging')
+    .addOption(new Option('--repeat <n>', 'decide n times and print the last decision').argParser(wholeNumber(1, 1e6)))
+    .option('--json', 'with --repeat, print all decisions as a list')
     .addHelpText('after', examples)
     .action(check)
 }
 
 async function check(options: CheckCommandOptions): Promise<void> {
-  const decisions = await (options.server === undefined ? decideHere(options) : decideThere(options, options.server))
+  const decisions = await (options.server === undefined ? decideLocally(options) : askServer(options, options.server))
   const last = decisions.at(-1) as Decision
   process.exitCode = last.allowed ? exitStatus.ok : exitStatus.no
   printJson(options.json && options.repeat !== undefined ? decisions : last)
 }
 
-async function decideHere(options: CheckCommandOptions): Promise<Decision[]> {
+async function decideLocally(options: CheckCommandOptions): Promise<Decision[]> {
   const { permits, peek, ruleSet } = options
   const settings = options.rules === undefined ? await configured(options.config) : { rules: options.rules }
-  // All of them at one instant, so that what is shown does not depend on how fast this machine is.
+  // The clock stands still, so that the result does not depend on the speed of the machine.
   const startedAt = systemClock.now()
   const gate = await createFluxGate({ ...settings, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
   try {
-    // A configuration may name the default itself.
-    const isLeftToConfig = ruleSet === undefined && settings.defaultRuleSetId !== undefined
-    const ruleSetId = isLeftToConfig ? undefined : knownRuleSet(gate.ruleSets, ruleSet)
+    const usesConfiguredDefault = ruleSet === undefined && settings.defaultRuleSetId !== undefined
+    const ruleSetId = usesConfiguredDefault ? undefined : knownRuleSet(gate.ruleSets, ruleSet)
     const decisions: Decision[] = []
     for (let i = 0; i < (options.repeat ?? 1); i++)
       decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, peek }))
@@ -91,14 +90,14 @@ async function decideHere(options: CheckCommandOptions): Promise<Decision[]> {
   }
 }
 
-/** As `serve` would have it here: the environment counts also where there is no file. */
+/** The same configuration that `serve` would use here. Environment variables apply even without a file. */
 async function configured(path: string | undefined): Promise<FluxGateOptions> {
   const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
   const { type, path: rulesFile } = config.rules
   return { ...gateOptions(config), ...(type === 'file' && { rules: { type, path: shownPath(rulesFile) } }) }
 }
 
-async function decideThere(options: CheckCommandOptions, url: string): Promise<Decision[]> {
+async function askServer(options: CheckCommandOptions, url: string): Promise<Decision[]> {
   const client = serverClient(url, ['FLUXGATE_CHECK_TOKEN', 'FLUXGATE_ADMIN_TOKEN'])
   const { ruleSet: ruleSetId, permits, peek } = options
   const body = { ...contextOf(options), ...given({ ruleSetId, permits, peek }) }

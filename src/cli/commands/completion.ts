@@ -1,4 +1,4 @@
-/** Scripts that let a shell complete commands, options and their choices. Everything in them is known when they are printed. */
+/** Generates static shell completion scripts for commands, options and option choices. */
 import { Argument, Command } from 'commander'
 import { print } from '../output/output.js'
 
@@ -7,30 +7,30 @@ type Shell = 'bash' | 'zsh' | 'fish'
 const examples = `
 Examples:
   $ source <(fluxgate completion bash)
-      for this shell; in ~/.bashrc, for all that follow
+      enable completion in this shell; add the line to ~/.bashrc to keep it
   $ fluxgate completion zsh > "\${fpath[1]}/_fluxgate"
   $ fluxgate completion fish > ~/.config/fish/completions/fluxgate.fish
 `
 
-/** `program` knows all commands. */
+/** `program` returns the program with all commands loaded. */
 export function completionCommand(program: () => Promise<Command>): Command {
   return new Command('completion')
-    .description('Print a script that lets a shell complete commands and options.')
-    .addArgument(new Argument('<shell>', 'which shell').choices(['bash', 'zsh', 'fish']))
+    .description('Print a shell completion script.')
+    .addArgument(new Argument('<shell>', 'target shell').choices(['bash', 'zsh', 'fish']))
     .addHelpText('after', examples)
     .action(async (shell: Shell) => print(scripts[shell](levelsOf(await program(), []))))
 }
 
-/** One command: where it is, and what may follow it. */
+/** One command with its subcommands and options. `path` holds the command names that lead to it. */
 interface Level {
   readonly path: readonly string[]
-  readonly subcommands: readonly { readonly name: string; readonly about: string }[]
+  readonly subcommands: readonly { readonly name: string; readonly description: string }[]
   readonly options: readonly CompletedOption[]
 }
 
 interface CompletedOption {
   readonly name: string
-  readonly about: string
+  readonly description: string
   readonly takesValue: boolean
   readonly takesFile: boolean
   readonly choices: readonly string[]
@@ -40,10 +40,10 @@ function levelsOf(command: Command, path: readonly string[]): Level[] {
   const help = command.createHelp()
   const own: Level = {
     path,
-    subcommands: command.commands.map((one) => ({ name: one.name(), about: one.description() })),
+    subcommands: command.commands.map((one) => ({ name: one.name(), description: one.description() })),
     options: help.visibleOptions(command).map((option) => ({
       name: option.long ?? option.short ?? '',
-      about: option.description,
+      description: option.description,
       takesValue: option.required || option.optional,
       takesFile: /<file>/.test(option.flags),
       choices: option.argChoices ?? [],
@@ -55,7 +55,7 @@ function levelsOf(command: Command, path: readonly string[]): Level[] {
 const words = ({ subcommands, options }: Level): string =>
   [...subcommands.map(({ name }) => name), ...options.map(({ name }) => name)].join(' ')
 
-/** Of the words so far, those that name commands say where we are. */
+/** The script derives the current command from the words typed so far, then completes its options and choices. */
 function bash(levels: readonly Level[]): string {
   const paths = levels.map(({ path }) => `${path.join(' ')}`).filter((path) => path !== '')
   const values = levels.flatMap(({ path, options }) =>
@@ -63,7 +63,7 @@ function bash(levels: readonly Level[]): string {
       choices.length === 0 ? [] : [[`${path.join(' ')}:${name}`, choices.join(' ')]],
     ),
   )
-  return `# bash completion of fluxgate
+  return `# bash completion for fluxgate
 _fluxgate() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" path="" word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -81,7 +81,7 @@ ${levels.map((level) => `    "${level.path.join(' ')}") COMPREPLY=($(compgen -W 
 complete -o default -F _fluxgate fluxgate`
 }
 
-/** zsh runs the script of bash through its own emulation. */
+/** zsh loads the bash script through bashcompinit. */
 const zsh = (levels: readonly Level[]): string =>
   `#compdef fluxgate\nautoload -U +X bashcompinit && bashcompinit\n${bash(levels)}`
 
@@ -92,16 +92,18 @@ function fish(levels: readonly Level[]): string {
       subcommands.map(({ name }) => name),
     )
     return [
-      ...subcommands.map(({ name, about }) => `complete -c fluxgate ${here} -f -a ${name} -d ${quoted(about)}`),
-      ...options.map(({ name, about, takesValue, takesFile, choices }) => {
+      ...subcommands.map(
+        ({ name, description }) => `complete -c fluxgate ${here} -f -a ${name} -d ${quoted(description)}`,
+      ),
+      ...options.map(({ name, description, takesValue, takesFile, choices }) => {
         const value =
           choices.length > 0 ? `-x -a ${quoted(choices.join(' '))}` : takesFile ? '-r -F' : takesValue ? '-x' : '-f'
         const form = name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`
-        return `complete -c fluxgate ${here} ${form} ${value} -d ${quoted(about)}`
+        return `complete -c fluxgate ${here} ${form} ${value} -d ${quoted(description)}`
       }),
     ]
   })
-  return ['# fish completion of fluxgate', 'complete -c fluxgate -f', ...lines].join('\n')
+  return ['# fish completion for fluxgate', 'complete -c fluxgate -f', ...lines].join('\n')
 }
 
 function condition(path: readonly string[], subcommands: readonly string[]): string {

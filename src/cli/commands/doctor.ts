@@ -13,17 +13,18 @@ interface DoctorOptions {
 const examples = `
 Examples:
   $ fluxgate doctor
-      can ./fluxgate.yaml work here? Connections, versions, clocks, rights, ports
+      check ./fluxgate.yaml: connections, versions, clocks, permissions, ports
   $ fluxgate doctor --config /etc/fluxgate/fluxgate.yaml --only server --json
 
-Nothing is changed. Exit status: 0 it can, 1 it cannot, 2 the configuration has mistakes.
+The checks change nothing.
+Exit status: 0 no failures, 1 at least one check failed, 2 invalid configuration.
 `
 
 export function doctorCommand(): Command {
   return new Command('doctor')
-    .description('Say whether this configuration can work here, and what to do if not.')
-    .option('--config <file>', 'settings; ./fluxgate.yaml if there is one')
-    .addOption(new Option('--only <part>', 'look only at what this part needs').choices(['server', 'gateway']))
+    .description('Check that this configuration works on this machine, and suggest fixes.')
+    .option('--config <file>', 'configuration file (default: ./fluxgate.yaml, if it exists)')
+    .addOption(new Option('--only <part>', 'run only the checks for this part').choices(['server', 'gateway']))
     .option('--json', 'print { ok, findings: [{ name, status, message, advice }] }')
     .addHelpText('after', examples)
     .action(doctor)
@@ -32,9 +33,9 @@ export function doctorCommand(): Command {
 async function doctor({ config: path, only, json }: DoctorOptions): Promise<void> {
   const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
   const findings = await examine(config, only === undefined ? ['server', 'gateway'] : [only])
-  const isWell = findings.every(({ status }) => status !== 'fail')
-  process.exitCode = isWell ? exitStatus.ok : exitStatus.no
-  if (json) printJson({ ok: isWell, findings })
+  const ok = findings.every(({ status }) => status !== 'fail')
+  process.exitCode = ok ? exitStatus.ok : exitStatus.no
+  if (json) printJson({ ok, findings })
   else print(findings.flatMap(linesOf).join('\n'))
 }
 
@@ -47,7 +48,7 @@ const marks: Readonly<Record<Finding['status'], readonly [Colour, string]>> = {
 function linesOf({ name, status, message, advice }: Finding): string[] {
   const paint = paintFor(process.stdout)
   const [colour, mark] = marks[status]
-  // What a server has said may have several lines.
+  // Error messages of a server may span several lines.
   const [first = '', ...rest] = message.split('\n')
   return [
     `${paint(colour, mark)} ${name}: ${first}`,

@@ -15,24 +15,28 @@ interface ServeOptions extends StartArguments {
 const examples = `
 Examples:
   $ fluxgate serve
-      decisions over HTTP on http://127.0.0.1:8090, by ./rules.yaml
+      serve decisions on http://127.0.0.1:8090, with the rules of ./rules.yaml
   $ FLUXGATE_ADMIN_TOKEN=… fluxgate serve --host 0.0.0.0
-      for other machines: every request needs the token
+      accept requests from other machines; every request needs the token
   $ FLUXGATE_REDIS_URI=redis://127.0.0.1:6379 fluxgate serve --workers 4
-      four processes that count together
+      run four processes that share their limits through Redis
 
-/openapi.json lists what can be asked. SIGHUP reads the rules again.
-Exit status: 0 stopped by a signal, 1 the port is not to be had, 2 rules or configuration are mistaken.
+The API is described at /openapi.json. SIGHUP reloads the rules.
+Exit status: 0 stopped by a signal, 1 port unavailable, 2 invalid rules or configuration.
 `
 
 export function serveCommand(): Command {
   return new Command('serve')
-    .description('Run the server: decisions, rules and statistics over HTTP, for any language.')
-    .option('--config <file>', 'settings; ./fluxgate.yaml if there is one')
-    .option('--rules <file>', 'the rules, YAML or JSON; ./rules.yaml unless the settings name others')
-    .addOption(new Option('--port <n>', 'where to listen; 8090, 0 for any').argParser(wholeNumber(0, 65_535)))
-    .option('--host <address>', 'on which address; 127.0.0.1, others need an admin token')
-    .addOption(new Option('--workers <n>', 'how many processes share the work; 1').argParser(wholeNumber(1, 256)))
+    .description('Run the server: decisions, rules and statistics over HTTP.')
+    .option('--config <file>', 'configuration file (default: ./fluxgate.yaml, if it exists)')
+    .option('--rules <file>', 'rules file, YAML or JSON (default: rules of the configuration, or ./rules.yaml)')
+    .addOption(
+      new Option('--port <n>', 'port to listen on; 0 picks a free one (default: 8090)').argParser(
+        wholeNumber(0, 65_535),
+      ),
+    )
+    .option('--host <address>', 'address to listen on; non-loopback needs an admin token (default: 127.0.0.1)')
+    .addOption(new Option('--workers <n>', 'number of worker processes (default: 1)').argParser(wholeNumber(1, 256)))
     .option('--json', 'print one JSON document per line')
     .addHelpText('after', examples)
     .action(serve)
@@ -40,18 +44,21 @@ export function serveCommand(): Command {
 
 async function serve(options: ServeOptions): Promise<void> {
   const config = await readConfig(options)
-  const spoken = reportWith(openLog(config), options)
-  await runInWorkers(options.workers ?? config.server.workers, spoken, ({ report, workers, isWorker, onStarted }) =>
-    startServer({
-      config,
-      options,
-      report,
-      workers,
-      onStart(close, reload) {
-        onStarted()
-        if (isWorker) stopWhenTold(close, reload)
-        else onSignals({ close, reload, onStop: report.stopping })
-      },
-    }),
+  const startReport = reportWith(openLog(config), options)
+  await runInWorkers(
+    options.workers ?? config.server.workers,
+    startReport,
+    ({ report, workers, isWorker, onStarted }) =>
+      startServer({
+        config,
+        options,
+        report,
+        workers,
+        onStart(close, reload) {
+          onStarted()
+          if (isWorker) stopWhenTold(close, reload)
+          else onSignals({ close, reload, onStop: report.stopping })
+        },
+      }),
   )
 }

@@ -28,25 +28,27 @@ interface StartOptions extends StartArguments {
 const examples = `
 Examples:
   $ fluxgate start
-      limits http://127.0.0.1:8080 by ./rules.yaml; the API is http://127.0.0.1:8090, with a status page at /console
+      run the gateway on http://127.0.0.1:8080 with the rules of ./rules.yaml, and the API on http://127.0.0.1:8090
   $ fluxgate start --rules shop.yaml --port 9000 --server-port 9001
   $ FLUXGATE_GATEWAY_PORT=9000 fluxgate start --config fluxgate.yaml
 
-Requests to the example are told apart by the address of their connection, X-User-Id and X-API-Key.
-SIGHUP reads rules and routes again.
-Exit status: 0 stopped by a signal, 1 the port is not to be had, 2 rules or configuration are mistaken.
+Without gateway.routes, the gateway proxies to a built-in example service that identifies clients by their address,
+X-User-Id and X-API-Key. SIGHUP reloads rules and routes.
+Exit status: 0 stopped by a signal, 1 port unavailable, 2 invalid rules or configuration.
 `
 
 export function startCommand(): Command {
   return new Command('start')
-    .description(
-      'Run everything in one process: the server, and the gateway with its routes or in front of an example.',
+    .description('Run the server and the gateway in one process.')
+    .option('--config <file>', 'configuration file (default: ./fluxgate.yaml, if it exists)')
+    .option('--rules <file>', 'rules file, YAML or JSON (default: rules of the configuration, or ./rules.yaml)')
+    .addOption(
+      new Option('--port <n>', 'gateway port; 0 picks a free one (default: 8080)').argParser(wholeNumber(0, 65_535)),
     )
-    .option('--config <file>', 'settings; ./fluxgate.yaml if there is one')
-    .option('--rules <file>', 'the rules, YAML or JSON; ./rules.yaml unless the settings name others')
-    .addOption(new Option('--port <n>', 'of the gateway; 8080, 0 for any').argParser(wholeNumber(0, 65_535)))
-    .option('--host <address>', 'of the gateway; 127.0.0.1, 0.0.0.0 for all')
-    .addOption(new Option('--server-port <n>', 'of the API; 8090, 0 for any').argParser(wholeNumber(0, 65_535)))
+    .option('--host <address>', 'gateway address; 0.0.0.0 for all interfaces (default: 127.0.0.1)')
+    .addOption(
+      new Option('--server-port <n>', 'API port; 0 picks a free one (default: 8090)').argParser(wholeNumber(0, 65_535)),
+    )
     .option('--json', 'print one JSON document per line')
     .addHelpText('after', examples)
     .action(start)
@@ -59,9 +61,11 @@ async function start(options: StartOptions): Promise<void> {
   const report = reportWith(openLog(config), options)
   const warnings: string[] = []
   if (config.gateway.workers !== 1 || config.server.workers !== 1)
-    warnings.push('workers are for `fluxgate gateway` and `fluxgate serve`; this is one process.')
+    warnings.push(
+      '`fluxgate start` ignores workers: use `fluxgate gateway` or `fluxgate serve` to run several processes.',
+    )
   if (config.gateway.metricsPort !== undefined)
-    warnings.push('gateway.metricsPort is for `fluxgate gateway`; here the API has /metrics.')
+    warnings.push('`fluxgate start` ignores gateway.metricsPort: its API serves /metrics.')
   await startGateway({
     config,
     options,
@@ -80,7 +84,7 @@ async function start(options: StartOptions): Promise<void> {
   })
 }
 
-/** The rules of the example count users and API keys, which its requests name themselves. */
+/** Default identity headers for the example, whose rules count by user and by API key. */
 const withExampleIdentities = (config: Config): Config => ({
   ...config,
   ratelimit: {
@@ -90,7 +94,7 @@ const withExampleIdentities = (config: Config): Config => ({
   } as Config['ratelimit'],
 })
 
-/** To a service in this process, which ends with the gateway. */
+/** Routes to an example service in this process. The service does not keep the process alive. */
 async function exampleRoutes(config: Config, path: string | undefined): Promise<RouteDefinition[]> {
   const rules = configuredRules(config, path && shownPath(path)) ?? fileRuleStore(shownPath(config.rules.path))
   const ruleSets = await rules.load().finally(() => rules.close())

@@ -1,4 +1,4 @@
-/** Option values as text → what they mean, or a sentence that says what would be right. */
+/** Parsers for option values. They throw an `InvalidArgumentError` that says what is allowed. */
 import { InvalidArgumentError } from 'commander'
 import { type AlgorithmName, algorithmNames } from '../../core/rule.js'
 import { algorithmKind } from '../../rules/schema/band-schema.js'
@@ -9,7 +9,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   return (text) => {
     const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN
     if (value >= min && value <= max) return value
-    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+    throw new InvalidArgumentError(`It must be an integer from ${min} to ${max}.`)
   }
 }
 
@@ -17,11 +17,11 @@ export function positiveNumber(max: number): (text: string) => number {
   return (text) => {
     const value = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Number.NaN
     if (value > 0 && value <= max) return value
-    throw new InvalidArgumentError(`It must be a number above 0, at most ${max}.`)
+    throw new InvalidArgumentError(`It must be a number greater than 0 and at most ${max}.`)
   }
 }
 
-/** In ticks. */
+/** Returns ticks (microseconds). */
 export function duration(text: string): number {
   const isNumber = /^\d+(\.\d+)?$/.test(text.trim())
   const ticks = durationTicks(isNumber ? Number(text) : text.trim())
@@ -34,10 +34,10 @@ export function algorithms(text: string): AlgorithmName[] {
   return text.split(',').map((name) => {
     const known = algorithmKind.parse(name.trim())
     if (known) return known
-    const meant = nearest(name.trim(), algorithmNames)
-    const hint = meant ? ` Did you mean ${meant}?` : ''
+    const suggestion = nearest(name.trim(), algorithmNames)
+    const hint = suggestion ? ` Did you mean ${suggestion}?` : ''
     throw new InvalidArgumentError(
-      `There is no algorithm ${JSON.stringify(name)}.${hint} Known: ${algorithmNames.join(', ')}, all.`,
+      `Unknown algorithm ${JSON.stringify(name)}.${hint} Use ${algorithmNames.join(', ')}, or all.`,
     )
   })
 }
@@ -46,7 +46,7 @@ export function algorithms(text: string): AlgorithmName[] {
 export function pairs(separator: string) {
   return (text: string, previous: Record<string, string> = {}): Record<string, string> => {
     const place = text.indexOf(separator)
-    if (place < 1) throw new InvalidArgumentError(`It must be name${separator}value.`)
+    if (place < 1) throw new InvalidArgumentError(`It must have the form name${separator}value.`)
     return { ...previous, [text.slice(0, place).trim()]: text.slice(place + 1).trim() }
   }
 }

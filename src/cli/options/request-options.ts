@@ -1,4 +1,4 @@
-/** Options that describe one request, for the commands that decide about requests. */
+/** Options that describe a request, shared by `check` and `simulate`. */
 import { type Command, Option } from 'commander'
 import type { RequestContext } from '../../core/request-context.js'
 import { pairs } from './option-values.js'
@@ -13,18 +13,18 @@ export interface RequestOptions {
   readonly attribute?: Record<string, string>
 }
 
-/** As the options are called in code. */
+/** Option names as commander returns them. */
 export const requestOptionNames = ['ip', 'user', 'apiKey', 'method', 'path', 'header', 'attribute'] as const
 
 export function withRequestOptions(command: Command): Command {
   return command
-    .option('--ip <address>', 'client address')
-    .option('--user <id>', 'user id')
+    .option('--ip <address>', 'client IP address')
+    .option('--user <id>', 'user ID')
     .option('--api-key <key>', 'API key')
     .option('--method <method>', 'HTTP method')
     .option('--path <path>', 'request path')
-    .addOption(new Option('--header <name:value>', 'a header; repeatable').argParser(pairs(':')))
-    .addOption(new Option('--attribute <name=value>', 'an attribute; repeatable').argParser(pairs('=')))
+    .addOption(new Option('--header <name:value>', 'request header; repeatable').argParser(pairs(':')))
+    .addOption(new Option('--attribute <name=value>', 'request attribute; repeatable').argParser(pairs('=')))
 }
 
 export function contextOf(options: RequestOptions): RequestContext {

@@ -7,7 +7,7 @@ const units = [
   ['µs', 0.001],
 ] as const
 
-/** For people, to three digits or two units: `0`, `8.33ms`, `1.5s`, `1m40s`, `2d`. */
+/** Formats milliseconds for display, with three significant digits or two units: `0`, `8.33ms`, `1.5s`, `1m40s`, `2d`. */
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0'
   const place = units.findIndex(([, size]) => ms >= size)

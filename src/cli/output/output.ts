@@ -1,4 +1,4 @@
-/** Where results go. Colours and progress are for people at a terminal; a pipe and a file get plain text. */
+/** Standard output. Colours are used only on a terminal; pipes and files receive plain text. */
 import type { WriteStream } from 'node:tty'
 import { jsonText } from '../../core/json/written-json.js'
 
@@ -34,22 +34,19 @@ export function printJson(value: unknown): void {
   print(jsonText(value, '  '))
 }
 
-/** As `printJson`, on one line: for results of thousands of numbers that nobody reads as they are. */
+/** Prints JSON on one line, for large results that programs read. */
 export function printData(value: unknown): void {
   print(JSON.stringify(value))
 }
 
 let reportsClosedOutput = false
 
-/** For a command whose output is data that must arrive completely: it reports a closed pipe itself, as a failure. */
+/** For commands whose output must arrive completely. They report a closed pipe themselves, as a failure. */
 export function reportClosedOutput(): void {
   reportsClosedOutput = true
 }
 
-/**
- * The reader of a listing may have seen enough (`| head`), or the terminal was closed: as with other Unix tools, that is no
- * failure.
- */
+/** Exits without an error if the output is closed early (`| head`, a closed terminal), as other Unix tools do. */
 export function endQuietlyOnClosedPipe(): void {
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {

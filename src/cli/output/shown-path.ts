@@ -1,6 +1,6 @@
 import { relative, resolve } from 'node:path'
 
-/** A path as somebody who works in this directory would write it. */
+/** A path for display: relative if it is inside the working directory, otherwise absolute. */
 export function shownPath(path: string): string {
   const fromHere = relative(process.cwd(), resolve(path))
   return fromHere === '' || fromHere.startsWith('..') ? resolve(path) : fromHere

@@ -10,10 +10,10 @@ function linesOn(isTTY: boolean): string[] {
   return written
 }
 
-it('replaces its line on a terminal, and removes it at the end', () => {
+it('replaces its line on a terminal and removes it at the end', () => {
   expect(linesOn(true)).toEqual(['\r\u001b[Kreading limits.yaml …', '\r\u001b[Kwriting 2 rules …', '\r\u001b[K'])
 })
 
-it('writes nothing elsewhere', () => {
+it('writes nothing if the stream is not a terminal', () => {
   expect(linesOn(false)).toEqual([])
 })

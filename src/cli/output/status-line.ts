@@ -6,7 +6,7 @@ export interface StatusLine {
 
 type Output = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>
 
-/** One line that says what a long command is doing. It is written only to a terminal. */
+/** A status line for long-running commands. Prints only to a terminal. */
 export function statusLine(stream: Output): StatusLine {
   const write = (text: string): void => {
     if (stream.isTTY) stream.write(`\r\u001b[K${text}`)

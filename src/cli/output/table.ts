@@ -4,7 +4,7 @@ export interface Column {
   readonly align: 'left' | 'right'
 }
 
-/** Rows as aligned lines of text, as wide as their content needs, under a line of titles. */
+/** Renders rows as aligned text columns under a header line. Columns are as wide as their content. */
 export function renderTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const titleLines = Math.max(...columns.map(({ title }) => title.split('\n').length))
   const titles = Array.from({ length: titleLines }, (_, line) =>

@@ -1,6 +1,6 @@
 import { type Config, loadConfig } from '../../config/config.js'
 
-/** What `start`, `serve` and `gateway` can all be told. */
+/** Options shared by `start`, `serve` and `gateway`. */
 export interface StartArguments {
   readonly config?: string
   readonly rules?: string

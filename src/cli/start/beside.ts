@@ -13,7 +13,7 @@ export interface BesidePlan {
   readonly drainTimeout: number
 }
 
-/** A server on the gateway's gate: what one of them counts, the other knows. */
+/** A server that shares the gate of the gateway, so that both use the same buckets and statistics. */
 export function besideGateway(config: Config, { serves, serverOf, place, drainTimeout }: BesidePlan): Beside {
   const log = openLog(config)
   const telemetry = openTelemetry(config, log)

@@ -28,25 +28,25 @@ export interface GatewayPlan {
   readonly report: StartReport
   readonly workers: number
   readonly warnings?: readonly string[]
-  /** Where the configuration names none. */
+  /** Used if the configuration has no routes. */
   readonly exampleRoutes: readonly RouteDefinition[]
   hints(ruleSets: readonly RuleSet[]): Promise<DemoHints | null>
-  /** What runs beside the gateway, on the same gate. */
+  /** A server that runs next to the gateway, on the same gate. */
   readonly beside?: Beside | undefined
-  /** Called with how to stop, and how to reload. */
+  /** Called once the gateway listens, with functions that stop and reload it. */
   onStart(close: () => Promise<void>, reload: () => void): void
 }
 
 export interface Beside {
-  /** What can be asked of it. */
+  /** The full API, or only metrics and health. */
   readonly serves: 'API' | 'METRICS'
   readonly observer: Telemetry['recorder']
-  /** Where it listens, or why it cannot; rejects if it must not. */
+  /** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
   start(gate: FluxGate, rules: RuleStore | undefined): Promise<Listening>
   close(): Promise<void>
 }
 
-/** Listens, says so, and takes over routes and rules as they change. */
+/** Starts the gateway, reports its URLs, and follows changes of routes and rules. */
 export async function startGateway(plan: GatewayPlan): Promise<void> {
   const { config, options, report, beside } = plan
   const opened = await open(plan)
@@ -92,7 +92,7 @@ async function open(plan: GatewayPlan): Promise<Opened> {
   let rules: RuleStore | undefined
   let accessLog: OpenAccessLog | undefined
   let running: RunningGateway | undefined
-  // Also when it does not come to run: a connection that is left open would keep the process from ending.
+  // Also called if the start fails: an open connection would keep the process alive.
   const close = async (): Promise<void> => {
     await Promise.all([running?.close(), beside?.close()])
     await rules?.close()
@@ -102,7 +102,7 @@ async function open(plan: GatewayPlan): Promise<Opened> {
     rules = configuredRules(config, options.rules && shownPath(options.rules))
     const { accessLog: place } = config.gateway
     if (place !== undefined)
-      accessLog = openAccessLog(place, (error) => report.trouble(`The access log: ${error.message}`))
+      accessLog = openAccessLog(place, (error) => report.trouble(`cannot write the access log: ${error.message}`))
     const routes = routesOf(plan, config)
     const starting = rules && isWorker() ? startingRules(rules) : undefined
     running = await createGateway(config, {
@@ -119,7 +119,7 @@ async function open(plan: GatewayPlan): Promise<Opened> {
   }
 }
 
-/** The gateway, and then what runs beside it. */
+/** Listens with the gateway first, then with the server next to it. */
 async function listenAll({ config, options, beside }: GatewayPlan, { running, rules, close }: Opened) {
   const { gate, server } = running
   const { host, port } = { ...config.gateway, ...given({ host: options.host, port: options.port }) }
@@ -136,15 +136,15 @@ async function listenAll({ config, options, beside }: GatewayPlan, { running, ru
   }
 }
 
-/** Tells of what changes while it runs, and has it changed on request. */
+/** Reports changes while the gateway runs, and reloads on request. */
 function follow(plan: GatewayPlan, { running, starting, close }: Opened, rules: string): void {
   const { config, options, report } = plan
   const { gate } = running
   gate.on('reload', ({ changed, error }) => {
     if (!running.isRerouting) report.reloaded({ rules, ruleCount: countRules(gate.ruleSets), changed, error })
   })
-  // What runs beside the gateway has a log of its own for this.
-  if (plan.beside === undefined) tellStore(gate, report)
+  // The telemetry of a companion server logs these events already.
+  if (plan.beside === undefined) reportStoreState(gate, report)
   const routes = watchRoutes({
     config,
     running,
@@ -159,7 +159,7 @@ function follow(plan: GatewayPlan, { running, starting, close }: Opened, rules: 
   plan.onStart(stop, () => {
     routes.reload()
     renewCertificate(running, report)
-    // What is wrong with the rules is told by the event.
+    // Errors are reported through the 'reload' event.
     void gate.reload().catch(() => {})
   })
   if (starting !== undefined) shareRules(gate)
@@ -170,11 +170,11 @@ function renewCertificate(running: RunningGateway, report: StartReport): void {
   try {
     running.renewCertificate()
   } catch (error) {
-    report.trouble(`the old certificate stays: ${messageOf(error)}`)
+    report.trouble(`cannot reload the certificate, the current one stays in use: ${messageOf(error)}`)
   }
 }
 
-function tellStore(gate: FluxGate, report: StartReport): void {
-  gate.on('degraded', ({ error }) => report.trouble(`the bucket store fails: ${messageOf(error)}`))
-  gate.on('recovered', () => report.trouble('the bucket store answers again'))
+function reportStoreState(gate: FluxGate, report: StartReport): void {
+  gate.on('degraded', ({ error }) => report.trouble(`bucket store failed: ${messageOf(error)}`))
+  gate.on('recovered', () => report.trouble('bucket store recovered'))
 }

@@ -1,23 +1,23 @@
-/** What `start`, `serve` and `gateway` say while they run: lines for people, or one JSON document per line. */
+/** Output of `start`, `serve` and `gateway` while they run: text, or one JSON document per line. */
 import type { DemoHints } from '../../program/demo/hints.js'
 import type { RoutesReloaded } from '../../program/gateway/reload.js'
 import type { Logger } from '../../program/log.js'
 import { paintFor, print, printData } from '../output/output.js'
 
 export interface Started {
-  /** Of the gateway; null where there is none. */
+  /** URL of the gateway; null if none runs. */
   readonly url: string | null
-  /** Of the server; null where there is none. */
+  /** URL of the API; null if none runs. */
   readonly api: string | null
-  /** Of a gateway's metrics and health, where they have a port of their own. */
+  /** URL of the gateway's metrics and health, if they have their own port. */
   readonly metrics: string | null
-  /** Whether the API asks for one. */
+  /** True if the API requires a token. */
   readonly needsToken: boolean
-  /** Null where only routes say what is limited. */
+  /** Null if only the routes define limits. */
   readonly rules: string | null
   readonly rulesType: 'file' | 'redis' | 'mongo'
   readonly ruleCount: number
-  /** Null where the routes are those of the example. */
+  /** The configuration file; null if the example routes are used. */
   readonly config: string | null
   readonly routeCount: number
   readonly workers: number
@@ -50,7 +50,7 @@ export interface StartReport {
   stopping(): void
 }
 
-/** The same, and whatever is wrong is in the log, in the form that the rest of it has. */
+/** Prints reports as text or JSON, and logs warnings and errors. */
 export function reportWith(log: Logger, { json }: { readonly json?: true }): StartReport {
   const report = json ? jsonReport : textReport
   return {
@@ -61,13 +61,13 @@ export function reportWith(log: Logger, { json }: { readonly json?: true }): Sta
     },
     reloaded(reloaded) {
       const { rules, error } = reloaded
-      if (error !== null) log.error(`${rules} is not taken over, the old rules stay: ${oneLine(error)}`)
+      if (error !== null) log.error(`failed to reload ${rules}, the current rules stay in force: ${oneLine(error)}`)
       report.reloaded(reloaded)
     },
     rerouted(rerouted) {
       const { config, needsRestart, error } = rerouted
-      if (error !== null) log.error(`${config} is not taken over, the old routes stay: ${oneLine(error)}`)
-      if (needsRestart) log.warn(`${config} has other changes too, which hold after a restart`)
+      if (error !== null) log.error(`failed to reload ${config}, the current routes stay in force: ${oneLine(error)}`)
+      if (needsRestart) log.warn(`${config} also changes settings that take effect only after a restart`)
       report.rerouted(rerouted)
     },
     trouble(text) {
@@ -85,58 +85,55 @@ const jsonReport: StartReport = {
   stopping: () => printData({ event: 'stopping' }),
 }
 
-/** What is wrong is left to the log, which people see on the same terminal. */
+/** Errors are not printed here: the log shows them on the same terminal. */
 const textReport: StartReport = {
   started({ url, api, metrics, needsToken, rules, rulesType, ruleCount, config, routeCount, workers, hints }) {
     const paint = paintFor(process.stdout)
     const shared = workers > 1 ? ` with ${workers} workers` : ''
     if (url !== null) print(`FluxGate listens on ${paint('bold', url)}${shared}`)
-    if (api !== null && url === null) print(`FluxGate's API listens on ${paint('bold', api)}${shared}`)
-    if (api !== null && url !== null) print(`Its API listens on ${paint('bold', api)}`)
-    if (api !== null) print(`Status page: ${paint('bold', `${api}/console`)}. What can be asked: ${api}/openapi.json`)
-    if (metrics !== null) print(`Its metrics and health: ${paint('bold', `${metrics}/metrics`)}, /health/ready`)
-    const change =
-      rulesType === 'file' ? 'Edit and save it: the new limits hold at once.' : 'Changes are taken over while it runs.'
+    if (api !== null && url === null) print(`FluxGate API listens on ${paint('bold', api)}${shared}`)
+    if (api !== null && url !== null) print(`The API listens on ${paint('bold', api)}`)
+    if (api !== null) print(`Status page: ${paint('bold', `${api}/console`)}. API description: ${api}/openapi.json`)
+    if (metrics !== null) print(`Metrics and health: ${paint('bold', `${metrics}/metrics`)}, /health/ready`)
+    const change = rulesType === 'file' ? 'Saved edits apply immediately.' : 'Changes apply while it runs.'
     if (rules !== null) print(`Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. ${change}`)
     if (config !== null)
-      print(
-        `Routes: ${paint('bold', config)}, ${counted(routeCount, 'route')}. Edit and save it: the new routes hold at once.`,
-      )
+      print(`Routes: ${paint('bold', config)}, ${counted(routeCount, 'route')}. Saved edits apply immediately.`)
     else if (url !== null) print(`Routes: ${counted(routeCount, 'route')} to an example service in this process.`)
     const lines = [...(hints !== null && url !== null ? tryLines(hints, url) : []), ...apiLines(api, needsToken, hints)]
     if (lines.length > 0) print('\nTry:')
     for (const [command, meaning] of lines) print(`  ${paint('cyan', command)}\n      ${meaning}`)
-    print('\nCtrl-C stops it.')
+    print('\nPress Ctrl-C to stop.')
   },
   reloaded({ rules, ruleCount, changed, error }) {
     if (error !== null) return
     if (changed) print(`${time()} ${rules} reloaded: ${counted(ruleCount, 'rule')} in force`)
-    else print(`${time()} ${rules} read again: nothing changed`)
+    else print(`${time()} ${rules} reloaded: no changes`)
   },
   rerouted({ config, routeCount, error }) {
     if (error === null) print(`${time()} ${config} reloaded: ${counted(routeCount, 'route')} in force`)
   },
   trouble: () => {},
-  stopping: () => print(`${time()} stopping: what is held is finished; again to stop at once`),
+  stopping: () => print(`${time()} stopping: finishing requests in flight; press Ctrl-C again to exit at once`),
 }
 
-/** `[1-4]` is curl's own way to ask four times. */
+/** `[1-4]` makes curl send four requests. */
 function tryLines({ allowed = '/', refused, held }: DemoHints, url: string): [string, string][] {
-  const lines: [string, string][] = [[`curl -i ${url}${allowed}`, 'allowed: 200, and headers that say what is left']]
+  const lines: [string, string][] = [[`curl -i ${url}${allowed}`, 'allowed: 200 with rate limit headers']]
   if (refused !== undefined)
     lines.push([
       String.raw`curl -s -w "%{http_code}\n" "${url}${refused.path}?[1-${refused.calls}]"`,
-      `the last one is refused: 429, and when to come back`,
+      'the last one is rejected: 429 with Retry-After',
     ])
   if (held !== undefined)
     lines.push([
       String.raw`curl -s -w "%{time_total} s\n" "${url}${held}?[1-3]"`,
-      'allowed, but held until their turn: a leaky bucket spaces them',
+      'allowed but delayed: a leaky bucket spaces the requests',
     ])
   return lines
 }
 
-/** Lines for the API, with the token where it asks for one. */
+/** Example requests to the API, with the token header if one is required. */
 function apiLines(api: string | null, needsToken: boolean, hints: DemoHints | null): [string, string][] {
   if (api === null) return []
   const token = needsToken ? '-H "Authorization: Bearer $FLUXGATE_ADMIN_TOKEN" ' : ''
@@ -144,9 +141,9 @@ function apiLines(api: string | null, needsToken: boolean, hints: DemoHints | nu
   return [
     [
       `curl -s ${token}-H "Content-Type: application/json" -d '${body}' ${api}/api/ratelimit/check`,
-      'a decision as JSON, for any language',
+      'a decision as JSON',
     ],
-    [`curl -s ${token}${api}/metrics`, 'counts and durations, for Prometheus'],
+    [`curl -s ${token}${api}/metrics`, 'metrics for Prometheus'],
   ]
 }
 
@@ -156,7 +153,7 @@ const maxShown = 3
 
 function oneLine({ message, errors }: Failure): string {
   if (errors.length === 0) return message.replaceAll(/\s+/g, ' ')
-  const shown = errors.slice(0, maxShown).map((mistake) => `${mistake.path}: ${mistake.message}`)
+  const shown = errors.slice(0, maxShown).map((issue) => `${issue.path}: ${issue.message}`)
   const more = errors.length > maxShown ? [`and ${errors.length - maxShown} more`] : []
   return [...shown, ...more].join(' | ')
 }

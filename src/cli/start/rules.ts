@@ -3,7 +3,7 @@ import type { RuleSet } from '../../core/rule.js'
 import { shownPath } from '../output/shown-path.js'
 import type { StartArguments } from './arguments.js'
 
-/** How reports name the rules: as a file, or by their source where they are in none. */
+/** The name of the rules in reports: the path of a rules file, or the source of a rule store. */
 export function shownRules({ rules: path }: StartArguments, config: Config, source: string) {
   const { type } = config.rules
   if (path === undefined && type !== 'file') return { rules: source, rulesType: type }

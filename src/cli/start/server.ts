@@ -23,11 +23,11 @@ export interface ServerPlan {
   readonly options: StartArguments
   readonly report: StartReport
   readonly workers: number
-  /** Called with how to stop, and how to reload. */
+  /** Called once the server listens, with functions that stop and reload it. */
   onStart(close: () => Promise<void>, reload: () => void): void
 }
 
-/** The server alone: listens, says so, and takes over rules as they change. */
+/** Starts the server without a gateway, reports its URL, and follows changes of the rules. */
 export async function startServer({ config, options, report, workers, onStart }: ServerPlan): Promise<void> {
   const log = openLog(config)
   const telemetry = openTelemetry(config, log)
@@ -37,7 +37,7 @@ export async function startServer({ config, options, report, workers, onStart }:
   const starting = isWorker() ? startingRules(rules) : undefined
   const used = starting?.provider ?? rules
   const gate = await openGate({ ...gateOptions(config), rules: used }, hooks).catch(async (error: unknown) => {
-    // A connection that is left open would keep the process from ending with its status.
+    // An open connection would keep the process alive.
     await telemetry.close()
     await rules.close()
     throw error
@@ -85,11 +85,11 @@ export interface Place {
   readonly host: string
   readonly port: number
   readonly who: Listener
-  /** How another port is asked for. */
+  /** The option that sets the port, for error messages. */
   readonly option: string
 }
 
-/** Where to reach it, or why the port is not to be had. Rejects if it must not listen there. */
+/** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
 export async function listenOn(server: FluxGateServer, { host, port, who, option }: Place): Promise<Listening> {
   try {
     return { url: reachable((await server.listen({ host, port })).url) }

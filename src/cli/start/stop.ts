@@ -1,15 +1,15 @@
 import { exitStatus } from '../exit-status.js'
 import { paintFor } from '../output/output.js'
 
-/** A terminal and npm both pass on the same Ctrl-C; two signals this close are one. */
+/** The terminal and npm both forward the same Ctrl-C, so two signals within this time count as one. */
 const echoMs = 250
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
-/** How often to look whether the shell of npm is still there. */
-const lookMs = 250
+/** How often to check that the parent shell of npm still exists. */
+const parentCheckMs = 250
 
-/** On a signal, finishes what is under way and lets the process end by itself. A second one ends it. */
+/** On the first signal, closes gracefully and lets the process end by itself. A second signal exits at once. */
 export function stopOnSignal(close: () => Promise<void>, onStop: () => void): void {
   let stoppedAt: number | undefined
   const stop = (): void => {
@@ -27,20 +27,20 @@ export function stopOnSignal(close: () => Promise<void>, onStop: () => void): vo
 }
 
 /**
- * npm passes a signal on to the shell that it runs programs in, which ends without passing it on. What was started through
- * npm would then run for ever, on a port that nobody knows is taken; so the end of that shell counts as a signal.
+ * npm forwards signals only to the shell in which it runs the script, and the shell does not pass them on. A program started
+ * through npm would keep running and occupy its port, so the end of that shell counts as a signal.
  */
 function onLostShell(stop: () => void): void {
   if (process.env.npm_lifecycle_event === undefined) return
   const shell = process.ppid
-  const looking = setInterval(() => {
+  const timer = setInterval(() => {
     if (process.ppid === shell) return
-    clearInterval(looking)
+    clearInterval(timer)
     stop()
-  }, lookMs).unref()
+  }, parentCheckMs).unref()
 }
 
-/** The same, and on SIGHUP what can change is read again. */
+/** Stops on SIGINT and SIGTERM, reloads on SIGHUP. */
 export function onSignals(on: { close(): Promise<void>; reload(): void; onStop(): void }): void {
   let isStopping = false
   stopOnSignal(on.close, () => {
@@ -52,7 +52,7 @@ export function onSignals(on: { close(): Promise<void>; reload(): void; onStop()
   })
 }
 
-/** Says why it does not start; the process ends by itself. */
+/** Prints why the program does not start and sets exit status 1. The process ends by itself. */
 export function refuse(problem: string): void {
   process.stderr.write(`${paintFor(process.stderr)('red', 'error:')} ${problem}\n`)
   process.exitCode = exitStatus.no

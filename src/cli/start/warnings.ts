@@ -2,16 +2,18 @@ import type { Config } from '../../config/config.js'
 import type { RunningGateway } from '../../program/gateway/create-gateway.js'
 import { countRules } from './rules.js'
 
-/** Of a gateway in which something is not limited. */
+/** Warns if the gateway has routes without a limit. */
 export function unlimited({ gate, unlimitedRoutes: routes }: RunningGateway, { ratelimit }: Config): string[] {
   if (countRules(gate.ruleSets) === 0 && ratelimit.missingRuleBehavior === 'ALLOW')
-    return ['nothing is limited: there are no rules, and no route has a RateLimiter filter.']
+    return ['no request is limited: there are no rules, and no route has a RateLimiter filter.']
   if (routes.length === 0) return []
-  return [`nothing limits ${routes.join(', ')}: no RateLimiter filter, and ratelimit.filterEnabled is not true.`]
+  return [
+    `routes without a limit: ${routes.join(', ')}. Add a RateLimiter filter, or set ratelimit.filterEnabled: true.`,
+  ]
 }
 
-/** Of workers that do not count together. */
+/** Warns if several workers run with in-memory buckets, which they cannot share. */
 export function apart({ store }: Config, workers: number): string[] {
   if (workers === 1 || store.type !== 'memory') return []
-  return [`buckets are in memory, so each of the ${workers} workers counts by itself. With Redis they count together.`]
+  return [`buckets are in memory, so each of the ${workers} workers enforces its own limits. Use Redis to share them.`]
 }

@@ -1,4 +1,4 @@
-/** One process, or several that share a port: what `serve` and `gateway` have in common. */
+/** Runs `serve` and `gateway` in one process or in several workers that share a port. */
 import { availableParallelism } from 'node:os'
 import { sendToPrimary, type WorkerMessage } from '../../program/workers/messages.js'
 import { isWorker, startWorkers } from '../../program/workers/workers.js'
@@ -9,26 +9,26 @@ import { onSignals } from './stop.js'
 export interface Workplace {
   readonly report: StartReport
   readonly workers: number
-  /** Signals are then the business of the process that started this one. */
+  /** True in a worker. The primary process then handles signals. */
   readonly isWorker: boolean
-  /** To be called by who serves. */
+  /** Must be called once the worker serves requests. */
   onStarted(): void
 }
 
 type Work = (workplace: Workplace) => Promise<void>
 
-export async function runInWorkers(asked: number | 'auto', report: StartReport, work: Work): Promise<void> {
-  const workers = asked === 'auto' ? availableParallelism() : asked
+export async function runInWorkers(count: number | 'auto', report: StartReport, work: Work): Promise<void> {
+  const workers = count === 'auto' ? availableParallelism() : count
   if (workers === 1) await work({ report, workers, isWorker: false, onStarted() {} })
-  else if (isWorker()) await workAsOne(workers, work)
+  else if (isWorker()) await runWorker(workers, work)
   else supervise(workers, report)
 }
 
-async function workAsOne(workers: number, work: Work): Promise<void> {
+async function runWorker(workers: number, work: Work): Promise<void> {
   let hasStarted = false
   try {
     await work({
-      report: spokenReport,
+      report: forwardedReport,
       workers,
       isWorker: true,
       onStarted() {
@@ -36,22 +36,24 @@ async function workAsOne(workers: number, work: Work): Promise<void> {
       },
     })
   } finally {
-    // One that does not serve ends, with its own status, instead of waiting to be told to.
+    // A worker that failed to start exits with its own status instead of waiting for the primary.
     if (!hasStarted) process.channel?.unref()
   }
 }
 
-/** What a worker would print, one of them says for all. */
-const spokenReport: StartReport = {
+/** Forwards reports to the primary, which prints those of one worker on behalf of all. */
+const forwardedReport: StartReport = {
   started: (value) => sendToPrimary({ event: 'started', value }),
-  reloaded: (value) => sendToPrimary({ event: 'reloaded', value: told(value) }),
-  rerouted: (value) => sendToPrimary({ event: 'rerouted', value: told(value) }),
+  reloaded: (value) => sendToPrimary({ event: 'reloaded', value: withPlainError(value) }),
+  rerouted: (value) => sendToPrimary({ event: 'rerouted', value: withPlainError(value) }),
   trouble: (value) => sendToPrimary({ event: 'trouble', value }),
   stopping: () => {},
 }
 
-/** Errors do not survive the way between processes with everything they say. */
-function told<T extends { readonly error: { message: string; errors: readonly unknown[] } | null }>(value: T): unknown {
+/** Copies the error into a plain object, because IPC serialization drops the fields of Error objects. */
+function withPlainError<T extends { readonly error: { message: string; errors: readonly unknown[] } | null }>(
+  value: T,
+): unknown {
   const { error } = value
   return { ...value, error: error && { message: error.message, errors: error.errors } }
 }
@@ -78,7 +80,7 @@ function supervise(count: number, report: StartReport): void {
     onRefusal(status) {
       process.exitCode = status === 0 ? exitStatus.no : status
     },
-    onLoss: (worker) => report.trouble(`worker ${worker} ended; another takes its place`),
+    onLoss: (worker) => report.trouble(`worker ${worker} exited; starting a replacement`),
     onStaleRules: (worker, reason) => report.trouble(`worker ${worker} starts with the last valid rules: ${reason}`),
   })
   onSignals({ close: () => workers.stop(), reload: () => workers.reload(), onStop: report.stopping })

@@ -40,11 +40,11 @@ async function gateOver({ hasProbe = true } = {}) {
   return { gate, clock, link, events, check, storeHealth }
 }
 
-/** Lets everything run that does not wait for the clock. */
+/** Runs all pending work that does not depend on the clock. */
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('the health of a gate', () => {
-  it('comes from a probe that concurrent callers share and that is used for a second', async () => {
+describe('gate health', () => {
+  it('uses a probe that concurrent callers share and that is cached for one second', async () => {
     const { clock, link, storeHealth } = await gateOver()
     expect(link.probeCount).toBe(0)
     await Promise.all(Array.from({ length: 50 }, storeHealth))
@@ -56,7 +56,7 @@ describe('the health of a gate', () => {
     expect(link.probeCount).toBe(2)
   })
 
-  it('reports an outage and its end without a decision, each with its time and once as an event', async () => {
+  it('reports an outage and its end without traffic, with their times and one event each', async () => {
     const { gate, clock, link, events, storeHealth } = await gateOver()
     expect(await storeHealth()).toMatchObject({ status: 'UP', sinceAt: start, error: null })
     link.probes = 'FAILING'
@@ -74,7 +74,7 @@ describe('the health of a gate', () => {
     expect(events).toEqual(['no connection', 'recovered'])
   })
 
-  it('takes no longer than the deadline of a call if the store does not answer', async () => {
+  it('takes no longer than the timeout of a call if the store does not answer', async () => {
     const { clock, link, storeHealth } = await gateOver()
     link.probes = 'SILENT'
     let health: Awaited<ReturnType<typeof storeHealth>> | undefined
@@ -103,14 +103,14 @@ describe('the health of a gate', () => {
     clock.advance(999)
     await check()
     expect(await storeHealth()).toMatchObject({ status: 'DOWN' })
-    // The first answer after the second starts a probe, although nobody has asked for health.
+    // The first successful decision after one second starts a probe, without a call of health().
     clock.advance(1)
     await check()
     await turn()
     expect(events).toEqual([expect.stringContaining('decision failed'), 'recovered'])
   })
 
-  it('stays down while the probe fails, whatever decisions succeed', async () => {
+  it('stays down while the probe fails, even if decisions succeed', async () => {
     const { clock, link, events, check, storeHealth } = await gateOver()
     link.probes = 'FAILING'
     await storeHealth()
@@ -122,7 +122,7 @@ describe('the health of a gate', () => {
     expect(events).toEqual(['no connection'])
   })
 
-  it('stays down while decisions keep failing, whatever the probe says', async () => {
+  it('stays down while decisions fail, even if the probe succeeds', async () => {
     const { clock, link, events, check, storeHealth } = await gateOver()
     link.decisions = 'FAILING'
     await check()
@@ -132,12 +132,12 @@ describe('the health of a gate', () => {
     expect(events).toHaveLength(1)
   })
 
-  it('is up with an open circuit breaker if the probe succeeds: rejected calls are no evidence', async () => {
+  it('is up with an open circuit breaker if the probe succeeds', async () => {
     const { gate, clock, link, events, check, storeHealth } = await gateOver()
     link.decisions = 'FAILING'
     await check(5)
     expect(await storeHealth()).toMatchObject({ status: 'DOWN', breaker: 'OPEN' })
-    // Each probe of the breaker that fails doubles the time until the next one, here to 3.84 s.
+    // Each failed probe of the breaker doubles the time until the next one, here up to 3.84 s.
     for (let ms = 30; ms < 3_840; ms *= 2) {
       clock.advance(ms)
       await check()
@@ -165,7 +165,7 @@ describe('the health of a gate', () => {
     expect(await storeHealth()).toMatchObject({ status: 'UP', error: null })
   })
 
-  it('follows from decisions alone where the store has no probe', async () => {
+  it('depends on decisions only if the store has no probe', async () => {
     const { clock, link, events, check, storeHealth } = await gateOver({ hasProbe: false })
     link.decisions = 'FAILING'
     expect(await storeHealth()).toMatchObject({ status: 'UP' })

@@ -3,22 +3,23 @@ import { messageOf } from '../../core/errors.js'
 import type { RuleBookStatus } from '../../rules/rule-book.js'
 import type { StoreState } from './store-state.js'
 
+/** Health of a gate. Times are epoch milliseconds. */
 export interface GateHealth {
   /**
-   * DEGRADED: the gate decides, but without the store, by older rules than the rule store holds, or with bucket resets still
-   * to be made. DOWN: the gate is closed and rejects every check.
+   * DEGRADED: the gate decides, but the store is unavailable, the rules are older than those of the rule store, or bucket
+   * resets are pending. DOWN: the gate is closed and rejects every check.
    */
   readonly status: 'UP' | 'DEGRADED' | 'DOWN'
   readonly store: {
-    /** From a probe that is at most a second old, where the store has one; otherwise from the latest decisions. */
+    /** Result of a probe that is at most one second old, or of the latest decisions if the store has no probe. */
     readonly status: 'UP' | 'DOWN'
     readonly sinceAt: number
     readonly error: string | null
-    /** Of the circuit breaker; CLOSED where there is none. */
+    /** State of the circuit breaker; CLOSED for a store without a breaker. */
     readonly breaker: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
-    /** Permits paid for in advance that this process may still spend. */
+    /** Leased permits that this process has not spent yet. */
     readonly heldPermits: number
-    /** Rules that were removed here while the store failed, whose buckets will start afresh once it answers. */
+    /** Rules that were removed during an outage and whose buckets will be reset once the store recovers. */
     readonly owedResets: number
   }
   readonly rules: Omit<RuleBookStatus, 'failure'> & {
@@ -31,12 +32,12 @@ export interface GateHealth {
 }
 
 const breakerOpen =
-  'The bucket store answers, but the circuit breaker is open: decisions are made without it until the next attempt.'
+  'The bucket store is reachable, but the circuit breaker is open: the failure policy applies until its next attempt.'
 
-const stillOwed = (rules: number): string =>
-  `The buckets of ${rules} removed ${rules === 1 ? 'rule' : 'rules'} could not be reset yet; it is tried again.`
+const resetsPending = (rules: number): string =>
+  `The buckets of ${rules} removed ${rules === 1 ? 'rule' : 'rules'} could not be reset yet. The reset will be retried.`
 
-/** What the parts of a gate say of themselves. */
+/** The state of the parts of a gate. */
 export interface HealthParts {
   readonly store: Pick<BucketStore, 'breaker' | 'heldPermits'>
   readonly state: Pick<StoreState, 'isDown' | 'sinceAt' | 'error'>
@@ -55,7 +56,7 @@ export function healthOf({ store, state, owedResets, rules, reload, waiting, isC
     : store.breaker === 'OPEN'
       ? breakerOpen
       : owedResets > 0
-        ? stillOwed(owedResets)
+        ? resetsPending(owedResets)
         : null
   return {
     status: isClosed ? 'DOWN' : problem !== null || failure !== null ? 'DEGRADED' : 'UP',

@@ -9,19 +9,19 @@ const probeIntervalMs = 1_000
 
 export interface StoreStateOptions {
   readonly clock: Clock
-  /** Resolves if the store can decide. Without it, the state follows from decisions alone. */
+  /** Resolves if the store can decide. Without a probe, the state depends on decisions only. */
   readonly probe?: (() => Promise<void>) | undefined
-  /** The error of every call while there is no connection: a store that has none need not be probed. */
+  /** Returns the error of all calls while there is no connection. The store is not probed then. */
   readonly unreachable?: (() => unknown) | undefined
-  /** False until the store has answered for the first time; an outage then began with the process. */
+  /** False until the store has responded for the first time. Until then, an outage began with the process. */
   readonly wasReached: () => boolean
   readonly onDown: (error: unknown) => void
   readonly onUp: () => void
 }
 
 /**
- * Whether the store can be used, since when, and why not. A failed decision marks it down at once. Only a probe marks it up
- * again: on a cluster, or with a read-only Redis, single decisions succeed during an outage.
+ * Tracks whether the store is available, since when, and why not. A failed decision marks it down immediately. Only a successful
+ * probe marks it up again, because single decisions can succeed during an outage of a cluster or with a read-only Redis.
  */
 export class StoreState {
   readonly #options: StoreStateOptions
@@ -38,15 +38,15 @@ export class StoreState {
     this.sinceAt = options.clock.now()
   }
 
-  /** Why the store is down. The probe's error is preferred: calls may have failed for reasons that followed from the first. */
+  /** The reason why the store is down. The probe's error takes precedence, because errors of calls may be secondary. */
   get error(): unknown {
     return this.#probeError ?? this.#callError
   }
 
-  /** To be called when a decision, or a reset, has failed. */
+  /** Must be called when a decision or reset has failed. */
   failed(error: unknown): void {
     if (isBreakerOpen(error) && (this.isDown || this.#options.probe !== undefined)) {
-      // The store was not called, so this is no evidence of its state.
+      // An open breaker says nothing about the store, because the store was not called.
       if (!this.isDown) void this.refresh()
       return
     }
@@ -55,7 +55,7 @@ export class StoreState {
     this.#markDown(error)
   }
 
-  /** To be called when a decision, or a reset, has been answered by the store. */
+  /** Must be called when the store has answered a decision or reset. */
   answered(): void {
     if (!this.isDown || !this.#isCalm()) return
     if (this.#options.probe === undefined) this.#markUp()
@@ -74,7 +74,7 @@ export class StoreState {
     }
     if (this.#probing !== undefined) return this.#probing
     const now = clock.now()
-    // A wall clock may step back, in which case the age is unknown.
+    // If the wall clock has stepped back, the age of the last probe is unknown.
     if (now >= this.#probedAt && now - this.#probedAt < probeIntervalMs) return Promise.resolve()
     this.#probedAt = now
     this.#probing = this.#probe(probe)

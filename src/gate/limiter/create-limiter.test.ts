@@ -7,8 +7,8 @@ import { createLimiter } from './create-limiter.js'
 
 const start = 1_800_000_000_000
 
-describe('a limit is exact', () => {
-  it('gives 10/s to a caller at 11/s, plus the first burst', () => {
+describe('exactness', () => {
+  it('allows 10/s to a client at 11/s, plus the initial burst', () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 10, window: '1s', clock })
     let admitted = 0
@@ -19,7 +19,7 @@ describe('a limit is exact', () => {
     expect(admitted).toBe(1009)
   })
 
-  it('never refuses an uneven caller at 96 per minute under 100 per minute', () => {
+  it('never rejects an uneven client at 96 per minute under 100 per minute', () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 100, window: '1m', clock })
     for (let minute = 0; minute < 60; minute++) {
@@ -31,7 +31,7 @@ describe('a limit is exact', () => {
     }
   })
 
-  it('refuses nothing of Poisson arrivals at 900/s under 1000/s that a real-valued bucket would admit', () => {
+  it('decides Poisson arrivals at 900/s under 1000/s exactly like a real-valued bucket', () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1000, window: '1s', clock })
     const random = seededRandom(7)
@@ -47,7 +47,7 @@ describe('a limit is exact', () => {
     }
   })
 
-  it('takes 5 from the hour for a burst of 100 that 5/s lets through in part', async () => {
+  it('charges the hourly band only for the 5 of 100 requests that the band of 5/s allows', async () => {
     const clock = manualClock(start)
     const bands = [
       { label: 'hour', capacity: 100, window: '1h' },
@@ -67,7 +67,7 @@ describe('a limit is exact', () => {
     })
   })
 
-  it.each([[['1h', '1s']], [['1s', '1h']]])('keeps two unlabelled bands apart, in the order %s', async (windows) => {
+  it.each([[['1h', '1s']], [['1s', '1h']]])('keeps two unlabelled bands separate, in the order %s', async (windows) => {
     const clock = manualClock(start)
     const limiter = createLimiter({ bands: windows.map((window) => ({ capacity: 10, window })), clock })
     for (let i = 0; i < 10; i++) expect(limiter.consumeSync('a').allowed).toBe(true)
@@ -79,7 +79,7 @@ describe('a limit is exact', () => {
     })
   })
 
-  it('gives 1000 per 30 days in the first day and 1000 more over 30 days of refill, not 30 000', () => {
+  it('allows 1000 per 30 days on the first day and 1000 more over 30 days of refill', () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1000, window: '30d', clock })
     let [firstDay, rest] = [0, 0]
@@ -91,7 +91,7 @@ describe('a limit is exact', () => {
     expect(firstDay + rest).toBe(1000 + Math.floor((1000 * 743) / 720))
   })
 
-  it('works with windows of half a second and of 366 days', () => {
+  it('supports windows of half a second and of 366 days', () => {
     const clock = manualClock(start)
     const half = createLimiter({ capacity: 3, window: 0.5, clock })
     for (let i = 0; i < 3; i++) half.consumeSync('a')
@@ -106,8 +106,8 @@ describe('a limit is exact', () => {
   })
 })
 
-describe('a decision says all there is to know', () => {
-  it('when it allows', () => {
+describe('decision fields', () => {
+  it('are complete for an allowed request', () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ id: 'reads', capacity: 10, window: '1m', clock })
     expect(limiter.consumeSync('a', 4)).toEqual({
@@ -141,7 +141,7 @@ describe('a decision says all there is to know', () => {
     })
   })
 
-  it('exactly when a refused caller may come back', async () => {
+  it('contain an exact retryAfterMs for a rejected request', async () => {
     const clock = manualClock(0)
     const limiter = createLimiter({ capacity: 10, window: '1m', clock })
     await limiter.consume('a', 10)
@@ -153,7 +153,7 @@ describe('a decision says all there is to know', () => {
     expect((await limiter.consume('a')).allowed).toBe(true)
   })
 
-  it.each(algorithmNames)('%s: refused one millisecond before retryAfterMs, admitted at it', (algorithm) => {
+  it.each(algorithmNames)('%s: rejects one millisecond before retryAfterMs, allows at it', (algorithm) => {
     const clock = manualClock(start + 0.123)
     const limiter = createLimiter({ algorithm, capacity: 7, window: '3s', clock })
     while (limiter.consumeSync('a', 2).allowed) clock.advance(17.001)
@@ -164,7 +164,7 @@ describe('a decision says all there is to know', () => {
     expect(limiter.consumeSync('a', 2).allowed).toBe(true)
   })
 
-  it.each(algorithmNames)('%s: 11 of 10 is impossible, at once and for ever', (algorithm) => {
+  it.each(algorithmNames)('%s: 11 permits of a capacity of 10 are IMPOSSIBLE', (algorithm) => {
     const limiter = createLimiter({ algorithm, capacity: 10, window: '1s', clock: manualClock(start) })
     expect(limiter.consumeSync('a', 11)).toMatchObject({
       allowed: false,
@@ -186,15 +186,15 @@ describe('a decision says all there is to know', () => {
     expect(limiter.consumeSync('a').resetAt).toBe(resetAt)
   })
 
-  it('multiplies what is asked by what the rule costs', () => {
+  it('multiply the requested permits by the permits of the rule', () => {
     const limiter = createLimiter({ capacity: 10, window: '1m', permits: 3, clock: manualClock(start) })
     expect(limiter.consumeSync('a', 2).remaining).toBe(4)
     expect(limiter.consumeSync('a', 2)).toMatchObject({ allowed: false, retryAfterMs: 12_000 })
   })
 })
 
-describe('the algorithms differ where they should', () => {
-  it('a leaky bucket releases evenly where a token bucket does not, on the same arrivals', () => {
+describe('differences between algorithms', () => {
+  it('a leaky bucket releases evenly, a token bucket does not, on the same arrivals', () => {
     const gaps = (algorithm: string): number[] => {
       const clock = manualClock(start)
       const limiter = createLimiter({ algorithm, capacity: 5, window: '1s', clock })
@@ -210,7 +210,7 @@ describe('the algorithms differ where they should', () => {
     expect(Math.min(...gaps('TOKEN_BUCKET'))).toBe(0)
   })
 
-  it('a leaky bucket of one is pure spacing', () => {
+  it('a leaky bucket of capacity 1 spaces requests', () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ algorithm: 'leaky-bucket', capacity: 1, window: '100ms', clock })
     expect(limiter.consumeSync('a')).toMatchObject({ allowed: true, delayMs: 0 })
@@ -219,13 +219,13 @@ describe('the algorithms differ where they should', () => {
     expect(limiter.consumeSync('a')).toMatchObject({ allowed: true, delayMs: 0 })
   })
 
-  it('a leaky bucket never releases closer than window/refill, also when that is no whole microsecond', () => {
+  it('a leaky bucket never releases closer than window/refill, even for fractions of a microsecond', () => {
     const limiter = createLimiter({ algorithm: 'LEAKY_BUCKET', capacity: 7, window: '1ms', clock: manualClock(start) })
     const delays = Array.from({ length: 7 }, () => limiter.consumeSync('a').delayMs)
     for (let i = 1; i < 7; i++) expect((delays[i] ?? 0) - (delays[i - 1] ?? 0)).toBeCloseTo(1 / 7, 12)
   })
 
-  it('a sliding log counts a thousand requests of one instant as a thousand', () => {
+  it('a sliding log counts every one of a thousand simultaneous requests', () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ algorithm: 'SLIDING_WINDOW_LOG', capacity: 1000, window: '1s', clock })
     for (let i = 0; i < 1000; i++) expect(limiter.consumeSync('a').allowed).toBe(true)
@@ -236,7 +236,7 @@ describe('the algorithms differ where they should', () => {
     ['FIXED_WINDOW', 200],
     ['SLIDING_WINDOW_LOG', 100],
     ['SLIDING_WINDOW_COUNTER', 100],
-  ])('%s lets %i through around a window edge', (algorithm, passed) => {
+  ])('%s allows %i requests around a window boundary', (algorithm, passed) => {
     const clock = manualClock(start + 59_500)
     const limiter = createLimiter({ algorithm, capacity: 100, window: '1m', clock })
     const burst = (): number =>
@@ -246,7 +246,7 @@ describe('the algorithms differ where they should', () => {
     expect(before + burst()).toBe(passed)
   })
 
-  it('INTERVAL refill adds all at once, at the end of an interval that began at first use', () => {
+  it('INTERVAL refill adds all tokens at the end of an interval that starts with the first use', () => {
     const clock = manualClock(start + 123)
     const limiter = createLimiter({ capacity: 10, refillTokens: 4, window: '1s', refill: 'INTERVAL', clock })
     expect(limiter.consumeSync('a', 10).allowed).toBe(true)
@@ -264,7 +264,7 @@ describe('peek, refund and reset', () => {
     expect(await limiter.peek('a', 3)).toMatchObject({ allowed: false, reason: 'IMPOSSIBLE' })
   })
 
-  it('refund gives back, up to capacity', async () => {
+  it('refund returns permits up to the capacity', async () => {
     const limiter = createLimiter({ capacity: 5, window: '1m', clock: manualClock(start) })
     limiter.consumeSync('a', 5)
     await limiter.refund('a', 2)
@@ -273,7 +273,7 @@ describe('peek, refund and reset', () => {
     expect((await limiter.peek('a')).remaining).toBe(4)
   })
 
-  it('reset forgets one key', async () => {
+  it('reset affects one key only', async () => {
     const limiter = createLimiter({ capacity: 1, window: '1m', clock: manualClock(start) })
     for (const key of ['a', 'b']) limiter.consumeSync(key)
     await limiter.reset('a')
@@ -282,8 +282,8 @@ describe('peek, refund and reset', () => {
   })
 })
 
-describe('time that steps back', () => {
-  it.each(algorithmNames)('%s: a drained bucket refuses for at most its own window and refills once', (algorithm) => {
+describe('a clock that steps back', () => {
+  it.each(algorithmNames)('%s: an empty bucket rejects for at most its own window and refills once', (algorithm) => {
     const clock = manualClock(start)
     const limiter = createLimiter({ algorithm, capacity: 10, window: '1m', clock })
     for (let i = 0; i < 10; i++) limiter.consumeSync('a')
@@ -309,7 +309,7 @@ describe('time that steps back', () => {
   })
 })
 
-describe('bad input gets a clear error and charges nothing', () => {
+describe('invalid input throws and charges nothing', () => {
   const limiter = createLimiter({ capacity: 5, window: '1m', clock: manualClock(start) })
 
   it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '2' as never])('permits %s', async (permits) => {
@@ -322,7 +322,7 @@ describe('bad input gets a clear error and charges nothing', () => {
     await expect(limiter.consume(key)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
   })
 
-  it('a clock that cannot tell the time', () => {
+  it('a clock without now()', () => {
     for (const clock of [Date.now, {}, 5, null] as never[]) {
       const expected = expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' })
       expect(() => createLimiter({ capacity: 1, window: '1s', clock })).toThrow(expected)
@@ -331,7 +331,7 @@ describe('bad input gets a clear error and charges nothing', () => {
     expect(createLimiter({ capacity: 1, window: '1s', clock: Date }).consumeSync('a').allowed).toBe(true)
   })
 
-  it('a rule that is wrong in several places', () => {
+  it('a rule with several errors', () => {
     expect(() => createLimiter({ capacity: 0, window: 'soon', colour: 'red' } as never)).toThrow(
       expect.objectContaining({
         code: 'FLUXGATE_RULES_INVALID',

@@ -19,47 +19,60 @@ import { memoryStore } from '../../stores/memory/memory-store.js'
 import { redisStore } from '../../stores/redis/redis-store.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
 
+/** Options of `createLimiter`: the fields of a rule, plus the store, the clock and the size of the waiting room. */
 export interface LimiterOptions extends LoneRuleInput {
-  /** Where buckets live: in this process unless said otherwise, in Redis by its URI, or a store. */
+  /** The bucket store: `memory` (default), a `redis://` URI, or a `BucketStore`. The limiter closes only stores it opened. */
   readonly store?: string | BucketStore | undefined
-  /** For tests; also the clock of the memory store that is made when none is given. */
+  /** Clock of the default memory store and of `wait`, for tests. */
   readonly clock?: Clock | undefined
-  /** How many callers may be held by `wait` at once; default 100. */
+  /** Maximum number of concurrent `wait` calls that are held; default 100. */
   readonly maxConcurrentWaits?: number | undefined
 }
 
+/** Options of `Limiter.wait`. */
 export interface WaitOptions {
+  /** Permits to take; default 1. */
   readonly permits?: number | undefined
-  /** The longest wait; default the rule's `maxWaitMs`, or 5 s. */
+  /** Longest wait in milliseconds; default the rule's `maxWaitMs`, or 5000. */
   readonly maxWaitMs?: number | undefined
+  /** Aborts the wait and refunds the permits. */
   readonly signal?: AbortSignal | undefined
 }
 
+/** A limiter for a single rule, addressed by key. `permits` defaults to 1 in all methods. */
 export interface Limiter {
+  /** Takes permits if they are available. A rejection is a decision with `allowed: false`, never an error. */
   consume(key: string, permits?: number): Promise<Decision>
-  /** As `consume`, at once; only with a store that lives in this process. */
+  /** Like `consume`, but synchronous. Throws unless the store is in memory. */
   consumeSync(key: string, permits?: number): Decision
-  /** The decision that would be made now; charges nothing. */
+  /** Returns the decision that `consume` would make now, and charges nothing. */
   peek(key: string, permits?: number): Promise<Decision>
-  /** Gives permits back, never above capacity. */
+  /** Returns permits to a key, never above its capacity. */
   refund(key: string, permits?: number): Promise<void>
-  /** Forgets a key: its buckets are full again. */
+  /** Resets a key, so that its buckets are full. */
   reset(key: string): Promise<void>
   /**
-   * Resolves when the caller may go on, in the order of asking; `delayMs` says how long it was held. Resolves at once with
-   * a refusal if that would take longer than `maxWaitMs`. An abort gives the permits back and rejects with its reason.
+   * Waits until the permits are available, in the order of the calls; `delayMs` is the actual wait. Resolves at once with a
+   * rejection if the wait would exceed `maxWaitMs`. An abort refunds the permits and rejects with the signal's reason.
    */
   wait(key: string, options?: WaitOptions): Promise<Decision>
-  /** Sends those who wait away, with their permits given back, and closes a store that was made here. */
+  /** Rejects pending `wait` calls, refunds their permits, and closes the store if the limiter opened it. */
   close(): Promise<void>
 }
 
 const ruleSetId = 'limiter'
 
-/** One rule, asked by key: rate limiting in three lines. */
+/**
+ * Creates a limiter for a single rule.
+ *
+ * @throws FluxGateError if the rule or an option is invalid
+ * @example
+ * const limiter = createLimiter({ capacity: 10, window: '1s' })
+ * const { allowed, retryAfterMs } = await limiter.consume('user:42')
+ */
 export function createLimiter(options: LimiterOptions): Limiter {
   const {
-    store: given,
+    store: storeOption,
     clock = systemClock,
     maxConcurrentWaits = defaultMaxConcurrentWaits,
     ...document
@@ -70,8 +83,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     resetBucketsOnReload: true,
     resets: () => 0,
   })
-  // Opened when nothing else can be mistaken: nobody would close it.
-  const store = boundedStore(openStore(given, { clock, openRedis: redisStore }))
+  // Opened last: if a later step threw, the store would never be closed.
+  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStore }))
   const fallback = new WithoutStore({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   const limiter = new RateLimiter(store, room, { fallback })
   let closed = false
@@ -104,8 +117,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const longest = maxWaitMs ?? rule.maxWaitMs ?? defaultMaxWaitMs
       const patience = patienceOf(checkRange('maxWaitMs', longest, 0, longestWaitMs))
       const claim: Demand = { ...demand(key, permits), patience, policy: 'WAIT_FOR_REFILL' }
-      const askedAt = ticks(clock)
-      // The time of leaving, not of when the caller gets to hear of it.
+      const startedAt = ticks(clock)
+      // `at` is the time of release, not the later time at which the caller's promise resolves.
       let leave: ((departure: { readonly how: Departure; readonly at: number }) => void) | undefined
       let left: Promise<{ readonly how: Departure; readonly at: number }> | undefined
       const decision = await limiter.decide(ruleSetId, [claim], {
@@ -117,18 +130,19 @@ export function createLimiter(options: LimiterOptions): Limiter {
           })
         },
       })
-      // Who was not held takes this step as well: by a shorter way it would overtake those who were let go just before it.
+      // Awaited for calls that were not held too: otherwise they would overtake calls that were released just before them.
       const departure = await left
       if (departure === undefined) return decision
       const { how, at } = departure
       if (how === 'ABORTED') throw signal?.reason
-      if (how === 'CLOSED') throw new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while a caller waited.')
-      return { ...decision, delayMs: Math.max(0, at - askedAt) / ticksPerMs }
+      if (how === 'CLOSED')
+        throw new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while this call was waiting.')
+      return { ...decision, delayMs: Math.max(0, at - startedAt) / ticksPerMs }
     },
     async close() {
       closed = true
       room.close()
-      if (!isStore(given)) await store.close()
+      if (!isStore(storeOption)) await store.close()
     },
   }
 }
@@ -140,4 +154,4 @@ const syncUnsupported = (): FluxGateError =>
   )
 
 const limiterClosed = (): FluxGateError =>
-  new FluxGateError('FLUXGATE_CLOSED', 'This limiter was closed. Create another one.')
+  new FluxGateError('FLUXGATE_CLOSED', 'The limiter is closed. Create a new one.')

@@ -14,7 +14,7 @@ function limited(maxKeys: number, capacity: number) {
 }
 
 describe('long keys', () => {
-  it('are counted apart, refunded and reset, although only their digest is kept', async () => {
+  it('have separate buckets, refunds and resets, although only their digest is stored', async () => {
     const { limiter } = limited(100, 2)
     const [long, other] = [`${'x'.repeat(15_000)}a`, `${'x'.repeat(15_000)}b`]
     expect(limiter.consumeSync(long, 2)).toMatchObject({ allowed: true, key: long })
@@ -25,7 +25,7 @@ describe('long keys', () => {
     expect(limiter.consumeSync(long).remaining).toBe(1)
   })
 
-  it('share nothing with a short key that is their digest', () => {
+  it('share no bucket with a short key that equals their digest', () => {
     const { limiter } = limited(100, 1)
     const long = 'y'.repeat(129)
     for (const key of [long, boundedKey(long), boundedKey(boundedKey(long))])
@@ -36,14 +36,14 @@ describe('long keys', () => {
   })
 })
 
-describe('memoryStore is bounded', () => {
-  it('remembers at most maxKeys identities', () => {
+describe('memoryStore bounds', () => {
+  it('keeps at most maxKeys keys', () => {
     const { store, limiter } = limited(100, 2)
     for (let i = 0; i < 1000; i++) limiter.consumeSync(`key${i}`)
     expect(store.size).toBeLessThanOrEqual(100)
   })
 
-  it('forgets a full bucket before one that is in use', () => {
+  it('evicts a full bucket before one in use', () => {
     const { clock, limiter } = limited(3, 10)
     limiter.consumeSync('full')
     clock.advance(5000)
@@ -54,7 +54,7 @@ describe('memoryStore is bounded', () => {
     expect(limiter.consumeSync('refusing').allowed).toBe(false)
   })
 
-  it('forgets the bucket nearest to full when none is full', () => {
+  it('evicts the bucket closest to full if none is full', () => {
     const { limiter } = limited(3, 10)
     limiter.consumeSync('nearly empty', 9)
     limiter.consumeSync('nearly full', 1)
@@ -64,7 +64,7 @@ describe('memoryStore is bounded', () => {
     expect(limiter.consumeSync('refusing').allowed).toBe(false)
   })
 
-  it('never forgets a bucket that is refusing: when all are, newcomers share one', () => {
+  it('never evicts a rejecting bucket: if all are, new keys share one bucket', () => {
     const { store, limiter } = limited(10, 2)
     for (let i = 0; i < 10; i++) limiter.consumeSync(`drained${i}`, 2)
     const newcomers = Array.from({ length: 50 }, (_, i) => limiter.consumeSync(`new${i}`).allowed)
@@ -73,7 +73,7 @@ describe('memoryStore is bounded', () => {
     expect(store.size).toBeLessThanOrEqual(11)
   })
 
-  it('counts a bucket as refusing when it cannot pay for one request of its rule', () => {
+  it('counts a bucket as rejecting if it cannot afford one request of its rule', () => {
     const clock = manualClock(start)
     const store = memoryStore({ maxKeys: 2, clock })
     const limiter = createLimiter({ capacity: 10, window: '10s', permits: 5, store, clock })
@@ -86,19 +86,19 @@ describe('memoryStore is bounded', () => {
   })
 
   it.each([
-    { capacity: 2, what: 'have room made for them' },
-    { capacity: 1, what: 'find that all refuse' },
-  ])('looks at few others for each of a flood of newcomers who $what', ({ capacity }) => {
+    { capacity: 2, what: 'buckets can be evicted' },
+    { capacity: 1, what: 'all buckets are rejecting' },
+  ])('inspects few buckets per new key in a flood if $what', ({ capacity }) => {
     const { limiter } = limited(5_000, capacity)
     for (let i = 0; i < 5_000; i++) limiter.consumeSync(`key${i}`)
     const looks = vi.spyOn(RuleTable.prototype, 'expiresAt')
     for (let i = 0; i < 10_000; i++) limiter.consumeSync(`new${i}`)
-    // All 5 000 once, then a few for each: every newcomer looking at 1 024 would be ten million.
+    // All 5 000 once, then a few per new key. Inspecting 1 024 buckets per new key would be ten million.
     expect(looks.mock.calls.length).toBeLessThan(400_000)
     looks.mockRestore()
   })
 
-  it('forgets those that are full before those in use, of many too', () => {
+  it('evicts full buckets before used ones among many keys', () => {
     const { clock, limiter } = limited(10_000, 10)
     for (let i = 0; i < 4_000; i++) limiter.consumeSync(`used${i}`, 9)
     for (let i = 0; i < 1_000; i++) limiter.consumeSync(`refusing${i}`, 10)
@@ -106,13 +106,13 @@ describe('memoryStore is bounded', () => {
     clock.advance(1_000)
     for (let i = 0; i < 1_000; i++) limiter.consumeSync(`refusing${i}`)
     for (let i = 0; i < 4_000; i++) limiter.consumeSync(`new${i}`, 5)
-    // One has come back to those in use and to those that refused meanwhile.
-    const forgotten = Array.from({ length: 4_000 }, (_, i) => limiter.consumeSync(`used${i}`, 3).allowed)
-    expect(forgotten.filter(Boolean).length).toBeLessThanOrEqual(5)
+    // One second has refilled one permit of the used and the rejecting buckets.
+    const evicted = Array.from({ length: 4_000 }, (_, i) => limiter.consumeSync(`used${i}`, 3).allowed)
+    expect(evicted.filter(Boolean).length).toBeLessThanOrEqual(5)
     for (let i = 0; i < 1_000; i++) expect(limiter.consumeSync(`refusing${i}`).allowed).toBe(false)
   })
 
-  it('lets go of what nobody uses any more, without a timer', () => {
+  it('removes expired buckets without a timer', () => {
     const { clock, store, limiter } = limited(1_000_000, 10)
     for (let i = 0; i < 10_000; i++) limiter.consumeSync(`old${i}`)
     clock.advance(61_000)
@@ -120,7 +120,7 @@ describe('memoryStore is bounded', () => {
     expect(store.size).toBeLessThanOrEqual(10_000)
   })
 
-  it('shares the bound among rules and forgets rules that are gone', () => {
+  it('shares the bound among rules and evicts buckets of unused rules', () => {
     const clock = manualClock(start)
     const store = memoryStore({ maxKeys: 50, clock })
     for (let rule = 0; rule < 20; rule++) {
@@ -130,11 +130,11 @@ describe('memoryStore is bounded', () => {
     }
   })
 
-  it.each([{ maxkeys: 10 }, { max: 10 }, null, 10])('refuses %j as options', (options) => {
+  it.each([{ maxkeys: 10 }, { max: 10 }, null, 10])('rejects %j as options', (options) => {
     expect(() => memoryStore(options as object)).toThrow(expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' }))
   })
 
-  it.each([0, -1, 1.5, 2 ** 24 + 1, Number.NaN])('refuses maxKeys %s', (maxKeys) => {
+  it.each([0, -1, 1.5, 2 ** 24 + 1, Number.NaN])('rejects maxKeys %s', (maxKeys) => {
     expect(() => memoryStore({ maxKeys })).toThrow(/maxKeys/)
   })
 })

@@ -11,11 +11,11 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 const unsent = (): FluxGateError => new FluxGateError('FLUXGATE_STORE_UNREACHABLE', 'no connection')
 const lost = (): FluxGateError => new FluxGateError('FLUXGATE_STORE_TIMEOUT', 'no reply')
 
-/** A limit of one permit a second, in a store over the network whose refunds go through `refund`. */
+/** A limit of one permit per second in a remote store whose refunds go through `refund`. */
 function open(refund: (execute: () => Promise<void>) => Promise<void>) {
   const clock = manualClock(start)
   const memory = memoryStore({ clock })
-  /** The slots that the store was asked to take back, in seconds from the start. */
+  /** The slots of all refund attempts, in seconds from the start. */
   const attempts: number[] = []
   const store: BucketStore = {
     isBounded: true,
@@ -33,13 +33,13 @@ function open(refund: (execute: () => Promise<void>) => Promise<void>) {
     limiter.wait('a', { permits, maxWaitMs: 60_000, signal: controller.signal }).catch(() => {})
     return () => controller.abort()
   }
-  /** Seconds until the last slot that is taken. */
+  /** Seconds until the last slot in use. */
   const taken = async (): Promise<number> => ((await limiter.peek('a')).retryAfterMs as number) / 1000 - 1
   return { clock, limiter, attempts, wait, taken }
 }
 
-describe('the refund of a request that leaves', () => {
-  it('is repeated until the store executes it, the last slot first', async () => {
+describe('the refund of an aborted wait', () => {
+  it('is retried until the store executes it, last slot first', async () => {
     let isDown = true
     const { clock, limiter, attempts, wait } = open((execute) => (isDown ? Promise.reject(unsent()) : execute()))
     await limiter.consume('a')
@@ -61,7 +61,7 @@ describe('the refund of a request that leaves', () => {
     expect(attempts).toEqual([])
   })
 
-  it('is repeated as soon as the store has answered a decision', async () => {
+  it('is retried as soon as the store has answered a decision', async () => {
     let isDown = true
     const { limiter, attempts, wait, taken } = open((execute) => (isDown ? Promise.reject(unsent()) : execute()))
     await limiter.consume('a')
@@ -76,7 +76,7 @@ describe('the refund of a request that leaves', () => {
     expect(await taken()).toBe(0)
   })
 
-  it('is not repeated if the store may have executed it: executed twice, it would admit too much', async () => {
+  it('is not retried if the store may have executed it, because a second refund would allow too much', async () => {
     const { clock, limiter, attempts, wait, taken } = open(async (execute) => {
       await execute()
       throw lost()
@@ -93,7 +93,7 @@ describe('the refund of a request that leaves', () => {
     expect(await taken()).toBe(1.5)
   })
 
-  it('is dropped when the time of its slot has come', async () => {
+  it('is dropped once the time of its slot has passed', async () => {
     const { clock, limiter, attempts, wait } = open(() => Promise.reject(unsent()))
     await limiter.consume('a')
     const leave = [wait(), wait()]
@@ -111,7 +111,7 @@ describe('the refund of a request that leaves', () => {
     expect(attempts).toHaveLength(last)
   })
 
-  it('frees the slot of a newcomer instead, which moves up to the one that could not be given back', async () => {
+  it('refunds the slot of a new wait instead, which moves up to the slot that could not be refunded', async () => {
     let isDown = true
     const { clock, limiter, attempts, wait, taken } = open((execute) => (isDown ? Promise.reject(unsent()) : execute()))
     await limiter.consume('a')

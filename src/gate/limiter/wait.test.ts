@@ -4,10 +4,10 @@ import { manualClock } from '../../testing/manual-clock.js'
 import { createLimiter, type Limiter } from './create-limiter.js'
 
 const start = 1_800_000_000_000
-/** Lets promises that are already decided run their reactions. */
+/** Runs the reactions of promises that are already settled. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Asks once for each name and writes down who was let in when, and who was refused when. */
+/** Waits once per name and records the names with the time of their release or rejection. */
 function line(limiter: Limiter, clock: { now(): number }, names: readonly string[], maxWaitMs: number) {
   const admitted: [string, number][] = []
   const refused: [string, number][] = []
@@ -29,7 +29,7 @@ const wrapped = (store: MemoryStore) => ({
 })
 
 describe('wait', () => {
-  it('lets 10 of 100 in at once, then one every 100 ms in order, and refuses the rest immediately', async () => {
+  it('allows 10 of 100 at once, then one every 100 ms in order, and rejects the rest immediately', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 10, window: '1s', clock })
     const names = Array.from({ length: 100 }, (_, i) => `w${i}`)
@@ -48,14 +48,14 @@ describe('wait', () => {
     expect(refused).toHaveLength(40)
   })
 
-  it('keeps order with real timers too', async () => {
+  it('keeps the order with real timers', async () => {
     const limiter = createLimiter({ capacity: 1, window: '5ms' })
     const order: number[] = []
     await Promise.all(Array.from({ length: 20 }, (_, i) => limiter.wait('a').then(() => order.push(i))))
     expect(order).toEqual(Array.from({ length: 20 }, (_, i) => i))
   })
 
-  it('keeps order when a busy process lets somebody go, and a newcomer pass, in one go', async () => {
+  it('keeps the order if a busy process releases a waiting call and allows a new one in the same turn', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', clock })
     const order: string[] = []
@@ -67,7 +67,7 @@ describe('wait', () => {
     expect(order).toEqual(['first', 'held', 'newcomer'])
   })
 
-  it('says when a refused caller could join the line', async () => {
+  it('reports when a rejected call could enter the queue', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', clock })
     await limiter.wait('a')
@@ -82,7 +82,7 @@ describe('wait', () => {
     expect((await held).allowed).toBe(true)
   })
 
-  it('gives the permits back when the caller aborts, and keeps the place of those behind', async () => {
+  it('refunds the permits if the caller aborts, and keeps the queue slots of later calls', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', clock })
     await limiter.wait('a')
@@ -97,7 +97,7 @@ describe('wait', () => {
   })
 
   it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'SLIDING_WINDOW_LOG'])(
-    '%s: those behind one that leaves move up, and the last place is free again',
+    '%s: calls behind one that leaves move up, and the last slot is free again',
     async (algorithm) => {
       const clock = manualClock(start)
       const capacity = algorithm === 'LEAKY_BUCKET' ? 10 : 1
@@ -131,7 +131,7 @@ describe('wait', () => {
     },
   )
 
-  it('lets no request move up ahead of an earlier one that waits for more permits', async () => {
+  it('never moves a call ahead of an earlier one that waits for more permits', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 3, refillTokens: 1, window: '1s', clock })
     limiter.consumeSync('queue', 3)
@@ -158,7 +158,7 @@ describe('wait', () => {
     ])
   })
 
-  it('lets nobody overtake when permits are given back: those who wait go first', async () => {
+  it('gives refunded permits to waiting calls before new ones', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', clock })
     limiter.consumeSync('queue')
@@ -178,7 +178,7 @@ describe('wait', () => {
     ])
   })
 
-  it('charges nothing for a signal that was aborted before', async () => {
+  it('charges nothing if the signal is already aborted', async () => {
     const limiter = createLimiter({ capacity: 1, window: '1s', clock: manualClock(start) })
     await expect(limiter.wait('a', { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)
     expect((await limiter.peek('a')).remaining).toBe(0)
@@ -186,7 +186,7 @@ describe('wait', () => {
   })
 
   it.each(['FIXED_WINDOW', 'SLIDING_WINDOW_LOG'])(
-    'gives back the place that a caller has moved up to, not the one it had first: %s',
+    'refunds the slot that a call has moved up to, not its original one: %s',
     async (algorithm) => {
       const clock = manualClock(0)
       const limiter = createLimiter({ algorithm, capacity: 2, window: '1s', clock })
@@ -196,7 +196,7 @@ describe('wait', () => {
       const gone = leaving.map(({ signal }) => expect(wait(2, signal)).rejects.toThrow(/abort/i))
       leaving[0].abort()
       await settled()
-      // The second has moved up from 2 s to 1 s, so that 2 s is for this one, and is not free again when the second leaves.
+      // The second call has moved up from 2 s to 1 s. The slot at 2 s belongs to this call and stays taken when the second leaves.
       const one = wait(1)
       leaving[1].abort()
       await settled()
@@ -208,7 +208,7 @@ describe('wait', () => {
     },
   )
 
-  it('says how long each was held, also when the clock goes on past several of them at once', async () => {
+  it('reports the actual delay of each call, even if the clock skips past several releases', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 10, window: '1s', clock })
     const waiting = Array.from({ length: 14 }, () => limiter.wait('a'))
@@ -217,7 +217,7 @@ describe('wait', () => {
     expect(delays).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 100, 200, 300, 400])
   })
 
-  it('holds at most maxConcurrentWaits; one more is refused, and charged nothing', async () => {
+  it('holds at most maxConcurrentWaits calls; one more is rejected without a charge', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', maxConcurrentWaits: 2, clock })
     const { admitted, refused } = line(limiter, clock, ['now', 'one', 'two', 'three'], 60_000)
@@ -232,7 +232,7 @@ describe('wait', () => {
     expect(admitted.map(([name]) => name)).toEqual(['now', 'one', 'two'])
   })
 
-  it('shapes with a leaky bucket: evenly spaced, refused when the turn would come too late', async () => {
+  it('spaces calls evenly with a leaky bucket, and rejects those that would wait too long', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ algorithm: 'LEAKY_BUCKET', capacity: 10, window: '1s', clock })
     const { admitted, refused } = line(limiter, clock, ['a', 'b', 'c', 'd', 'e'], 300)
@@ -244,7 +244,7 @@ describe('wait', () => {
     expect(refused).toEqual([['e', 0]])
   })
 
-  it('waits for the next window of a fixed window', async () => {
+  it('waits for the next window with FIXED_WINDOW', async () => {
     const clock = manualClock(start + 400)
     const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity: 2, window: '1s', clock })
     const { admitted } = line(limiter, clock, ['a', 'b', 'c', 'd', 'e'], 2000)
@@ -262,18 +262,18 @@ describe('wait', () => {
     ])
   })
 
-  it('refuses at once where a leaky bucket would hold a caller that will not wait', async () => {
+  it('rejects at once with maxWaitMs 0 if a leaky bucket would delay the call', async () => {
     const limiter = createLimiter({ algorithm: 'LEAKY_BUCKET', capacity: 10, window: '1s', clock: manualClock(start) })
     expect(await limiter.wait('a', { maxWaitMs: 0 })).toMatchObject({ allowed: true, delayMs: 0 })
     expect(await limiter.wait('a', { maxWaitMs: 0 })).toMatchObject({ allowed: false, retryAfterMs: 100 })
   })
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, '5s' as never])('refuses maxWaitMs %s', async (maxWaitMs) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, '5s' as never])('rejects maxWaitMs %s', async (maxWaitMs) => {
     const limiter = createLimiter({ capacity: 1, window: '1s' })
     await expect(limiter.wait('a', { maxWaitMs })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
   })
 
-  it('gives the permits back if the caller aborts while a store over a network is being asked', async () => {
+  it('refunds the permits if the caller aborts while a remote store call is in flight', async () => {
     const clock = manualClock(start)
     const { chargeSync: _, ...remote } = wrapped(memoryStore({ clock }))
     const limiter = createLimiter({ capacity: 1, window: '1s', store: remote, clock })
@@ -286,7 +286,7 @@ describe('wait', () => {
     expect((await limiter.consume('a')).retryAfterMs).toBe(1000)
   })
 
-  it('waits for longer than the 24.8 days that one timer can take', async () => {
+  it('waits longer than the 24.8 days that one timer supports', async () => {
     const limiter = createLimiter({ capacity: 1, window: '30d' })
     await limiter.wait('a')
     let released = false
@@ -294,14 +294,14 @@ describe('wait', () => {
       released = true
     })
     await limiter.wait('another')
-    // A timer that overflows fires at once: before this shorter one.
+    // An overflowing timer would fire at once, before this shorter one.
     await new Promise((resolve) => setTimeout(resolve, 20))
     expect(released).toBe(false)
     await limiter.close()
     await expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
   })
 
-  it('lets a caller go whose clock stepped back, after its wait and not after the step', async () => {
+  it('releases a call after its wait even if the clock steps back', async () => {
     let offset = 0
     const limiter = createLimiter({ capacity: 1, window: '30ms', clock: { now: () => Date.now() + offset } })
     limiter.consumeSync('a')
@@ -311,7 +311,7 @@ describe('wait', () => {
     expect(await waiting).toMatchObject({ allowed: true, delayMs: 0 })
   })
 
-  it('holds no more than maxConcurrentWaits of those who ask a store over a network together', async () => {
+  it('holds at most maxConcurrentWaits of concurrent calls to a remote store', async () => {
     const clock = manualClock(start)
     const { chargeSync: _, ...remote } = wrapped(memoryStore({ clock }))
     const limiter = createLimiter({ capacity: 1, window: '1s', store: remote, maxConcurrentWaits: 2, clock })
@@ -323,7 +323,7 @@ describe('wait', () => {
     expect([admitted.length, refused.length]).toEqual([3, 2])
   })
 
-  it('sends away a caller whose store answers only after the limiter was closed', async () => {
+  it('rejects a call if the store answers only after the limiter was closed', async () => {
     const clock = manualClock(start)
     const { chargeSync: _, ...remote } = wrapped(memoryStore({ clock }))
     const limiter = createLimiter({ capacity: 1, window: '1s', store: remote, clock })
@@ -333,7 +333,7 @@ describe('wait', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
   })
 
-  it('opens a fixed window again when the caller that waited for the next one leaves', async () => {
+  it('frees a fixed window again when the call that waited for the next one is aborted', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity: 10, window: '1h', clock })
     limiter.consumeSync('a', 8)
@@ -347,7 +347,7 @@ describe('wait', () => {
     expect(limiter.consumeSync('a')).toMatchObject({ allowed: false, retryAfterMs: 3_600_000 })
   })
 
-  it('sends those who wait away when the limiter closes', async () => {
+  it('rejects waiting calls when the limiter closes', async () => {
     const limiter = createLimiter({ capacity: 1, window: '1h', clock: manualClock(start) })
     await limiter.wait('a')
     const waiting = limiter.wait('a', { maxWaitMs: 7_200_000 })
@@ -358,7 +358,7 @@ describe('wait', () => {
 })
 
 describe('WAIT_FOR_REFILL', () => {
-  it('answers at once with the delay, and takes the permits back if the signal aborts before it is over', async () => {
+  it('returns the delay at once, and an exact retryAfterMs for calls that would wait too long', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({
       capacity: 1,

@@ -13,42 +13,44 @@ export interface OverrideImportOptions
   extends Omit<BulkOptions, 'format' | 'command' | 'delimiter' | 'fromLine' | 'maxFailures'> {
   readonly format: 'csv' | 'jsonl'
   readonly ruleSetId: string
-  /** The rule as it is in force. */
+  /** The rule as it is in force. It must have `overrides: true`. */
   readonly rule: Rule
-  /** What the names of all keys begin with; default `fluxgate`. */
+  /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
+  /** IPv6 addresses that share this many bits count as one; default 56. */
   readonly ipv6Prefix?: number
-  /** Reads all of it and sends nothing. */
+  /** Validates the whole input without sending anything. */
   readonly dryRun?: boolean
 }
 
-/** So many overrides go in one command: beside a live limiter few, because others wait for it. */
-const together = 4
-const togetherFast = 32
+/** Overrides per command. Small by default, because decisions of live limiters wait while a command runs. */
+const batchSize = 4
+const fastBatchSize = 32
 
 export interface OverrideImportReport extends BulkReport {
-  /** Whether the imported overrides are in force, in the place of all that the rule had. */
+  /** True if the imported overrides are in force and have replaced all previous overrides of the rule. */
   readonly isLive: boolean
 }
 
 /**
- * Replaces all overrides of a rule by those of a file. If one of them is wrong, or does not arrive, nothing changes.
+ * Replaces all overrides of a rule with the records of a file, atomically. Nothing changes if a record is invalid or the load
+ * does not complete.
  */
 export async function bulkOverrides(
   redis: string | RedisOptions,
   input: BulkInput,
   options: OverrideImportOptions,
 ): Promise<OverrideImportReport> {
-  const { ruleSetId, rule, prefix = 'fluxgate', dryRun, format: spelling, ipv6Prefix = 56, ...bulk } = options
+  const { ruleSetId, rule, prefix = 'fluxgate', dryRun, format: inputFormat, ipv6Prefix = 56, ...bulk } = options
   if (!rule.overrides)
     throw new FluxGateError(
       'FLUXGATE_OVERRIDE_INVALID',
-      `Rule "${rule.id}" does not look for overrides; give it overrides: true.`,
+      `Overrides are disabled for rule "${rule.id}". Set overrides: true on the rule first.`,
     )
   const where = typeof redis === 'string' ? { uri: redis } : redis
   const chunks = chunksOf(input)
   const reader = new OverrideReader(rule, Date.now(), ipv6Prefix, encodeTerms)
-  const formatFor = spelling === 'csv' ? overrideTable : overrideLines
+  const formatFor = inputFormat === 'csv' ? overrideTable : overrideLines
   if (dryRun) {
     const format = formatFor(reader, nowhere)
     return { ...(await loadInto({ kind: 'nowhere' }, chunks, { ...bulk, format })), isLive: false }
@@ -60,7 +62,7 @@ export async function bulkOverrides(
       connection,
       prefix,
       { ruleSetId, ruleId: rule.id },
-      bulk.fast ? togetherFast : together,
+      bulk.fast ? fastBatchSize : batchSize,
     )
     await import_.begin()
     return await run(import_)
@@ -80,13 +82,13 @@ export async function bulkOverrides(
       }
       return { ...report, isLive }
     } finally {
-      // The error that brought us here, if there is one, says more.
+      // Errors are ignored, because the original error is more informative.
       if (!isLive) await import_.abandon().catch(() => {})
     }
   }
 
   function targetOf(import_: OverrideImport, ranges: Set<string>): OverrideTarget {
-    // An address has many spellings; and braces in the prefix would be what says the slot.
+    // Not for IP rules, because an address has several spellings; and not if braces in the prefix define the hash tag.
     const areKeysPlain = rule.limitScope !== 'IP' && !prefix.includes('{')
     return {
       write(key, isRange, value, out) {

@@ -7,10 +7,10 @@ import { type OverrideReader, overrideColumns, rowDocument } from '../../rules/s
 import { isPlainIdentity } from '../../stores/redis/bucket-keys.js'
 import { RowEndings } from './row-endings.js'
 
-/** Where overrides go. Each says whether a command was written; if not, it is held for one with others. */
+/** Receives overrides and batches them into commands. Each method returns true if it wrote a command, false if it buffered. */
 export interface OverrideTarget {
   write(key: string, isRange: boolean, value: Buffer, out: CommandWriter): boolean
-  /** Of a key that is an identity as it is spelt; undefined if there may be no such keys. */
+  /** Fast path for keys that need no normalization; undefined if keys always need it. */
   writePlain: ((bytes: Buffer, from: number, to: number, value: Buffer, out: CommandWriter) => boolean) | undefined
   writeRest(out: CommandWriter): boolean
 }
@@ -18,7 +18,7 @@ export interface OverrideTarget {
 const comma = 0x2c
 const quote = 0x22
 
-/** Overrides as lines of JSON. */
+/** Overrides as JSON lines. */
 export function overrideLines(reader: OverrideReader<Buffer>, target: OverrideTarget): RecordFormat {
   return {
     encode(bytes, from, to, out) {
@@ -29,7 +29,7 @@ export function overrideLines(reader: OverrideReader<Buffer>, target: OverrideTa
   }
 }
 
-/** Overrides as a table. Most rows say what another has said of another key, and are not read again. */
+/** Overrides as CSV. Rows often differ only in the key, so the parsed remainder of a row is cached. */
 export function overrideTable(reader: OverrideReader<Buffer>, target: OverrideTarget): RecordFormat {
   const fields = new Fields()
   const endings = new RowEndings<Buffer>()
@@ -37,7 +37,7 @@ export function overrideTable(reader: OverrideReader<Buffer>, target: OverrideTa
   const { endOf } = csvRecords(undefined)
   const { writePlain } = target
 
-  /** A row that begins with a plain key, and goes on as another has; undefined if it is any other. */
+  /** Writes a row with a plain key and a cached remainder. Returns undefined for any other row. */
   const writeKnown = (bytes: Buffer, from: number, to: number, out: CommandWriter): Encoded | undefined => {
     let end = from
     while (end < to && bytes[end] !== comma) end++
@@ -46,7 +46,7 @@ export function overrideTable(reader: OverrideReader<Buffer>, target: OverrideTa
     return writePlain?.(bytes, from, end, value, out) ? 'written' : 'held'
   }
   const writeRow = (names: readonly string[], bytes: Buffer, to: number, out: CommandWriter): Encoded => {
-    if (fields.count !== names.length) return { mistake: `found ${fields.count} columns; expected ${names.length}` }
+    if (fields.count !== names.length) return { mistake: `has ${fields.count} columns; expected ${names.length}` }
     const row = rowOf(fields)
     const keyAt = names.indexOf('key')
     const others = row.filter((_, i) => i !== keyAt).join('\0')
@@ -88,6 +88,6 @@ function checkColumns(row: readonly string[]): readonly string[] {
   if (unknown.length === 0 && names.includes('key') && names.includes('action')) return names
   throw new FluxGateError(
     'FLUXGATE_BULK_INPUT_INVALID',
-    `The first line names the columns ${names.join(', ')}; allowed: key, action and any of ${overrideColumns.slice(2).join(', ')}.`,
+    `The first line must contain the columns key and action, and may contain ${overrideColumns.slice(2).join(', ')}; received ${names.join(', ')}.`,
   )
 }

@@ -6,39 +6,39 @@ import type { Rule } from '../../core/rule.js'
 import { overrideDocument, overrideKey, parseOverride } from '../../rules/schema/override-schema.js'
 
 export interface OverrideStoreOptions {
-  /** The rule as it is in force. */
+  /** Returns the rule in force. */
   readonly ruleOf: (ruleSetId: string, ruleId: string) => Rule | undefined
   readonly ipv6Prefix?: number | undefined
   readonly clock: Clock
 }
 
-const mostOnPage = 1_000
-const defaultOnPage = 50
+const maxPageSize = 1_000
+const defaultPageSize = 50
 
-/** Overrides as documents, checked against the rule that they are an exception to. */
+/** Implements the public override API on top of a store: parses documents and validates them against their rule. */
 export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }: OverrideStoreOptions): OverrideStore {
   const ruleIn = (ruleSetId: string, ruleId: string): Rule => {
     const rule = ruleOf(ruleSetId, ruleId)
     if (rule !== undefined) return rule
-    throw invalid(`There is no rule "${ruleId}" in rule set "${ruleSetId}".`)
+    throw invalid(`Rule "${ruleId}" does not exist in rule set "${ruleSetId}".`)
   }
-  /** Undefined if nothing can be kept under this key. */
+  /** Undefined if the key is invalid, so that no override can exist for it. */
   const nameOf = (ruleSetId: string, ruleId: string, key: string) => {
-    const spelt = overrideKey(key, ruleIn(ruleSetId, ruleId), ipv6Prefix)
-    return typeof spelt === 'string' || key === '' ? undefined : { ruleSetId, ruleId, ...spelt }
+    const parsed = overrideKey(key, ruleIn(ruleSetId, ruleId), ipv6Prefix)
+    return typeof parsed === 'string' || key === '' ? undefined : { ruleSetId, ruleId, ...parsed }
   }
   return {
-    async list(ruleSetId, ruleId, { prefix = '', limit = defaultOnPage, cursor = '' } = {}) {
+    async list(ruleSetId, ruleId, { prefix = '', limit = defaultPageSize, cursor = '' } = {}) {
       ruleIn(ruleSetId, ruleId)
       for (const [name, text] of Object.entries({ prefix, cursor }))
-        if (typeof text !== 'string') throw invalid(`${name} must be text, found ${String(text)}.`)
+        if (typeof text !== 'string') throw invalid(`${name} must be a string; received ${String(text)}.`)
       if (!Number.isInteger(limit) || limit < 1)
-        throw invalid(`limit must be a whole number of at least 1, found ${String(limit)}.`)
+        throw invalid(`limit must be an integer of at least 1; received ${String(limit)}.`)
       const after = Buffer.from(cursor, 'base64url').toString()
       const { entries, next } = await book.list(ruleSetId, ruleId, {
         prefix,
         after,
-        limit: Math.min(limit, mostOnPage),
+        limit: Math.min(limit, maxPageSize),
       })
       const items: Override[] = entries.map(({ key, terms }) => overrideDocument(key, terms))
       return { items, cursor: next === undefined ? null : Buffer.from(next).toString('base64url') }

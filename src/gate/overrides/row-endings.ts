@@ -1,7 +1,7 @@
-/** More are forgotten: then rows are too different to be worth it. */
-const most = 10_000
+/** The cache is cleared when it is full: rows then differ too much for it to help. */
+const maxEntries = 10_000
 
-/** What is known by the last bytes of a row, without making text of them. */
+/** Caches a value by the last bytes of a row, without decoding them. */
 export class RowEndings<T> {
   readonly #byHash = new Map<number, { readonly bytes: Buffer; readonly value: T }>()
 
@@ -12,9 +12,9 @@ export class RowEndings<T> {
     return known.value
   }
 
-  /** Of two with the same hash the last one is known. */
+  /** Replaces an entry with the same hash. */
   set(bytes: Buffer, from: number, to: number, value: T): void {
-    if (this.#byHash.size >= most) this.#byHash.clear()
+    if (this.#byHash.size >= maxEntries) this.#byHash.clear()
     this.#byHash.set(hashOf(bytes, from, to), { bytes: Buffer.from(bytes.subarray(from, to)), value })
   }
 }

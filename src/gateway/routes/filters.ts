@@ -5,20 +5,20 @@ import { type RouteLimit, rateLimiterFields, readRateLimiter } from './limit.js'
 import { oneNamed, type PartForm, type PartForms, pair, single } from './part.js'
 import { type PathChange, rewritePath, stripPrefix } from './path-change.js'
 
-/** What one filter does. */
+/** The effect of a filter. */
 export type Filter =
   | { readonly kind: 'LIMIT'; readonly limit: RouteLimit }
   | { readonly kind: 'PATH'; readonly change: PathChange }
   | { readonly kind: 'REQUEST' | 'RESPONSE'; readonly change: HeaderChange }
   | { readonly kind: 'PRESERVE_HOST' }
 
-/** As the Spring Cloud Gateway spells them. */
+/** Filters in the notation of Spring Cloud Gateway. */
 export const filterForms: PartForms<Filter> = {
   RateLimiter: {
     args: rateLimiterFields,
     short: single('ruleSet'),
-    read(args, mistakes) {
-      const limit = readRateLimiter(args, mistakes)
+    read(args, issues) {
+      const limit = readRateLimiter(args, issues)
       return limit && { kind: 'LIMIT', limit }
     },
   },
@@ -56,8 +56,8 @@ function headerForm(kind: 'REQUEST' | 'RESPONSE', change: 'ADD' | 'SET'): PartFo
     read(args) {
       const name = nameOf(args)
       const value = headerValue.parse(args.value('value'))
-      // Not shown: it may be what the upstream knows the gateway by.
-      if (value === undefined) args.wrong('value', `not understood; allowed: ${headerValue.allowed}`)
+      // The value may be a credential for the upstream, so the message does not show it.
+      if (value === undefined) args.wrong('value', `must be ${headerValue.allowed}; the received value is hidden`)
       return name === undefined || value === undefined ? undefined : { kind, change: { kind: change, name, value } }
     },
   }

@@ -17,7 +17,7 @@ const partsSchema = {
 
 const timeoutSchema = { anyOf: [{ type: 'integer', minimum: 1 }, { type: 'string' }] }
 
-/** Routes as JSON Schema, for editors. What is inside predicates and filters only their reader knows. */
+/** JSON Schema of the routes, for editors. Predicates and filters are not described in detail. */
 export const routesSchema: JsonSchema = {
   type: 'array',
   items: {

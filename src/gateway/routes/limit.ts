@@ -5,52 +5,53 @@ import type { Fields, Kind } from '../../validation/fields.js'
 import type { Mistakes } from '../../validation/issues.js'
 import { identifier, wholeNumber } from '../../validation/kinds.js'
 
-/** What a RateLimiter filter asks for: a rule set by its id, or a rule of its own. */
+/** A parsed RateLimiter filter: a reference to a rule set, or an inline rule. */
 export type RouteLimit =
   | { readonly kind: 'RULE_SET'; readonly ruleSetId: string; readonly permits?: number; readonly place: string }
   | { readonly kind: 'RULE'; readonly rule: Rule; readonly hasId: boolean }
 
 export const rateLimiterFields: readonly string[] = ['ruleSet', ...loneRuleFields]
 
-type Keys = { readonly limitScope: string; readonly keyField?: string }
+type KeyOptions = { readonly limitScope: string; readonly keyField?: string }
 
-const named: ReadonlyMap<unknown, Keys> = new Map([
+const named: ReadonlyMap<unknown, KeyOptions> = new Map([
   ['ip', { limitScope: 'IP' }],
   ['user', { limitScope: 'USER_ID' }],
   ['apiKey', { limitScope: 'API_KEY' }],
 ])
 
-/** Whom an inline limit counts against, by name. */
-const keyResolver: Kind<Keys> = {
-  allowed: 'ip, user, apiKey, or header.x',
+/** The named key resolvers of an inline limit. */
+const keyResolver: Kind<KeyOptions> = {
+  allowed: 'ip, user, apiKey or header.<name>',
   parse(value) {
     const field = typeof value === 'string' && value.startsWith('header.') ? memberField(value) : undefined
     return field === undefined ? named.get(value) : { limitScope: 'CUSTOM', keyField: field }
   },
 }
 
-export function readRateLimiter(args: Fields, mistakes: Mistakes): RouteLimit | undefined {
-  return args.has('ruleSet') ? readReference(args) : readInline(args, mistakes)
+export function readRateLimiter(args: Fields, issues: Mistakes): RouteLimit | undefined {
+  return args.has('ruleSet') ? readReference(args) : readInline(args, issues)
 }
 
 function readReference(args: Fields): RouteLimit | undefined {
   const ruleSetId = args.require('ruleSet', identifier)
   const permits = args.read('permits', wholeNumber(1, 1_000_000_000))
   for (const name of loneRuleFields)
-    if (name !== 'permits' && args.has(name)) args.wrong(name, 'found beside ruleSet; allowed: in a rule of that set')
+    if (name !== 'permits' && args.has(name))
+      args.wrong(name, 'cannot be combined with ruleSet; set it in a rule of that rule set')
   if (ruleSetId === undefined) return undefined
   return { kind: 'RULE_SET', ruleSetId, place: args.at('ruleSet'), ...(permits !== undefined && { permits }) }
 }
 
-function readInline(args: Fields, mistakes: Mistakes): RouteLimit | undefined {
+function readInline(args: Fields, issues: Mistakes): RouteLimit | undefined {
   const keys = args.has('keyResolver') ? args.read('keyResolver', keyResolver) : undefined
-  const given = loneRuleFields.filter((name) => name !== 'keyResolver' && args.has(name))
-  const document = { ...Object.fromEntries(given.map((name) => [name, args.value(name)])), ...keys }
-  if (given.length === 0) {
-    args.wrong('ruleSet', 'found nothing; allowed: ruleSet, or algorithm, bands and keyResolver')
+  const present = loneRuleFields.filter((name) => name !== 'keyResolver' && args.has(name))
+  const document = { ...Object.fromEntries(present.map((name) => [name, args.value(name)])), ...keys }
+  if (present.length === 0) {
+    args.wrong('ruleSet', 'is missing; set ruleSet, or algorithm, bands and keyResolver for an inline rule')
     return undefined
   }
-  const rule = readLoneRule(document, placeOfArgs(args), mistakes)
+  const rule = readLoneRule(document, placeOfArgs(args), issues)
   return rule && { kind: 'RULE', rule, hasId: args.has('id') }
 }
 

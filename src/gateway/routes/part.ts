@@ -3,27 +3,27 @@ import type { Mistakes } from '../../validation/issues.js'
 import { quoted } from '../../validation/issues.js'
 import { nearest } from '../../validation/nearest.js'
 
-/** A predicate or a filter as it may be written. */
+/** The syntax of a predicate or filter. */
 export interface PartForm<T> {
-  /** Every name that an argument may have. */
+  /** Allowed argument names. */
   readonly args: readonly string[]
-  /** The text behind `Name=` as arguments. */
+  /** Converts the text after `Name=` to arguments. */
   short(text: string): Readonly<Record<string, unknown>>
-  /** What it means; undefined if it has mistakes, which are then reported. */
-  read(args: Fields, mistakes: Mistakes): T | undefined
+  /** Parses the arguments. Returns undefined and reports issues if they are invalid. */
+  read(args: Fields, issues: Mistakes): T | undefined
 }
 
 export type PartForms<T> = Readonly<Record<string, PartForm<T>>>
 
-/** `Path=/api/**`, or `{ name: Path, args: { patterns: [/api/**] } }`. */
-export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, mistakes: Mistakes): T | undefined {
-  if (typeof value === 'string') return readShort(value, path, forms, mistakes)
+/** Reads `Path=/api/**` or `{ name: Path, args: { patterns: [/api/**] } }`. */
+export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, issues: Mistakes): T | undefined {
+  if (typeof value === 'string') return readShort(value, path, forms, issues)
   const names = Object.keys(forms)
-  const allowed = `text such as ${names[0]}=…, or { name, args }`
-  const fields = openFields(value, path, ['name', 'args'], allowed, mistakes)
+  const allowed = `a string such as ${names[0]}=…, or { name, args }`
+  const fields = openFields(value, path, ['name', 'args'], allowed, issues)
   if (fields === undefined) return undefined
   const name = fields.value('name')
-  const form = typeof name === 'string' ? formOf(name, fields.at('name'), forms, mistakes) : undefined
+  const form = typeof name === 'string' ? formOf(name, fields.at('name'), forms, issues) : undefined
   if (typeof name !== 'string') fields.wrong('name', wrongValue(name, names.join(', ')))
   if (form === undefined) return undefined
   const place = fields.at('args')
@@ -31,26 +31,26 @@ export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, m
     fields.value('args') ?? {},
     place,
     form.args,
-    `an object of ${form.args.join(', ')}`,
-    mistakes,
+    `an object with ${form.args.join(', ')}`,
+    issues,
   )
-  return args === undefined ? undefined : form.read(args, mistakes)
+  return args === undefined ? undefined : form.read(args, issues)
 }
 
-function readShort<T>(text: string, path: string, forms: PartForms<T>, mistakes: Mistakes): T | undefined {
+function readShort<T>(text: string, path: string, forms: PartForms<T>, issues: Mistakes): T | undefined {
   const equals = text.indexOf('=')
   const name = (equals < 0 ? text : text.slice(0, equals)).trim()
   const rest = equals < 0 ? '' : text.slice(equals + 1)
-  const form = formOf(name, path, forms, mistakes)
-  return form?.read(fieldsOf(form.short(rest), path, mistakes), mistakes)
+  const form = formOf(name, path, forms, issues)
+  return form?.read(fieldsOf(form.short(rest), path, issues), issues)
 }
 
-function formOf<T>(name: string, path: string, forms: PartForms<T>, mistakes: Mistakes): PartForm<T> | undefined {
+function formOf<T>(name: string, path: string, forms: PartForms<T>, issues: Mistakes): PartForm<T> | undefined {
   if (Object.hasOwn(forms, name)) return forms[name]
   const names = Object.keys(forms)
-  const meant = nearest(name, names)
-  const hint = meant === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${meant}?`
-  mistakes.add(path, `found ${quoted(name)}; ${hint}`)
+  const suggestion = nearest(name, names)
+  const hint = suggestion === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${suggestion}?`
+  issues.add(path, `unknown name ${quoted(name)}; ${hint}`)
   return undefined
 }
 
@@ -59,7 +59,7 @@ export const commaList =
   (name: string) =>
   (text: string): Record<string, unknown> => ({ [name]: itemsIn(text) })
 
-/** `a, the rest` → two arguments. Only the first comma separates, so that a regular expression or a value may have more. */
+/** `a, the rest` → two arguments. Splits at the first comma only, because a regular expression or value may contain commas. */
 export const pair =
   (first: string, second: string) =>
   (text: string): Record<string, unknown> => {
@@ -80,7 +80,7 @@ const itemsIn = (text: string): string[] =>
 
 const maxItems = 256
 
-/** One or several values under one of several names: a list, or text with commas. */
+/** Reads one or more values under any of several names, as a list or a comma-separated string. */
 export function severalOf<T>(args: Fields, names: readonly string[], kind: Kind<T>): readonly T[] {
   const name = oneSpelling(args, names) ?? (names[0] as string)
   const value = args.value(name)
@@ -88,12 +88,12 @@ export function severalOf<T>(args: Fields, names: readonly string[], kind: Kind<
   return fieldsOf({ items: itemsIn(value) }, args.at(name), silent(args, name)).list('items', kind, maxItems)
 }
 
-/** Mistakes inside a text are mistakes of the text. */
+/** Reports issues of list items under the path of the string that contains them. */
 function silent(args: Fields, name: string): Mistakes {
   return { kept: [], count: 0, add: (_, message) => args.wrong(name, message) }
 }
 
-/** One value under one of several names; leaving it out is a mistake. */
+/** Reads a required value under any of several names. */
 export function oneNamed<T>(args: Fields, names: readonly string[], kind: Kind<T>): T | undefined {
   return args.require(oneSpelling(args, names) ?? (names[0] as string), kind)
 }

@@ -7,7 +7,7 @@ import { hostPattern, network, valuePattern } from './kinds.js'
 import { commaList, oneNamed, type PartForms, pair, severalOf } from './part.js'
 import { headerIs, hostIs, methodIs, type Predicate, pathIs, queryIs, remoteAddressIs } from './predicates.js'
 
-/** As the Spring Cloud Gateway spells them; in the long form, the singular and `name` are understood too. */
+/** Predicates in the notation of Spring Cloud Gateway. The expanded form also accepts singular names and `name`. */
 export const predicateForms: PartForms<Predicate> = {
   Path: {
     args: ['patterns', 'pattern'],

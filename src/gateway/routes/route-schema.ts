@@ -12,7 +12,7 @@ import { type PartForms, readPart } from './part.js'
 import { predicateForms } from './predicate-schema.js'
 import type { Route } from './route.js'
 
-/** A route as it is written: its limits are not connected to rules yet. */
+/** A parsed route. Its limits are not resolved to rule sets yet. */
 export interface RouteDefinition extends Omit<Route, 'limits'> {
   readonly limits: readonly RouteLimit[]
 }
@@ -20,41 +20,41 @@ export interface RouteDefinition extends Omit<Route, 'limits'> {
 export const routesForm = 'a list of routes: { id, uri, predicates, filters }'
 const routeFields = ['id', 'uri', 'predicates', 'filters', 'metadata']
 const timeoutFields = ['connectTimeout', 'responseTimeout']
-const uriForm = 'http://host:port or https://host:port, without a path'
+const uriForm = 'http://host:port or https://host:port without a path'
 const maxRoutes = 10_000
 
-/** Routes of a document. Reading goes on after a mistake, so that its author sees all of them at once. */
-export function readRoutes(value: unknown, path: string, mistakes: Mistakes): readonly RouteDefinition[] | undefined {
+/** Parses the routes of a document. Continues after an issue, so that all issues are reported at once. */
+export function readRoutes(value: unknown, path: string, issues: Mistakes): readonly RouteDefinition[] | undefined {
   const list = itemsOf(value)
   if (list === undefined || list.length > maxRoutes) {
-    mistakes.add(path, wrongValue(value, routesForm))
+    issues.add(path, wrongValue(value, routesForm))
     return undefined
   }
   const owners = new Map<string, number>()
   return list.flatMap((item, index) => {
     const place = `${path}[${index}]`
-    const route = readRoute(camelKeys(item), place, mistakes)
+    const route = readRoute(camelKeys(item), place, issues)
     if (route === undefined) return []
     const owner = owners.get(route.id)
     if (owner !== undefined)
-      mistakes.add(`${place}.id`, `found ${quoted(route.id)}, a duplicate of ${path}[${owner}]; allowed: unique ids`)
+      issues.add(`${place}.id`, `must be unique; ${quoted(route.id)} is also the id of ${path}[${owner}]`)
     else owners.set(route.id, index)
     return [route]
   })
 }
 
-function readRoute(value: unknown, path: string, mistakes: Mistakes): RouteDefinition | undefined {
-  const before = mistakes.count
-  const fields = openFields(value, path, routeFields, 'a route: { id, uri, predicates, filters }', mistakes)
+function readRoute(value: unknown, path: string, issues: Mistakes): RouteDefinition | undefined {
+  const before = issues.count
+  const fields = openFields(value, path, routeFields, 'a route: { id, uri, predicates, filters }', issues)
   if (fields === undefined) return undefined
   const id = fields.require('id', identifier)
-  const origin = readOrigin(fields.value('uri'), fields.at('uri'), mistakes)
-  const predicates = readParts(fields.value('predicates'), fields.at('predicates'), predicateForms, mistakes)
-  const filters = readParts<Filter>(fields.value('filters'), fields.at('filters'), filterForms, mistakes)
+  const origin = readOrigin(fields.value('uri'), fields.at('uri'), issues)
+  const predicates = readParts(fields.value('predicates'), fields.at('predicates'), predicateForms, issues)
+  const filters = readParts<Filter>(fields.value('filters'), fields.at('filters'), filterForms, issues)
   const timeouts = fields.has('metadata')
-    ? readTimeouts(fields.value('metadata'), fields.at('metadata'), mistakes)
+    ? readTimeouts(fields.value('metadata'), fields.at('metadata'), issues)
     : undefined
-  if (mistakes.count > before || id === undefined || origin === undefined) return undefined
+  if (issues.count > before || id === undefined || origin === undefined) return undefined
   return {
     id,
     origin,
@@ -68,32 +68,35 @@ function readRoute(value: unknown, path: string, mistakes: Mistakes): RouteDefin
   }
 }
 
-/** All that a route may say about itself besides. */
-function readTimeouts(value: unknown, path: string, mistakes: Mistakes): RouteTimeouts | undefined {
-  const fields = openFields(value, path, timeoutFields, 'time-outs: { connectTimeout, responseTimeout }', mistakes)
+/** Parses the metadata of a route, which holds only timeouts. */
+function readTimeouts(value: unknown, path: string, issues: Mistakes): RouteTimeouts | undefined {
+  const fields = openFields(value, path, timeoutFields, 'timeouts: { connectTimeout, responseTimeout }', issues)
   const connectTimeoutMs = fields?.read('connectTimeout', routeTimeout)
   const responseTimeoutMs = fields?.read('responseTimeout', routeTimeout)
   return given({ connectTimeoutMs, responseTimeoutMs })
 }
 
-/** What was found is not shown: there may be a password in it. */
-function readOrigin(value: unknown, path: string, mistakes: Mistakes): Origin | undefined {
+/** Messages do not show the URI, because it may contain a password. */
+function readOrigin(value: unknown, path: string, issues: Mistakes): Origin | undefined {
   const origin = typeof value === 'string' ? parseOrigin(value) : undefined
   if (origin === undefined)
-    mistakes.add(path, typeof value === 'string' ? `not understood; allowed: ${uriForm}` : wrongValue(value, uriForm))
+    issues.add(
+      path,
+      typeof value === 'string' ? `must be ${uriForm}; the received value is hidden` : wrongValue(value, uriForm),
+    )
   return origin
 }
 
-function readParts<T>(value: unknown, path: string, forms: PartForms<T>, mistakes: Mistakes): readonly T[] {
+function readParts<T>(value: unknown, path: string, forms: PartForms<T>, issues: Mistakes): readonly T[] {
   const list = value === undefined || value === null ? [] : itemsOf(value)
-  if (list === undefined) mistakes.add(path, wrongValue(value, 'a list'))
+  if (list === undefined) issues.add(path, wrongValue(value, 'a list'))
   return (list ?? []).flatMap((item, index) => {
-    const part = readPart(item, `${path}[${index}]`, forms, mistakes)
+    const part = readPart(item, `${path}[${index}]`, forms, issues)
     return part === undefined ? [] : [part]
   })
 }
 
-/** `key-resolver` is `keyResolver`, as everywhere in a configuration. */
+/** Converts kebab-case names to camelCase, as everywhere in a configuration. `attributes` and `when` have free names. */
 function camelKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(camelKeys)
   if (!isObject(value)) return value

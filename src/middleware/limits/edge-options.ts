@@ -14,13 +14,13 @@ function kind<T>(allowed: string, isAllowed: (value: unknown) => boolean): Kind<
   return { allowed, parse: (value) => (isAllowed(value) ? (value as T) : undefined) }
 }
 
-const texts = kind<readonly string[]>('a list of text', (value) => {
+const strings = kind<readonly string[]>('a list of strings', (value) => {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 })
 const hook = kind<never>('a function', isFunction)
 export const permitCount = wholeNumber(1, maxCapacity)
 
-/** What belongs to the edge, however it is decided. */
+/** Options of the HTTP edge, independent of how requests are decided. */
 const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<unknown>>> = {
   permits: kind(
     `${permitCount.allowed}, or a function`,
@@ -28,8 +28,8 @@ const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<
   ),
   trustedProxies,
   clientIpHeader: headerName,
-  includePatterns: texts,
-  excludePatterns: texts,
+  includePatterns: strings,
+  excludePatterns: strings,
   userIdHeader: headerName,
   apiKeyHeader: headerName,
   headers: kind<HeaderChoice>("false, 'standard', 'legacy' or 'both'", (value) =>
@@ -40,15 +40,15 @@ const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<
   clock: kind('an object with now()', (value) => isFunction((value as { now?: unknown } | null)?.now)),
 }
 
-/** Who decides, where a gate or another handler does. */
+/** Options for limits decided by a gate or another handler. */
 const handlerKinds: Readonly<Record<string, Kind<unknown>>> = {
-  handler: kind('a gate, as createFluxGate gives it, or another Handler', (value) =>
+  handler: kind('a gate created by createFluxGate, or another Handler', (value) =>
     isFunction((value as { check?: unknown } | null)?.check),
   ),
   ruleSetId: identifier,
 }
 
-/** What a rule of its own needs besides its fields; `store` is checked by whoever opens it. */
+/** Options for limits with an inline rule, in addition to the fields of the rule. `store` is validated when it is opened. */
 const ownKinds: Readonly<Record<string, Kind<unknown>>> = {
   ipv6Prefix: wholeNumber(1, 128),
   maxConcurrentWaits: wholeNumber(0, 1_000_000),
@@ -56,14 +56,14 @@ const ownKinds: Readonly<Record<string, Kind<unknown>>> = {
 
 export const isEdgeOption = (name: string): boolean => Object.hasOwn(edgeKinds, name)
 
-/** A misspelt option must not silently do nothing. Fields of a rule are only known by name here. */
+/** Throws for unknown and invalid options instead of ignoring them. The values of rule fields are validated by the rule parser. */
 export function checkEdgeOptions(options: unknown): void {
-  const mistakes = noMistakes()
-  const isHandled = (options as { handler?: unknown } | undefined)?.handler !== undefined
-  const kinds = { ...edgeKinds, ...(isHandled ? handlerKinds : ownKinds) }
-  const names = [...Object.keys(kinds), ...(isHandled ? [] : ['store', ...loneRuleFields])]
+  const issues = noMistakes()
+  const hasHandler = (options as { handler?: unknown } | undefined)?.handler !== undefined
+  const kinds = { ...edgeKinds, ...(hasHandler ? handlerKinds : ownKinds) }
+  const names = [...Object.keys(kinds), ...(hasHandler ? [] : ['store', ...loneRuleFields])]
   const forms = "options such as { capacity: 100, window: '1m' } or { handler: gate }"
-  const fields = openFields(options, '', [...new Set(names)], forms, mistakes)
+  const fields = openFields(options, '', [...new Set(names)], forms, issues)
   for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
-  if (mistakes.count > 0) throw configInvalid('The options of rateLimit', mistakes.kept)
+  if (issues.count > 0) throw configInvalid('Options of rateLimit', issues.kept)
 }

@@ -19,32 +19,32 @@ import { parseRule } from '../../rules/schema/schema.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
 import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 
-/** One rule of its own: `{ capacity: 100, window: '1m' }`, or any field of a rule. */
+/** A limit with an inline rule: `{ capacity: 100, window: '1m' }`, or any fields of a rule. */
 export interface LoneLimit extends Omit<LoneRuleInput, 'permits'> {
   readonly handler?: undefined
-  /** Where buckets live: in this process unless said otherwise, in Redis by its URI, or a store. */
+  /** The bucket store: `memory` (default), a `redis://` URI, Redis settings, or a `BucketStore`. */
   readonly store?: FluxGateOptions['store']
   /** IPv6 addresses that share this many bits count as one; default 56. */
   readonly ipv6Prefix?: number
-  /** How many requests may be held at once; default 100. */
+  /** Maximum number of delayed requests; further ones are rejected. Default 100. */
   readonly maxConcurrentWaits?: number
 }
 
-/** Rules that are kept elsewhere: a gate, or anything else that answers. */
+/** A limit decided by a gate or another handler. */
 export interface HandledLimit {
   readonly handler: Handler
 }
 
-/** What every middleware takes: who decides, and how requests are read and answered. */
+/** Options of every middleware: the limit, and how requests are read and rejected. */
 export type RateLimitOptions<Native = unknown> = GuardOptions<Native> & (LoneLimit | HandledLimit)
 
 export interface OwnedGuard<Native> {
   readonly guard: Guard<Native>
-  /** Sends those away who are held, and closes what was made here. */
+  /** Rejects delayed requests and closes the store if the guard opened it. */
   close(): Promise<void>
 }
 
-/** Limits of one rule set share their buckets if they have the same rule id and bands. */
+/** Creates a guard from middleware options. Limits with the same rule set, rule ID and bands share their buckets. */
 export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = 'limit'): OwnedGuard<Native> {
   checkEdgeOptions(options)
   if (options.handler !== undefined) {
@@ -70,7 +70,10 @@ export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = '
   }
 }
 
-/** Only a gate knows its rules; of its sets, the one that requests are decided by. Routes may name others. */
+/**
+ * Warns about rules of the gate that count by an identity without a source. Covers only the rule set that decides requests.
+ * Other handlers do not expose their rules, so nothing is watched for them.
+ */
 export function watchIdentities(
   handler: Handler & Partial<WatchedRules>,
   options: GuardOptions<never>,
@@ -82,9 +85,9 @@ export function watchIdentities(
   )
 }
 
-/** What answers for one rule alone. */
+/** A handler for one inline rule. */
 function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
-  const { store: given, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
+  const { store: storeOption, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
   const rule = parseRule({ id: 'limit', ...document })
   requireSources(rule, edge)
   const snapshot = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {
@@ -94,7 +97,7 @@ function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, c
     resetBucketsOnReload: true,
     resets: () => 0,
   })
-  const store = boundedStore(openStore(given, { clock, openRedis: redisStoreLater }))
+  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
   const room = new WaitingRoom(maxConcurrentWaits, clock)
   const handler = new StandaloneHandler({
     snapshot: () => snapshot,
@@ -110,12 +113,12 @@ function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, c
     handler,
     async close() {
       room.close()
-      if (!isStore(given)) await store.close()
+      if (!isStore(storeOption)) await store.close()
     },
   }
 }
 
-/** What is not about the edge is a field of the rule. */
+/** Splits middleware options into options of the HTTP edge and fields of the inline rule. */
 export function divided<Native>(options: RateLimitOptions<Native>): { edge: GuardOptions<Native>; limit: LoneLimit } {
   const entries = Object.entries(options)
   return {

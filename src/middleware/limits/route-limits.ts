@@ -19,17 +19,17 @@ import {
   watchIdentities,
 } from './guard-of.js'
 
-/** What one route says: no limit, another rule set or cost, or a rule of its own in place of what holds elsewhere. */
+/** The limit of a route: none (`false`), another rule set or number of permits, or an inline rule that replaces the main limit. */
 export type RouteLimit<Native = unknown> =
   | false
   | GuardOverrides
   | (LoneLimit & Pick<GuardOptions<Native>, 'permits' | 'skip' | 'customize'>)
 
-/** One guard for all routes, and one for each scope with a rule of its own. */
+/** Creates and caches guards: one for all routes, and one per scope with an inline rule. */
 export class RouteLimits<Native> {
   readonly #options: RateLimitOptions<Native>
   readonly #main: OwnedGuard<Native>
-  readonly #elsewhere: Place<Native>
+  readonly #mainPlace: Place<Native>
   readonly #places = new WeakMap<LimitScope, { readonly limit: unknown; readonly place: Place<Native> }>()
   readonly #owned: OwnedGuard<Native>[]
   readonly #closeStore: () => Promise<void>
@@ -41,18 +41,18 @@ export class RouteLimits<Native> {
     this.#options = shared
     this.#closeStore = close
     this.#main = orClose(close, () => guardOf(shared))
-    this.#elsewhere = { guard: this.#main.guard }
+    this.#mainPlace = { guard: this.#main.guard }
     this.#owned = [this.#main]
   }
 
-  /** Where no route says otherwise. */
+  /** The limit of routes without their own. */
   get main(): Place<Native> {
-    return this.#elsewhere
+    return this.#mainPlace
   }
 
-  /** An arrow, since adapters are given it alone. */
+  /** The limit of a route; undefined if the route is not limited. An arrow function, because adapters receive it unbound. */
   readonly of = (limit: unknown, scopeOf: () => LimitScope): Place<Native> | undefined => {
-    if (limit === undefined || limit === true) return this.#elsewhere
+    if (limit === undefined || limit === true) return this.#mainPlace
     if (limit === false) return undefined
     const scope = scopeOf()
     const known = this.#places.get(scope)
@@ -67,7 +67,7 @@ export class RouteLimits<Native> {
     return this.#closing
   }
 
-  /** Of a rule set that only a route names. */
+  /** Watches a rule set that only a route uses. */
   #watchIdentities({ ruleSetId }: GuardOverrides): void {
     const { handler } = this.#options
     if (handler === undefined || ruleSetId === undefined) return
@@ -92,26 +92,27 @@ export class RouteLimits<Native> {
 
 const isRule = (limit: unknown): limit is LoneLimit => isObject(limit) && ('capacity' in limit || 'bands' in limit)
 
-/** A store that is made here is made once, however many routes have rules of their own. */
+/** Opens the store once, so that all inline rules share it. */
 function withSharedStore<Native>(options: RateLimitOptions<Native>) {
   if (options.handler !== undefined || isStore(options.store)) return { options, close: async () => {} }
   const store = openStore(options.store, { clock: options.clock ?? systemClock, openRedis: redisStoreLater })
   return { options: { ...options, store }, close: () => store.close() }
 }
 
-function checkOverrides(overrides: unknown, canChoose: boolean): void {
-  const mistakes = noMistakes()
+function checkOverrides(overrides: unknown, hasHandler: boolean): void {
+  const issues = noMistakes()
   const forms = "false, { ruleSetId, permits }, or a rule such as { capacity: 10, window: '1m' }"
-  const fields = openFields(overrides, '', ['ruleSetId', 'permits'], forms, mistakes)
+  const fields = openFields(overrides, '', ['ruleSetId', 'permits'], forms, issues)
   fields?.read('ruleSetId', identifier)
   fields?.read('permits', permitCount)
-  if (fields?.has('ruleSetId') && !canChoose) fields.wrong('ruleSetId', 'needs rules to choose from: { handler: gate }')
-  if (mistakes.count > 0) throw configInvalid('The limit of a route', mistakes.kept)
+  if (fields?.has('ruleSetId') && !hasHandler)
+    fields.wrong('ruleSetId', 'requires the option handler; pass { handler: gate }')
+  if (issues.count > 0) throw configInvalid('Limit of a route', issues.kept)
 }
 
-/** A set for each scope, because different names may become the same id. Limits with an id are in one set, to be shared. */
+/** One rule set per scope, because different scope names may map to the same rule ID. Limits with an explicit ID share a set. */
 const ruleSetOf = ({ identity }: LimitScope): string =>
   `limit:${createHash('sha256').update(identity).digest('hex').slice(0, 32)}`
 
-/** The name of a scope as the id of its rule. */
+/** Converts the name of a scope to a rule ID. */
 const idOf = (name: string): string => name.replaceAll(/[^A-Za-z0-9._:-]/g, '.').slice(0, 128)

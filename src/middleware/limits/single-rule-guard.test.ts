@@ -29,17 +29,17 @@ const hour = { capacity: 3, window: '1h' } as const
 it.each<[string, LoneLimit, GuardOptions]>([
   ['by address', hour, {}],
   ['with several bands', { bands: [{ capacity: 5, window: '1s' }, hour] }, {}],
-  ['by window', { ...hour, algorithm: 'FIXED_WINDOW' }, {}],
-  ['that needs an address', { ...hour, onMissingKey: 'DENY' }, {}],
-  ['that only watches', { ...hour, mode: 'SHADOW' }, {}],
+  ['with FIXED_WINDOW', { ...hour, algorithm: 'FIXED_WINDOW' }, {}],
+  ['with onMissingKey DENY', { ...hour, onMissingKey: 'DENY' }, {}],
+  ['in SHADOW mode', { ...hour, mode: 'SHADOW' }, {}],
   ['by user', { ...hour, limitScope: 'USER_ID' }, { userIdHeader: 'X-User-Id' }],
-  ['of some paths', { ...hour, path: '/elsewhere' }, {}],
+  ['on a path', { ...hour, path: '/elsewhere' }, {}],
   ['behind a proxy', hour, { trustedProxies: ['192.0.2.1'] }],
-  ['at a price', hour, { permits: 2 }],
-  ['at a price by request', hour, { permits: () => 2 }],
-  ['with the headers of the draft', hour, { headers: 'standard' }],
-  ['by networks of their own size', { ...hour, ipv6Prefix: 64 }, {}],
-])('a limit %s', async (_, limit, edge) => {
+  ['with permits', hour, { permits: 2 }],
+  ['with permits per request', hour, { permits: () => 2 }],
+  ['with standard headers', hour, { headers: 'standard' }],
+  ['with another IPv6 prefix', { ...hour, ipv6Prefix: 64 }, {}],
+])('a limit %s decides as with a full context', async (_, limit, edge) => {
   const clock = manualClock(1_700_000_000_000)
   const { ipv6Prefix = 56, capacity, window, bands, ...rest } = limit
   const rule = { id: 'limit', bands: bands ?? [{ capacity, window }], ...rest } as RuleInput
@@ -57,7 +57,7 @@ it.each<[string, LoneLimit, GuardOptions]>([
   }
 })
 
-it('refuses everybody once it is closed', async () => {
+it('rejects every request with 503 after close', async () => {
   const { guard, close } = guardOf(hour)
   await close()
   expect(guard.admit(requestOf('192.0.2.1'), undefined)).toMatchObject({ kind: 'REFUSE', status: 503 })

@@ -15,7 +15,7 @@ afterEach(async () => {
   await warned()
   process.off('warning', onWarning)
 })
-/** Node emits warnings in the next tick, so before this resolves. */
+/** Node emits warnings in the next tick, which is before this resolves. */
 const warned = async (): Promise<string[]> => {
   await new Promise((resolve) => setImmediate(resolve))
   return warnings.splice(0)
@@ -46,14 +46,14 @@ const requestBy = (user: string) => ({
 })
 
 describe('identities without a source', () => {
-  it('are read from no header that is not named', async () => {
+  it('are not read from headers that are not configured', async () => {
     const { guard } = await guarded([{ id: 'api', rules: [rule('user', { limitScope: 'USER_ID' })] }])
     const kinds = []
     for (const user of ['a', 'b', 'c']) kinds.push((await guard.admit(requestBy(user), undefined)).kind)
     expect(kinds).toEqual(['PASS', 'PASS', 'REFUSE'])
   })
 
-  it('are reported once for each rule of the set that is used', async () => {
+  it('are reported once per rule of the rule set in use', async () => {
     const used = {
       id: 'used',
       rules: [
@@ -68,10 +68,10 @@ describe('identities without a source', () => {
     const other = { id: 'other', rules: [rule('user', { limitScope: 'USER_ID' })] }
     await guarded([used, other], { ruleSetId: 'used' })
     const message =
-      'Rule "user" of rule set "used": it counts by USER_ID, but no request has a user id. Name the header that holds it in userIdHeader, or set it in customize.'
+      'Rule "user" of rule set "used" counts by USER_ID, but requests have no source for a user id. Set userIdHeader to the header that contains it, or use customize.'
     const found = await warned()
     expect(found[0]).toBe(message)
-    expect(found.map((text) => /Rule "(\w+)".*: it (.*), but/.exec(text)?.slice(1))).toEqual([
+    expect(found.map((text) => /Rule "(\w+)" of rule set "used" (.*), but/.exec(text)?.slice(1))).toEqual([
       ['user', 'counts by USER_ID'],
       ['both', 'counts by USER_ID'],
       ['both', 'counts by API_KEY'],
@@ -80,7 +80,7 @@ describe('identities without a source', () => {
     ])
   })
 
-  it('are reported after a reload, and no longer once the limit is closed', async () => {
+  it('are reported after a reload, but not after the limit is closed', async () => {
     let ruleSets: RuleSet[] = parseRuleSets([{ id: 'api', rules: [rule('address', {})] }])
     const { gate, close } = await guarded({ source: 'a test', load: async () => ruleSets })
     expect(await warned()).toEqual([])
@@ -95,7 +95,7 @@ describe('identities without a source', () => {
     expect(await warned()).toEqual([])
   })
 
-  it('are not reported where there is a source', async () => {
+  it('are not reported if there is a source', async () => {
     const rules = [{ id: 'api', rules: [rule('user', { limitScope: 'USER_ID' })] }]
     await guarded(rules, { userIdHeader: 'X-User' })
     await guarded(rules, { customize: (context) => context })
@@ -103,13 +103,13 @@ describe('identities without a source', () => {
     expect(await warned()).toEqual([])
   })
 
-  it('are an error in a rule of the middleware itself', () => {
+  it('are an error for an inline rule of the middleware', () => {
     const limit = { capacity: 1, window: '1m', limitScope: 'USER_ID' } as const
     expect(() => guardOf(limit)).toThrow(
       expect.objectContaining({
         code: 'FLUXGATE_IDENTITY_UNCONFIGURED',
         message:
-          'The options of rateLimit: it counts by USER_ID, but no request has a user id. Name the header that holds it in userIdHeader, or set it in customize.',
+          'Options of rateLimit: the rule counts by USER_ID, but requests have no source for a user id. Set userIdHeader to the header that contains it, or use customize.',
       }),
     )
     for (const source of [{ userIdHeader: 'X-User' }, { customize: () => undefined }])

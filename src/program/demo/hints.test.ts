@@ -4,7 +4,7 @@ import { findDemoHints } from './hints.js'
 
 const hints = (...rules: object[]) => findDemoHints(parseRuleSets({ id: 'default', rules }), {})
 
-it('finds a request that is allowed, one that is refused soon and for long, and one that is held', async () => {
+it('finds an allowed request, one with an early and long rejection, and a delayed one', async () => {
   const found = await hints(
     { id: 'a', path: '/a', bands: [{ capacity: 2, window: '10s' }] },
     { id: 'b', path: '/b', bands: [{ capacity: 3, refillTokens: 1, window: '1m' }] },
@@ -14,7 +14,7 @@ it('finds a request that is allowed, one that is refused soon and for long, and 
   expect(found).toEqual({ allowed: '/a', refused: { path: '/b', calls: 4 }, held: '/d' })
 })
 
-it('counts what other rules that match have to say', async () => {
+it('takes other matching rules into account', async () => {
   const found = await hints(
     { id: 'a', path: '/a', bands: [{ capacity: 5, window: '10s' }] },
     { id: 'all', limitScope: 'GLOBAL', bands: [{ capacity: 1, window: '1m' }] },
@@ -26,12 +26,12 @@ it.each([
   ['patterns', { path: '/a/*' }],
   ['other methods', { path: '/a', method: 'POST' }],
   ['further conditions', { path: '/a', when: { 'attributes.tier': 'free' } }],
-  ['characters that a shell would read', { path: '/$(a)' }],
-  ['rules that never refuse', { path: '/a', mode: 'SHADOW' }],
-])('promises nothing about %s', async (_, rule) => {
+  ['characters that a shell would interpret', { path: '/$(a)' }],
+  ['rules that never reject', { path: '/a', mode: 'SHADOW' }],
+])('gives no hints for %s', async (_, rule) => {
   expect(await hints({ id: 'a', bands: [{ capacity: 1, window: '1m' }], ...rule })).toEqual({})
 })
 
-it('promises no refusal to those who would have to ask too often', async () => {
+it('gives no hint for a rejection that needs more than ten requests', async () => {
   expect(await hints({ id: 'a', path: '/a', bands: [{ capacity: 10, window: '1m' }] })).toEqual({ allowed: '/a' })
 })

@@ -4,33 +4,33 @@ import type { RuleSet } from '../../core/rule.js'
 import { createFluxGate } from '../../gate/create-flux-gate.js'
 import type { FluxGateOptions } from '../../gate/options.js'
 
-/** Requests of one caller that show what rules do. Each is left out if the rules have nothing simple to show. */
+/** Paths of example requests that demonstrate the rules. A hint is missing if no simple request demonstrates it. */
 export interface DemoHints {
   readonly allowed?: string
-  /** The last of `calls` in a row is refused. */
+  /** The last of `calls` consecutive requests is rejected. */
   readonly refused?: { readonly path: string; readonly calls: number }
-  /** From the second on, requests are held. */
+  /** Requests after the first are delayed. */
   readonly held?: string
 }
 
-/** More than anybody types. */
-const mostCalls = 10
-const mostPaths = 20
-const mostRules = 200
+/** Bounds the number of trial requests and the length of the printed examples. */
+const maxCalls = 10
+const maxPaths = 20
+const maxRules = 200
 
 /**
- * Finds out by asking a gate of its own, at one instant, so that what is printed is true of whichever rules were given
+ * Finds hints by checking trial requests with a separate gate and a frozen clock. The hints are therefore correct for any rules,
  * and the buckets of the real gate stay full.
  */
 export async function findDemoHints(ruleSets: readonly RuleSet[], options: FluxGateOptions): Promise<DemoHints> {
   const rules = ruleSets.flatMap((set) => set.rules)
-  if (rules.length > mostRules) return {}
+  if (rules.length > maxRules) return {}
   const paths = [...new Set(rules.map(({ path }) => path).filter((path) => /^\/[\w./-]*$/.test(path)))]
   const trials: Trial[] = []
-  for (const path of paths.slice(0, mostPaths)) trials.push(await tryPath(path, ruleSets, options))
+  for (const path of paths.slice(0, maxPaths)) trials.push(await tryPath(path, ruleSets, options))
   const { path: allowed } = trials.find(({ first }) => first.allowed && first.delayMs === 0 && first.limit > 0) ?? {}
   const { path: held } = trials.find(({ second }) => second.delayMs > 0 && second.delayMs <= 2_000) ?? {}
-  // The one that refuses longest is the one that still refuses when somebody has read this.
+  // The longest rejection is most likely still in effect when the user tries it.
   const [longest] = trials.filter(({ refused }) => refused !== undefined).sort((a, b) => waitOf(b) - waitOf(a))
   return {
     ...(allowed !== undefined && { allowed }),
@@ -44,7 +44,7 @@ interface Trial {
   readonly decisions: number
   readonly first: Decision
   readonly second: Decision
-  /** Undefined if none was, or if one was held before. */
+  /** The rejection; undefined if there was none, or if a request was delayed before it. */
   readonly refused: Decision | undefined
 }
 
@@ -60,7 +60,7 @@ async function tryPath(path: string, ruleSets: readonly RuleSet[], options: Flux
     clock: { now: () => startedAt, schedule: () => () => {} },
   })
   const decisions: Decision[] = []
-  for (let isOpen = true; isOpen && decisions.length < mostCalls; ) {
+  for (let isOpen = true; isOpen && decisions.length < maxCalls; ) {
     const decision = await gate.check({ clientIp: '127.0.0.1', method: 'GET', path })
     decisions.push(decision)
     isOpen = decision.allowed && decision.delayMs === 0

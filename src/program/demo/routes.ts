@@ -3,7 +3,7 @@ import { pathIs } from '../../gateway/routes/predicates.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import type { Origin } from '../../gateway/upstream/origin.js'
 
-/** One route for each path that rules are about, so that each algorithm has its own, and one for everything else. */
+/** One route per path of the rules, and a catch-all route. */
 export function demoRoutes(ruleSets: readonly RuleSet[], origin: Origin): RouteDefinition[] {
   const routes = new Map<string, RouteDefinition>()
   for (const { id, path } of ruleSets.flatMap(({ rules }) => rules))

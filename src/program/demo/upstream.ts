@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 
-/** A service to put a gateway in front of: it greets on every path, and says what the gateway has told it. */
+/** An example upstream. It answers every request with a greeting that shows the forwarded identity, method and path. */
 export function demoUpstream(): Server {
   return createServer(({ headers, method, url }, response) => {
     const hello = headers['x-user-id'] ?? headers['x-forwarded-for'] ?? 'you'

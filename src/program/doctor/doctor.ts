@@ -1,4 +1,4 @@
-/** Whether a configuration can work here: every part is tried as it would be used, and nothing is changed. */
+/** Checks whether a configuration works on this machine. Every part is tried as it would be used; nothing is changed. */
 import { connect, createServer } from 'node:net'
 import type { Config } from '../../config/config.js'
 import { redisAddress } from '../../config/store.js'
@@ -11,12 +11,12 @@ import { readTlsPair } from '../tls-pair.js'
 import { examineRedis } from './redis-findings.js'
 
 export interface Finding {
-  /** What was looked at. */
+  /** Name of the check, such as `redis.version`. */
   readonly name: string
-  /** `warn`: it works, but perhaps not as it was meant. */
+  /** `warn` marks a working setup that is probably not intended. */
   readonly status: 'ok' | 'warn' | 'fail'
   readonly message: string
-  /** What to do about it. */
+  /** How to fix it. */
   readonly advice?: string
 }
 
@@ -29,7 +29,7 @@ const ok = (name: string, message: string): Finding => ({ name, status: 'ok', me
 const warn = (name: string, message: string, advice: string): Finding => ({ name, status: 'warn', message, advice })
 const fail = (name: string, message: string, advice: string): Finding => ({ name, status: 'fail', message, advice })
 
-/** `parts`: what is going to run. */
+/** Runs all checks for the given parts. */
 export async function examine(config: Config, parts: readonly Part[]): Promise<Finding[]> {
   const examinations: Examination[] = [
     nodeVersion,
@@ -39,7 +39,7 @@ export async function examine(config: Config, parts: readonly Part[]): Promise<F
     ...(parts.includes('gateway') ? [gatewayPort, gatewaySecurity, metricsPort, upstreams] : []),
   ]
   const findings: Finding[] = []
-  // One after the other: what one of them does must not disturb what another measures.
+  // Run in sequence, so that checks do not disturb each other's measurements.
   for (const examination of examinations) findings.push(...(await examination(config, parts)))
   return findings
 }
@@ -54,31 +54,32 @@ const ruleStore: Examination = async (config, parts) => {
   const { type, path } = config.rules
   const rules = configuredRules(config)
   if (rules === undefined) {
-    // Routes may say by themselves what is limited; a server alone, and the example of `start`, have nothing else.
+    // Routes may define limits themselves; a server alone, and the example of `start`, need a rules file.
     const hasRoutes = parts.includes('gateway') && config.gateway.routes !== undefined
-    const isNeeded = parts.includes('server') && !hasRoutes
-    const found = isNeeded ? fail : warn
-    return [found('rules', `there is no rules file ${path}`, 'Create it, or name another: rules.path.')]
+    const isRequired = parts.includes('server') && !hasRoutes
+    const finding = isRequired ? fail : warn
+    return [finding('rules', `rules file not found: ${path}`, 'Create it, or set rules.path to another file.')]
   }
   try {
     const sets = await rules.load()
     const count = sets.reduce((sum, set) => sum + set.rules.length, 0)
     const loaded = ok('rules', `${rules.source}: ${counted(sets.length, 'rule set')}, ${counted(count, 'rule')}`)
     const { strategy, pollingInterval, channel } = config.reload
-    // What is not announced where it is kept may be announced by the Redis of the buckets.
+    // Rules outside Redis can be announced through the Redis of the bucket store.
     if (strategy === 'PUBSUB' && type !== 'redis' && config.store.type === 'redis')
-      return [loaded, ok('reload', `changes are noticed by PUBSUB, on the channel ${channel}`)]
+      return [loaded, ok('reload', `changes are detected by PUBSUB on channel ${channel}`)]
     const { name } = await chooseReload(strategy, rules)
     const polls = name === 'POLLING' && strategy === 'AUTO'
-    if (!polls) return [loaded, ok('reload', `changes are noticed by ${name}`)]
-    const why = type === 'mongo' ? 'the server has no change streams' : 'changes are not announced here'
-    const advice = type === 'mongo' ? 'Run MongoDB as a replica set, if of one node, to hear of changes at once.' : ''
+    if (!polls) return [loaded, ok('reload', `changes are detected by ${name}`)]
+    const why = type === 'mongo' ? 'the server has no change streams' : 'the rule store does not announce changes'
+    const advice =
+      type === 'mongo' ? 'Run MongoDB as a replica set (one node is enough) to detect changes at once.' : ''
     return [
       loaded,
-      { ...ok('reload', `${why}; rules are read every ${pollingInterval / 1_000} s`), ...(advice && { advice }) },
+      { ...ok('reload', `${why}; rules are polled every ${pollingInterval / 1_000} s`), ...(advice && { advice }) },
     ]
   } catch (error) {
-    return [fail('rules', messageOf(error), `Correct them, or where they are kept: rules (type ${type}).`)]
+    return [fail('rules', messageOf(error), `Correct the rules, or the rules settings (type ${type}).`)]
   } finally {
     await rules.close()
   }
@@ -86,7 +87,7 @@ const ruleStore: Examination = async (config, parts) => {
 
 const bucketStore: Examination = async ({ store }) => {
   if (store.type === 'memory')
-    return [ok('store', 'buckets are in memory: limits are those of one process, and begin anew with it')]
+    return [ok('store', 'buckets are in memory: each process has its own limits, and a restart resets them')]
   return examineRedis(redisAddress(store), store)
 }
 
@@ -97,7 +98,7 @@ const metricsPort: Examination = async ({ gateway: { metricsHost, metricsPort },
   if (metricsPort === undefined) return []
   if (adminToken !== undefined || isLoopback(metricsHost))
     return [await port('gateway.metricsPort', metricsHost, metricsPort)]
-  const message = `metrics would be open to everybody at ${metricsHost}`
+  const message = `metrics would be public on ${metricsHost}: no admin token is set`
   return [fail('gateway.metricsPort', message, 'Set FLUXGATE_ADMIN_TOKEN, or gateway.metricsHost: 127.0.0.1.')]
 }
 
@@ -108,17 +109,20 @@ async function port(name: string, host: string, number: number): Promise<Finding
   })
   if (problem === undefined) {
     await new Promise((resolve) => trial.close(resolve))
-    return ok(name, `${host}:${number} can be listened on`)
+    return ok(name, `${host}:${number} is available`)
   }
   const reasons: Readonly<Record<string, readonly [string, string]>> = {
-    EADDRINUSE: [`${host}:${number} is taken`, 'Stop the program that has it, or choose another port.'],
-    EACCES: [`${host}:${number} needs rights that this user does not have`, 'Choose a port above 1023.'],
+    EADDRINUSE: [`${host}:${number} is already in use`, 'Stop the program that uses it, or choose another port.'],
+    EACCES: [`no permission to listen on ${host}:${number}`, 'Choose a port above 1023.'],
   }
-  const [message, advice] = reasons[problem.code ?? ''] ?? [`${host}:${number}: ${problem.message}`, 'Choose another.']
+  const [message, advice] = reasons[problem.code ?? ''] ?? [
+    `cannot listen on ${host}:${number}: ${problem.message}`,
+    'Choose another address or port.',
+  ]
   return fail(name, message, advice)
 }
 
-const weakToken = 16
+const minTokenLength = 16
 
 const serverSecurity: Examination = async ({ server }) => {
   const { host, adminToken, tlsCert, tlsKey } = server
@@ -127,21 +131,20 @@ const serverSecurity: Examination = async ({ server }) => {
     findings.push(
       fail(
         'server.adminToken',
-        `the API would be open to everybody at ${host}`,
+        `the API would be public on ${host}: no admin token is set`,
         'Set FLUXGATE_ADMIN_TOKEN, or listen on 127.0.0.1.',
       ),
     )
-  else if (adminToken === undefined) findings.push(ok('server.adminToken', 'none: the API is for this machine only'))
-  else if (adminToken.length < weakToken)
+  else if (adminToken === undefined)
+    findings.push(ok('server.adminToken', 'not set: the API is reachable from this machine only'))
+  else if (adminToken.length < minTokenLength)
     findings.push(
-      warn('server.adminToken', 'it is short enough to be guessed', 'Take a random one: openssl rand -base64 32'),
+      warn('server.adminToken', 'the token is short enough to guess', 'Generate one: openssl rand -base64 32'),
     )
   else findings.push(ok('server.adminToken', 'set'))
   if (tlsCert !== undefined && tlsKey !== undefined) findings.push(certificate('server.tls', tlsCert, tlsKey))
   else if (!isLoopback(host))
-    findings.push(
-      warn('server.tls', 'tokens travel in plain text', 'Name a certificate: server.tls, or end TLS before it.'),
-    )
+    findings.push(warn('server.tls', 'tokens are sent in plain text', 'Set server.tls, or terminate TLS in a proxy.'))
   return findings
 }
 
@@ -151,9 +154,9 @@ const gatewaySecurity: Examination = async ({ gateway: { tlsCert, tlsKey } }) =>
 function certificate(name: string, cert: string, key: string): Finding {
   try {
     readTlsPair(name, { cert, key })
-    return ok(name, 'certificate and key fit together')
+    return ok(name, 'certificate and key match')
   } catch (error) {
-    return fail(name, messageOf(error), 'Name a certificate and its key, files in PEM that can be read.')
+    return fail(name, messageOf(error), 'Set cert and key to readable PEM files that belong together.')
   }
 }
 
@@ -161,7 +164,7 @@ const connectMs = 2_000
 
 const upstreams: Examination = async ({ gateway }, parts) => {
   if (!parts.includes('server') && (gateway.routes ?? []).length === 0)
-    return [fail('gateway.routes', 'there are none', 'Name them in fluxgate.yaml, under gateway.routes.')]
+    return [fail('gateway.routes', 'no routes are configured', 'Add them to fluxgate.yaml under gateway.routes.')]
   const origins = new Map((gateway.routes ?? []).map(({ id, origin }) => [originKey(origin), { id, origin }]))
   return Promise.all(
     [...origins].map(async ([address, { id, origin }]) => {
@@ -172,15 +175,15 @@ const upstreams: Examination = async ({ gateway }, parts) => {
           resolve(error)
         }
         socket.once('connect', () => done())
-        socket.once('timeout', () => done(new Error('no answer')))
+        socket.once('timeout', () => done(new Error('connection timed out')))
         socket.once('error', done)
       })
       return problem === undefined
-        ? ok('gateway.routes', `${address} answers`)
+        ? ok('gateway.routes', `${address} accepts connections`)
         : warn(
             'gateway.routes',
-            `${address} of route ${id}: ${problem.message}`,
-            'Start it; until then the gateway answers 502.',
+            `cannot connect to ${address} of route ${id}: ${problem.message}`,
+            'Start the upstream; until then the gateway responds with 502.',
           )
     }),
   )

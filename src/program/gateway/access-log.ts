@@ -4,11 +4,11 @@ import type { AccessEntry, AccessLog } from '../../gateway/access-log.js'
 
 export interface OpenAccessLog {
   readonly log: AccessLog
-  /** Resolves when everything is written. */
+  /** Flushes and closes the log. */
   close(): Promise<void>
 }
 
-/** JSON lines to standard output, standard error or a file. Lines of the same turn are written together. */
+/** Writes JSON lines to standard output, standard error or a file. Lines of one event-loop turn are written together. */
 export function openAccessLog(place: string, onError: (error: Error) => void): OpenAccessLog {
   const isStandard = place === 'stdout' || place === 'stderr'
   const stream: Writable = isStandard ? process[place] : createWriteStream(place, { flags: 'a' })

@@ -21,12 +21,12 @@ import { readTlsPair, type TlsPair } from '../tls-pair.js'
 import { GatewayRules } from './rules.js'
 
 export interface GatewayChoices {
-  /** Where rules are kept, which stays the caller's to close; default what the configuration says, if there are any. */
+  /** The rules; the caller closes them. Default: the rule store of the configuration, if it exists. */
   readonly rules?: RuleSetProvider | undefined
-  /** Default those of the configuration. */
+  /** Default: the routes of the configuration. */
   readonly routes?: readonly RouteDefinition[]
   readonly log?: AccessLog | undefined
-  /** Told of every decision. */
+  /** Notified of every decision. */
   readonly observer?: DecisionObserver | undefined
   /** Called if the bucket store could not be reached in time. */
   readonly onUnreachable?: GateHooks['onUnreachable']
@@ -35,19 +35,19 @@ export interface GatewayChoices {
 export interface RunningGateway {
   readonly gate: FluxGate
   readonly server: Server
-  /** The routes in force that nothing limits. */
+  /** IDs of the routes in force that have no limit. */
   readonly unlimitedRoutes: readonly string[]
-  /** Whether rules are being read again because of new routes, rather than by themselves. */
+  /** True while rules are reloaded because the routes changed. */
   readonly isRerouting: boolean
-  /** Reads certificate and key again, for connections from now on; throws, and keeps the old ones, if they cannot be used. */
+  /** Reloads certificate and key for new connections. Throws and keeps the current ones if they are invalid. */
   renewCertificate(): void
-  /** Takes over the routes; rejects, and keeps the old ones, if their rules cannot be used. */
+  /** Replaces the routes. Rejects and keeps the current ones if their rules are invalid. */
   setRoutes(routes: readonly RouteDefinition[]): Promise<void>
-  /** Finishes what is under way, for as long as the configuration allows. */
+  /** Waits for requests in flight, at most for the configured drain timeout. */
   close(): Promise<void>
 }
 
-/** Configuration → a gateway that is ready to listen. */
+/** Creates a gateway from the configuration. The caller makes `server` listen. */
 export async function createGateway(config: Config, choices: GatewayChoices = {}): Promise<RunningGateway> {
   const { ratelimit } = config
   const { routes: first = config.gateway.routes ?? [], log } = choices
@@ -87,11 +87,11 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
       if (renewed !== undefined) gateway.setCertificate(renewed)
     },
     async setRoutes(next) {
-      const isOther = rules.take(next)
+      const needsReload = rules.take(next)
       isRerouting = true
       try {
         checkRules(rules, next, config)
-        if (isOther) await gate.reload()
+        if (needsReload) await gate.reload()
       } catch (error) {
         rules.take(routes)
         throw error
@@ -110,7 +110,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
   }
 }
 
-/** A gate whose rules have all that the routes name. */
+/** Opens a gate and checks that its rules contain every rule set that the routes name. */
 async function openChecked(
   config: Config,
   rules: GatewayRules,
@@ -133,9 +133,9 @@ function openRoutes(routes: readonly RouteDefinition[], rules: GatewayRules): Ro
 }
 
 function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file }: Config): void {
-  const mistakes = noMistakes()
-  rules.check(routes, mistakes)
-  if (mistakes.count > 0) throw configInvalid(file ?? 'The configuration', mistakes.kept)
+  const issues = noMistakes()
+  rules.check(routes, issues)
+  if (issues.count > 0) throw configInvalid(file ?? 'Configuration', issues.kept)
 }
 
 function certificateOf({ gateway: { tlsCert: cert, tlsKey: key } }: Config): TlsPair | undefined {

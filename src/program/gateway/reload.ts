@@ -8,9 +8,9 @@ import type { RunningGateway } from './create-gateway.js'
 
 export interface RoutesReloaded {
   readonly routeCount: number
-  /** Settings besides the routes have changed too, and hold after a restart. */
+  /** True if other settings changed too. They take effect after a restart. */
   readonly needsRestart: boolean
-  /** The old routes stay in force. */
+  /** With an error, the previous routes stay in force. */
   readonly error: FluxGateError | null
 }
 
@@ -23,12 +23,12 @@ interface Watched {
 }
 
 export interface RouteWatch {
-  /** Looks now. */
+  /** Reloads the routes now. */
   reload(): void
   stop(): void
 }
 
-/** Takes over the routes of the configuration file whenever it changes. */
+/** Reloads the routes whenever the configuration file changes. */
 export function watchRoutes({ config, running, load, routesOf, onReload }: Watched): RouteWatch {
   const { file } = config
   if (file === undefined) return { reload() {}, stop() {} }
@@ -36,9 +36,9 @@ export function watchRoutes({ config, running, load, routesOf, onReload }: Watch
   let turn = Promise.resolve()
 
   const fail = (error: unknown): void => {
-    const told =
+    const failure =
       error instanceof FluxGateError ? error : new FluxGateError('FLUXGATE_CONFIG_UNREADABLE', messageOf(error))
-    onReload({ routeCount: routes.length, needsRestart: false, error: told })
+    onReload({ routeCount: routes.length, needsRestart: false, error: failure })
   }
   const reload = async (): Promise<void> => {
     try {
@@ -59,7 +59,7 @@ export function watchRoutes({ config, running, load, routesOf, onReload }: Watch
   return { reload: inTurn, stop }
 }
 
-/** Everything but the routes. */
+/** All settings except the routes, for comparison. */
 function settingsOf({ gateway: { routes: _, ...gateway }, fileDigest: __, ...config }: Config): string {
   return JSON.stringify({ ...config, gateway })
 }

@@ -7,11 +7,11 @@ import type { GuardOverrides } from '../../http/guard.js'
 import { forwardedRules } from '../../rules/forwarded-rules.js'
 import type { Mistakes } from '../../validation/issues.js'
 
-/** The rule set of the first, second … limit that a route has itself; another for every route, whatever routes are called. */
+/** The rule set ID of the n-th inline limit of a route. Unique for any route IDs. */
 const ownSetId = (routeId: string, number: number): string =>
   number === 1 ? `route:${routeId}` : `route-${number}:${routeId}`
 
-/** A rule without an id of its own is called like its route: that is what clients read in their headers. */
+/** One rule set per inline limit. A rule without an ID gets the ID of its route, which clients see in response headers. */
 function ownRuleSet({ id, limits }: RouteDefinition): RuleSet[] {
   const own = limits.flatMap((limit) => (limit.kind === 'RULE' ? [limit] : []))
   const rules = own.map(({ rule, hasId }, index) => {
@@ -26,7 +26,7 @@ function ownRuleSet({ id, limits }: RouteDefinition): RuleSet[] {
   }))
 }
 
-/** The rules of the file, if there is one, and those of the routes. Routes change when the configuration does. */
+/** Combines the rules of the rule store with the inline rules of the routes. */
 export class GatewayRules implements RuleSetProvider {
   readonly source: string
   readonly watch?: NonNullable<RuleSetProvider['watch']>
@@ -40,7 +40,7 @@ export class GatewayRules implements RuleSetProvider {
   #ofFile: readonly RuleSet[] = []
   #ofRoutes: readonly RuleSet[] = []
   #routes: readonly RouteDefinition[] = []
-  /** The rule sets in force have been compared with the routes, so later ones have to fit the routes too. */
+  /** True once the rule sets have been checked against the routes. Later rule sets must then fit the routes too. */
   #isChecked = false
   /** The last load was rejected because of the routes. */
   #isRejected = false
@@ -67,14 +67,14 @@ export class GatewayRules implements RuleSetProvider {
     if (taken !== undefined)
       throw new FluxGateError(
         'FLUXGATE_RULES_INVALID',
-        `${this.source}: the rule set "${taken.id}" has the name of a route's own. Give it another.`,
+        `${this.source}: rule set ID "${taken.id}" is reserved for an inline limit of a route. Rename the rule set.`,
       )
     this.#rejectRemoved(ofFile)
     this.#ofFile = ofFile
     return [...ofFile, ...this.#ofRoutes]
   }
 
-  /** Returns true if the rules have to be loaded again: those of the routes changed, or did not fit the routes before. */
+  /** Sets the routes. Returns true if a reload is needed: inline rules changed, or the last load was rejected. */
   take(routes: readonly RouteDefinition[]): boolean {
     const before = JSON.stringify(this.#ofRoutes)
     this.#routes = routes
@@ -82,12 +82,15 @@ export class GatewayRules implements RuleSetProvider {
     return this.#isRejected || JSON.stringify(this.#ofRoutes) !== before
   }
 
-  /** True if the default rule set limits the routes without a RateLimiter filter: as configured, or if no route has one. */
+  /**
+   * True if the default rule set limits routes without a RateLimiter filter. `ratelimit.filterEnabled` decides; by default it
+   * does if no route has such a filter.
+   */
   isFiltered(routes: readonly RouteDefinition[]): boolean {
     return this.#filterEnabled ?? routes.every(({ limits }) => limits.length === 0)
   }
 
-  /** The limits of a route: its own filters, or else the default rule set, if `isFiltered`. */
+  /** The limits of a route: its RateLimiter filters or, without any, the default rule set if `isFiltered`. */
   limitsOf({ id, limits }: RouteDefinition, isFiltered: boolean): readonly GuardOverrides[] {
     if (limits.length === 0) return isFiltered ? [this.#default] : []
     let own = 0
@@ -98,19 +101,19 @@ export class GatewayRules implements RuleSetProvider {
     })
   }
 
-  /** Reports the filters that name a rule set which does not exist. */
-  check(routes: readonly RouteDefinition[], mistakes: Mistakes): void {
+  /** Reports filters that reference an unknown rule set. */
+  check(routes: readonly RouteDefinition[], issues: Mistakes): void {
     this.#isChecked = true
     const known = this.#ofFile.map(({ id }) => id)
     for (const limit of routes.flatMap(({ limits }) => limits)) {
       if (limit.kind === 'RULE' || known.includes(limit.ruleSetId)) continue
-      const there = known.length === 0 ? 'there is none' : `there is ${known.join(', ')}`
+      const hint = known.length === 0 ? 'there are no rule sets' : `known rule sets: ${known.join(', ')}`
       const where = this.#file?.source ?? 'rules.yaml, which does not exist'
-      mistakes.add(limit.place, `no rule set "${limit.ruleSetId}" in ${where}; ${there}`)
+      issues.add(limit.place, `rule set "${limit.ruleSetId}" does not exist in ${where}; ${hint}`)
     }
   }
 
-  /** Throws if a route would lose its limit: a rule set that does not exist limits nothing. The rules in force stay. */
+  /** Throws if a route would lose its limit, because a missing rule set limits nothing. The rules in force stay. */
   #rejectRemoved(ofFile: readonly RuleSet[]): void {
     if (!this.#isChecked) return
     const problem = this.#lostLimit(ofFile)
@@ -123,17 +126,17 @@ export class GatewayRules implements RuleSetProvider {
     for (const { id, limits } of this.#routes)
       for (const limit of limits)
         if (limit.kind === 'RULE_SET' && !known.has(limit.ruleSetId))
-          return `the rule set "${limit.ruleSetId}" is missing, and the route "${id}" needs it. Restore the rule set, or remove the RateLimiter filter from the route first.`
+          return `rule set "${limit.ruleSetId}" is missing, but route "${id}" uses it. Restore the rule set, or remove the RateLimiter filter from the route first.`
     const before = this.#defaultOf(this.#ofFile)
     const hadDefault = this.#ofFile.some(({ id }) => id === before)
-    // No rule sets at all is a deliberate way to switch limits off; several of which none is the default is not.
+    // An empty rule store deliberately disables all limits. Several rule sets without a default do not.
     if (!hadDefault || ofFile.length === 0 || known.has(this.#defaultOf(ofFile))) return undefined
     const route = this.#routes.find(({ limits }) => limits.length === 0)
     if (route === undefined || !this.isFiltered(this.#routes)) return undefined
-    return `there is no default rule set any more, and it limits the route "${route.id}". Set ratelimit.defaultRuleSetId, or name one rule set "default".`
+    return `the default rule set, which limits route "${route.id}", no longer exists. Set ratelimit.defaultRuleSetId, or name one rule set "default".`
   }
 
-  /** The one that is configured, the only one of the file, or the one called default; asked for each request. */
+  /** The default rule set: the configured one, the only one, or `default`. Evaluated per request, because rules may change. */
   readonly #default: GuardOverrides = Object.defineProperty({}, 'ruleSetId', {
     enumerable: true,
     get: () => this.#defaultOf(this.#ofFile),

@@ -1,8 +1,8 @@
-/** Data of all workers: the worker that is asked requests it from the others, through the process that started them. */
+/** Collects values from all workers. A worker requests them from the others through the primary. */
 import type { Worker } from 'node:cluster'
 import { sendToPrimary, sendToWorker } from './messages.js'
 
-/** In this order: a worker requests the values, the primary asks all workers, each answers, the primary forwards the answers. */
+/** REQUEST: a worker requests values. ASK: the primary asks all workers. ANSWER: each replies. RESULT: the primary returns them. */
 interface Message {
   readonly exchange: 'REQUEST' | 'ASK' | 'ANSWER' | 'RESULT'
   readonly topic: string
@@ -13,7 +13,7 @@ interface Message {
 const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'exchange' in value
 
-/** A worker that has not answered by then is busy, or gone, and is left out. */
+/** Workers that do not answer within this time are left out. */
 const timeoutMs = 1_000
 
 interface Round {
@@ -23,7 +23,7 @@ interface Round {
   readonly timer: NodeJS.Timeout
 }
 
-/** The primary's part. */
+/** The side of the primary. */
 export class WorkerExchange {
   readonly #workers: () => readonly Worker[]
   readonly #rounds = new Map<string, Round>()
@@ -32,7 +32,7 @@ export class WorkerExchange {
     this.#workers = workers
   }
 
-  /** Whether the message belonged to an exchange. */
+  /** Handles a message. Returns false if it does not belong to an exchange. */
   take(from: Worker, message: unknown): boolean {
     if (!isMessage(message)) return false
     if (message.exchange === 'REQUEST') this.#begin(from, message)
@@ -73,7 +73,7 @@ export class WorkerExchange {
 
 const roundOf = (topic: string, id: string): string => `${topic} ${id}`
 
-/** A worker's part: combines the values of all workers. Falls back to its own value if the primary does not answer. */
+/** The side of a worker: combines the values of all workers. Falls back to its own value if the primary does not answer. */
 export function valueOfAll<T>(
   topic: string,
   own: () => Promise<T>,
@@ -83,7 +83,7 @@ export function valueOfAll<T>(
   const pending = new Map<string, (values: readonly T[]) => void>()
   const send = (message: Message): void => sendToPrimary(message)
   const answer = async (id: string): Promise<void> => {
-    // A worker whose value fails is left out, as one that does not answer.
+    // A worker whose value fails is left out, like one that does not answer.
     const values = await own().then(
       (value) => [value],
       () => [],

@@ -1,6 +1,6 @@
 /**
- * The rules that a worker starts with. A worker that replaces another one must not fail because the rules were broken
- * meanwhile: it then takes the last valid ones, which the primary keeps.
+ * The initial rules of a worker. A replacement worker must start even if the rule store has become invalid in the meantime: it
+ * then uses the last valid rules, which the primary keeps.
  */
 import { messageOf } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
@@ -9,23 +9,23 @@ import type { FluxGate } from '../../gate/flux-gate.js'
 import { forwardedRules } from '../../rules/forwarded-rules.js'
 import { sendToPrimary } from './messages.js'
 
-/** From the primary: asks for the rules in force, or sends the last valid ones (null if there were none). */
+/** From the primary: requests the rules in force, or sends the last valid ones (null if it has not received any). */
 export type RulesMessage = { readonly rules: 'ASK' } | { readonly rules: 'LAST_VALID'; readonly ruleSets: unknown }
 
 /** From a worker: the rules in force, or a request for the last valid ones with the reason. */
 export const rulesInForce = 'rules'
 export const rulesWanted = 'rules-wanted'
 
-/** A primary that does not answer by then has none, or is gone. */
+/** If the primary does not answer within this time, there are no last valid rules. */
 const timeoutMs = 5_000
 
 export interface StartingRules {
   readonly provider: RuleSetProvider
-  /** True if the worker runs with the last valid rules instead of those of the provider. Reload then, so that health shows why. */
+  /** True if the worker runs with the last valid rules. The caller must then reload, so that health shows the reason. */
   readonly isStale: boolean
 }
 
-/** Falls back to the last valid rules if the first load fails; later loads are those of the provider. */
+/** Falls back to the last valid rules if the first load fails. Later loads come from the provider only. */
 export function startingRules(rules: RuleSetProvider): StartingRules {
   let isFirst = true
   let isStale = false
@@ -49,7 +49,7 @@ export function startingRules(rules: RuleSetProvider): StartingRules {
   }
 }
 
-/** Sends the rules in force to the primary whenever it asks. Rules of routes are those of the configuration, and left out. */
+/** Sends the rules in force to the primary on request, without inline rules of routes, which come from the configuration. */
 export function shareRules(gate: Pick<FluxGate, 'ruleSets'>): void {
   process.on('message', (message) => {
     if (!isRulesMessage(message) || message.rules !== 'ASK') return

@@ -4,46 +4,47 @@ import { sendToWorker, type WorkerMessage } from './messages.js'
 import { type RulesMessage, rulesInForce, rulesWanted } from './starting-rules.js'
 
 export interface Workers {
-  /** Asks all to finish what is under way; resolves when they have ended. */
+  /** Asks all workers to finish requests in flight. Resolves when they have exited. */
   stop(): Promise<void>
-  /** Asks all to read again what they are made of. */
+  /** Asks all workers to reload rules, routes and certificates. */
   reload(): void
 }
 
 interface WorkerEvents {
-  /** Of the one worker that speaks for all: they all see the same files. */
+  /** A report of the reporting worker. The others would report the same, because all read the same files. */
   onMessage(message: WorkerMessage): void
-  /** All are listening. */
+  /** All workers are listening. */
   onReady(): void
-  /** The first did not come so far; what was wrong it has said itself. */
+  /** The first worker failed to start. It has printed the reason itself. */
   onRefusal(status: number): void
-  /** One ended by itself, and another takes its place. */
+  /** A worker exited by itself and will be replaced. */
   onLoss(worker: number): void
   /** A worker starts with the last valid rules, because those of the rule store could not be loaded. */
   onStaleRules(worker: number, reason: string): void
 }
 
-/** One that ends at once is not started again at once. */
-const pauseMs = 1_000
+/** A worker that exits within this time is replaced only after the same time, to avoid a tight restart loop. */
+const restartDelayMs = 1_000
 
 /**
- * Runs this program `count` times on one port. The first worker comes alone, so that a mistake is told once. Who asks for the
- * workers must not be one of them.
+ * Runs this program in `count` worker processes on one port. Starts one worker first and the others once it listens, so that a
+ * startup error is reported once. Must be called in the primary process.
  */
 export function startWorkers(count: number, events: WorkerEvents): Workers {
-  /** And whether it listens: before that it serves nobody, and hears nothing. */
+  /** All workers. The value is true once the worker listens; before that, it does not handle messages. */
   const workers = new Map<Worker, boolean>()
   const exchange = new WorkerExchange(() =>
     [...workers].flatMap(([worker, isListening]) => (isListening ? [worker] : [])),
   )
   let isStopping = false
   let ready = 0
-  let speaker: Worker | undefined
+  /** The worker whose reports are forwarded on behalf of all. */
+  let reporter: Worker | undefined
   let onEmpty: () => void = () => {}
-  /** Those of the worker that speaks for all, for workers that start while newer ones are broken. */
+  /** The rules of the reporting worker, for workers that start while the rule store is invalid. */
   let lastValidRules: unknown = null
 
-  /** True if the message was about rules. */
+  /** Handles messages about rules. Returns false for other messages. */
   const takeRules = (worker: Worker, { event, value }: WorkerMessage): boolean => {
     if (event === rulesInForce) lastValidRules = value
     else if (event === rulesWanted) {
@@ -57,14 +58,14 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
     const worker = cluster.fork()
     const startedAt = performance.now()
     workers.set(worker, false)
-    speaker ??= worker
+    reporter ??= worker
     worker.on('message', (message: WorkerMessage) => {
-      if (exchange.take(worker, message) || takeRules(worker, message) || worker !== speaker) return
+      if (exchange.take(worker, message) || takeRules(worker, message) || worker !== reporter) return
       if (message.event === 'started' || message.event === 'reloaded')
         sendToWorker(worker, { rules: 'ASK' } satisfies RulesMessage)
       events.onMessage(message)
     })
-    // Errors of messages and signals to a worker that has just ended. One that could not be started has no `exit`.
+    // Emitted for messages and signals to a worker that has just exited. A worker that failed to spawn has no `exit` event.
     worker.on('error', () => {
       if (worker.process.pid === undefined) end(1)
     })
@@ -78,14 +79,14 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
     const end = (status: number | null): void => {
       const wasListening = workers.get(worker)
       if (!workers.delete(worker)) return
-      if (speaker === worker) speaker = [...workers.keys()][0]
+      if (reporter === worker) reporter = [...workers.keys()][0]
       if (isStopping) {
         if (workers.size === 0) onEmpty()
       } else if (ready === 0 && !wasListening) events.onRefusal(status ?? 1)
       else {
         events.onLoss(worker.id)
-        const isHasty = performance.now() - startedAt < pauseMs
-        setTimeout(() => !isStopping && launch(), isHasty ? pauseMs : 0)
+        const exitedEarly = performance.now() - startedAt < restartDelayMs
+        setTimeout(() => !isStopping && launch(), exitedEarly ? restartDelayMs : 0)
       }
     }
   }
@@ -114,7 +115,7 @@ const reloadRequest = 'reload'
 
 export const isWorker = (): boolean => cluster.isWorker
 
-/** For a worker: signals are the business of the process that started it, whose word, or end, is what counts. */
+/** For workers: stops and reloads on request of the primary, stops if the primary exits, and ignores signals. */
 export function stopWhenTold(close: () => Promise<void>, reload: () => void): void {
   let isStopping = false
   const stop = async (): Promise<void> => {

@@ -13,12 +13,22 @@ import {
   bulkLoad as loadInto,
 } from './bulk-load.js'
 
-/** The path of a file or its bytes, packed with gzip or not, with a `format`; or commands, without one. */
+/**
+ * Input of a bulk load: the path of a file or its bytes, optionally gzipped, with a `format`; or an iterable of Redis commands
+ * without a `format`.
+ */
 export type BulkInput = string | BulkChunks
 
 /**
- * Loads records into Redis. Resolves with what became of them, even if some fail or the server goes away in the middle.
- * Rejects if it cannot begin: with options that are mistaken, or without a connection.
+ * Loads records into Redis. Resolves with a report even if some records fail or the connection is lost halfway. Rejects if the
+ * options are invalid or Redis cannot be reached.
+ *
+ * @param redis a `redis://` or `rediss://` URI, or connection options
+ * @example
+ * const report = await bulkLoad('redis://127.0.0.1:6379', 'users.csv', {
+ *   format: 'csv',
+ *   command: 'HSET user:<id> name <name>',
+ * })
  */
 export function bulkLoad(
   redis: string | RedisOptions,
@@ -28,12 +38,12 @@ export function bulkLoad(
   return run(() => redisTarget(typeof redis === 'string' ? { uri: redis } : redis), input, options)
 }
 
-/** Writes the commands to a stream instead, as `redis-cli --pipe` reads them. The stream is left open. */
+/** Writes the commands to a stream in the Redis protocol, for `redis-cli --pipe`. Does not end the stream. */
 export function bulkEmit(stream: Writable, input: BulkInput, options: BulkOptions = {}): Promise<BulkReport> {
   return run(() => ({ kind: 'stream', stream }), input, options)
 }
 
-/** Reads all records and does nothing with them: what is wrong with each is in the report. */
+/** Validates all records without sending them. The report lists the invalid ones. */
 export function bulkCheck(input: BulkInput, options: BulkOptions = {}): Promise<BulkReport> {
   return run(() => ({ kind: 'nowhere' }), input, options)
 }
@@ -41,8 +51,8 @@ export function bulkCheck(input: BulkInput, options: BulkOptions = {}): Promise<
 async function run(destination: () => BulkDestination, input: BulkInput, options: BulkOptions): Promise<BulkReport> {
   checkOptions(options)
   if (typeof input === 'string' && options.format === undefined)
-    throw invalid('format', undefined, `one of ${bulkFormats.join(', ')}, for a file`)
-  if (!isReadable(input)) throw invalid('input', input, 'the path of a file, bytes with a format, or commands')
+    throw invalid('format', undefined, `one of ${bulkFormats.join(', ')} if the input is a file`)
+  if (!isReadable(input)) throw invalid('input', input, 'a file path, bytes with a format, or an iterable of commands')
   return loadInto(destination(), chunksOf(input), options)
 }
 
@@ -64,7 +74,11 @@ const names = [...Object.keys(kinds), 'command', 'delimiter', 'fast', 'signal', 
 
 function checkOptions(options: BulkOptions): void {
   for (const [name, value] of Object.entries(given(options))) {
-    if (!names.includes(name)) throw invalid('options', name, names.join(', '))
+    if (!names.includes(name))
+      throw new FluxGateError(
+        'FLUXGATE_ARGUMENT_INVALID',
+        `Unknown option ${JSON.stringify(name)}. Allowed options: ${names.join(', ')}.`,
+      )
     if (!Object.hasOwn(kinds, name)) continue
     const { parse, allowed } = kinds[name as keyof typeof kinds]
     if (parse(value) === undefined) throw invalid(name, value, allowed)
@@ -74,13 +88,13 @@ function checkOptions(options: BulkOptions): void {
 const invalid = (name: string, found: unknown, allowed: string): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    `${name}: found ${found === undefined ? 'nothing' : JSON.stringify(found)}; allowed: ${allowed}.`,
+    `${name} must be ${allowed}; received ${found === undefined ? 'nothing' : JSON.stringify(found)}.`,
   )
 
 async function* fileChunks(path: string): AsyncGenerator<Uint8Array> {
   try {
     yield* createReadStream(path) as AsyncIterable<Buffer>
   } catch (cause) {
-    throw new FluxGateError('FLUXGATE_BULK_INPUT_INVALID', `${path} cannot be read: ${messageOf(cause)}.`, { cause })
+    throw new FluxGateError('FLUXGATE_BULK_INPUT_INVALID', `Cannot read ${path}: ${messageOf(cause)}.`, { cause })
   }
 }

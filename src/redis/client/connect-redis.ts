@@ -6,12 +6,11 @@ import { connectionOf } from './connection-of.js'
 import { openRedis } from './open/open-redis.js'
 import type { RedisOptions } from './open/target.js'
 
-/** A URI, an address or a caller's client. */
+/** A Redis URI, connection options, or an ioredis or node-redis client. */
 export type RedisPlace = string | RedisOptions | object
 
 /**
- * A connection of our own to an address, or one that is made of the caller's client. Those who call wait `replyMs` for a
- * reply.
+ * Opens a connection by URI or options, or wraps the client of the caller. `replyMs` is the time that callers wait for a reply.
  */
 export function connectRedis(where: RedisPlace, replyMs: number | undefined): RedisConnection {
   if (typeof where === 'string') return openRedis({ uri: where }, { replyMs })
@@ -40,5 +39,5 @@ const addressNames: Readonly<Record<keyof RedisOptions, true>> = {
 function checkAddressNames(address: RedisOptions): void {
   const mistakes = noMistakes()
   openFields(address, '', Object.keys(addressNames), 'an object of options', mistakes)
-  if (mistakes.count > 0) throw configInvalid('The address of Redis', mistakes.kept)
+  if (mistakes.count > 0) throw configInvalid('Redis connection options', mistakes.kept)
 }

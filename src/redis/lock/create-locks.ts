@@ -11,18 +11,20 @@ import { SemaphorePermits } from './semaphore-permits.js'
 import { WakeUps } from './wake-ups.js'
 
 export interface QuorumOptions extends LockOptions {
-  /** How long to wait, on average, before it is tried again; default 100. */
+  /** Average delay between attempts in milliseconds, from 1 to 60 000; default 100. */
   readonly retryMs?: number
 }
 
 export interface SemaphoreOptions extends LockOptions {
-  /** How many may hold it at the same time. */
+  /** Maximum number of concurrent holders, from 1 to 1 000 000. */
   readonly permits: number
 }
 
 /**
- * Locks on one Redis, behind Sentinel or in a Cluster. Takes a `redis://` or `rediss://` URI, the nodes of a cluster,
- * sentinels, or a client of ioredis or node-redis, which stays the caller's to close.
+ * Creates a distributed lock on one Redis, Sentinel or Cluster.
+ *
+ * @param where a `redis://` or `rediss://` URI, connection options, or an ioredis or node-redis client. The caller closes a client
+ *   that it passes in.
  */
 export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLock {
   checkOptions('redisLock', options, lockNames)
@@ -30,11 +32,12 @@ export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLo
 }
 
 /**
- * Redlock: locks on the majority of several servers that know nothing of each other, three or five as a rule. None of them
- * may be a replica of another one.
+ * Creates a Redlock: a lock held on the majority of several independent Redis servers, usually three or five. None of them may be
+ * a replica of another.
  */
 export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions = {}): Holdable {
-  if (!Array.isArray(where) || where.length === 0) throw invalid('quorumLock takes a list of Redis servers.')
+  if (!Array.isArray(where) || where.length === 0)
+    throw invalid('quorumLock needs a non-empty list of Redis servers as its first argument.')
   const { retryMs = 100, ...others } = options ?? {}
   checkRange('retryMs', retryMs, 1, 60_000)
   checkOptions('quorumLock', others, lockNames)
@@ -52,17 +55,17 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
   return createHoldable({
     keeper: new QuorumLocks(members, instanceMs, retryMs),
     defaults,
-    // To ask, to confirm, and to give back if that fails.
+    // Up to four rounds: acquire, confirm, and release if either fails.
     timeoutMs: (ttlMs) => 4 * instanceMs(ttlMs),
     groupsOf: (names) => [names],
     close,
   })
 }
 
-/** A number of permits under each name. Takes what `redisLock` takes. */
+/** Creates a distributed semaphore with `permits` holders per name. Accepts the same connections as `redisLock`. */
 export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Holdable {
   const { permits, ...others } = options ?? {}
-  if (!Number.isInteger(permits)) throw invalid(`permits must be a whole number, found ${String(permits)}.`)
+  if (!Number.isInteger(permits)) throw invalid(`permits must be an integer; received ${String(permits)}.`)
   checkRange('permits', permits, 1, 1_000_000)
   checkOptions('redisSemaphore', others, lockNames)
   const { prefix = 'fluxgate', timeoutMs, ...defaults } = others

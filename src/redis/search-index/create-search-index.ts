@@ -8,21 +8,23 @@ import { IndexCalls } from './index-calls.js'
 import { SearchIndex } from './search-index.js'
 
 export interface SearchIndexOptions extends IndexDefinition {
-  /** What the names of all keys begin with; default `fluxgate`. */
+  /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
-  /** How long one call may take; default 5 000. */
+  /** Timeout of a call in milliseconds; default 5000. */
   readonly timeoutMs?: number
 }
 
 /**
- * Records in Redis that are found by numbers, texts, tags and beginnings. Takes what `redisStore` takes: an address, or a
- * client of ioredis or node-redis, which stays the caller's to close.
+ * Opens a search index: records in Redis that are found by number, text, tag and prefix.
+ *
+ * @param where a `redis://` or `rediss://` URI, connection options, or an ioredis or node-redis client. The caller closes a client
+ *   that it passes in.
  */
 export function searchIndex<Item extends object = Record<string, unknown>>(
   where: string | RedisOptions | object,
   options: SearchIndexOptions,
 ): SearchIndex<Item> {
-  if (typeof options !== 'object' || options === null) throw invalid('options', 'an object with the name of the index')
+  if (typeof options !== 'object' || options === null) throw invalid('options', 'an object that names the index')
   const { prefix = 'fluxgate', timeoutMs = 5_000, ...definition } = options
   if (keyPrefix.parse(prefix) === undefined) throw invalid('prefix', keyPrefix.allowed)
   if (!(timeoutMs >= 1 && timeoutMs <= longestWaitMs)) throw invalid('timeoutMs', `a number from 1 to ${longestWaitMs}`)

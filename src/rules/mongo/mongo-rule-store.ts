@@ -6,14 +6,15 @@ import type { MongoDatabase } from './database.js'
 import { MongoStorage } from './storage.js'
 
 export interface MongoRuleStoreOptions {
-  /** Default: the one that the URI names, else `fluxgate`. A `Db` is one already. */
+  /** Default: the database of the URI, or `fluxgate`. Ignored for a `Db`. */
   readonly database?: string
-  /** Default `rate_limit_rules`; what is kept besides the rules is in collections whose names begin with it. */
+  /** Collection of the rules; default `rate_limit_rules`. Other data is in collections with this prefix. */
   readonly collection?: string
+  /** Clock for timestamps, for tests. */
   readonly clock?: Clock
 }
 
-/** As much of a client of the official driver as is used here; its `MongoClient` fits. */
+/** The part of a `MongoClient` that is used. */
 export interface MongoConnection {
   db(name?: string): MongoDatabase
 }
@@ -21,15 +22,18 @@ export interface MongoConnection {
 interface Place {
   readonly connect: () => Promise<MongoDatabase>
   readonly disconnect: () => Promise<void>
-  /** As it appears in messages. */
+  /** Name for messages. */
   readonly name: string
 }
 
-const usualDatabase = 'fluxgate'
+const defaultDatabase = 'fluxgate'
 
 /**
- * Rules in MongoDB, shared by everybody who names the same collection. Takes a `mongodb://` or `mongodb+srv://` URI, or a
- * `MongoClient` or `Db` of the official driver, which stays the caller's to close.
+ * Opens a rule store in MongoDB. All processes that use the same collection share its rules.
+ *
+ * @param where a `mongodb://` or `mongodb+srv://` URI, or a `MongoClient` or `Db` of the official driver. The caller closes a
+ *   client that it passes in.
+ * @throws FluxGateError if `where` is invalid. A server that is down is reported by the first call.
  */
 export function mongoRuleStore(
   where: string | MongoConnection | MongoDatabase,
@@ -41,11 +45,11 @@ export function mongoRuleStore(
   return ruleStoreOf(new MongoStorage({ connect, disconnect, collection, source, clock }), { clock })
 }
 
-/** The driver is loaded only here, because only those who come here need it. */
-function atUri(uri: string, asked: string | undefined): Place {
+/** Loads the driver on first use, because it is an optional dependency. */
+function atUri(uri: string, requested: string | undefined): Place {
   const [, hosts, named] = /^mongodb(?:\+srv)?:\/\/(?:[^/]*@)?([^/@?]+)(?:\/([^?]*))?(?:\?.*)?$/.exec(uri) ?? []
   if (hosts === undefined) throw addressInvalid()
-  const database = asked ?? (named ? decodeURIComponent(named) : usualDatabase)
+  const database = requested ?? (named ? decodeURIComponent(named) : defaultDatabase)
   let client: (MongoConnection & { close(): Promise<void> }) | undefined
   return {
     name: `MongoDB at ${hosts}, database ${database}`,
@@ -66,16 +70,16 @@ function atUri(uri: string, asked: string | undefined): Place {
   }
 }
 
-/** Whoever edits, and a gate that starts, learns soon that there is no server, unless the URI says otherwise. */
+/** Short default timeouts, so that edits and gates that start fail soon if there is no server. The URI may override them. */
 function clientOptions(uri: string): object {
   const defaults = { appName: 'fluxgate', serverSelectionTimeoutMS: 5_000, connectTimeoutMS: 5_000 }
-  const isGiven = (name: string): boolean => uri.toLowerCase().includes(`${name.toLowerCase()}=`)
-  return Object.fromEntries(Object.entries(defaults).filter(([name]) => !isGiven(name)))
+  const isInUri = (name: string): boolean => uri.toLowerCase().includes(`${name.toLowerCase()}=`)
+  return Object.fromEntries(Object.entries(defaults).filter(([name]) => !isInUri(name)))
 }
 
-function atClient(where: MongoConnection | MongoDatabase, asked: string | undefined): Place {
+function atClient(where: MongoConnection | MongoDatabase, requested: string | undefined): Place {
   if ('db' in where && typeof where.db === 'function') {
-    const database = asked ?? usualDatabase
+    const database = requested ?? defaultDatabase
     return {
       name: `MongoDB, database ${database}`,
       connect: async () => where.db(database),
@@ -90,12 +94,12 @@ function atClient(where: MongoConnection | MongoDatabase, asked: string | undefi
   }
 }
 
-/** Does not show what was given: it may hold a password. */
+/** The message does not show the URI, because it may contain a password. */
 function addressInvalid(cause?: unknown): FluxGateError {
   const reason = cause === undefined ? '' : ` (${messageOf(cause).replace(/mongodb(\+srv)?:\/\/\S*/g, 'the URI')})`
   return new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    `mongo: found something else${reason}; allowed: mongodb://user:password@host:port/database, mongodb+srv://…, a MongoClient or a Db.`,
+    `The MongoDB address is invalid${reason}. Pass mongodb://user:password@host:port/database, mongodb+srv://…, a MongoClient or a Db.`,
     cause === undefined ? {} : { cause },
   )
 }
@@ -103,6 +107,6 @@ function addressInvalid(cause?: unknown): FluxGateError {
 const notInstalled = (cause: unknown): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',
-    'The package mongodb, which connects to MongoDB, could not be loaded: run `npm install mongodb`, or give a client of your own.',
+    'Cannot load the mongodb package. Run `npm install mongodb`, or pass your own client.',
     { cause },
   )

@@ -12,14 +12,15 @@ import { ruleStoreOf } from '../store/rule-store-of.js'
 import { RedisRuleStorage } from './redis-rule-storage.js'
 
 export interface RedisRuleStoreOptions {
-  /** What the names of all keys begin with; default `fluxgate`. */
+  /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
-  /** Where changes are announced; default `fluxgate:rule-reload`. */
+  /** Pub/sub channel that announces changes; default `fluxgate:rule-reload`. */
   readonly channel?: string
-  /** How many changes of each rule set are kept; default 1000. */
+  /** History entries kept per rule set; default 1000. */
   readonly maxHistory?: number
-  /** How long an answer may take; default 5000. */
+  /** Timeout of a call in milliseconds; default 5000. */
   readonly timeoutMs?: number
+  /** Clock for timestamps, for tests. */
   readonly clock?: Clock
 }
 
@@ -33,14 +34,17 @@ const kinds: Readonly<Record<Exclude<keyof RedisRuleStoreOptions, 'clock'>, Kind
 }
 
 /**
- * Rules in Redis, shared by all processes that name the same prefix, each of which learns of a change at once. Takes what
- * `redisStore` takes: a URI, the nodes of a cluster, sentinels, or a client, which stays the caller's to close.
+ * Opens a rule store in Redis. All processes that use the same prefix share its rules and are notified of changes.
+ *
+ * @param where a `redis://` or `rediss://` URI, connection options, or an ioredis or node-redis client. The caller closes a client
+ *   that it passes in.
+ * @throws FluxGateError if an option is unknown or invalid
  */
 export function redisRuleStore(where: string | RedisOptions | object, options: RedisRuleStoreOptions = {}): RuleStore {
-  const mistakes = noMistakes()
-  const fields = openFields(options, '', [...Object.keys(kinds), 'clock'], 'an object of options', mistakes)
+  const issues = noMistakes()
+  const fields = openFields(options, '', [...Object.keys(kinds), 'clock'], 'an object of options', issues)
   for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
-  if (mistakes.count > 0) throw configInvalid('The options of redisRuleStore', mistakes.kept)
+  if (issues.count > 0) throw configInvalid('Options of redisRuleStore', issues.kept)
   const { prefix = 'fluxgate', channel = standardChannel, timeoutMs, maxHistory, clock } = options
   const connection = connectRedis(where, timeoutMs)
   const storage = new RedisRuleStorage(connection, { prefix, channel, maxHistory, timeoutMs, clock })

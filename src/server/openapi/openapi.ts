@@ -7,32 +7,32 @@ import { idPattern, problemSchema } from '../schemas/common-schemas.js'
 type Json = Readonly<Record<string, unknown>>
 type Referring = (schema: TSchema) => unknown
 
-/** Which tokens a server asks for. */
+/** The tokens that the server requires. */
 export interface AskedTokens {
   readonly admin: boolean
   readonly check: boolean
 }
 
-/** What the groups of routes are about. */
+/** Tag descriptions, by route group. */
 const groups: Readonly<Record<string, string>> = {
-  Decisions: 'Check requests against the limits, and refund.',
+  Decisions: 'Check requests against the limits, and refund permits.',
   'Rule sets': 'Rule sets with all their rules.',
   Rules: 'Single rules, validation and reload.',
-  Overrides: 'Exceptions to a rule, one key each.',
+  Overrides: 'Exceptions to a rule for single keys.',
   Buckets: 'The state of one key under a rule.',
   Statistics: 'Recent decisions, counts and events.',
   Operations: 'Health, metrics and the console.',
 }
 
-/** The OpenAPI 3.1 document of these routes. A schema with a title becomes a component of that name. */
-export function openApiOf(routes: readonly Route[], version: string, asked: AskedTokens): Json {
+/** Builds the OpenAPI 3.1 document. A schema with a title becomes a component of that name. */
+export function openApiOf(routes: readonly Route[], version: string, tokens: AskedTokens): Json {
   const schemas: Record<string, unknown> = {}
   const referring: Referring = (schema) => withReferences(schema, schemas)
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)\*?/g, '{$1}')
     paths[path] ??= {}
-    paths[path][route.method.toLowerCase()] = operationOf(route, asked, referring)
+    paths[path][route.method.toLowerCase()] = operationOf(route, tokens, referring)
   }
   referring(problemSchema)
   const used = new Set(routes.map(({ group }) => group))
@@ -50,14 +50,18 @@ export function openApiOf(routes: readonly Route[], version: string, asked: Aske
     paths,
     components: {
       schemas,
-      responses: { Problem: { description: 'Any other failure.', content: problemContent } },
-      ...((asked.admin || asked.check) && {
+      responses: { Problem: { description: 'Any other error.', content: problemContent } },
+      ...((tokens.admin || tokens.check) && {
         securitySchemes: {
-          ...(asked.admin && {
-            adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token: every route.' },
+          ...(tokens.admin && {
+            adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token. Valid for every route.' },
           }),
-          ...(asked.check && {
-            checkToken: { type: 'http', scheme: 'bearer', description: 'The check token: decisions and refunds.' },
+          ...(tokens.check && {
+            checkToken: {
+              type: 'http',
+              scheme: 'bearer',
+              description: 'The check token. Valid for decisions and refunds.',
+            },
           }),
         },
       }),
@@ -67,10 +71,10 @@ export function openApiOf(routes: readonly Route[], version: string, asked: Aske
 
 const problemContent = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
 
-function operationOf(route: Route, asked: AskedTokens, referring: Referring): Json {
+function operationOf(route: Route, tokens: AskedTokens, referring: Referring): Json {
   const { name, summary, description = summary, group, body, isBodyOptional = false } = route
   const parameters = parametersOf(route, referring)
-  const security = securityOf(route.access, asked)
+  const security = securityOf(route.access, tokens)
   const responses = { ...problemsOf(route, security.length > 0), ...route.responses }
   return {
     operationId: name,
@@ -96,13 +100,13 @@ function operationOf(route: Route, asked: AskedTokens, referring: Referring): Js
 
 const typeOf = ({ method }: Route): string => (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
 
-/** The same conditions as `Tokens.admit`; a test asks every route without a token. */
+/** Must match `Tokens.admit`. A test requests every route without a token. */
 function securityOf(access: Route['access'], { admin, check }: AskedTokens): Json[] {
   if (access === 'PUBLIC') return []
   return [...(access === 'CHECK' && check ? [{ checkToken: [] }] : []), ...(admin ? [{ adminToken: [] }] : [])]
 }
 
-/** Problems that a route can have because of what it takes; its own `responses` may describe them better. */
+/** Error responses that follow from the inputs of a route. Its own `responses` take precedence. */
 function problemsOf({ path, query, body, headers = {} }: Route, isGuarded: boolean): Record<number, ResponseSpec> {
   const statuses = [
     ...(query || body || path.includes(':') ? [400] : []),
@@ -116,11 +120,11 @@ function problemsOf({ path, query, body, headers = {} }: Route, isGuarded: boole
 }
 
 const problemTexts: Readonly<Record<number, string>> = {
-  400: 'The request is invalid; `errors` lists every mistake with its place.',
-  401: 'The token is missing or wrong.',
-  403: 'The request names another host or comes from a page of another site, or the rules are read-only.',
+  400: 'The request is invalid. `errors` lists every error with its location.',
+  401: 'The token is missing or invalid.',
+  403: 'The Host header is not allowed, the request comes from a page of another site, or the rules are read-only.',
   404: 'Not found.',
-  412: 'Another version than the one that `If-Match` or `If-None-Match` asks for. Nothing was changed.',
+  412: 'The current version does not satisfy `If-Match` or `If-None-Match`. Nothing was changed.',
   413: 'The body is too large.',
   415: 'The body is not JSON in UTF-8.',
 }
@@ -131,9 +135,9 @@ const pathSchemas: Readonly<Record<string, Json>> = {
   key: { type: 'string', minLength: 1, maxLength: longestKey },
 }
 const pathDescriptions: Readonly<Record<string, string>> = {
-  id: 'The id of the rule set.',
-  ruleId: 'The id of the rule.',
-  key: 'The key of the override. A slash may stand as it is or as `%2F`.',
+  id: 'Rule set ID.',
+  ruleId: 'Rule ID.',
+  key: 'Key of the override. A slash may be written as is or as `%2F`.',
 }
 
 function parametersOf({ path, query, headers = {} }: Route, referring: Referring): Json[] {
@@ -188,7 +192,7 @@ function responseOf(
   }
 }
 
-/** A copy in which schemas with a title are references; what they refer to is added to `schemas`. */
+/** Copies a schema, replaces nested schemas that have a title with references, and adds those to `schemas`. */
 function withReferences(schema: unknown, schemas: Record<string, unknown>): unknown {
   if (Array.isArray(schema)) return schema.map((item) => withReferences(item, schemas))
   if (typeof schema !== 'object' || schema === null) return schema
@@ -197,12 +201,12 @@ function withReferences(schema: unknown, schemas: Record<string, unknown>): unkn
     Object.fromEntries(
       Object.entries(rest).map(([name, value]) => [
         name,
-        // A property may be called `title`, too.
+        // A property may itself be named `title`.
         name === 'properties' ? eachProperty(value as object, schemas) : withReferences(value, schemas),
       ]),
     )
   if (typeof title !== 'string') return copy()
-  // Noted before its parts are looked at, so that the order is that of first mention.
+  // Reserve the name before the parts are processed, so that components appear in the order of first use.
   if (!Object.hasOwn(schemas, title)) {
     schemas[title] = undefined
     schemas[title] = copy()

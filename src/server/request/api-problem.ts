@@ -1,27 +1,30 @@
 import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, errorCodes, FluxGateError, type Mistake } from '../../core/errors.js'
 
-/** What only a server says, beside the codes of core/errors. docs/reference/http-api.md lists both, and a test compares. */
+/**
+ * Problem codes of the HTTP API with their status and default detail. They extend the codes of core/errors. A test compares
+ * both with docs/reference/http-api.md.
+ */
 export const requestProblems = {
-  FLUXGATE_REQUEST_INVALID: [400, 'The request has mistakes; `errors` lists each with its place.'],
-  FLUXGATE_UNAUTHORIZED: [401, 'The request has no token, or one that does not open this route.'],
-  FLUXGATE_ORIGIN_FORBIDDEN: [403, 'The request names another host, or comes from the page of another one.'],
-  FLUXGATE_NOT_FOUND: [404, 'There is nothing here.'],
-  FLUXGATE_METHOD_NOT_ALLOWED: [405, 'This resource has other methods; `Allow` lists them.'],
+  FLUXGATE_REQUEST_INVALID: [400, 'The request is invalid. `errors` lists every error with its location.'],
+  FLUXGATE_UNAUTHORIZED: [401, 'The token is missing, or not valid for this route.'],
+  FLUXGATE_ORIGIN_FORBIDDEN: [403, 'The Host header is not allowed, or the request comes from a page of another site.'],
+  FLUXGATE_NOT_FOUND: [404, 'The resource does not exist.'],
+  FLUXGATE_METHOD_NOT_ALLOWED: [405, 'The resource does not support this method. `Allow` lists the supported ones.'],
   FLUXGATE_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
-  FLUXGATE_ALREADY_EXISTS: [409, 'What should be created is there already.'],
-  FLUXGATE_RULES_NOT_IN_FORCE: [409, 'The rules cannot be loaded as they are kept; those from before are in force.'],
+  FLUXGATE_ALREADY_EXISTS: [409, 'The resource already exists.'],
+  FLUXGATE_RULES_NOT_IN_FORCE: [409, 'The stored rules cannot be loaded. The previous rules stay in force.'],
   FLUXGATE_BODY_TOO_LARGE: [413, 'The body is larger than 1 MiB.'],
-  FLUXGATE_MEDIA_TYPE_UNSUPPORTED: [415, 'The body is something other than JSON in UTF-8.'],
-  FLUXGATE_HEADERS_TOO_LARGE: [431, 'There are too many headers, or they are too long.'],
-  FLUXGATE_INTERNAL: [500, 'The server has made a mistake, which is in its log.'],
-  FLUXGATE_NOT_SUPPORTED: [501, 'This server was set up without what the route needs.'],
-  FLUXGATE_UNAVAILABLE: [503, 'Everything of this kind is taken, or the server is stopping.'],
+  FLUXGATE_MEDIA_TYPE_UNSUPPORTED: [415, 'The body must be JSON in UTF-8.'],
+  FLUXGATE_HEADERS_TOO_LARGE: [431, 'The request has too many headers, or they are too long.'],
+  FLUXGATE_INTERNAL: [500, 'Internal server error. The server log has the details.'],
+  FLUXGATE_NOT_SUPPORTED: [501, 'This server is not configured for this operation.'],
+  FLUXGATE_UNAVAILABLE: [503, 'The server is at its limit for this operation, or is stopping.'],
 } as const
 
 export type RequestProblem = keyof typeof requestProblems
 
-/** Errors of the library that come from what was asked. All others come from what the server depends on: 503. */
+/** Statuses of library errors that the request caused. All other library errors are failures of a dependency: 503. */
 export const errorStatus: Readonly<Partial<Record<ErrorCode, number>>> = {
   FLUXGATE_RULES_INVALID: 400,
   FLUXGATE_OVERRIDE_INVALID: 400,
@@ -33,18 +36,18 @@ export const errorStatus: Readonly<Partial<Record<ErrorCode, number>>> = {
 
 const dependencyStatus = 503
 
-/** RFC 9457, and what went wrong as a code that programs can rely on. */
+/** An RFC 9457 problem document with a stable error code. */
 export interface ProblemDocument {
   readonly type: 'about:blank'
   readonly title: string
   readonly status: number
   readonly detail: string
   readonly code: RequestProblem | ErrorCode
-  /** Every mistake of a document or of a request. */
+  /** All validation issues of the request or the document in it. */
   readonly errors?: readonly Mistake[]
 }
 
-/** A request that is not answered as it was meant; thrown by routes, and by what comes before them. */
+/** An error response. Thrown while a request is read and by the routes. */
 export class ApiProblem extends Error {
   override readonly name = 'ApiProblem'
   readonly code: RequestProblem
@@ -66,7 +69,7 @@ export class ApiProblem extends Error {
 export const invalidRequest = (path: string, message: string): ApiProblem =>
   new ApiProblem('FLUXGATE_REQUEST_INVALID', `${path}: ${message}`, { errors: [{ path, message }] })
 
-/** What a client is told of any error. Of one that nobody foresaw: nothing. */
+/** The problem document for any error. An unexpected error reveals no details to the client. */
 export function problemOf(error: unknown): ProblemDocument {
   if (error instanceof ApiProblem) return documentOf(requestProblems[error.code][0], error)
   if (error instanceof FluxGateError)
@@ -74,14 +77,14 @@ export function problemOf(error: unknown): ProblemDocument {
   return documentOf(500, { code: 'FLUXGATE_INTERNAL', message: requestProblems.FLUXGATE_INTERNAL[1], errors: [] })
 }
 
-type Told = Pick<ProblemDocument, 'code'> & { readonly message: string; readonly errors: readonly Mistake[] }
+type PublicError = Pick<ProblemDocument, 'code'> & { readonly message: string; readonly errors: readonly Mistake[] }
 
-/** What a store says of itself is for the log: whoever asks for decisions need not know where it is. */
-function withoutSecrets({ code, message, errors }: FluxGateError): Told {
+/** Store errors may contain addresses, so the client receives only the general description of the code. The log has the message. */
+function withoutSecrets({ code, message, errors }: FluxGateError): PublicError {
   return { code, message: errorStatus[code] === undefined ? errorCodes[code] : message, errors }
 }
 
-function documentOf(status: number, { code, message, errors }: Told): ProblemDocument {
+function documentOf(status: number, { code, message, errors }: PublicError): ProblemDocument {
   const title = STATUS_CODES[status] ?? 'Error'
   return { type: 'about:blank', title, status, detail: message, code, ...(errors.length > 0 && { errors }) }
 }

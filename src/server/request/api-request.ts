@@ -17,7 +17,7 @@ import type { Router } from './router.js'
 import type { TokenName, Tokens } from './tokens.js'
 import { assertValid } from './validator.js'
 
-/** What all requests to a server share. */
+/** Dependencies shared by all requests to a server. */
 export interface RequestParts {
   readonly router: Router
   readonly tokens: Tokens
@@ -28,12 +28,12 @@ export interface RequestParts {
 export const maxHeaders = 100
 const noQuery = Object.freeze({})
 
-/** One request, from its arrival to its answer. Not a chain of promises: most of them are checks, and are answered at once. */
+/** Handles one request. Uses callbacks instead of promises, because most checks can be answered synchronously. */
 export class ApiRequest {
   readonly #parts: RequestParts
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
-  /** Whether the client waits for a word before it sends its body. */
+  /** True while the client waits for `100 Continue` before it sends its body. */
   #awaitsContinue: boolean
   #route: Route | undefined
   #params: Readonly<Record<string, string>> = noQuery
@@ -49,7 +49,7 @@ export class ApiRequest {
 
   start(): void {
     try {
-      const route = this.#admitted()
+      const route = this.#authorizedRoute()
       if (route === undefined) return
       if (route.body === undefined) this.#run(route, undefined)
       else this.#read(route)
@@ -58,8 +58,11 @@ export class ApiRequest {
     }
   }
 
-  /** The route, if whoever asks may use it. Nothing of the body has been read yet. */
-  #admitted(): Route | undefined {
+  /**
+   * Finds the route and authorizes the request, before any of the body is read. Returns undefined if the request was an
+   * OPTIONS request, which is answered here.
+   */
+  #authorizedRoute(): Route | undefined {
     const { router, tokens } = this.#parts
     const { method = '', rawHeaders } = this.#request
     const url = pathOf(this.#request.url ?? '')
@@ -94,7 +97,7 @@ export class ApiRequest {
     readBody(this.#request, (error, bytes) => {
       try {
         if (error instanceof ApiProblem) throw error
-        // Who has left in the middle of a request is not answered.
+        // The client disconnected while sending, so no response is possible.
         if (error !== undefined) return
         const body = bytes.length === 0 && route.isBodyOptional ? undefined : bodyOf(route, bytes)
         if (body instanceof Promise)
@@ -130,12 +133,12 @@ export class ApiRequest {
 
   #fail(error: unknown): void {
     const problem = problemOf(error)
-    if (problem.status >= 500 && !(error instanceof ApiProblem)) this.#tell(problem.status, error)
+    if (problem.status >= 500 && !(error instanceof ApiProblem)) this.#logFailure(problem.status, error)
     const headers = { 'Content-Type': problemMediaType, ...(error instanceof ApiProblem && error.headers) }
     this.#send({ status: problem.status, headers, json: problem })
   }
 
-  #tell(status: number, error: unknown): void {
+  #logFailure(status: number, error: unknown): void {
     const fields = {
       status,
       method: this.#request.method,
@@ -144,12 +147,12 @@ export class ApiRequest {
       traceId: traceIdOf(this.#request.headers),
       ...(status === 500 && error instanceof Error && { stack: error.stack }),
     }
-    this.#parts.log.error('a request failed', fields)
+    this.#parts.log.error('request failed', fields)
   }
 
   #send({ status, headers, json, text, stream }: Reply): void {
     const response = this.#response
-    // Gone, or answered: what follows would have nobody to go to.
+    // The client disconnected, or the response was sent already.
     if (response.headersSent || response.destroyed) return
     if (stream !== undefined && this.#request.method !== 'HEAD') {
       stream(response)
@@ -163,7 +166,7 @@ export class ApiRequest {
     const size = body === undefined ? 0 : Buffer.byteLength(body)
     if (body !== undefined || (status !== 204 && status !== 304)) lines.push('Content-Length', String(size))
     const isLong = mayBeLong(this.#request)
-    // A body that was not sent for may come all the same, or not: nobody knows where the next request begins.
+    // Without `100 Continue` the client may or may not send the body, so the start of the next request is unknown.
     if (isLong || this.#awaitsContinue || this.#parts.isDraining()) lines.push('Connection', 'close')
     response.writeHead(status, lines)
     if (isLong) endAfterBody(this.#request, response, body)
@@ -172,7 +175,7 @@ export class ApiRequest {
   }
 }
 
-/** A promise only of rules that take long to read. */
+/** Returns a promise only for large rule documents, which are parsed in slices. */
 function bodyOf(route: Route, bytes: Buffer): unknown {
   if (route.isCheckedByStore) return inSlices(strictJsonSteps(bytes))
   const body = parseBoundedJson(bytes)

@@ -4,13 +4,13 @@ import { jsonSteps } from '../../rules/document/json-text.js'
 import { printable } from '../../validation/issues.js'
 import { ApiProblem } from './api-problem.js'
 
-/** Deeper than any rule, and shallow enough for every function that calls itself. */
+/** Deeper than any valid rule, and shallow enough for recursive functions. */
 export const maxDepth = 100
 
 const quote = 0x22
 const backslash = 0x5c
 
-/** Bytes → JSON, or a problem. `JSON.parse` makes `__proto__` a name like any other; nothing here copies members. */
+/** Parses a request body. Throws an `ApiProblem`. `__proto__` is harmless: `JSON.parse` creates it as an ordinary property. */
 export function parseBoundedJson(bytes: Buffer): unknown {
   const text = textOf(bytes)
   if (isDeeperThan(text, maxDepth)) throw notJson(`is nested deeper than ${maxDepth} levels`)
@@ -21,7 +21,7 @@ export function parseBoundedJson(bytes: Buffer): unknown {
   }
 }
 
-/** The same for documents that are kept, where a name that is given twice would lose one of its values without a word. */
+/** Parses a document to be stored. Also rejects duplicate names, because one of the values would be lost. */
 export function* strictJsonSteps(bytes: Buffer): Steps<unknown> {
   const read = yield* jsonSteps(textOf(bytes))
   if (read.mistake === undefined) return read.value
@@ -33,7 +33,7 @@ function textOf(bytes: Buffer): string {
   return bytes.toString('utf8')
 }
 
-/** One scan before parsing, so that depth is bounded also in members that nobody looks at. */
+/** Scans the text before parsing, so that the depth is bounded in unknown members too. */
 function isDeeperThan(text: string, max: number): boolean {
   if (text.length <= max) return false
   let depth = 0

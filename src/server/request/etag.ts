@@ -1,18 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { FluxGateError } from '../../core/errors.js'
 
-/** A version as HTTP spells it. */
+/** The ETag of a version. */
 export const etagOf = (version: unknown): string => `"${String(version)}"`
 
-/** Whether `If-None-Match` names this version: `*`, or any tag of a list, weak ones included. */
+/** True if `If-None-Match` matches this version: `*`, or any tag of the list, including weak tags. */
 export function isKnown({ 'if-none-match': known }: IncomingHttpHeaders, version: unknown): boolean {
   if (known === undefined) return false
   return known.trim() === '*' || tagsOf(known).some((tag) => tag.replace(/^W\//, '') === etagOf(version))
 }
 
 /**
- * The version that an edit is meant for, from `If-Match` and then `If-None-Match` (RFC 9110, section 13.2.2): 0 if it must
- * create, undefined for any version. `current` returns the present version, 0 if there is none.
+ * The version that an edit requires, from `If-Match` and then `If-None-Match` (RFC 9110, section 13.2.2): 0 if the edit must
+ * create the resource, undefined for any version. `current` returns the present version, 0 if the resource does not exist.
  */
 export async function expectedVersion(
   headers: IncomingHttpHeaders,
@@ -31,8 +31,8 @@ export async function expectedVersion(
 }
 
 function notExpected(present: number, why: string): FluxGateError {
-  const found = present === 0 ? 'does not exist' : `has the ETag ${etagOf(present)}`
-  return new FluxGateError('FLUXGATE_RULES_CONFLICT', `The resource ${found}, which ${why}. Nothing was changed.`)
+  const state = present === 0 ? 'does not exist' : `has the ETag ${etagOf(present)}`
+  return new FluxGateError('FLUXGATE_RULES_CONFLICT', `The resource ${state}, which ${why}. Nothing was changed.`)
 }
 
 const tagsOf = (header: string): string[] => header.split(',').map((tag) => tag.trim())
@@ -42,7 +42,7 @@ const hasVersion =
   (tag: string): boolean =>
     versionOf(tag) === version
 
-/** Undefined for a tag that no version has: those of other servers, and weak ones, which `If-Match` never matches. */
+/** Undefined for foreign tags and for weak tags, which never match `If-Match`. */
 function versionOf(tag: string): number | undefined {
   const [, quoted, bare] = /^(?:"(\d{1,15})"|(\d{1,15}))$/.exec(tag) ?? []
   const digits = quoted ?? bare

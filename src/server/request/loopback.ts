@@ -6,7 +6,7 @@ import { isAmbient } from './tokens.js'
 const ipv4 = parseCidr('127.0.0.0/8') as Cidr
 const ipv6 = parseCidr('::1') as Cidr
 
-/** Whether only this machine can be meant by a host. */
+/** True if a host name or address always refers to this machine. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/\.$/, '')
   const address = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name
@@ -16,8 +16,9 @@ export function isLoopback(host: string): boolean {
 const hostOf = (authority: string): string => authority.replace(/:\d*$/, '')
 
 /**
- * Without a token everybody on this machine is an administrator, also the pages that a browser on it has open. A page that
- * has its own name point here is known by that name, and a page of another site by its origin.
+ * Without an admin token, every local process is an administrator, including web pages in a local browser. This check stops
+ * DNS rebinding: a page whose host name resolves to loopback still sends its own name in `Host`. `assertOwnOrigin` stops pages
+ * of other sites.
  */
 export function assertOwnHost({ headers: { host = '' } }: IncomingMessage): void {
   if (host === lastOwnHost) return
@@ -27,19 +28,19 @@ export function assertOwnHost({ headers: { host = '' } }: IncomingMessage): void
   }
   throw new ApiProblem(
     'FLUXGATE_ORIGIN_FORBIDDEN',
-    'Without an admin token this server answers only to names of this machine, such as localhost and 127.0.0.1.',
+    'Without an admin token, the Host header must be a loopback name such as localhost or 127.0.0.1.',
   )
 }
 
-/** Nearly all requests name the same one. */
+/** The last accepted Host header. Nearly all requests send the same one. */
 let lastOwnHost = ''
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Changes are not taken from pages of others, where the browser may have sent what identifies its user by itself. */
+/** Rejects changes from pages of other sites, for which the browser may have attached credentials by itself. */
 export function assertOwnOrigin(request: IncomingMessage): void {
   const { origin, host } = request.headers
   if (origin === undefined || safeMethods.has(request.method ?? '') || !isAmbient(request)) return
   if (origin.replace(/^https?:\/\//, '') === host) return
-  throw new ApiProblem('FLUXGATE_ORIGIN_FORBIDDEN', 'This request comes from the page of another site.')
+  throw new ApiProblem('FLUXGATE_ORIGIN_FORBIDDEN', 'The request comes from a page of another site.')
 }

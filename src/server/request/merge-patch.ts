@@ -1,7 +1,7 @@
 import { jsonPlaces } from '../../core/json/json-places.js'
 import { jsonText, keepText, writtenText } from '../../core/json/written-json.js'
 
-/** RFC 7396: what the patch names is replaced, or removed by null; all else stays, in its place and as it was written. */
+/** Applies a JSON merge patch (RFC 7396). Members that the patch does not name keep their order and their exact text. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch
   if (writtenText(target) !== undefined || writtenText(patch) !== undefined) return mergedWriting(target, patch)
@@ -10,7 +10,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     if (value === null) merged.delete(name)
     else merged.set(name, mergePatch(merged.get(name), value))
   }
-  // Unlike an assignment, this takes `__proto__` for a name like any other.
+  // `fromEntries` defines `__proto__` as an ordinary property; an assignment would set the prototype.
   return Object.fromEntries(merged)
 }
 
@@ -21,7 +21,7 @@ function mergedWriting(target: unknown, patch: object): object {
   return merged
 }
 
-/** The same with texts in the place of values. */
+/** Merges JSON texts, so that numbers and strings stay exactly as written. */
 function mergedText(target: string, patch: string): string {
   if (!patch.startsWith('{')) return patch
   if (!target.startsWith('{') && !patch.includes('null')) return patch

@@ -3,8 +3,8 @@ import { invalidRequest } from './api-problem.js'
 import { assertValid } from './validator.js'
 
 /**
- * The query of a URL by its schema. A boolean parameter without a value is true. A name that the route does not know is refused rather than ignored: a misspelt `key`
- * would otherwise reset a whole rule.
+ * Parses a query string by its schema. A boolean parameter without a value is true. Unknown parameters are rejected, because a
+ * misspelt `key` would otherwise reset a whole rule.
  */
 export function parseQuery(text: string, schema: TObject): Record<string, unknown> {
   const query: Record<string, unknown> = {}
@@ -14,8 +14,8 @@ export function parseQuery(text: string, schema: TObject): Record<string, unknow
     const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
     const known = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
     if (known === undefined)
-      throw invalidRequest('query', `has no parameter ${JSON.stringify(name.slice(0, 60))}; ${namesOf(schema)}`)
-    if (Object.hasOwn(query, name)) throw invalidRequest(name, 'is given twice')
+      throw invalidRequest('query', `unknown parameter ${JSON.stringify(name.slice(0, 60))}; ${namesOf(schema)}`)
+    if (Object.hasOwn(query, name)) throw invalidRequest(name, 'must not be given twice')
     const type = 'type' in known ? known.type : 'string'
     const value = decoded(equals === -1 ? '' : pair.slice(equals + 1))
     query[name] = (value === '' && type === 'boolean') || converted(value, type)
@@ -24,7 +24,7 @@ export function parseQuery(text: string, schema: TObject): Record<string, unknow
   return query
 }
 
-/** What is not a number or a yes or no stays text, which the schema then refuses. */
+/** Converts numbers and booleans. Anything else stays a string, which the schema then rejects. */
 function converted(value: string, type: unknown): unknown {
   if (type === 'integer' && /^-?\d{1,15}$/.test(value)) return Number(value)
   if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
@@ -35,11 +35,11 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    throw invalidRequest('query', 'has a % that is not the beginning of an escape in UTF-8')
+    throw invalidRequest('query', 'contains an invalid percent-encoding; use UTF-8')
   }
 }
 
 function namesOf({ properties }: TObject): string {
   const names = Object.keys(properties)
-  return names.length === 0 ? 'there is none' : `there is ${names.join(', ')}`
+  return names.length === 0 ? 'this route has no parameters' : `allowed: ${names.join(', ')}`
 }

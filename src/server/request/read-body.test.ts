@@ -4,13 +4,13 @@ import { assertReadable } from './read-body.js'
 
 const read = (type: string): void => assertReadable({ headers: { 'content-type': type } } as IncomingMessage)
 
-describe('Content-Type of a body', () => {
+describe('Content-Type of a request body', () => {
   it.each([
     'application/json',
     ' Application/JSON ; ',
     'application/merge-patch+json;charset=utf-8',
     'application/json ; charset = "UTF-8" ;',
-  ])('%j is JSON', (type) => {
+  ])('accepts %j', (type) => {
     expect(() => read(type)).not.toThrow()
   })
 
@@ -23,7 +23,7 @@ describe('Content-Type of a body', () => {
     'application/json;;',
     'text/application/json',
     'application/+json',
-  ])('%j is not', (type) => {
+  ])('rejects %j', (type) => {
     expect(() => read(type)).toThrow('Content-Type: application/json')
   })
 

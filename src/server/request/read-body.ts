@@ -5,13 +5,16 @@ export const maxBodyBytes = 2 ** 20
 
 const nothing = Buffer.alloc(0)
 
-/** All of a body, or a problem as soon as it is too large. Calls back once; not a promise, because every check comes by here. */
+/**
+ * Reads a body and calls `done` once: with the bytes, or with an error as soon as the body is too large. Uses a callback,
+ * because every check passes here and a promise would slow it down.
+ */
 export function readBody(request: IncomingMessage, done: (error: unknown, body: Buffer) => void): void {
   let first: Buffer | undefined
   let others: Buffer[] | undefined
   let size = 0
   let isDone = false
-  // Listeners stay: taking them away costs more than to ignore what they hear afterwards.
+  // Listeners are not removed: removing them costs more than ignoring later events.
   const finish = (error?: unknown): void => {
     if (isDone) return
     isDone = true
@@ -29,16 +32,20 @@ export function readBody(request: IncomingMessage, done: (error: unknown, body: 
   request.on('error', finish)
 }
 
-const tooLarge = (): ApiProblem => new ApiProblem('FLUXGATE_BODY_TOO_LARGE', `A body may have ${maxBodyBytes} bytes.`)
+const tooLarge = (): ApiProblem =>
+  new ApiProblem('FLUXGATE_BODY_TOO_LARGE', `The body must not exceed ${maxBodyBytes} bytes.`)
 
-/** Whether more of a body may follow than is read for the sake of the connection. */
+/** True if the rest of the body may be too long to be read just to keep the connection open. */
 export const mayBeLong = ({ headers, complete }: IncomingMessage): boolean =>
   !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > maxBodyBytes)
 
-/** How long a client has to read an answer that came while it was still sending. */
+/** How long a client may keep sending after an early response, before the connection is closed. */
 const lingerMs = 1_000
 
-/** Closed while the client is sending, a connection would be reset, and a reset takes the answer with it. */
+/**
+ * Sends a response and drains the request before it closes. Closing while the client still sends would reset the connection,
+ * and the client would lose the response.
+ */
 export function endAfterBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -58,8 +65,8 @@ export function endAfterBody(
 }
 
 /**
- * What can be told of a body before it is read: that it is not too large, and JSON, uncompressed. Nothing else is taken,
- * because a form of another site can send everything that needs no such header.
+ * Checks size, content type and encoding before the body is read. Only JSON is accepted: HTML forms of other sites can send
+ * other types without a CORS preflight.
  */
 export function assertReadable({ headers }: IncomingMessage): void {
   if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge()
@@ -70,13 +77,13 @@ export function assertReadable({ headers }: IncomingMessage): void {
   throw new ApiProblem(
     'FLUXGATE_MEDIA_TYPE_UNSUPPORTED',
     isJson
-      ? 'The body is compressed; send it as it is.'
+      ? 'Compressed bodies are not supported. Send the body without Content-Encoding.'
       : 'The body must be JSON, with "Content-Type: application/json".',
     { headers: { 'Accept-Post': 'application/json' } },
   )
 }
 
-/** JSON in UTF-8, with or without saying so. In linear time: the header is the client's, and may be long. */
+/** True for JSON types, with an optional UTF-8 charset. Runs in linear time, because the client controls the header. */
 function isJsonType(type: string): boolean {
   const [media = '', ...parameters] = type.split(';').map((part) => part.trim())
   if (parameters.at(-1) === '') parameters.pop()

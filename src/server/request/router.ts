@@ -8,11 +8,11 @@ export interface Found {
 
 interface Node {
   readonly children: Map<string, Node>
-  /** What a segment of any text leads to. */
+  /** Child for a `:name` segment. */
   any: Node | undefined
-  /** What all that is left leads to. */
+  /** Child for a final `:name*`, which matches all remaining segments. */
   rest: Node | undefined
-  /** How the parameters on the way here are called. */
+  /** Parameter names on the path to this node. */
   readonly names: string[]
   readonly methods: Map<string, Route>
 }
@@ -20,7 +20,7 @@ interface Node {
 const newNode = (): Node => ({ children: new Map(), any: undefined, rest: undefined, names: [], methods: new Map() })
 const noParams = Object.freeze({})
 
-/** Paths → routes, by a tree of segments; those without parameters by one look into a map. */
+/** Matches paths with a tree of segments. Paths without parameters need a single map lookup. */
 export class Router {
   readonly #root = newNode()
   readonly #fixed = new Map<string, Node>()
@@ -29,7 +29,7 @@ export class Router {
     for (const route of routes) this.#add(route)
   }
 
-  /** Throws 404 and 405 as problems, and 400 for a path that is not one. HEAD is a GET whose body is not sent. */
+  /** Throws 404, 405, or 400 for an invalid percent-encoding. HEAD uses the GET route. */
   find(method: string, path: string): Found {
     const [node, values] = this.#locate(path)
     const route = node.methods.get(method) ?? (method === 'HEAD' ? node.methods.get('GET') : undefined)
@@ -39,7 +39,7 @@ export class Router {
     return { route, params }
   }
 
-  /** What `Allow` says of a path; throws 404. */
+  /** The value of the `Allow` header for a path. Throws 404. */
   allowed(path: string): string {
     return allowOf(this.#locate(path)[0])
   }
@@ -50,7 +50,7 @@ export class Router {
     const values: string[] = []
     const found = walk(this.#root, path.slice(1).split('/'), 0, values)
     if (found === undefined || path[0] !== '/')
-      throw new ApiProblem('FLUXGATE_NOT_FOUND', 'There is no such resource. /openapi.json lists those that there are.')
+      throw new ApiProblem('FLUXGATE_NOT_FOUND', 'The resource does not exist. See /openapi.json for all routes.')
     return [found, values]
   }
 
@@ -96,7 +96,7 @@ function decoded(value: string): string {
   try {
     return decodeURIComponent(value)
   } catch {
-    throw invalidRequest('path', 'has a % that is not the beginning of an escape in UTF-8')
+    throw invalidRequest('path', 'contains an invalid percent-encoding; use UTF-8')
   }
 }
 
@@ -107,7 +107,11 @@ function allowOf({ methods }: Node): string {
 }
 
 function notAllowed(method: string, allow: string): ApiProblem {
-  return new ApiProblem('FLUXGATE_METHOD_NOT_ALLOWED', `${method} is not a method of this resource; ${allow} are.`, {
-    headers: { Allow: allow },
-  })
+  return new ApiProblem(
+    'FLUXGATE_METHOD_NOT_ALLOWED',
+    `${method} is not supported here. Supported methods: ${allow}.`,
+    {
+      headers: { Allow: allow },
+    },
+  )
 }

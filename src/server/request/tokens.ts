@@ -8,13 +8,10 @@ export interface TokenOptions {
   readonly checkToken?: string | undefined
 }
 
-/** Who a token belongs to; `none` where none is needed. */
+/** The token that a request used; `none` if the route needs none. */
 export type TokenName = 'admin' | 'check' | 'none'
 
-/**
- * Who may ask for what. Digests are compared, all bytes of them in the same time whatever they are, so that nothing can be
- * learnt from how long it takes, not even how long the token is.
- */
+/** Authorizes requests. Compares SHA-256 digests in constant time, so that timing reveals neither the token nor its length. */
 export class Tokens {
   readonly #admin: Buffer | undefined
   readonly #check: Buffer | undefined
@@ -24,32 +21,32 @@ export class Tokens {
     this.#check = checkToken ? digest(checkToken) : undefined
   }
 
-  /** Whether everybody is an administrator, who can reach this server at all. */
+  /** True if there is no admin token, so that every client that reaches the server is an administrator. */
   get isOpen(): boolean {
     return this.#admin === undefined
   }
 
-  /** Whose token this is, for a route with that access. Throws 401. */
+  /** Authorizes a request for a route with this access, and returns the token that it used. Throws 401. */
   admit(request: IncomingMessage, access: Access): TokenName {
     if (access === 'PUBLIC') return 'none'
     if (this.#admin === undefined && (access === 'ADMIN' || this.#check === undefined)) return 'none'
-    const given = givenToken(request.headers.authorization)
-    if (given !== undefined) {
-      const seen = digest(given)
+    const token = tokenOf(request.headers.authorization)
+    if (token !== undefined) {
+      const seen = digest(token)
       if (this.#admin !== undefined && timingSafeEqual(seen, this.#admin)) return 'admin'
       if (access === 'CHECK' && this.#check !== undefined && timingSafeEqual(seen, this.#check)) return 'check'
     }
     throw new ApiProblem(
       'FLUXGATE_UNAUTHORIZED',
-      given === undefined
-        ? 'This needs a token: send "Authorization: Bearer <token>".'
-        : 'This token does not open this route.',
+      token === undefined
+        ? 'This route requires a token. Send "Authorization: Bearer <token>".'
+        : 'The token is not valid for this route.',
       { headers: { 'WWW-Authenticate': challengeFor(request) } },
     )
   }
 }
 
-/** A page that is opened in a browser has no other way to ask: the password is the token, the user name is free. */
+/** Browsers can prompt only for Basic credentials. The password is the token; the user name is ignored. */
 const challengeFor = ({ headers }: IncomingMessage): string =>
   headers.accept?.includes('text/html') ? `${bearer}, Basic realm="FluxGate", charset="UTF-8"` : bearer
 
@@ -57,7 +54,7 @@ const bearer = 'Bearer realm="FluxGate"'
 
 const digest = (token: string): Buffer => hash('sha256', token, 'buffer')
 
-function givenToken(authorization: string | undefined): string | undefined {
+function tokenOf(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
   const [, scheme = '', credentials = ''] = /^(bearer|basic) +([^\s]+) *$/i.exec(authorization) ?? []
   if (scheme === '') return undefined
@@ -67,5 +64,5 @@ function givenToken(authorization: string | undefined): string | undefined {
   return colon === -1 ? undefined : pair.slice(colon + 1)
 }
 
-/** Sent by a browser on its own, so that the page which asks has to be one of this server. */
+/** True unless the request carries a Bearer token: a browser may have attached its credentials by itself. */
 export const isAmbient = ({ headers }: IncomingMessage): boolean => !/^bearer /i.test(headers.authorization ?? '')

@@ -3,7 +3,7 @@ import type { Answer } from '../../http/connections/raw-answer.js'
 import { problemMediaType } from '../../http/problem.js'
 import { ApiProblem, problemOf } from './api-problem.js'
 
-/** What a client is told whose request is not HTTP, too large or too slow. */
+/** The response to a request that the HTTP parser rejected: malformed, too large or too slow. */
 export function unreadableRequest({ code }: ParseError): Answer {
   const problem = problemOf(problemFor(code))
   return { status: problem.status, headers: { 'Content-Type': problemMediaType }, body: JSON.stringify(problem) }
@@ -16,11 +16,8 @@ function problemFor(code: string | undefined): ApiProblem {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ApiProblem('FLUXGATE_REQUEST_TIMEOUT')
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new ApiProblem('FLUXGATE_BODY_TOO_LARGE', 'The chunks have too many extensions.')
+      return new ApiProblem('FLUXGATE_BODY_TOO_LARGE', 'The chunk extensions are too long.')
     default:
-      return new ApiProblem(
-        'FLUXGATE_REQUEST_INVALID',
-        'This is not an HTTP request that everybody would understand alike.',
-      )
+      return new ApiProblem('FLUXGATE_REQUEST_INVALID', 'The HTTP request is malformed or ambiguous.')
   }
 }

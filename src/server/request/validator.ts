@@ -4,7 +4,7 @@ import type { Mistake } from '../../core/errors.js'
 import { placeOf } from '../../validation/issues.js'
 import { ApiProblem } from './api-problem.js'
 
-interface Found {
+interface SchemaError {
   readonly keyword: string
   readonly instancePath: string
   readonly message: string
@@ -13,10 +13,10 @@ interface Found {
 
 interface Compiled {
   Check(value: unknown): boolean
-  Errors(value: unknown): [boolean, Found[]]
+  Errors(value: unknown): [boolean, SchemaError[]]
 }
 
-/** Compiled when first needed: a server that is only asked for decisions has no use for the others. */
+/** Schemas are compiled on first use: a server that only decides needs few of them. */
 const compiled = new WeakMap<TSchema, Compiled>()
 
 function validatorOf(schema: TSchema): Compiled {
@@ -27,34 +27,34 @@ function validatorOf(schema: TSchema): Compiled {
   return made
 }
 
-const maxMistakes = 50
+const maxIssues = 50
 
-/** Throws a problem that lists what is wrong with `value`, whose place is called `name`. */
+/** Throws an `ApiProblem` that lists all issues of `value`. `name` is the path of the value itself. */
 export function assertValid(schema: TSchema, value: unknown, name: string): void {
   const validator = validatorOf(schema)
   if (validator.Check(value)) return
-  const errors = mistakesOf(validator.Errors(value)[1], name)
-  const { path, message } = errors[0] ?? { path: name, message: 'is not what is allowed' }
+  const errors = issuesOf(validator.Errors(value)[1], name)
+  const { path, message } = errors[0] ?? { path: name, message: 'is invalid' }
   throw new ApiProblem('FLUXGATE_REQUEST_INVALID', `${path}: ${message}`, { errors })
 }
 
-/** The first mistake of each place: alternatives that do not fit either are no news. */
-function mistakesOf(found: readonly Found[], name: string): Mistake[] {
-  const byPlace = new Map<string, string>()
-  for (const one of found) {
-    // Of the whole; the member that does not fit has a mistake of its own.
-    if (one.keyword === 'additionalProperties') continue
-    const path = placeIn(one.instancePath, name)
-    if (!byPlace.has(path)) byPlace.set(path, messageOf(one))
-    if (byPlace.size === maxMistakes) break
+/** The first issue per path. Further ones usually stem from alternatives that do not match either. */
+function issuesOf(errors: readonly SchemaError[], name: string): Mistake[] {
+  const byPath = new Map<string, string>()
+  for (const error of errors) {
+    // Reported for the object; the unknown member has an error of its own.
+    if (error.keyword === 'additionalProperties') continue
+    const path = placeIn(error.instancePath, name)
+    if (!byPath.has(path)) byPath.set(path, messageOf(error))
+    if (byPath.size === maxIssues) break
   }
-  return [...byPlace].map(([path, message]) => ({ path, message }))
+  return [...byPath].map(([path, message]) => ({ path, message }))
 }
 
-const messageOf = ({ message, params: { allowedValues } }: Found): string =>
+const messageOf = ({ message, params: { allowedValues } }: SchemaError): string =>
   allowedValues === undefined ? message : `must be one of ${allowedValues.join(', ')}`
 
-/** `/checks/3/permits` → `checks[3].permits`, as places are written in rules. */
+/** Converts a JSON pointer into the path notation of rules: `/checks/3/permits` → `checks[3].permits`. */
 function placeIn(pointer: string, name: string): string {
   if (pointer === '') return name
   return pointer

@@ -10,8 +10,8 @@ import { ruleInForce } from './rule-in-force.js'
 const group = 'Buckets'
 const access = 'ADMIN'
 const path = '/api/buckets'
-const rule = { ruleSetId: identifier('The rule set.'), ruleId: identifier('The rule.') }
-const key = Type.String({ minLength: 1, maxLength: 8_192, description: 'The identity, as `key` of a decision.' })
+const rule = { ruleSetId: identifier('Rule set ID.'), ruleId: identifier('Rule ID.') }
+const key = Type.String({ minLength: 1, maxLength: 8_192, description: 'The key, as in `key` of a decision.' })
 
 export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
   return [
@@ -19,11 +19,11 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
       method: 'GET',
       path,
       name: 'getBucket',
-      summary: 'What one identity has left under a rule; an unknown one has all.',
+      summary: 'Get the bucket of a key under a rule. An unknown key has a full bucket.',
       group,
       access,
       query: Type.Object({ ...rule, key }),
-      responses: { 200: { description: 'The bucket, band by band.', schema: bucketSchema } },
+      responses: { 200: { description: 'The bucket, by band.', schema: bucketSchema } },
       async handle({ query: { ruleSetId, ruleId, key } }) {
         ruleInForce(gate, { id: ruleSetId, ruleId })
         const found = await gate.look({ ruleSetId, ruleId, key })
@@ -41,11 +41,11 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
       method: 'DELETE',
       path,
       name: 'resetBucket',
-      summary: 'Forget what one identity has used under a rule; without a key, what everybody has.',
+      summary: 'Reset the bucket of a key under a rule. Without `key`, reset all buckets of the rule.',
       group,
       access,
       query: Type.Object({ ...rule, key: Type.Optional(key) }),
-      responses: { 204: { description: 'It is full again.' } },
+      responses: { 204: { description: 'The bucket was reset.' } },
       async handle(call) {
         const { ruleSetId, ruleId, key } = call.query
         ruleInForce(gate, { id: ruleSetId, ruleId })

@@ -2,8 +2,9 @@ import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { algorithmKind } from '../../rules/schema/band-schema.js'
 
 /**
- * A rule as the OpenAPI document describes it: people may write `token-bucket`, clients compare with `TOKEN_BUCKET`. All
- * other enumerations have a fixed spelling. The rule itself where nothing is spelt differently.
+ * A rule as the OpenAPI document describes it: `algorithm` has its canonical name, because rules may spell it `token-bucket`
+ * while clients compare it with `TOKEN_BUCKET`. All other enumerations have one spelling. Returns the same object if nothing
+ * changes.
  */
 export function canonicalRule(rule: RuleDocument): RuleDocument {
   const { bands } = rule

@@ -16,18 +16,18 @@ import type { ServedGate } from '../served-gate.js'
 
 const group = 'Decisions'
 
-/** What programs ask for, in any language. Fast: with buckets in this process no promise is made. */
+/** Checks and refunds. With in-memory buckets, checks are answered synchronously. */
 export function checkRoutes(gate: ServedGate): Route[] {
   return [
     route({
       method: 'POST',
       path: '/api/ratelimit/check',
       name: 'check',
-      summary: 'Decide about one request, and charge for it if it is allowed.',
+      summary: 'Decide one request, and charge for it if it is allowed.',
       group,
       access: 'CHECK',
       body: checkSchema,
-      responses: { 200: { description: 'The decision, whether it allows or refuses.', schema: decisionSchema } },
+      responses: { 200: { description: 'The decision, allowed or rejected.', schema: decisionSchema } },
       handle({ body }) {
         const decision = decide(gate, body)
         return decision instanceof Promise ? decision.then(ok) : ok(decision)
@@ -37,13 +37,13 @@ export function checkRoutes(gate: ServedGate): Route[] {
       method: 'POST',
       path: '/api/ratelimit/check/batch',
       name: 'checkBatch',
-      summary: 'Decide about many requests at once, each by itself.',
+      summary: 'Decide many requests in one call, each independently.',
       group,
       access: 'CHECK',
       body: batchSchema,
       responses: { 200: { description: 'The decisions.', schema: decisionsSchema } },
       handle({ body }) {
-        // Asked for in one turn, so that they share one call to a store that can do that.
+        // Issued in one turn of the event loop, so that a store can send them in one call.
         const decisions = body.checks.map((check) => decide(gate, check))
         return decisions.some((decision) => decision instanceof Promise)
           ? Promise.all(decisions).then(allOf)
@@ -54,11 +54,11 @@ export function checkRoutes(gate: ServedGate): Route[] {
       method: 'POST',
       path: '/api/ratelimit/refund',
       name: 'refund',
-      summary: 'Give back what a check took.',
+      summary: 'Return the permits that a check has charged.',
       group,
       access: 'CHECK',
       body: refundSchema,
-      responses: { 200: { description: 'It was given back.', schema: refundedSchema } },
+      responses: { 200: { description: 'The permits were returned.', schema: refundedSchema } },
       async handle({ body }) {
         const permits = body.permits ?? 1
         await gate.refund(contextOf(body), { ruleSetId: body.ruleSetId ?? undefined, permits })
@@ -88,7 +88,7 @@ function decide(gate: ServedGate, body: CheckBody): Decision | Promise<Decision>
   return gate.decide(context, options)
 }
 
-/** Spelt out, so that nothing else of the body comes with it. */
+/** Lists the members explicitly, so that no unknown member of the body enters the context. */
 function contextOf(body: RefundBody): RequestContext {
   return {
     clientIp: body.clientIp ?? undefined,

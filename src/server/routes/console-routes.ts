@@ -4,37 +4,37 @@ import { pageHeaders, statusPage, style, styleHeaders } from '../status-page.js'
 
 const group = 'Operations'
 
-/** For people, in a browser. */
+/** Pages for a browser. */
 export function consoleRoutes(parts: ApiParts): Route[] {
   return [
     route({
       method: 'GET',
       path: '/',
       name: 'home',
-      summary: 'Leads to the console.',
+      summary: 'Redirect to the console.',
       group,
       access: 'PUBLIC',
-      responses: { 302: { description: 'There it is.', headers: { Location: 'The console.' } } },
+      responses: { 302: { description: 'Redirect to the console.', headers: { Location: 'Path of the console.' } } },
       handle: () => ({ status: 302, headers: { Location: '/console' } }),
     }),
     route({
       method: 'GET',
       path: '/console',
       name: 'console',
-      summary: 'What runs here, as a page.',
+      summary: 'Show the status page.',
       group,
       access: 'ADMIN',
-      responses: { 200: { description: 'A page that renews itself.', type: 'text/html' } },
+      responses: { 200: { description: 'The status page. It refreshes itself.', type: 'text/html' } },
       handle: async () => ({ status: 200, headers: pageHeaders, text: await statusPage(parts) }),
     }),
     route({
       method: 'GET',
       path: '/console/status.css',
       name: 'consoleStyle',
-      summary: 'How the page looks.',
+      summary: 'Get the style sheet of the status page.',
       group,
       access: 'PUBLIC',
-      responses: { 200: { description: 'A style sheet.', type: 'text/css' } },
+      responses: { 200: { description: 'The style sheet.', type: 'text/css' } },
       handle: () => ({ status: 200, headers: styleHeaders, text: style }),
     }),
   ]

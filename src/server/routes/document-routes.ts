@@ -19,14 +19,14 @@ export function documentRoutes(parts: ApiParts): Route[] {
       method: 'POST',
       path: '/api/rules/validate',
       name: 'validateRules',
-      summary: 'Every mistake of a rule document; nothing is changed.',
+      summary: 'Validate a rule document without changing anything.',
       group,
       access,
       body: anyDocumentSchema,
       isCheckedByStore: true,
-      responses: { 200: { description: 'Whether it has mistakes, and which.', schema: validationSchema } },
+      responses: { 200: { description: 'The result, with all validation errors.', schema: validationSchema } },
       async handle({ body }) {
-        const errors = isLoneRule(body) ? mistakesOf(body) : (await inSlices(checkSteps(body))).errors
+        const errors = isSingleRule(body) ? issuesOf(body) : (await inSlices(checkSteps(body))).errors
         return json({ valid: errors.length === 0, errors })
       },
     }),
@@ -34,35 +34,35 @@ export function documentRoutes(parts: ApiParts): Route[] {
       method: 'POST',
       path: '/api/reload',
       name: 'reload',
-      summary: 'Load the rules again, now.',
+      summary: 'Reload the rules.',
       group,
       access,
       body: reloadSchema,
       isBodyOptional: true,
       responses: {
-        200: { description: 'They are in force.', schema: reloadedSchema },
-        409: { description: 'They cannot be loaded; those from before are in force.' },
+        200: { description: 'The rules are in force.', schema: reloadedSchema },
+        409: { description: 'The rules cannot be loaded. The previous rules stay in force.' },
       },
       async handle(call) {
-        const asked = call.body?.ruleSetId ?? undefined
-        audit(log, call, 'RELOAD', asked === undefined ? {} : { ruleSetId: asked })
-        await putInForce(parts, 'The rules from before stay in force.')
+        const requested = call.body?.ruleSetId ?? undefined
+        audit(log, call, 'RELOAD', requested === undefined ? {} : { ruleSetId: requested })
+        await putInForce(parts, 'The previous rules stay in force.')
         const ruleSets = gate.ruleSets
-          .filter(({ id }) => asked === undefined || id === asked)
+          .filter(({ id }) => requested === undefined || id === requested)
           .map(({ id, rules }) => ({ id, rules: rules.length }))
           .sort((a, b) => (a.id < b.id ? -1 : 1))
-        if (asked !== undefined && ruleSets.length === 0)
-          throw nothingHere(`There is no rule set ${inQuotes(asked)}; the others were reloaded.`)
+        if (requested !== undefined && ruleSets.length === 0)
+          throw nothingHere(`Rule set ${inQuotes(requested)} does not exist. All other rule sets were reloaded.`)
         return json({ ruleSets })
       },
     }),
   ]
 }
 
-const isLoneRule = (body: unknown): boolean =>
+const isSingleRule = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && 'bands' in body && !('rules' in body) && !('ruleSets' in body)
 
-function mistakesOf(rule: unknown): readonly Mistake[] {
+function issuesOf(rule: unknown): readonly Mistake[] {
   try {
     checkedRule(rule)
     return []

@@ -7,15 +7,15 @@ export function eventRoutes(events: EventStreams): Route[] {
       method: 'GET',
       path: '/api/events',
       name: 'events',
-      summary: 'What happens, as it happens: decisions (a sample), reloads, health. Server-sent events.',
+      summary: 'Stream sampled decisions, reloads and health changes as server-sent events.',
       group: 'Statistics',
       access: 'ADMIN',
       responses: {
         200: {
-          description: 'Events called `decision`, `reload` and `health`, with JSON as their data.',
+          description: 'Events named `decision`, `reload` and `health`, with JSON data.',
           type: 'text/event-stream',
         },
-        503: { description: 'Too many are listening, or the server is stopping.' },
+        503: { description: 'Too many open streams, or the server is stopping.' },
       },
       handle: async () => ({ status: 200, stream: await events.open() }),
     }),

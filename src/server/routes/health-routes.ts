@@ -6,31 +6,31 @@ import { infoSchema, liveSchema, readyQuerySchema, readySchema } from '../schema
 
 const group = 'Operations'
 
-/** For those who run it: probes, Prometheus, and people who want to know what runs. */
+/** Health probes, metrics and build information. */
 export function healthRoutes({ health, metrics, info, isDraining }: ApiParts): Route[] {
   return [
     route({
       method: 'GET',
       path: '/health/live',
       name: 'live',
-      summary: 'Liveness: 200 while the process answers. Does not depend on other systems.',
+      summary: 'Liveness probe. Does not depend on other systems.',
       group,
       access: 'PUBLIC',
-      responses: { 200: { description: 'The process answers.', schema: liveSchema } },
+      responses: { 200: { description: 'The process is alive.', schema: liveSchema } },
       handle: () => json({ status: 'UP' }),
     }),
     route({
       method: 'GET',
       path: '/health/ready',
       name: 'ready',
-      summary: 'Readiness: 200 while checks can be answered, also without the shared store.',
+      summary: 'Readiness probe. Succeeds while checks can be answered, even without the shared store.',
       group,
       access: 'PUBLIC',
       query: readyQuerySchema,
       responses: {
-        200: { description: 'Checks are answered. The status may be DEGRADED, unless `strict`.', schema: readySchema },
+        200: { description: 'Ready. The status may be DEGRADED, unless `strict` is set.', schema: readySchema },
         503: {
-          description: 'The server is stopping or its gate is closed; with `strict`, also DEGRADED.',
+          description: 'Not ready: the server is stopping or its gate is closed; with `strict`, also if DEGRADED.',
           schema: readySchema,
         },
       },
@@ -52,12 +52,13 @@ export function healthRoutes({ health, metrics, info, isDraining }: ApiParts): R
       method: 'GET',
       path: '/metrics',
       name: 'metrics',
-      summary: 'Counts and durations, for Prometheus.',
+      summary: 'Get metrics in the Prometheus text format.',
       group,
       access: 'ADMIN',
       responses: { 200: { description: 'Prometheus text, version 0.0.4.', type: 'text/plain' } },
       async handle() {
-        if (metrics === undefined) throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'This server keeps no metrics.')
+        if (metrics === undefined)
+          throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'This server is not configured to collect metrics.')
         const headers = { 'Content-Type': metricsContentType }
         return { status: 200, headers, text: await metrics() }
       },
@@ -66,10 +67,10 @@ export function healthRoutes({ health, metrics, info, isDraining }: ApiParts): R
       method: 'GET',
       path: '/info',
       name: 'info',
-      summary: 'What runs here.',
+      summary: 'Get version, uptime and store types.',
       group,
       access: 'ADMIN',
-      responses: { 200: { description: 'Version, kinds of stores, and the like.', schema: infoSchema } },
+      responses: { 200: { description: 'Version, uptime and store types.', schema: infoSchema } },
       async handle() {
         return json((await info?.()) ?? { name: 'fluxgate' })
       },

@@ -19,23 +19,27 @@ const group = 'Overrides'
 const access = 'ADMIN'
 const path = '/api/rule-sets/:id/rules/:ruleId/overrides'
 const one = `${path}/:key*`
-const created = { description: 'It was created.', schema: overrideSchema, headers: { Location: 'Its path.' } }
+const created = {
+  description: 'The override was created.',
+  schema: overrideSchema,
+  headers: { Location: 'Path of the override.' },
+}
 
-/** Exceptions to a rule, one identity each. What is put here holds for the next decision. */
+/** Overrides of a rule. A change applies to the next decision. */
 export function overrideRoutes(parts: ApiParts): Route[] {
   return [
     route({
       method: 'GET',
       path,
       name: 'listOverrides',
-      summary: 'The overrides of a rule; each page by key.',
+      summary: 'List the overrides of a rule. Each page is sorted by key.',
       group,
       access,
       query: Type.Object({
-        prefix: Type.Optional(Type.String({ maxLength: 1_024, description: 'What keys begin with.' })),
+        prefix: Type.Optional(Type.String({ maxLength: 1_024, description: 'List only keys with this prefix.' })),
         ...pageParameters,
       }),
-      responses: { 200: { description: 'A page of them.', schema: overridePageSchema } },
+      responses: { 200: { description: 'A page of overrides.', schema: overridePageSchema } },
       async handle({ params, query: { prefix, limit = defaultLimit, cursor } }) {
         const { ruleSetId, ruleId } = ruleInForce(parts.gate, params)
         const page = await overridesOf(parts).list(ruleSetId, ruleId, { prefix, limit, cursor })
@@ -46,16 +50,19 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       method: 'POST',
       path,
       name: 'createOverride',
-      summary: 'Add an override.',
+      summary: 'Create an override.',
       group,
       access,
       body: newOverrideSchema,
       isCheckedByStore: true,
-      responses: { 201: created, 409: { description: 'There is one for this key already.' } },
+      responses: { 201: created, 409: { description: 'An override for this key already exists.' } },
       async handle(call) {
         const { key } = (call.body ?? {}) as { key?: unknown }
         if (typeof key === 'string' && (await find(parts, call, key)) !== undefined)
-          throw new ApiProblem('FLUXGATE_ALREADY_EXISTS', 'There is an override for this key already; PUT replaces it.')
+          throw new ApiProblem(
+            'FLUXGATE_ALREADY_EXISTS',
+            'An override for this key already exists. Use PUT to replace it.',
+          )
         return put(parts, call, call.body)
       },
     }),
@@ -63,7 +70,7 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: one,
       name: 'getOverride',
-      summary: 'The override for one key.',
+      summary: 'Get the override for a key.',
       group,
       access,
       responses: { 200: { description: 'The override.', schema: overrideSchema } },
@@ -77,22 +84,22 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       method: 'PUT',
       path: one,
       name: 'putOverride',
-      summary: 'Create an override, or replace it.',
+      summary: 'Create or replace an override.',
       group,
       access,
       body: overrideBodySchema,
       isCheckedByStore: true,
-      responses: { 200: { description: 'It was replaced.', schema: overrideSchema }, 201: created },
+      responses: { 200: { description: 'The override was replaced.', schema: overrideSchema }, 201: created },
       handle: (call) => put(parts, call, withName(call.body, 'key', call.params.key ?? '')),
     }),
     route({
       method: 'DELETE',
       path: one,
       name: 'deleteOverride',
-      summary: 'Delete an override: the rule applies as it is.',
+      summary: 'Delete an override, so that the rule applies unchanged.',
       group,
       access,
-      responses: { 204: { description: 'It is gone.' } },
+      responses: { 204: { description: 'The override was deleted.' } },
       async handle(call) {
         const { ruleSetId, ruleId } = ruleInForce(parts.gate, call.params)
         const { key = '' } = call.params
@@ -106,10 +113,10 @@ export function overrideRoutes(parts: ApiParts): Route[] {
 
 async function put(parts: ApiParts, call: Call, body: unknown) {
   const { ruleSetId, ruleId, rule } = ruleInForce(parts.gate, call.params)
-  if (!rule.overrides) throw notAsked(ruleId)
+  if (!rule.overrides) throw overridesDisabled(ruleId)
   const { key } = (body ?? {}) as { readonly key: string }
-  // It has no bytes, and could neither be kept nor named in a URL.
-  if (/\p{Surrogate}/u.test(key)) throw invalidRequest('key', 'has half of a character')
+  // A lone surrogate has no UTF-8 encoding, so it can neither be stored nor appear in a URL.
+  if (/\p{Surrogate}/u.test(key)) throw invalidRequest('key', 'contains a lone surrogate; it must be valid Unicode')
   const overrides = overridesOf(parts)
   const { created } = await overrides.put(ruleSetId, ruleId, body)
   audit(parts.log, call, 'PUT_OVERRIDE', { ruleSetId, ruleId, key: parts.showKey(key) })
@@ -120,7 +127,7 @@ async function put(parts: ApiParts, call: Call, body: unknown) {
 
 function overridesOf({ gate }: ApiParts): OverrideStore {
   if (gate.overrides !== undefined) return gate.overrides
-  throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'The store that holds the buckets of this server keeps no overrides.')
+  throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'The bucket store of this server does not support overrides.')
 }
 
 function find(parts: ApiParts, { params }: Call, key: string) {
@@ -128,12 +135,12 @@ function find(parts: ApiParts, { params }: Call, key: string) {
   return overridesOf(parts).get(ruleSetId, ruleId, key)
 }
 
-/** What has no effect must not look as if it had. */
-function notAsked(ruleId: string): FluxGateError {
-  const message = `rule "${ruleId}" does not look for overrides; give it "overrides": true first`
-  return new FluxGateError('FLUXGATE_OVERRIDE_INVALID', `An override would have no effect: ${message}.`, {
+/** Rejected rather than stored: the override would have no effect. */
+function overridesDisabled(ruleId: string): FluxGateError {
+  const message = `overrides are disabled for rule "${ruleId}"; set "overrides": true on the rule first`
+  return new FluxGateError('FLUXGATE_OVERRIDE_INVALID', `The override would have no effect: ${message}.`, {
     errors: [{ path: 'ruleId', message }],
   })
 }
 
-const noOverride = (): ApiProblem => nothingHere('There is no override for this key.')
+const noOverride = (): ApiProblem => nothingHere('No override exists for this key.')

@@ -2,22 +2,26 @@ import { FluxGateError } from '../../core/errors.js'
 import { ApiProblem, invalidRequest } from '../request/api-problem.js'
 import type { Reply } from '../request/route.js'
 
-/** What rule sets and rules have in common when they are edited. */
-export const etagHeader = { ETag: 'The version, for `If-Match`.' }
+/** Response header of rule sets and rules. */
+export const etagHeader = { ETag: 'The version, for use in `If-Match`.' }
 
-/** Conditions of a change. RFC 9110, section 13.2.1: they do not count where the change would be 404 without them. */
+/** Request headers of edits. They are ignored if the edit would be 404 without them (RFC 9110, section 13.2.1). */
 export const conditional = {
-  'If-Match': 'The ETag that was read, a list of ETags, or `*`: no other version is changed (412).',
-  'If-None-Match': '`*`: create only. An ETag or a list, weak ones too: these versions are not changed (412).',
+  'If-Match': 'An ETag, a list of ETags, or `*`. Responds with 412 if none matches the current version.',
+  'If-None-Match':
+    '`*` to create only. An ETag or a list, including weak ETags: responds with 412 if one matches the current version.',
 }
 
-/** Condition of a read. */
-export const unlessKnown = { 'If-None-Match': 'An ETag or a list, weak ones too, or `*`: 304 if it is current.' }
+/** Request header of reads. */
+export const unlessKnown = {
+  'If-None-Match':
+    'An ETag, a list, including weak ETags, or `*`. Responds with 304 if one matches the current version.',
+}
 
 export const isConflict = (error: unknown): boolean =>
   error instanceof FluxGateError && error.code === 'FLUXGATE_RULES_CONFLICT'
 
-/** Runs a change of something that must exist: a conflict with nothing is 404, whatever the conditions. */
+/** Runs a change of an existing resource. A conflict becomes 404 if the resource does not exist. */
 export async function changing<T>(
   change: () => Promise<T>,
   exists: () => Promise<boolean>,
@@ -33,16 +37,16 @@ export async function changing<T>(
 
 export const noContent: Reply = { status: 204 }
 
-/** A document that is put at a URL has its name from there, and may repeat it. */
+/** Adds the name from the URL to a document. The document may repeat it, but must not contradict it. */
 export function withName(body: unknown, field: 'id' | 'key', name: string): object {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalidRequest('body', 'is not an object')
-  const given = (body as Readonly<Record<string, unknown>>)[field]
-  if (given !== undefined && given !== name)
-    throw invalidRequest(field, 'is another one than that of the URL; leave it out, or make it the same')
-  return given === undefined ? { [field]: name, ...body } : body
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalidRequest('body', 'must be a JSON object')
+  const own = (body as Readonly<Record<string, unknown>>)[field]
+  if (own !== undefined && own !== name) throw invalidRequest(field, `must be the ${field} in the URL, or be omitted`)
+  return own === undefined ? { [field]: name, ...body } : body
 }
 
 export const nothingHere = (detail: string): ApiProblem => new ApiProblem('FLUXGATE_NOT_FOUND', detail)
 
-/** An id as somebody has written it, bounded. */
+/** Quotes an ID from a request, truncated to 128 characters. */
 export const inQuotes = (id: string): string => JSON.stringify(id.slice(0, 128))

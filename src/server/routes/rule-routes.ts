@@ -27,7 +27,7 @@ const group = 'Rules'
 const access = 'ADMIN'
 const path = '/api/rule-sets/:id/rules'
 const one = `${path}/:ruleId`
-const located = { ...etagHeader, Location: 'Its path.' }
+const located = { ...etagHeader, Location: 'Path of the rule.' }
 
 export function ruleRoutes(parts: ApiParts): Route[] {
   return [
@@ -35,15 +35,17 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path,
       name: 'listRules',
-      summary: 'The rules of a set, by priority.',
+      summary: 'List the rules of a rule set, by priority.',
       group,
       access,
       query: Type.Object({
-        q: Type.Optional(Type.String({ maxLength: 256, description: 'Text in id, name, description or path.' })),
+        q: Type.Optional(
+          Type.String({ maxLength: 256, description: 'Text to search for in ID, name, description and path.' }),
+        ),
         enabled: Type.Optional(Type.Boolean()),
         ...pageParameters,
       }),
-      responses: { 200: { description: 'A page of them.', schema: rulePageSchema } },
+      responses: { 200: { description: 'A page of rules.', schema: rulePageSchema } },
       async handle({ params: { id = '' }, query: { q, enabled, limit = defaultLimit, cursor } }) {
         const page = await rulesOf(parts).listRules(id, { q, enabled, limit, cursor })
         return json({ rules: page.items.map(canonicalRule), cursor: page.cursor })
@@ -53,23 +55,23 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       method: 'POST',
       path,
       name: 'createRule',
-      summary: 'Add a rule to a set. In force when it is answered.',
+      summary: 'Create a rule. It is in force when the response arrives.',
       group,
       access,
       body: ruleSchema,
       isCheckedByStore: true,
       responses: {
-        201: { description: 'It was created.', schema: ruleSchema, headers: located },
-        409: { description: 'There is one with this id already.' },
+        201: { description: 'The rule was created.', schema: ruleSchema, headers: located },
+        409: { description: 'A rule with this ID already exists.' },
       },
       async handle(call) {
         const { id: ruleId } = (call.body ?? {}) as { id?: unknown }
         try {
           return await put(parts, call, call.body, 0)
         } catch (error) {
-          const isThere = isConflict(error) && (await rulesOf(parts).getRule(idOf(call), String(ruleId))) !== undefined
-          if (!isThere) throw error
-          throw new ApiProblem('FLUXGATE_ALREADY_EXISTS', `There is a rule "${ruleId}" already; PUT replaces it.`)
+          const exists = isConflict(error) && (await rulesOf(parts).getRule(idOf(call), String(ruleId))) !== undefined
+          if (!exists) throw error
+          throw new ApiProblem('FLUXGATE_ALREADY_EXISTS', `Rule "${ruleId}" already exists. Use PUT to replace it.`)
         }
       },
     }),
@@ -77,13 +79,13 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: one,
       name: 'getRule',
-      summary: 'One rule.',
+      summary: 'Get a rule.',
       group,
       access,
       headers: unlessKnown,
       responses: {
         200: { description: 'The rule.', schema: ruleSchema, headers: etagHeader },
-        304: { description: 'It is still the one that `If-None-Match` names.' },
+        304: { description: 'The version of `If-None-Match` is current.' },
       },
       async handle(call) {
         const rule = await existing(parts, call)
@@ -97,15 +99,15 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       method: 'PUT',
       path: one,
       name: 'putRule',
-      summary: 'Create a rule, or replace it. In force when it is answered.',
+      summary: 'Create or replace a rule. It is in force when the response arrives.',
       group,
       access,
       body: ruleBodySchema,
       isCheckedByStore: true,
       headers: conditional,
       responses: {
-        200: { description: 'It was replaced.', schema: ruleSchema, headers: etagHeader },
-        201: { description: 'It was created.', schema: ruleSchema, headers: located },
+        200: { description: 'The rule was replaced.', schema: ruleSchema, headers: etagHeader },
+        201: { description: 'The rule was created.', schema: ruleSchema, headers: located },
       },
       async handle(call) {
         const { ruleId = '' } = call.params
@@ -121,24 +123,24 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       method: 'PATCH',
       path: one,
       name: 'patchRule',
-      summary: 'Change some members of a rule, as a JSON merge patch; all others stay as they are.',
+      summary: 'Change some members of a rule with a JSON merge patch.',
       group,
       access,
       body: rulePatchSchema,
       isCheckedByStore: true,
       headers: conditional,
-      responses: { 200: { description: 'The rule as it is now.', schema: ruleSchema, headers: etagHeader } },
+      responses: { 200: { description: 'The changed rule.', schema: ruleSchema, headers: etagHeader } },
       handle: (call) => changingRule(parts, call, () => patch(parts, call)),
     }),
     route({
       method: 'DELETE',
       path: one,
       name: 'deleteRule',
-      summary: 'Delete a rule, and with it its buckets.',
+      summary: 'Delete a rule and its buckets.',
       group,
       access,
       headers: conditional,
-      responses: { 204: { description: 'It is gone.' } },
+      responses: { 204: { description: 'The rule was deleted.' } },
       async handle(call) {
         const { id: ruleSetId = '', ruleId = '' } = call.params
         const existed = await changingRule(parts, call, async () => {
@@ -147,7 +149,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
         })
         if (!existed) throw unknownRule(call)
         audit(parts.log, call, 'DELETE_RULE', { ruleSetId, ruleId })
-        await putInForce(parts, 'The rule is deleted, but still in force.')
+        await putInForce(parts, 'The rule was deleted, but is still in force.')
         return noContent
       },
     }),
@@ -161,14 +163,14 @@ async function put(parts: ApiParts, call: Call, body: unknown, ifVersion: number
   const { document, created } = await rulesOf(parts).putRule(ruleSetId, body, { by: call.by, ifVersion })
   const { id: ruleId, version } = document
   audit(parts.log, call, 'PUT_RULE', { ruleSetId, ruleId, version })
-  await putInForce(parts, 'The rule is kept, but not in force.')
+  await putInForce(parts, 'The rule was saved, but is not in force.')
   const location = created && { Location: `${pathOfSet(ruleSetId)}/rules/${encodeURIComponent(ruleId)}` }
   return json(canonicalRule(document), created ? 201 : 200, { ETag: etagOf(version), ...location })
 }
 
 const maxAttempts = 20
 
-/** Without `If-Match` a patch is meant for whatever is there, so that it is worked out again when others were faster. */
+/** Without `If-Match`, a patch applies to any version, so it is retried after a concurrent change. */
 async function patch(parts: ApiParts, call: Call): Promise<Reply> {
   const expected = await expectedVersion(call.headers, currentVersion(parts, call))
   for (let attempt = 1; ; attempt++) {
@@ -202,4 +204,4 @@ const currentVersion =
     ((await rulesOf(parts).getRule(id, ruleId))?.version as number | undefined) ?? 0
 
 const unknownRule = ({ params: { id = '', ruleId = '' } }: Call): ApiProblem =>
-  nothingHere(`There is no rule ${inQuotes(ruleId)} in rule set ${inQuotes(id)}.`)
+  nothingHere(`Rule ${inQuotes(ruleId)} does not exist in rule set ${inQuotes(id)}.`)

@@ -31,14 +31,14 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: '/api/rule-sets',
       name: 'listRuleSets',
-      summary: 'All rule sets, by id.',
+      summary: 'List all rule sets, by ID.',
       group,
       access,
       query: Type.Object({
-        q: Type.Optional(Type.String({ maxLength: 256, description: 'Text that the id or the description contains.' })),
+        q: Type.Optional(Type.String({ maxLength: 256, description: 'Text to search for in ID and description.' })),
         ...pageParameters,
       }),
-      responses: { 200: { description: 'A page of them.', schema: ruleSetPageSchema } },
+      responses: { 200: { description: 'A page of rule sets.', schema: ruleSetPageSchema } },
       async handle({ query }) {
         const { items, cursor } = await findRuleSets(rulesOf(parts), query)
         return longJson({ ruleSets: items.map(canonicalSet), cursor })
@@ -48,13 +48,13 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path,
       name: 'getRuleSet',
-      summary: 'One rule set with its rules.',
+      summary: 'Get a rule set with its rules.',
       group,
       access,
       headers: unlessKnown,
       responses: {
         200: { description: 'The rule set.', schema: ruleSetSchema, headers: etagHeader },
-        304: { description: 'It is still the one that `If-None-Match` names.' },
+        304: { description: 'The version of `If-None-Match` is current.' },
       },
       async handle({ params: { id = '' }, headers }) {
         const found = await rulesOf(parts).getRuleSet(id)
@@ -69,18 +69,18 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       method: 'PUT',
       path,
       name: 'putRuleSet',
-      summary: 'Create a rule set, or replace it with all its rules. In force when it is answered.',
+      summary: 'Create or replace a rule set with all its rules. It is in force when the response arrives.',
       group,
       access,
       body: ruleSetBodySchema,
       isCheckedByStore: true,
       headers: conditional,
       responses: {
-        200: { description: 'It was replaced.', schema: ruleSetSchema, headers: etagHeader },
+        200: { description: 'The rule set was replaced.', schema: ruleSetSchema, headers: etagHeader },
         201: {
-          description: 'It was created.',
+          description: 'The rule set was created.',
           schema: ruleSetSchema,
-          headers: { ...etagHeader, Location: 'Its path.' },
+          headers: { ...etagHeader, Location: 'Path of the rule set.' },
         },
       },
       async handle(call) {
@@ -89,7 +89,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         const edit = { by: call.by, ifVersion }
         const { document, created } = await rulesOf(parts).putRuleSet(withName(call.body, 'id', id), edit)
         audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
-        await putInForce(parts, 'The rule set is kept, but not in force.')
+        await putInForce(parts, 'The rule set was saved, but is not in force.')
         const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
         return longJson(canonicalSet(document), created ? 201 : 200, headers)
       },
@@ -102,7 +102,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       group,
       access,
       headers: conditional,
-      responses: { 204: { description: 'It is gone.' } },
+      responses: { 204: { description: 'The rule set was deleted.' } },
       async handle(call) {
         const { id = '' } = call.params
         const existed = await changing(
@@ -115,7 +115,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         )
         if (!existed) throw unknownSet(id)
         audit(parts.log, call, 'DELETE_SET', { ruleSetId: id })
-        await putInForce(parts, 'The rule set is deleted, but still in force.')
+        await putInForce(parts, 'The rule set was deleted, but is still in force.')
         return noContent
       },
     }),
@@ -123,7 +123,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: `${path}/history`,
       name: 'ruleSetHistory',
-      summary: 'Who changed what in a rule set, newest first; also of one that is gone.',
+      summary: 'Get the edit history of a rule set, newest first. Deleted rule sets keep their history.',
       group,
       access,
       query: Type.Object(pageParameters),
@@ -138,16 +138,16 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
 
 export const pathOfSet = (id: string): string => `/api/rule-sets/${encodeURIComponent(id)}`
 
-const unknownSet = (id: string): ApiProblem => nothingHere(`There is no rule set ${inQuotes(id)}.`)
+const unknownSet = (id: string): ApiProblem => nothingHere(`Rule set ${inQuotes(id)} does not exist.`)
 
-/** A page has as many as were found in one of the store's, but never none while there are more. */
+/** Filters pages of the store. A page may be short, but is never empty while there are further matches. */
 async function findRuleSets(
   rules: RuleStore,
   { q, limit = defaultLimit, cursor }: { q?: string; limit?: number; cursor?: string },
 ) {
-  const sought = q?.toLowerCase() ?? ''
+  const search = q?.toLowerCase() ?? ''
   const matches = ({ id, description = '' }: RuleSetDocument): boolean =>
-    [id, description].some((text) => text.toLowerCase().includes(sought))
+    [id, description].some((text) => text.toLowerCase().includes(search))
   for (let from = cursor; ; ) {
     const page = await rules.listRuleSets({ limit, cursor: from })
     const items = page.items.filter(matches)

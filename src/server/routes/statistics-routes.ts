@@ -10,14 +10,14 @@ const group = 'Statistics'
 const access = 'ADMIN'
 const { limit } = pageParameters
 
-/** What has happened lately, for the console and for people. */
+/** Recent statistics, for the console. */
 export function statisticsRoutes(parts: ApiParts): Route[] {
   return [
     route({
       method: 'GET',
       path: '/api/stats',
       name: 'statistics',
-      summary: 'How many decisions were made, by rule and by second.',
+      summary: 'Get decision counts, by rule and by second.',
       group,
       access,
       responses: { 200: { description: 'The counts.', schema: summarySchema } },
@@ -27,11 +27,11 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: '/api/stats/top',
       name: 'topKeys',
-      summary: 'Who was refused most, or who asked most.',
+      summary: 'List the keys with the most rejections or the most requests.',
       group,
       access,
-      query: Type.Object({ by: Type.Optional(oneOf(['denied', 'requests'], 'Default: denied.')), limit }),
-      responses: { 200: { description: 'The identities, most first.', schema: keysSchema } },
+      query: Type.Object({ by: Type.Optional(oneOf(['denied', 'requests'], 'Sort order. Default: denied.')), limit }),
+      responses: { 200: { description: 'The keys, highest count first.', schema: keysSchema } },
       handle: async ({ query: { by = 'denied', limit = defaultLimit } }) =>
         json({ keys: await statisticsOf(parts).top({ by, limit }) }),
     }),
@@ -39,15 +39,15 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: '/api/keys',
       name: 'findKeys',
-      summary: 'Identities that were seen lately, by the beginning of their key, or any that chance picks.',
+      summary: 'List recently seen keys by prefix, or a random sample of them.',
       group,
       access,
       query: Type.Object({
-        prefix: Type.Optional(Type.String({ maxLength: 1_024 })),
-        sample: Type.Optional(Type.Boolean({ description: 'Pick at random; a prefix is then of no account.' })),
+        prefix: Type.Optional(Type.String({ maxLength: 1_024, description: 'List only keys with this prefix.' })),
+        sample: Type.Optional(Type.Boolean({ description: 'Return a random sample and ignore `prefix`.' })),
         limit,
       }),
-      responses: { 200: { description: 'The identities, the most frequent first.', schema: keysSchema } },
+      responses: { 200: { description: 'The keys, most frequent first.', schema: keysSchema } },
       handle: async ({ query: { prefix = '', sample = false, limit = defaultLimit } }) => {
         const statistics = statisticsOf(parts)
         return json({ keys: await (sample ? statistics.sample({ limit }) : statistics.keys({ prefix, limit })) })
@@ -57,7 +57,7 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: '/api/decisions/recent',
       name: 'recentDecisions',
-      summary: 'The latest decisions; of very many, a sample.',
+      summary: 'List the latest decisions. Sampled under high load.',
       group,
       access,
       query: Type.Object({ limit }),
@@ -70,5 +70,5 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
 
 function statisticsOf({ statistics }: ApiParts): Statistics {
   if (statistics !== undefined) return statistics
-  throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'This server keeps no statistics.')
+  throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'This server is not configured to collect statistics.')
 }

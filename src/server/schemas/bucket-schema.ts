@@ -12,7 +12,7 @@ export const bucketSchema = Type.Object(
           label: Type.String(),
           limit: count(),
           remaining: count(),
-          resetAt: epochMs('When the bucket is full, or its window ends.'),
+          resetAt: epochMs('The time at which the bucket is full or its window ends.'),
           windowMs: Type.Number({ exclusiveMinimum: 0 }),
         },
         { title: 'BucketBand' },

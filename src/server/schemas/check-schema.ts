@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { maxCapacity } from '../../core/rule.js'
 
-/** What some languages send for a member without a value is the same as leaving it out. */
+/** Members may be null, because clients in some languages send null for missing values. */
 const text = (maxLength: number, description: string) =>
   Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength, description }))
 
@@ -15,7 +15,7 @@ const headers = Type.Optional(
         { type: 'array', maxItems: 100, items: { type: 'string', maxLength: 8192 } },
       ],
     },
-    description: 'For rules that look at `header.x`. The case of names does not matter.',
+    description: 'Request headers, for rules that use `header.x`. Names are case-insensitive.',
   }),
 )
 
@@ -24,21 +24,18 @@ const attributes = Type.Optional(
     type: ['object', 'null'],
     maxProperties: 1_000,
     additionalProperties: true,
-    description: 'For rules that look at `attributes.x`.',
+    description: 'Attributes, for rules that use `attributes.x`.',
   }),
 )
 
-const who = {
-  ruleSetId: text(
-    128,
-    'Left out: the configured default; else the only rule set there is; else the one called `default`.',
-  ),
-  clientIp: text(256, 'The address of whoever is to be limited.'),
-  userId: text(1_024, 'Who is logged in.'),
-  apiKey: text(1_024, 'The key that the request came with.'),
-  endpoint: text(8_192, 'The path of the request. A query behind it is ignored.'),
-  path: text(8_192, 'The same as `endpoint`; where both are given, `path` counts.'),
-  method: text(64, 'The HTTP method of the request, in any case.'),
+const requestFields = {
+  ruleSetId: text(128, 'Default: the configured rule set, the only one, or the one named `default`, in this order.'),
+  clientIp: text(256, 'Client IP address.'),
+  userId: text(1_024, 'User ID.'),
+  apiKey: text(1_024, 'API key.'),
+  endpoint: text(8_192, 'Request path. A query string is ignored.'),
+  path: text(8_192, 'Same as `endpoint`. Takes precedence if both are given.'),
+  method: text(64, 'HTTP method, case-insensitive.'),
   headers,
   attributes,
   permits: Type.Optional(
@@ -51,10 +48,9 @@ const who = {
   ),
 }
 
-/** The name under which a schema stands in the OpenAPI document. */
 export const checkSchema = Type.Object(
   {
-    ...who,
+    ...requestFields,
     peek: Type.Optional(
       Type.Unsafe<boolean | null>({
         type: ['boolean', 'null'],
@@ -64,7 +60,7 @@ export const checkSchema = Type.Object(
   },
   {
     title: 'Check',
-    description: 'A request of yours that is to be decided about. Members that are not listed are ignored.',
+    description: 'The request to decide. Unknown members are ignored.',
   },
 )
 
@@ -72,19 +68,19 @@ export const maxBatch = 1_000
 
 export const batchSchema = Type.Object(
   { checks: Type.Array(checkSchema, { maxItems: maxBatch }) },
-  { title: 'CheckBatch', description: 'Each is decided by itself, in this order.' },
+  { title: 'CheckBatch', description: 'Checks, decided independently and in this order.' },
 )
 
-export const refundSchema = Type.Object(who, {
+export const refundSchema = Type.Object(requestFields, {
   title: 'Refund',
-  description: 'What was asked for in a check, to be given back: never more than the capacity.',
+  description: 'The check to refund. Permits are returned up to the capacity.',
 })
 
 export const refundedSchema = Type.Object(
   {
     permits: Type.Integer({
       minimum: 1,
-      description: 'How many permits were given back to each limit, times its own.',
+      description: 'Permits returned to each rule, before multiplication by its own `permits`.',
     }),
   },
   { title: 'Refunded' },

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 
-/** A string that is one of these. OpenAPI generators make an enumeration of `enum`, but not of `anyOf` with `const`. */
+/** A string enumeration. OpenAPI generators understand `enum`, but not `anyOf` with `const`. */
 export const oneOf = <const T extends readonly string[]>(values: T, description?: string) =>
   Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...(description && { description }) })
 
@@ -11,45 +11,45 @@ export const dateTime = (description?: string) =>
 export const epochMs = (description: string) =>
   Type.Integer({ minimum: 0, description: `${description} Epoch milliseconds.` })
 
-/** A number of decisions, requests or permits. */
+/** A non-negative integer: decisions, requests or permits. */
 export const count = (description?: string) => Type.Integer({ minimum: 0, ...(description && { description }) })
 
-/** Ids of rule sets and rules, and labels of bands. */
+/** Pattern of rule set IDs, rule IDs and band labels. */
 export const idPattern = '^[A-Za-z0-9._:-]{1,128}$'
 
 export const mistakeSchema = Type.Object(
   {
-    path: Type.String({ description: 'The place of the mistake: `rules[2].bands[0].capacity`.' }),
+    path: Type.String({ description: 'Location of the error, such as `rules[2].bands[0].capacity`.' }),
     message: Type.String(),
   },
-  { title: 'Mistake' },
+  { title: 'ValidationIssue' },
 )
 
 export const problemSchema = Type.Object(
   {
-    type: Type.String({ format: 'uri-reference', description: 'Always `about:blank`; `code` tells problems apart.' }),
-    title: Type.String({ description: 'The reason phrase of the status.' }),
+    type: Type.String({ format: 'uri-reference', description: 'Always `about:blank`. Use `code` to identify errors.' }),
+    title: Type.String({ description: 'Reason phrase of the status.' }),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
     detail: Type.String(),
-    code: Type.String({ description: 'Stable, for programs.', pattern: '^FLUXGATE_[A-Z_]+$' }),
-    errors: Type.Optional(Type.Array(mistakeSchema, { description: 'Every mistake in the request, if it has any.' })),
+    code: Type.String({ description: 'Stable error code.', pattern: '^FLUXGATE_[A-Z_]+$' }),
+    errors: Type.Optional(Type.Array(mistakeSchema, { description: 'All validation errors of the request.' })),
   },
-  { title: 'Problem', description: 'RFC 9457.' },
+  { title: 'Problem', description: 'Problem document (RFC 9457).' },
 )
 
 export const defaultLimit = 50
 
-/** Parameters of lists. */
+/** Query parameters of paginated lists. */
 export const pageParameters = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000, description: `The size of the page. Default: ${defaultLimit}.` }),
+    Type.Integer({ minimum: 1, maximum: 1_000, description: `Page size. Default: ${defaultLimit}.` }),
   ),
   cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024, description: '`cursor` of the previous page.' })),
 }
 
 export const cursorSchema = Type.Unsafe<string | null>({
   type: ['string', 'null'],
-  description: 'For the next page; null after the last one.',
+  description: 'Cursor of the next page; null on the last page.',
 })
 
 export const identifier = (description: string) => Type.String({ pattern: idPattern, description })

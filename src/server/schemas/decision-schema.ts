@@ -7,7 +7,7 @@ const textOrNull = (description?: string) =>
 const retryAfterMs = Type.Unsafe<number | null>({
   type: ['integer', 'null'],
   minimum: 0,
-  description: '0 if allowed; null if this request can never succeed.',
+  description: 'Time after which a retry is allowed. 0 if allowed; null if the request can never succeed.',
 })
 
 export const reasons = [
@@ -22,7 +22,7 @@ export const reasons = [
   'DENY_LISTED',
 ] as const
 
-const resetAt = epochMs('When the bucket is full, or its window ends.')
+const resetAt = epochMs('The time at which the bucket is full or its window ends.')
 
 const bandDecisionSchema = Type.Object(
   {
@@ -34,7 +34,7 @@ const bandDecisionSchema = Type.Object(
     resetAt,
     retryAfterMs,
     allowed: Type.Boolean(),
-    shadow: Type.Boolean({ description: 'The rule counts and reports, and never rejects.' }),
+    shadow: Type.Boolean({ description: 'The rule is in SHADOW mode: it counts and reports, but never rejects.' }),
     windowMs: Type.Number({ exclusiveMinimum: 0 }),
   },
   { title: 'BandDecision' },
@@ -43,16 +43,19 @@ const bandDecisionSchema = Type.Object(
 export const decisionSchema = Type.Object(
   {
     allowed: Type.Boolean(),
-    delayMs: Type.Number({ minimum: 0, description: 'Allowed, but only after this long.' }),
+    delayMs: Type.Number({
+      minimum: 0,
+      description: 'Wait this long before proceeding. 0 unless allowed with a delay.',
+    }),
     reason: oneOf(reasons),
     ruleSetId: textOrNull(),
     ruleId: textOrNull(
-      'The deciding rule: that of the rejecting band with the longest wait; if allowed, of the most restrictive band.',
+      'The rule of the deciding band: the rejecting band with the longest wait or, if allowed, the most restrictive band.',
     ),
     band: textOrNull(),
     key: textOrNull(),
-    limit: Type.Integer({ minimum: -1, description: '-1 when nothing limits.' }),
-    remaining: Type.Integer({ minimum: -1, description: '-1 when nothing limits.' }),
+    limit: Type.Integer({ minimum: -1, description: 'Capacity of the deciding band; -1 if no limit applies.' }),
+    remaining: Type.Integer({ minimum: -1, description: 'Permits left in the deciding band; -1 if no limit applies.' }),
     retryAfterMs,
     resetAt,
     policy: oneOf(['REJECT', 'WAIT_FOR_REFILL']),

@@ -4,21 +4,21 @@ import { oneOf } from './common-schemas.js'
 const sinceAt = Type.Unsafe<number | null>({
   type: ['integer', 'null'],
   minimum: 0,
-  description: 'When the status last changed. Epoch milliseconds.',
+  description: 'Time of the last status change. Epoch milliseconds.',
 })
 const error = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 
 export const liveSchema = Type.Object({ status: oneOf(['UP']) }, { title: 'Live' })
 
 export const readyQuerySchema = Type.Object({
-  strict: Type.Optional(Type.Boolean({ description: 'Answer 503 if the status is DEGRADED, too. Default: false.' })),
+  strict: Type.Optional(Type.Boolean({ description: 'Respond with 503 also if DEGRADED. Default: false.' })),
 })
 
 export const readySchema = Type.Object(
   {
     status: oneOf(
       ['UP', 'DEGRADED', 'DOWN', 'STOPPING'],
-      'DEGRADED: decisions are made without the shared store, by older rules than the rule store holds, or before the buckets of removed rules are reset. DOWN: the gate is closed. STOPPING: the server is draining.',
+      'DEGRADED: the shared store is unavailable, the rules are older than those of the rule store, or buckets of removed rules still have to be reset. DOWN: the gate is closed. STOPPING: the server is draining.',
     ),
     store: Type.Object({ status: oneOf(['UP', 'DOWN']), sinceAt, error }),
     rules: Type.Object({ status: oneOf(['UP', 'STALE']), sinceAt, error }),

@@ -4,24 +4,24 @@ import { leastMs, longestKey, longestNote } from '../../rules/schema/override-sc
 import { cursorSchema, dateTime, oneOf } from './common-schemas.js'
 import { bandSchema } from './rule-schemas.js'
 
-const expiry = 'From then on the rule applies unchanged.'
-const balanceTime = 'The time of `balance`, not in the future. Default: when the override is written.'
+const expiry = 'Expiry time. After it, the rule applies unchanged.'
+const balanceTime = 'The time of `balance`, not in the future. Default: the time of the request.'
 
 const overrideFields = {
-  action: oneOf(['LIMIT', 'ALLOW', 'DENY'], 'Other bands, no limit, or reject every request.'),
+  action: oneOf(['LIMIT', 'ALLOW', 'DENY'], 'LIMIT: use other bands. ALLOW: no limit. DENY: reject every request.'),
   bands: Type.Optional(
     Type.Array(bandSchema, {
       minItems: 1,
       maxItems: 8,
-      description: "LIMIT: replaces the rule's bands. Optional with a balance.",
+      description: "LIMIT: replaces the rule's bands. Optional if `balance` is given.",
     }),
   ),
-  note: Type.Optional(Type.String({ maxLength: longestNote, description: 'For people.' })),
+  note: Type.Optional(Type.String({ maxLength: longestNote, description: 'Free text.' })),
   balance: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: maxCapacity,
-      description: 'LIMIT: the permits that each band had left at `balanceAt`, instead of a full bucket.',
+      description: 'LIMIT: starting balance. Permits left in each band at `balanceAt`, instead of a full bucket.',
     }),
   ),
 }
@@ -29,7 +29,7 @@ const overrideFields = {
 const key = Type.String({
   minLength: 1,
   maxLength: longestKey,
-  description: 'The identity that the rule counts by; for a rule of scope IP also a range such as `10.0.0.0/8`.',
+  description: 'The key that is limited. For rules of scope IP, also a range such as `10.0.0.0/8`.',
 })
 
 const closed = { additionalProperties: false }
@@ -59,7 +59,7 @@ const givenFields = { ...overrideFields, expiresAt: moment(expiry), balanceAt: m
 
 export const newOverrideSchema = Type.Object({ key, ...givenFields }, { title: 'NewOverride', ...closed })
 
-/** The key is in the URL and need not be repeated. */
+/** `key` is optional, because the URL contains it. */
 export const overrideBodySchema = Type.Object(
   { key: Type.Optional(key), ...givenFields },
   { title: 'OverrideToPut', ...closed },

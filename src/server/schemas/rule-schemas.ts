@@ -8,15 +8,15 @@ import { durationPattern } from '../../validation/duration.js'
 import { count, cursorSchema, dateTime, idPattern, mistakeSchema, oneOf } from './common-schemas.js'
 
 /**
- * Rules as the OpenAPI document describes them. They are not checked by these: `rules/schema` knows every spelling, finds all
- * mistakes at once and names their places. A test holds the two together.
+ * Schemas of rules, for the OpenAPI document only. `rules/schema` validates rules: it accepts every spelling and reports all
+ * issues with their paths. A test keeps the two consistent.
  */
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
 const closed = { additionalProperties: false }
 const perSecond = 1_000_000
 const seconds = (description: string) =>
   Type.Number({ minimum: minWindowTicks / perSecond, maximum: maxWindowTicks / perSecond, description })
-/** In any case, with or without `-` and `_`, on input; responses have these names. */
+/** Responses use these names. On input, letter case, `-` and `_` do not matter. */
 const algorithm = oneOf(algorithmNames)
 const scope = (description: string) => oneOf([...limitScopes, 'PER_IP', 'PER_USER', 'PER_API_KEY'], description)
 const policy = (description: string) => oneOf(['REJECT', 'WAIT_FOR_REFILL', 'REJECT_REQUEST'], description)
@@ -24,21 +24,26 @@ const policy = (description: string) => oneOf(['REJECT', 'WAIT_FOR_REFILL', 'REJ
 export const bandSchema = Type.Object(
   {
     label: optional(
-      Type.String({ pattern: idPattern, description: 'Unique in its rule. Default: made of capacity and window.' }),
+      Type.String({
+        pattern: idPattern,
+        description: 'Unique within the rule. Default: derived from capacity and window.',
+      }),
     ),
     capacity: Type.Integer({ minimum: 1, maximum: maxCapacity }),
     refillTokens: optional(Type.Integer({ minimum: 1, maximum: maxCapacity, description: 'Default: the capacity.' })),
-    refillSeconds: optional(seconds('The window in seconds. One of `refillSeconds`, `window` and `windowSeconds`.')),
+    refillSeconds: optional(
+      seconds('Window in seconds. Exactly one of `refillSeconds`, `window` and `windowSeconds` is required.'),
+    ),
     window: optional(
       Type.Unsafe<string | number>({
         anyOf: [
           { type: 'string', pattern: durationPattern, maxLength: 40 },
           { type: 'number', minimum: minWindowTicks / perSecond, maximum: maxWindowTicks / perSecond },
         ],
-        description: '`1m`, `500ms`, or a number of seconds.',
+        description: 'Window as a duration such as `1m` or `500ms`, or as a number of seconds.',
       }),
     ),
-    windowSeconds: optional(seconds('Another name of `refillSeconds`.')),
+    windowSeconds: optional(seconds('Alias of `refillSeconds`.')),
     refill: optional(oneOf(['STEADY', 'INTERVAL'], 'TOKEN_BUCKET only. Default: STEADY.')),
     algorithm: optional(algorithm),
   },
@@ -61,14 +66,14 @@ const ruleFields = {
     Type.Integer({
       minimum: -maxCapacity,
       maximum: maxCapacity,
-      description: 'Higher first; ties by id. Default: 0.',
+      description: 'Higher values first; ties by ID. Default: 0.',
     }),
   ),
   path: optional(
     Type.String({
       pattern: '^/',
       maxLength: maxPathLength,
-      description: 'A pattern with `?`, `*`, `**` and `{name}`. Default: `/**`.',
+      description: 'Path pattern with `?`, `*`, `**` and `{name}`. Default: `/**`.',
     }),
   ),
   method: optional(
@@ -83,11 +88,11 @@ const ruleFields = {
       additionalProperties: {
         anyOf: [conditionValue, { type: 'array', minItems: 1, maxItems: 1_000, items: conditionValue }],
       },
-      description: 'Further conditions, all of which must hold: `attributes.tier: premium`.',
+      description: 'Conditions that must all hold, such as `attributes.tier: premium`.',
     }),
   ),
-  limitScope: optional(scope('What is counted. Default: IP.')),
-  scope: optional(scope('Another name of `limitScope`.')),
+  limitScope: optional(scope('The identity to limit. Default: IP.')),
+  scope: optional(scope('Alias of `limitScope`.')),
   compositeKeyFields: optional(
     Type.Unsafe<string[]>({
       type: 'array',
@@ -97,26 +102,28 @@ const ruleFields = {
       description: 'COMPOSITE only.',
     }),
   ),
-  keyField: optional(Type.Unsafe<string>({ ...keyField, description: 'CUSTOM only; or `keyResolver`.' })),
+  keyField: optional(
+    Type.Unsafe<string>({ ...keyField, description: 'CUSTOM only: the field to use as key. Excludes `keyResolver`.' }),
+  ),
   keyResolver: optional(
-    Type.String({ pattern: idPattern, description: 'CUSTOM only: the name of a resolver that is registered in code.' }),
+    Type.String({ pattern: idPattern, description: 'CUSTOM only: the name of a resolver registered in code.' }),
   ),
   onMissingKey: optional(oneOf(['ANONYMOUS', 'SKIP', 'DENY'], 'Default: ANONYMOUS.')),
   algorithm: optional(algorithm),
   bands: Type.Array(bandSchema, { minItems: 1, maxItems: maxBands }),
   permits: optional(Type.Integer({ minimum: 1, maximum: maxCapacity, description: 'Default: 1.' })),
   onLimitExceed: optional(policy('Default: REJECT.')),
-  onLimitExceedPolicy: optional(policy('Another name of `onLimitExceed`.')),
+  onLimitExceedPolicy: optional(policy('Alias of `onLimitExceed`.')),
   maxWaitMs: optional(Type.Integer({ minimum: 0, maximum: maxWaitMs })),
   mode: optional(oneOf(['ENFORCE', 'SHADOW'], 'Default: ENFORCE.')),
   consistency: optional(oneOf(['EXACT', 'LEASED'], 'Default: EXACT. LEASED: TOKEN_BUCKET and FIXED_WINDOW only.')),
   onStoreFailure: optional(oneOf(['LOCAL', 'ALLOW', 'DENY'])),
-  overrides: optional(Type.Boolean({ description: 'Default: false.' })),
+  overrides: optional(Type.Boolean({ description: 'Enable overrides for this rule. Default: false.' })),
   attributes: optional(
     Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       additionalProperties: true,
-      description: 'Free JSON, returned byte for byte.',
+      description: 'Free-form JSON, preserved byte for byte.',
     }),
   ),
   createdAt: optional(dateTime('Set by the store; ignored in requests.')),
@@ -134,25 +141,25 @@ const id = Type.String({ pattern: idPattern })
 
 export const ruleSchema = Type.Object({ id, ...ruleFields }, { title: 'Rule', ...closed })
 
-/** The id is in the URL and need not be repeated. */
+/** `id` is optional, because the URL contains it. */
 export const ruleBodySchema = Type.Object({ id: optional(id), ...ruleFields }, { title: 'RuleToPut', ...closed })
 
 export const rulePatchSchema = Type.Unsafe<unknown>({
   type: 'object',
   title: 'RulePatch',
-  description: 'RFC 7396: the members of a rule to change; null removes one.',
+  description: 'JSON merge patch (RFC 7396): the members to change. null removes a member.',
   additionalProperties: true,
 })
 
 const setFields = {
   description: optional(Type.String()),
   strategy: optional(oneOf(['all', 'first'], 'Default: all.')),
-  caseSensitive: optional(Type.Boolean({ description: 'Whether letter case matters in paths; default false.' })),
+  caseSensitive: optional(Type.Boolean({ description: 'Match paths case-sensitively. Default: false.' })),
   rules: Type.Array(ruleSchema),
 }
 
 export const ruleSetSchema = Type.Object(
-  { id, ...setFields, version: Type.Integer({ minimum: 1, description: 'Grows with every change; the ETag.' }) },
+  { id, ...setFields, version: Type.Integer({ minimum: 1, description: 'Increases with every change. The ETag.' }) },
   { title: 'RuleSet' },
 )
 
@@ -175,7 +182,7 @@ export const rulePageSchema = Type.Object(
   { title: 'RulePage' },
 )
 
-const anything = Type.Unsafe<unknown>({ description: 'The document, or null where there was, or is, none.' })
+const anything = Type.Unsafe<unknown>({ description: 'The document; null if it did not exist.' })
 
 export const historySchema = Type.Object(
   {
@@ -217,5 +224,5 @@ export const reloadSchema = Type.Object(
 
 export const reloadedSchema = Type.Object(
   { ruleSets: Type.Array(Type.Object({ id: Type.String(), rules: count() }, { title: 'ReloadedRuleSet' })) },
-  { title: 'Reloaded', description: 'The rule sets that are in force, or the one that was asked for.' },
+  { title: 'Reloaded', description: 'The rule sets in force, or only the requested one.' },
 )

@@ -8,22 +8,22 @@ const counts = {
   allowed: count(),
   delayed: count(),
   denied: count(),
-  shadowDenied: count('How often a rule in SHADOW would have rejected.'),
+  shadowDenied: count('Requests that a rule in SHADOW mode would have rejected.'),
 }
-const who = { ruleSetId: textOrNull, ruleId: textOrNull }
+const ruleFields = { ruleSetId: textOrNull, ruleId: textOrNull }
 const at = Type.Number({ minimum: 0, description: 'Epoch milliseconds.' })
-/** Estimated where there are many. */
+/** A count that is estimated if there are many requests. */
 const estimate = Type.Number({ minimum: 0 })
 
 export const summarySchema = Type.Object(
   {
     sinceAt: at,
     totals: Type.Object({ ...counts, degraded: count() }, { title: 'StatisticsTotals' }),
-    rules: Type.Array(Type.Object({ ...who, ...counts }, { title: 'RuleStatistics' }), {
-      description: 'Most decisions first.',
+    rules: Type.Array(Type.Object({ ...ruleFields, ...counts }, { title: 'RuleStatistics' }), {
+      description: 'Rules with the most decisions first.',
     }),
     seconds: Type.Array(Type.Object({ ...counts, at }, { title: 'SecondStatistics' }), {
-      description: 'The latest, oldest first.',
+      description: 'The most recent seconds, oldest first.',
     }),
   },
   { title: 'Statistics' },
@@ -33,15 +33,15 @@ export const keysSchema = Type.Object(
   {
     keys: Type.Array(
       Type.Object({
-        ...who,
-        key: Type.String({ description: 'A digest, unless keys may be shown.' }),
+        ...ruleFields,
+        key: Type.String({ description: 'A digest, unless `revealKeys` is set.' }),
         requests: estimate,
         denied: estimate,
         lastAt: at,
       }),
     ),
   },
-  { title: 'Keys', description: 'Old requests count less and less, and many requests are estimated.' },
+  { title: 'Keys', description: 'Counts decay over time. High counts are estimates.' },
 )
 
 export const recentSchema = Type.Object(
@@ -51,7 +51,7 @@ export const recentSchema = Type.Object(
         allowed: Type.Boolean(),
         delayMs: Type.Number({ minimum: 0 }),
         reason: oneOf(reasons),
-        ...who,
+        ...ruleFields,
         band: textOrNull,
         key: textOrNull,
         limit: Type.Integer({ minimum: -1 }),
@@ -61,7 +61,7 @@ export const recentSchema = Type.Object(
         at,
         method: textOrNull,
         path: textOrNull,
-        weight: Type.Number({ minimum: 1, description: 'How many decisions this one stands for.' }),
+        weight: Type.Number({ minimum: 1, description: 'Number of decisions that this sample represents.' }),
       }),
       { description: 'Newest first.' },
     ),

@@ -21,17 +21,17 @@ const kinds: Readonly<Record<Exclude<keyof RedisStoreOptions, 'clock'>, Kind<unk
   openMs: milliseconds,
 }
 
-/** A misspelt option must not silently do nothing. */
+/** Throws for unknown and invalid options instead of ignoring them. */
 export function checkStoreOptions(options: RedisStoreOptions): void {
-  checked('The options of redisStore', (mistakes) => {
+  checked('Options of redisStore', (issues) => {
     const names = [...Object.keys(kinds), 'clock']
-    const fields = openFields(options, '', names, 'an object of options', mistakes)
+    const fields = openFields(options, '', names, 'an object of options', issues)
     for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
   })
 }
 
-function checked(what: string, check: (mistakes: Mistakes) => void): void {
-  const mistakes = noMistakes()
-  check(mistakes)
-  if (mistakes.count > 0) throw configInvalid(what, mistakes.kept)
+function checked(what: string, check: (issues: Mistakes) => void): void {
+  const issues = noMistakes()
+  check(issues)
+  if (issues.count > 0) throw configInvalid(what, issues.kept)
 }

@@ -19,18 +19,18 @@ import { RedisBuckets } from './redis-buckets.js'
 import { RedisResets } from './resets.js'
 
 export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onStateChange'> {
-  /** What the names of all keys begin with; default `fluxgate`. */
+  /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
-  /** Whether what is known to be refused is refused without asking again; default true. */
+  /** Cache rejections in this process until they end, instead of asking Redis again; default true. */
   readonly knownRefusals?: boolean
   /**
-   * How long decisions wait for the first connection, in milliseconds in which the event loop could run; default 2000. Only
-   * then does the failure policy apply.
+   * How long decisions wait for the first connection, in milliseconds during which the event loop could run; default 2000. After
+   * that, the failure policy applies.
    */
   readonly connectTimeoutMs?: number
-  /** The part of a capacity that this process holds at most under LEASED; default 0.1. */
+  /** Maximum share of a capacity that this process may lease under LEASED; default 0.1. */
   readonly leaseShare?: number
-  /** For tests alone: time instead of the server's. */
+  /** Replaces the clock of the Redis server, for tests only. */
   readonly clock?: Clock
 }
 
@@ -39,16 +39,25 @@ const defaultConnectTimeoutMs = 2_000
 export interface RedisStore extends BucketStore {
   readonly resets: SharedResets
   readonly overrides: OverrideBook
-  /** Permits paid for in advance that this process may still spend. */
+  /** Leased permits that this process has not spent yet. */
   readonly heldPermits: number
-  /** `withinMs` defaults to `connectTimeoutMs`. */
+  /**
+   * Resolves once the store is connected, or after `withinMs` (default `connectTimeoutMs`). Rejects if Redis rejects the
+   * connection or the scripts.
+   */
   ready(withinMs?: number): Promise<void>
+  /** Resolves if Redis can decide now; rejects otherwise. */
   probe(): Promise<void>
 }
 
 /**
- * Buckets in Redis, shared by all processes that name the same prefix. Takes a `redis://` or `rediss://` URI, the nodes of
- * a cluster, sentinels, or a client of ioredis or node-redis, which stays the caller's to close.
+ * Creates a bucket store in Redis. All processes that use the same prefix share its buckets.
+ *
+ * @param where a `redis://` or `rediss://` URI, connection options for a server, Cluster or Sentinel, or an ioredis or node-redis
+ *   client. The caller closes a client that it passes in.
+ * @throws FluxGateError if an option is unknown or invalid
+ * @example
+ * const gate = await createFluxGate({ rules: './rules.yaml', store: redisStore('redis://127.0.0.1:6379') })
  */
 export function redisStore(where: string | RedisOptions | object, options: RedisStoreOptions = {}): RedisStore {
   checkStoreOptions(options)
@@ -56,7 +65,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const { connectTimeoutMs = defaultConnectTimeoutMs, ...resilience } = others
   const connection = connectRedis(where, resilience.timeoutMs)
   const opening = new Opening(connection, connectTimeoutMs)
-  // A client of the caller's may be meant to connect with the first call.
+  // A client of the caller may be configured to connect lazily, with the first call.
   if (!isRedisClient(where)) void opening.over()
   const known = new KnownRefusals({ clock })
   const buckets = new RedisBuckets(connection, {
@@ -64,13 +73,13 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     clock,
     ...(knownRefusals && { observer: known }),
   })
-  const whole = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
-  const bounded = resilient(whole, resilience)
+  const clustered = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
+  const bounded = resilient(clustered, resilience)
   const store = leased(knownRefusals ? withKnownRefusals(bounded, known) : bounded, given({ leaseShare, clock }))
   const resets = new RedisResets(connection, prefix, resilience.timeoutMs)
   let isClosed = false
   const closed = (): Promise<never> =>
-    Promise.reject(new FluxGateError('FLUXGATE_CLOSED', 'This store was closed. Create another one.'))
+    Promise.reject(new FluxGateError('FLUXGATE_CLOSED', 'The store is closed. Create a new one.'))
   const opened = <T>(call: () => Promise<T>): Promise<T> =>
     opening.isOver ? (isClosed ? closed() : call()) : opening.over().then(() => opened(call))
   return {
@@ -95,7 +104,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     get isConnected() {
       return connection.isConnected ?? true
     },
-    /** Without a connection nothing is sent, and the client's own attempts to reconnect are the probes. */
+    /** OPEN without a connection: no calls are sent, and the client's reconnection attempts serve as probes. */
     get breaker() {
       return buckets.unreachable === undefined ? (bounded.breaker ?? 'CLOSED') : 'OPEN'
     },
@@ -103,7 +112,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   }
 }
 
-/** What is changed here holds here for the next decision, also for who is known to be refused. */
+/** Clears cached rejections after an edit, so that a changed override applies to the next decision of this process. */
 function forgetting(book: OverrideBook, known: KnownRefusals, seen: OverrideBook['seen']): OverrideBook {
   const after = async <T>(edit: Promise<T>): Promise<T> => {
     try {
@@ -121,7 +130,7 @@ function forgetting(book: OverrideBook, known: KnownRefusals, seen: OverrideBook
   }
 }
 
-/** Fails early if only a change of configuration can help; a server that is down may come back. */
+/** Rejects only for errors that need a configuration change. A server that is down may come back. */
 async function ready(
   connection: RedisConnection,
   buckets: RedisBuckets,

@@ -1,4 +1,4 @@
-/** Where buckets live. Apart from the other settings, since a middleware checks these alone. */
+/** Settings of the bucket store. In a module of their own, because middleware needs only these. */
 import { nodes, redisUri } from '../../redis/client/open/address-kinds.js'
 import { maxConnections } from '../../redis/client/open/target.js'
 import { optional, secret, setting } from '../../validation/setting.js'
@@ -24,5 +24,5 @@ export const storeSettings = {
   knownRefusals: setting(yesOrNo, true),
 }
 
-/** Those that are about Redis. */
+/** Names of the settings for Redis. */
 export const redisNames = Object.keys(storeSettings).filter((name) => name !== 'type' && name !== 'maxKeys')

@@ -29,36 +29,43 @@ interface BulkCommandOptions {
 const examples = `
 Examples:
   $ fluxgate bulk commands.txt
-      one command to a line, as typed into redis-cli: SET greeting "hello world"
+      one command per line, in redis-cli syntax: SET greeting "hello world"
   $ fluxgate bulk users.csv.gz --command 'HSET user:<id> name <name> tier <tier>'
-      the first line names the columns; <id> stands for a field
+      the first line names the columns; <id> is replaced with that field
   $ fluxgate bulk events.jsonl --command 'XADD events * user <user.id> data <data>' --rate 5000
   $ fluxgate bulk users.csv --command 'SET user:<1> <2>' --dry-run
-      a file without a first line of names: fields by their number; nothing is sent
+      validate a file without a header line: refer to fields by number
   $ fluxgate bulk commands.txt --emit | redis-cli --pipe
 
-Exit status: 0 all records arrived, 1 some did not, 2 nothing could be sent.
+Exit status: 0 all records loaded, 1 some records failed, 2 nothing could be sent.
 `
 
 export function bulkCommand(): Command {
   return new Command('bulk')
     .enablePositionalOptions()
-    .description('Load many records into Redis, gently or fast, and say what became of each.')
-    .argument('[file]', 'what to load, packed with gzip or not; - is standard input', '-')
-    .addOption(new Option('--format <format>', 'by the name of the file').choices(['commands', 'csv', 'jsonl']))
-    .option('--command <template>', 'what to make of each record; <name> stands for a field')
-    .option('--delimiter <character>', 'what separates the fields of CSV; a comma')
+    .description('Load records into Redis in bulk and report every failed record.')
+    .argument('[file]', 'input file, optionally gzipped; - for standard input', '-')
     .addOption(
-      new Option('--redis <uri>', 'where; redis://127.0.0.1:6379 unless the settings say otherwise').conflicts(
-        'config',
-      ),
+      new Option('--format <format>', 'input format (default: by file extension)').choices([
+        'commands',
+        'csv',
+        'jsonl',
+      ]),
     )
-    .option('--config <file>', 'settings whose store to load into; ./fluxgate.yaml')
-    .option('--fast', 'for a server with nothing else to do: as much at once as the network takes')
-    .addOption(new Option('--rate <n>', 'records a second at most').argParser(wholeNumber(1, 1e9)))
-    .addOption(new Option('--from-line <n>', 'pass over what is before this line').argParser(wholeNumber(1, 1e15)))
-    .addOption(new Option('--emit', 'write the protocol of Redis to standard output instead').conflicts(['json']))
-    .addOption(new Option('--dry-run', 'read all of it, and send nothing').conflicts(['emit']))
+    .option('--command <template>', 'Redis command for each record; <name> is replaced with a field')
+    .option('--delimiter <character>', 'CSV field separator (default: comma)')
+    .addOption(
+      new Option(
+        '--redis <uri>',
+        'Redis server (default: store of the configuration, or redis://127.0.0.1:6379)',
+      ).conflicts('config'),
+    )
+    .option('--config <file>', 'configuration file whose store to load into (default: ./fluxgate.yaml)')
+    .option('--fast', 'send as fast as the network allows; use only on an idle server')
+    .addOption(new Option('--rate <n>', 'maximum records per second').argParser(wholeNumber(1, 1e9)))
+    .addOption(new Option('--from-line <n>', 'skip all lines before this one').argParser(wholeNumber(1, 1e15)))
+    .addOption(new Option('--emit', 'write the Redis protocol to standard output instead').conflicts(['json']))
+    .addOption(new Option('--dry-run', 'validate the whole file without sending anything').conflicts(['emit']))
     .option('--json', 'print the report as JSON')
     .addCommand(bulkOverridesCommand())
     .addHelpText('after', examples)
@@ -68,7 +75,7 @@ export function bulkCommand(): Command {
 async function bulk(file: string, options: BulkCommandOptions): Promise<void> {
   const format = options.format ?? formatOfName(file)
   if (format === 'commands' && options.command !== undefined)
-    throw new UsageError('--command is for records of fields: add --format csv or --format jsonl.')
+    throw new UsageError('--command needs records with fields. Add --format csv or --format jsonl.')
   const bar = progressBar(process.stderr)
   const input = await openInput(file, (read, size) => bar.read(read, size))
   const interruption = new AbortController()

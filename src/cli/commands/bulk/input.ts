@@ -8,13 +8,13 @@ const endings: readonly (readonly [RegExp, BulkFormat])[] = [
   [/\.(jsonl|ndjson)(\.gz)?$/i, 'jsonl'],
 ]
 
-/** What a file holds by its name; commands if that says nothing. */
+/** The format implied by the file extension; `commands` for any other extension. */
 export const formatOfName = (file: string): BulkFormat =>
   endings.find(([ending]) => ending.test(file))?.[1] ?? 'commands'
 
 type OnRead = (read: number, size: number | undefined) => void
 
-/** The bytes of a file, or of standard input as `-`. `onRead` is told how many have been read, and of how many if known. */
+/** Streams a file, or standard input for `-`. `onRead` receives the bytes read so far and the total size, if known. */
 export async function openInput(file: string, onRead: OnRead): Promise<AsyncIterable<Uint8Array>> {
   if (file === '-') return counted(process.stdin, undefined, onRead)
   const size = await sizeOf(file)
@@ -27,9 +27,9 @@ async function sizeOf(file: string): Promise<number | undefined> {
     if (!info.isDirectory()) return info.isFile() ? info.size : undefined
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new UsageError(code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${message}.`)
+    throw new UsageError(code === 'ENOENT' ? `File not found: ${file}.` : `Cannot read ${file}: ${message}.`)
   }
-  throw new UsageError(`${file} is a directory; give a file, or - for standard input.`)
+  throw new UsageError(`${file} is a directory. Pass a file, or - for standard input.`)
 }
 
 async function* counted(

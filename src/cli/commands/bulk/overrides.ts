@@ -41,23 +41,23 @@ Examples:
   $ fluxgate bulk overrides listed.jsonl.gz --rule-set api --rule per-address --dry-run
       {"key": "10.0.0.0/8", "action": "DENY", "expiresAt": "2030-01-01T00:00:00Z"}
 
-All overrides of the rule are replaced at once, or none: if a record is wrong, nothing changes.
-Exit status: 0 they are in force, 1 nothing has changed, 2 nothing could be sent.
+The import is atomic: it replaces all overrides of the rule, or none if any record is invalid.
+Exit status: 0 overrides in force, 1 nothing changed, 2 nothing could be sent.
 `
 
 export function bulkOverridesCommand(): Command {
   return new Command('overrides')
-    .description('Replace all overrides of a rule by those of a file: all of them, or nothing changes.')
-    .argument('<file>', 'CSV or JSON lines, packed with gzip or not; - is standard input')
-    .requiredOption('--rule <id>', 'the rule that they are exceptions to')
-    .option('--rule-set <id>', 'its set, if there are several')
-    .option('--rules <file>', 'the rules, YAML or JSON; those of the settings, or ./rules.yaml')
-    .option('--config <file>', 'settings that name the store and the rules; ./fluxgate.yaml')
-    .option('--redis <uri>', 'where; the store of the settings')
-    .addOption(new Option('--format <format>', 'by the name of the file').choices(['csv', 'jsonl']))
-    .option('--fast', 'for a server with nothing else to do')
-    .addOption(new Option('--rate <n>', 'records a second at most').argParser(wholeNumber(1, 1e9)))
-    .option('--dry-run', 'read all of it, and send nothing')
+    .description('Replace all overrides of a rule with the records of a file, atomically.')
+    .argument('<file>', 'CSV or JSON lines, optionally gzipped; - for standard input')
+    .requiredOption('--rule <id>', 'rule that the overrides belong to')
+    .option('--rule-set <id>', 'rule set of the rule; required if there are several')
+    .option('--rules <file>', 'rules file, YAML or JSON (default: rules of the configuration, or ./rules.yaml)')
+    .option('--config <file>', 'configuration file with the store and the rules (default: ./fluxgate.yaml)')
+    .option('--redis <uri>', 'Redis server (default: store of the configuration)')
+    .addOption(new Option('--format <format>', 'input format (default: by file extension)').choices(['csv', 'jsonl']))
+    .option('--fast', 'send at full speed; use only on an idle server')
+    .addOption(new Option('--rate <n>', 'maximum records per second').argParser(wholeNumber(1, 1e9)))
+    .option('--dry-run', 'validate the whole file without sending anything')
     .option('--json', 'print the report as JSON')
     .addHelpText('after', examples)
     .action(importOverrides)
@@ -65,7 +65,8 @@ export function bulkOverridesCommand(): Command {
 
 async function importOverrides(file: string, options: BulkOverridesOptions): Promise<void> {
   const named = options.format ?? formatOfName(file)
-  if (named === 'commands') throw new UsageError('Say how the file is spelt: --format csv or --format jsonl.')
+  if (named === 'commands')
+    throw new UsageError(`Cannot tell the format of ${file}. Pass --format csv or --format jsonl.`)
   const config = await loadConfig({ path: options.config, env: process.env, cwd: process.cwd() })
   const { ruleSetId, rule } = await findRule(options, config.file)
   const bar = progressBar(process.stderr)
@@ -90,7 +91,7 @@ async function importOverrides(file: string, options: BulkOverridesOptions): Pro
   } finally {
     bar.clear()
   }
-  tellImport(report, options)
+  printImportReport(report, options)
 }
 
 async function findRule(
@@ -100,28 +101,28 @@ async function findRule(
   const source = rules !== undefined || config === undefined ? { rules: rules ?? './rules.yaml' } : { config }
   const gate = await createFluxGate({ ...source, store: 'memory', reload: { strategy: 'NONE' } })
   try {
-    const asked =
+    const ruleSetId =
       knownRuleSet(gate.ruleSets, ruleSet) ?? (gate.ruleSets.length === 1 ? gate.ruleSets[0]?.id : 'default')
-    const set = gate.ruleSets.find(({ id }) => id === asked) as RuleSet
+    const set = gate.ruleSets.find(({ id }) => id === ruleSetId) as RuleSet
     const rule = set.rules.find(({ id }) => id === ruleId)
     if (rule !== undefined) return { ruleSetId: set.id, rule }
     const ids = set.rules.map(({ id }) => id)
-    const meant = nearest(ruleId, ids)
+    const suggestion = nearest(ruleId, ids)
     throw new UsageError(
-      `There is no rule "${ruleId}" in "${set.id}".${meant ? ` Did you mean "${meant}"?` : ''} Known: ${ids.join(', ')}.`,
+      `Rule "${ruleId}" does not exist in rule set "${set.id}".${suggestion ? ` Did you mean "${suggestion}"?` : ''} Known rules: ${ids.join(', ')}.`,
     )
   } finally {
     await gate.close()
   }
 }
 
-function tellImport(report: OverrideImportReport, { dryRun, json }: BulkOverridesOptions): void {
-  const isRight = report.failed === 0 && report.stoppedBy === undefined
-  process.exitCode = isRight ? exitStatus.ok : exitStatus.no
+function printImportReport(report: OverrideImportReport, { dryRun, json }: BulkOverridesOptions): void {
+  const isComplete = report.failed === 0 && report.stoppedBy === undefined
+  process.exitCode = isComplete ? exitStatus.ok : exitStatus.no
   if (json) printJson(asJson(report))
   else {
-    tell(report, dryRun ? 'in order' : 'written')
-    if (report.isLive) print('They are in force, in the place of all overrides that the rule had.')
+    tell(report, dryRun ? 'valid' : 'written')
+    if (report.isLive) print('The overrides are in force and replace all previous overrides of the rule.')
     else if (!dryRun) print('Nothing has changed.')
   }
 }

@@ -2,18 +2,18 @@ import type { BulkProgress } from '../../../redis/bulk/tally.js'
 import { formatDuration } from '../../output/format-duration.js'
 
 export interface ProgressBar {
-  /** So many bytes of the input have been read, of how many if that is known. */
+  /** Updates the number of input bytes read. `size` is the input size, undefined if unknown. */
   read(bytes: number, size: number | undefined): void
   show(progress: BulkProgress): void
   clear(): void
 }
 
-const showEveryMs = 200
+const refreshMs = 200
 const barWidth = 24
 
 type Output = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>
 
-/** On a terminal, a line that tells how far it is, how fast, and how long it will take; elsewhere nothing. */
+/** A one-line progress display with percentage, rate and remaining time. Prints only to a terminal. */
 export function progressBar(stream: Output, now = () => performance.now()): ProgressBar {
   const startedAt = now()
   let shownAt = startedAt
@@ -23,7 +23,7 @@ export function progressBar(stream: Output, now = () => performance.now()): Prog
       part = size === undefined || size === 0 ? undefined : bytes / size
     },
     show(progress) {
-      if (!stream.isTTY || now() - shownAt < showEveryMs) return
+      if (!stream.isTTY || now() - shownAt < refreshMs) return
       shownAt = now()
       stream.write(`\r\u001b[K${lineOf(progress, part, shownAt - startedAt)}`)
     },
@@ -33,7 +33,7 @@ export function progressBar(stream: Output, now = () => performance.now()): Prog
   }
 }
 
-/** `part` of the input has been read, after so long. */
+/** Formats the progress line. `part` is the share of the input that has been read, from 0 to 1. */
 export function lineOf({ records, failed }: BulkProgress, part: number | undefined, elapsedMs: number): string {
   const rate = `${Math.round((records * 1_000) / Math.max(1, elapsedMs)).toLocaleString('en')}/s`
   const failures = failed === 0 ? '' : `  ${failed.toLocaleString('en')} failed`

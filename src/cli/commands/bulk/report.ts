@@ -9,40 +9,40 @@ interface ReportOptions {
   readonly json?: true
 }
 
-/** What became of the records; those that failed, each on a line of its own on standard error. */
+/** Prints the report and sets the exit status. Failed records go to standard error, one per line. */
 export function tellReport(report: BulkReport, { emit, dryRun, json }: ReportOptions): void {
   const { failed, stoppedBy } = report
   process.exitCode = failed === 0 && stoppedBy === undefined ? exitStatus.ok : exitStatus.no
   if (json) printJson(asJson(report))
-  else tell(report, dryRun ? 'in order' : emit ? 'written' : 'loaded', emit)
+  else tell(report, dryRun ? 'valid' : emit ? 'written' : 'loaded', emit)
 }
 
-/** `isTaken`: standard output holds what was asked for already. */
-export function tell(report: BulkReport, what: string, isTaken = false): void {
-  for (const line of troubles(report, isTaken)) process.stderr.write(`${line}\n`)
-  const summary = summaryOf(report, what)
-  if (isTaken) process.stderr.write(`${summary}\n`)
+/** Prints failures and the summary. With `isEmitted`, standard output carries data, so the summary goes to standard error. */
+export function tell(report: BulkReport, outcome: string, isEmitted = false): void {
+  for (const line of failureLines(report, isEmitted)) process.stderr.write(`${line}\n`)
+  const summary = summaryOf(report, outcome)
+  if (isEmitted) process.stderr.write(`${summary}\n`)
   else print(summary)
 }
 
-function summaryOf({ records, done, failed, elapsedMs }: BulkReport, what: string): string {
+function summaryOf({ records, done, failed, elapsedMs }: BulkReport, outcome: string): string {
   const count = (value: number): string => value.toLocaleString('en')
   const rate = Math.round((done * 1_000) / Math.max(1, elapsedMs))
   const failures = failed === 0 ? '' : `, ${count(failed)} failed`
   const took = `in ${formatDuration(Math.max(1, Math.round(elapsedMs)))}, ${count(rate)}/s`
-  return `${count(done)} of ${count(records)} records ${what}${failures}, ${took}`
+  return `${count(done)} of ${count(records)} records ${outcome}${failures}, ${took}`
 }
 
-function* troubles(report: BulkReport, isEmitted: boolean): Generator<string> {
+function* failureLines(report: BulkReport, isEmitted: boolean): Generator<string> {
   const { failures, failed, stoppedBy, resumeFromLine } = report
   const paint = paintFor(process.stderr)
   for (const { line, message } of failures) yield `${paint('red', '✗')} line ${line}: ${message}`
   if (failed > failures.length) yield `  … and ${(failed - failures.length).toLocaleString('en')} more`
-  // An import that was stopped has changed nothing, and begins anew. What reads the output knows how much of it arrived.
+  // No resume hint here: an interrupted import has changed nothing, and only the reader of the output knows what arrived.
   if (stoppedBy !== undefined && (isEmitted || 'isLive' in report))
     yield `${paint('red', 'error:')} ${stoppedBy.message}`
   else if (stoppedBy !== undefined)
-    yield `${paint('red', 'error:')} ${stoppedBy.message} Go on with --from-line ${resumeFromLine}: all records before it have been answered, and of those behind it some may have been carried out.`
+    yield `${paint('red', 'error:')} ${stoppedBy.message} Resume with --from-line ${resumeFromLine}: Redis has replied to every record before it, and may have executed some after it.`
 }
 
 export function asJson({ stoppedBy, elapsedMs, ...report }: BulkReport): object {

@@ -26,29 +26,29 @@ interface RulesDocument {
 const applyExamples = `
 Examples:
   $ fluxgate rules apply limits.yaml --server http://127.0.0.1:8090
-      each rule set of the file takes the place of the one with its id; others stay
+      create or replace each rule set of the file; leave all other rule sets unchanged
   $ fluxgate rules apply limits.yaml --prune --dry-run
-      what would change if there were no others
+      show what would change, including rule sets to remove
   $ generate-rules | fluxgate rules apply - --config fluxgate.yaml
 
-Everything is checked before anything is written. Who has been faster is not overwritten: apply again.
-Exit status: 0 done, 2 there are mistakes, or it could not be done.
+All files are validated before anything is written. Concurrent changes are never overwritten: the command fails with a conflict.
+Exit status: 0 applied, 2 invalid rules, or the rules could not be applied.
 `
 
 export function rulesApplyCommand(): Command {
   return withTarget(new Command('apply'))
-    .description('Put the rule sets of documents where rules are kept, and say what has changed.')
-    .argument('<files...>', 'YAML or JSON; - is standard input')
-    .addOption(new Option('--prune', 'remove rule sets that no document has').conflicts('onlyNew'))
-    .option('--only-new', 'leave rule sets alone that are there already')
-    .option('--dry-run', 'only say what would change')
+    .description('Create or replace rule sets from files, and print the changes.')
+    .argument('<files...>', 'rule files, YAML or JSON; - for standard input')
+    .addOption(new Option('--prune', 'remove rule sets that are in none of the files').conflicts('onlyNew'))
+    .option('--only-new', 'skip rule sets that already exist')
+    .option('--dry-run', 'print the changes without applying them')
     .option('--json', 'print { changes: [{ ruleSetId, action, fields, rules }] }')
     .addHelpText('after', applyExamples)
     .action((files: readonly string[], options: ApplyOptions) =>
       onTarget(options, async (target) => {
         const changes = await withStatus(async (status) => {
-          const given = await documentsOf(files, status)
-          const document = options.onlyNew ? await newTo(target, given) : given
+          const all = await documentsOf(files, status)
+          const document = options.onlyNew ? await newTo(target, all) : all
           for (const set of document.ruleSets) assertFits(set, target)
           const found = await compare(document, target, options.prune === true, status)
           status.show(`writing ${ruleCount(document)}`)
@@ -56,7 +56,7 @@ export function rulesApplyCommand(): Command {
             await importRules(document, target, { by: editor(), removeOthers: options.prune === true })
           return found
         })
-        tell(changes, options, target.source)
+        printChanges(changes, options, target.source)
       }),
     )
 }
@@ -64,17 +64,17 @@ export function rulesApplyCommand(): Command {
 const diffExamples = `
 Examples:
   $ fluxgate rules diff limits.yaml --server http://127.0.0.1:8090
-      what rules apply would change there
+      show what rules apply would change on a server
   $ fluxgate rules diff limits.yaml --prune --json
 
-Exit status: 0 they are the same, 1 there are differences, 2 they could not be compared.
+Exit status: 0 no differences, 1 differences found, 2 the rules could not be compared.
 `
 
 export function rulesDiffCommand(): Command {
   return withTarget(new Command('diff'))
-    .description('Say what applying documents would change, rule by rule and field by field.')
-    .argument('<files...>', 'YAML or JSON; - is standard input')
-    .option('--prune', 'also what would be removed because no document has it')
+    .description('Print what rules apply would change, rule by rule and field by field.')
+    .argument('<files...>', 'rule files, YAML or JSON; - for standard input')
+    .option('--prune', 'include rule sets that are in none of the files, as removed')
     .option('--json', 'print { changes: [{ ruleSetId, action, fields, rules }] }')
     .addHelpText('after', diffExamples)
     .action((files: readonly string[], options: ApplyOptions) =>
@@ -83,12 +83,12 @@ export function rulesDiffCommand(): Command {
           compare(await documentsOf(files, status), target, options.prune === true, status),
         )
         process.exitCode = changes.length === 0 ? exitStatus.ok : exitStatus.no
-        tell(changes, options, target.source)
+        printChanges(changes, options, target.source)
       }),
     )
 }
 
-/** Shows what a command with many rules is doing, and leaves nothing of it behind. */
+/** Runs `work` with a status line that is cleared at the end. */
 async function withStatus<T>(work: (status: StatusLine) => Promise<T>): Promise<T> {
   const status = statusLine(process.stderr)
   try {
@@ -101,7 +101,7 @@ async function withStatus<T>(work: (status: StatusLine) => Promise<T>): Promise<
 const ruleCount = ({ ruleSets }: RulesDocument): string =>
   `${ruleSets.reduce((count, { rules }) => count + rules.length, 0)} rules`
 
-/** Several documents are one, so that they are checked together. */
+/** Merges all files into one document. Throws if a file is invalid or a rule set appears twice. */
 async function documentsOf(files: readonly string[], status: StatusLine): Promise<RulesDocument> {
   const ruleSets: unknown[] = []
   for (const file of files) {
@@ -111,23 +111,24 @@ async function documentsOf(files: readonly string[], status: StatusLine): Promis
     ruleSets.push(...setsOf(document))
   }
   const ids = (ruleSets as WrittenSet[]).map(({ id }) => id)
-  const twice = ids.find((id, i) => ids.indexOf(id) !== i)
-  if (twice !== undefined) throw new UsageError(`The rule set "${twice}" is in several of the documents.`)
+  const duplicate = ids.find((id, i) => ids.indexOf(id) !== i)
+  if (duplicate !== undefined)
+    throw new UsageError(`Rule set "${duplicate}" appears in more than one file. Remove the duplicate.`)
   return { ruleSets: ruleSets as WrittenSet[] }
 }
 
-/** Before anything is sent: what is refused in the middle would leave a part of the document applied. */
+/** Runs before anything is sent: a rejection halfway through would leave the document partly applied. */
 function assertFits(set: WrittenSet, { source, maxSetBytes = Number.POSITIVE_INFINITY }: RulesTarget): void {
   if (maxSetBytes === Number.POSITIVE_INFINITY) return
   const bytes = Buffer.byteLength(jsonText(set))
   if (bytes <= maxSetBytes) return
   throw new UsageError(
-    `The rule set "${set.id}" has ${set.rules.length} rules in ${bytes} bytes of JSON; ${source} takes ${maxSetBytes} at once. ` +
-      'Nothing was changed. Apply it where the server keeps its rules, with --config or --rules, or split it into several rule sets.',
+    `Rule set "${set.id}" (${set.rules.length} rules) is ${bytes} bytes of JSON; ${source} accepts at most ${maxSetBytes}. ` +
+      "Nothing was changed. Apply it directly to the server's rule store with --config or --rules, or split it into several rule sets.",
   )
 }
 
-/** Without the rule sets that are there already. */
+/** The rule sets that do not exist in the target yet. */
 async function newTo(target: RulesTarget, { ruleSets }: RulesDocument): Promise<RulesDocument> {
   const known = new Set((await allSets(target)).map(({ id }) => id))
   return { ruleSets: ruleSets.filter(({ id }) => !known.has(id)) }
@@ -136,13 +137,13 @@ async function newTo(target: RulesTarget, { ruleSets }: RulesDocument): Promise<
 async function compare(
   { ruleSets }: RulesDocument,
   target: RulesTarget,
-  isWhole: boolean,
+  prune: boolean,
   status: StatusLine,
 ): Promise<SetChange[]> {
   status.show(`comparing ${ruleCount({ ruleSets })}`)
   const changes: (SetChange | undefined)[] = []
   for (const set of ruleSets) changes.push(changesOf(await target.getRuleSet(set.id), set))
-  if (isWhole)
+  if (prune)
     for (const other of await allSets(target))
       if (!ruleSets.some(({ id }) => id === other.id)) changes.push(changesOf(other, undefined))
   return changes.filter((change) => change !== undefined)
@@ -158,9 +159,9 @@ async function allSets(target: RulesTarget): Promise<RuleSetDocument[]> {
   return all
 }
 
-function tell(changes: readonly SetChange[], { json, dryRun }: ApplyOptions, source: string): void {
+function printChanges(changes: readonly SetChange[], { json }: ApplyOptions, source: string): void {
   if (json) printJson({ changes })
-  else if (changes.length === 0) print(`Nothing ${dryRun ? 'would change' : 'differs'} in ${source}.`)
+  else if (changes.length === 0) print(`No differences from ${source}.`)
   else print(changes.flatMap(linesOf).join('\n'))
 }
 
@@ -182,10 +183,10 @@ function line(action: SetChange['action'], id: string): string {
   return paintFor(process.stdout)(colour, `${sign} ${id}`)
 }
 
-const mostShown = 120
+const maxValueLength = 120
 
 function short(value: unknown): string {
   if (value === undefined) return '(none)'
   const text = onOneLine(jsonText(value))
-  return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text
+  return text.length > maxValueLength ? `${text.slice(0, maxValueLength)}…` : text
 }

@@ -1,5 +1,4 @@
-/** What would change if rule sets took the place of others, told rule by rule and field by field. */
-
+/** Compares two versions of a rule set, rule by rule and field by field. */
 import { isWrittenAlike } from '../../../core/json/written-json.js'
 import type { RuleDocument, RuleSetDocument } from '../../../core/rule-store.js'
 import { isSameRule, withoutStoreFields } from '../../../rules/store/rule-document.js'
@@ -25,7 +24,7 @@ export interface SetChange {
 
 export type WrittenSet = Pick<RuleSetDocument, 'id' | 'rules'> & Readonly<Record<string, unknown>>
 
-/** Undefined if nothing would. */
+/** The changes from `before` to `after`; undefined if nothing differs. */
 export function changesOf(before: RuleSetDocument | undefined, after: WrittenSet | undefined): SetChange | undefined {
   const ruleSetId = String((after ?? before)?.id)
   const rules = ruleChanges(before?.rules ?? [], after?.rules ?? [])

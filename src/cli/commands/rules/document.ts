@@ -2,7 +2,10 @@ import { formatOf, parseDocument } from '../../../rules/document/document.js'
 import { readRulesFile } from '../../../rules/document/rules-file.js'
 import { readStandardInput } from '../../output/standard-input.js'
 
-/** Standard input has no ending to tell by: JSON begins with a brace or a bracket, and so may YAML, which reads both. */
+/**
+ * Reads a rule document from a file, or from standard input for `-`. Standard input has no file extension, so it is parsed as
+ * JSON if it is valid JSON, otherwise as YAML.
+ */
 export async function readDocument(file: string): Promise<unknown> {
   if (file !== '-') {
     const { text } = await readRulesFile(file, file)

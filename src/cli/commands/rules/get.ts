@@ -13,27 +13,27 @@ interface DocumentOptions extends TargetOptions {
 const getExamples = `
 Examples:
   $ fluxgate rules get api
-      the rule set as YAML, with versions and dates
+      print the rule set as YAML, with versions and dates
   $ fluxgate rules get api login --server http://127.0.0.1:8090 --json
 
-Exit status: 0 ok, 1 there is no such rule set or rule, 2 it could not be read.
+Exit status: 0 ok, 1 rule set or rule not found, 2 the rules could not be read.
 `
 
 export function rulesGetCommand(): Command {
   return withTarget(new Command('get'))
     .description('Print one rule set, or one of its rules.')
-    .argument('<rule-set>', 'the id of a rule set')
-    .argument('[rule]', 'the id of a rule in it')
+    .argument('<rule-set>', 'rule set ID')
+    .argument('[rule]', 'rule ID')
     .option('--json', 'print JSON instead of YAML')
     .addHelpText('after', getExamples)
     .action((ruleSetId: string, ruleId: string | undefined, options: DocumentOptions) =>
       onTarget(options, async (target) => {
         const set = await target.getRuleSet(ruleSetId)
-        if (set === undefined) return absent(`There is no rule set "${ruleSetId}" in ${target.source}.`)
-        if (ruleId === undefined) return tell(set, options)
+        if (set === undefined) return absent(`Rule set "${ruleSetId}" does not exist in ${target.source}.`)
+        if (ruleId === undefined) return printDocument(set, options)
         const rule = set.rules.find(({ id }) => id === ruleId)
-        if (rule === undefined) return absent(`There is no rule "${ruleId}" in the rule set "${ruleSetId}".`)
-        tell(rule, options)
+        if (rule === undefined) return absent(`Rule "${ruleId}" does not exist in rule set "${ruleSetId}".`)
+        printDocument(rule, options)
       }),
     )
 }
@@ -42,21 +42,23 @@ const exportExamples = `
 Examples:
   $ fluxgate rules export > backup.yaml
   $ fluxgate rules export --server http://127.0.0.1:8090 | fluxgate rules apply - --rules copy.yaml
-      from a server into a file
+      copy the rules of a server into a file
 
-Exit status: 0 ok, 2 they could not be read.
+Exit status: 0 ok, 2 the rules could not be read.
 `
 
 export function rulesExportCommand(): Command {
   return withTarget(new Command('export'))
-    .description('Print all rule sets as one document, without what only a store knows: versions and dates.')
+    .description('Print all rule sets as one document, without versions and dates.')
     .option('--json', 'print JSON instead of YAML')
     .addHelpText('after', exportExamples)
-    .action((options: DocumentOptions) => onTarget(options, async (target) => tell(await exportRules(target), options)))
+    .action((options: DocumentOptions) =>
+      onTarget(options, async (target) => printDocument(await exportRules(target), options)),
+    )
 }
 
-/** What a person wrote is read again as it was; keys are not sorted and lines are not broken. */
-function tell(document: unknown, { json }: DocumentOptions): void {
+/** Keeps numbers and key order as they were written, and does not wrap lines. */
+function printDocument(document: unknown, { json }: DocumentOptions): void {
   if (json) printJson(document)
   else print(withWriting(document, yamlText, onOneLine).trimEnd())
 }

@@ -11,19 +11,19 @@ import { onTarget, type RulesTarget, type TargetOptions, withTarget } from './ta
 const examples = `
 Examples:
   $ fluxgate rules list
-      the rule sets of ./rules.yaml, or of what ./fluxgate.yaml says
+      list the rule sets of ./rules.yaml, or of the rule store in ./fluxgate.yaml
   $ fluxgate rules list api --server http://127.0.0.1:8090
-      the rules of one of them
+      list the rules of rule set "api" on a server
   $ fluxgate rules list --json | jq '.[].id'
 
-Exit status: 0 ok, 1 there is no such rule set, 2 they could not be read.
+Exit status: 0 ok, 1 rule set not found, 2 the rules could not be read.
 `
 
 export function rulesListCommand(): Command {
   return withTarget(new Command('list'))
     .description('List rule sets, or the rules of one of them.')
-    .argument('[rule-set]', 'the id of a rule set')
-    .option('--json', 'print the documents')
+    .argument('[rule-set]', 'rule set ID')
+    .option('--json', 'print the documents as JSON')
     .addHelpText('after', examples)
     .action((id: string | undefined, options: TargetOptions & { json?: true }) =>
       onTarget(options, (target) => (id === undefined ? listSets(target, options) : listRules(target, id, options))),
@@ -31,7 +31,7 @@ export function rulesListCommand(): Command {
 }
 
 async function listSets(target: RulesTarget, { json }: { json?: true }): Promise<void> {
-  // What is shown has been checked as a whole: a list that leaves out what is mistaken would say too little.
+  // `exportRules` validates all rules and throws if any is invalid, so the list is never incomplete.
   const { ruleSets } = await exportRules(target)
   const sets = ruleSets as RuleSetDocument[]
   if (json) return printJson(sets)
@@ -49,7 +49,7 @@ async function listSets(target: RulesTarget, { json }: { json?: true }): Promise
 
 async function listRules(target: RulesTarget, id: string, { json }: { json?: true }): Promise<void> {
   const found = await target.getRuleSet(id)
-  if (found === undefined) return absent(`There is no rule set "${id}" in ${target.source}.`)
+  if (found === undefined) return absent(`Rule set "${id}" does not exist in ${target.source}.`)
   if (json) return printJson(found.rules)
   const columns = [
     { title: 'rule', align: 'left' },
@@ -62,7 +62,7 @@ async function listRules(target: RulesTarget, id: string, { json }: { json?: tru
   print(renderTable(columns, found.rules.map(rowOf)).join('\n'))
 }
 
-/** As the rule is understood, whichever of several spellings it has. */
+/** The parsed rule as a table row, independent of how the document spells it. */
 function rowOf(document: RuleDocument): string[] {
   const rule = parseRuleSets([{ id: 'one', rules: [document] }])[0]?.rules[0]
   if (rule === undefined) return [document.id]
@@ -71,7 +71,7 @@ function rowOf(document: RuleDocument): string[] {
   return [rule.id, String(rule.priority), rule.path, limit.join(', '), rule.limitScope, state.join(', ')]
 }
 
-/** The answer is no. */
+/** Prints a negative result to standard error and sets exit status 1. */
 export function absent(text: string): void {
   process.stderr.write(`${text}\n`)
   process.exitCode = exitStatus.no

@@ -6,7 +6,7 @@ import { rulesValidateCommand } from './validate.js'
 
 export function rulesCommand(): Command {
   return new Command('rules')
-    .description('Work with rules: in a file, where a configuration keeps them, or on a server.')
+    .description('Show, compare, apply and validate rules in a file, a rule store or on a server.')
     .addCommand(rulesListCommand())
     .addCommand(rulesGetCommand())
     .addCommand(rulesApplyCommand())

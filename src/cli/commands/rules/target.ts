@@ -1,4 +1,4 @@
-/** Where the `rules` commands read and write: a file, what a configuration says, or a server. */
+/** The rule store that the `rules` commands use: a file, the configured store, or a FluxGate server. */
 import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
 import { loadConfig } from '../../../config/config.js'
@@ -19,32 +19,32 @@ export interface TargetOptions {
 
 export interface RulesTarget
   extends Pick<RuleStore, 'source' | 'listRuleSets' | 'getRuleSet' | 'putRuleSet' | 'deleteRuleSet' | 'close'> {
-  /** How many bytes of JSON a rule set may have there; left out if that is not bounded. */
+  /** The maximum size of a rule set in bytes of JSON; undefined if unlimited. */
   readonly maxSetBytes?: number
 }
 
-/** The options of every command that has one. */
+/** Adds the options that select the rule store. */
 export const withTarget = (command: Command): Command =>
   command
-    .addOption(new Option('--rules <file>', 'a rules file').conflicts(['config', 'server']))
+    .addOption(new Option('--rules <file>', 'use this rules file').conflicts(['config', 'server']))
     .addOption(
       new Option(
         '--config <file>',
-        'what a fluxgate.yaml says; ./fluxgate.yaml if there is one, or else ./rules.yaml',
+        'use the rule store of this configuration (default: ./fluxgate.yaml, or ./rules.yaml without one)',
       ).conflicts('server'),
     )
-    .option('--server <url>', 'a FluxGate server; its token is in FLUXGATE_ADMIN_TOKEN')
+    .option('--server <url>', 'use a FluxGate server; token from FLUXGATE_ADMIN_TOKEN')
 
 async function openTarget({ rules, config, server }: TargetOptions): Promise<RulesTarget> {
   if (server !== undefined) return remoteRules(serverClient(server, ['FLUXGATE_ADMIN_TOKEN']))
   if (rules !== undefined) return fileRuleStore(rules)
-  // Also where there is no file: the environment may name the place, as it does for a server that runs here.
+  // Load the configuration even without a file: environment variables may select the rule store, as they do for `serve`.
   const settings = await loadConfig({ path: config, env: process.env, cwd: process.cwd() })
   const { type, path } = settings.rules
   return type === 'file' ? fileRuleStore(shownPath(path)) : openRuleStore(ruleStoreSettings(settings))
 }
 
-/** Uses a target and closes it. */
+/** Opens the target, runs `use`, and closes the target in any case. */
 export async function onTarget<T>(options: TargetOptions, use: (target: RulesTarget) => Promise<T>): Promise<T> {
   const target = await openTarget(options)
   try {
@@ -54,7 +54,7 @@ export async function onTarget<T>(options: TargetOptions, use: (target: RulesTar
   }
 }
 
-/** Who edits, for the history. */
+/** The editor name for the edit history. */
 export const editor = (): string => {
   try {
     return `${userInfo().username} (command line)`
@@ -63,7 +63,7 @@ export const editor = (): string => {
   }
 }
 
-/** The same over HTTP. The server knows by the token who it is that edits. */
+/** Rules on a FluxGate server. The server derives the editor for its history from the token. */
 function remoteRules(client: ServerClient): RulesTarget {
   const pathOf = (id: string): string => `/api/rule-sets/${encodeURIComponent(id)}`
   return {
@@ -81,7 +81,7 @@ function remoteRules(client: ServerClient): RulesTarget {
     },
     async putRuleSet(document, { ifVersion }) {
       const { id } = document as { readonly id?: unknown }
-      if (typeof id !== 'string') throw new UsageError('A rule set needs an id.')
+      if (typeof id !== 'string') throw new UsageError('The rule set has no id. Add an id field to the document.')
       const { status, body } = await client.ask('PUT', pathOf(id), { body: document, headers: condition(ifVersion) })
       return { document: body as RuleSetDocument, created: status === 201 }
     },

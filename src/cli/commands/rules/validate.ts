@@ -11,13 +11,13 @@ Examples:
   $ fluxgate rules validate config/*.yaml --json
   $ generate-rules | fluxgate rules validate -
 
-Exit status: 0 all are valid, 1 there are mistakes, 2 a file could not be read.
+Exit status: 0 all files are valid, 1 a file is invalid, 2 a file could not be read.
 `
 
 export function rulesValidateCommand(): Command {
   return new Command('validate')
-    .description('Check rule documents and say every mistake with its place.')
-    .argument('<files...>', 'YAML or JSON; - is standard input')
+    .description('Validate rule files and print every error with its location.')
+    .argument('<files...>', 'rule files, YAML or JSON; - for standard input')
     .option('--json', 'print { valid, errors: [{ file, path, message }] }')
     .addHelpText('after', examples)
     .action(validate)
@@ -41,7 +41,7 @@ async function validate(files: readonly string[], options: { json?: true }): Pro
     const errors = checked.flatMap(({ file, errors }) => errors.map(({ path, message }) => ({ file, path, message })))
     return printJson({ valid, errors })
   }
-  for (const one of checked) tell(one)
+  for (const one of checked) printResult(one)
 }
 
 async function check(file: string): Promise<Checked> {
@@ -57,8 +57,8 @@ async function check(file: string): Promise<Checked> {
   }
 }
 
-/** What is right goes to standard output, what is wrong to standard error. */
-function tell({ file, sets, rules, errors }: Checked): void {
+/** Valid files are reported on standard output, errors on standard error. */
+function printResult({ file, sets, rules, errors }: Checked): void {
   const name = file === '-' ? 'standard input' : file
   if (errors.length === 0) print(`${mark(process.stdout, 'green', '✓')} ${name}: ${counted(sets, rules)}`)
   const located = errors.map(({ path, message }) => (path === '' ? message : `${name}: ${path}: ${message}`))

@@ -1,11 +1,11 @@
-/** What every chart in the terminal is made of: columns of time, cells of eight heights, an axis of round times. */
+/** Building blocks of the terminal charts: time columns, block characters in eight heights, a time axis with round labels. */
 import { addTo, type TimeBucket } from '../../../simulate/index.js'
 import { formatDuration } from '../../output/format-duration.js'
 import type { Paint } from '../../output/output.js'
 
 const blocks = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
-/** A share of a cell's height; what is there at all is visible. */
+/** The block character for a share (0 to 1) of the cell height. Any share above 0 is visible. */
 export function cell(share: number): string {
   if (share <= 0) return ' '
   return blocks[Math.min(8, Math.max(1, Math.round(share * 8)))] as string
@@ -14,7 +14,7 @@ export function cell(share: number): string {
 export const spark = (values: readonly number[], highest: number): string =>
   values.map((value) => cell(value / highest)).join('')
 
-/** How many buckets share a column so that all fit the width, and so that the axis has whole columns if that is near. */
+/** The number of buckets per column that fits all of them into `width`, rounded up to align axis labels where that is close. */
 export function bucketsPerColumn(buckets: number, bucketMs: number, width: number): number {
   const least = Math.max(1, Math.ceil(buckets / Math.max(10, width)))
   for (let count = least; count <= least * 1.7; count++) {
@@ -34,7 +34,7 @@ export function join(buckets: readonly TimeBucket[], count: number): TimeBucket[
   return columns
 }
 
-/** The dim part to the left of the cells: a label that ends at the axis. */
+/** One chart line: a dim label, right-aligned at the axis, and the cells. */
 export function chartRow(label: string, axis: string, cells: string, gutter: number, paint: Paint): string {
   return `${paint('dim', `${label.padStart(gutter - 2)} ${axis}`)}${cells}`.trimEnd()
 }

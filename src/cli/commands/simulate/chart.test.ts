@@ -14,21 +14,21 @@ const band = (algorithm: AlgorithmName): Band => ({
   windowTicks: second,
 })
 
-/** Three bursts across an edge, each with twice the capacity. */
+/** Three bursts across a window boundary, each with twice the capacity. */
 async function rendered(names: readonly AlgorithmName[], width = 80, paint: Paint = plainText): Promise<string[]> {
   const arrivals = burst({ size: 20, every: 2 * second, spread: 200_000 }, { from: 900_000, until: 6 * second })
   const simulation = await simulateBands(names.map(band), arrivals, { startAt: 0, until: 6 * second })
   return renderSimulation(simulation, width, paint)
 }
 
-describe('the report of a simulation', () => {
-  it('draws a fixed window above the line of its limit and a sliding one below it', async () => {
+describe('simulation report', () => {
+  it('draws a fixed window above the limit line and a sliding window below it', async () => {
     expect(await rendered(['FIXED_WINDOW', 'SLIDING_WINDOW_LOG'])).toEqual([
       '                                       most in   gap         delay',
-      'algorithm           admitted  refused   any 1s   min    max   mean  max',
+      'algorithm           allowed  rejected   any 1s   min    max   mean  max',
       '───────────────────────────────────────────────────────────────────────',
-      'FIXED_WINDOW              60        0       20  10ms  1.81s      0    0',
-      'SLIDING_WINDOW_LOG        30       30       10  10ms  1.91s      0    0',
+      'FIXED_WINDOW             60         0       20  10ms  1.81s      0    0',
+      'SLIDING_WINDOW_LOG       30        30       10  10ms  1.91s      0    0',
       '',
       'offered │         ██                  ██                  ██',
       '',
@@ -48,25 +48,25 @@ describe('the report of a simulation', () => {
       '        └┬─────────┬─────────┬─────────┬─────────┬─────────┬─────────',
       '         0s        1s        2s        3s        4s        5s',
       '',
-      'bars: how many passed in the 1s before each instant; ┄ is the limit',
-      'offered, passing: how many in each column of 100ms',
+      'bars: requests that passed in the preceding 1s; ┄ marks the limit',
+      'offered, passing: requests per column of 100ms',
     ])
   })
 
-  it('draws what a leaky bucket lets pass as an even line', async () => {
+  it('draws the output of a leaky bucket as an even line', async () => {
     const lines = await rendered(['LEAKY_BUCKET'])
     expect(lines).toContain('passing │         ▁▁▁▁▁▁▁▁▁▁▁         ▁▁▁▁▁▁▁▁▁▁▁         ▁▁▁▁▁▁▁▁▁▁▁')
   })
 
-  it.each([40, 60, 80, 132, 200])('keeps to a width of %i', async (width) => {
+  it.each([40, 60, 80, 132, 200])('fits into %i columns', async (width) => {
     const chart = (await rendered(['FIXED_WINDOW', 'LEAKY_BUCKET'], width)).slice(6, -3)
     expect(Math.max(...chart.map((line) => line.length))).toBeLessThan(width)
   })
 
-  it('says the same in colours', async () => {
+  it('prints the same text with and without colours', async () => {
     const paint = paintFor({ isTTY: true, write: () => true }, {})
     const coloured = await rendered(['FIXED_WINDOW'], 80, paint)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what colours are made of
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: ANSI colour codes start with a control character
     const stripped = coloured.map((line) => line.replaceAll(/\u001b\[\d+m/g, '').trimEnd())
     expect(stripped).toEqual(await rendered(['FIXED_WINDOW']))
     expect(coloured.join('\n')).toContain('\u001b[31m20 in 1s, limit 10')

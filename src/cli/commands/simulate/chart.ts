@@ -1,6 +1,6 @@
 /**
- * Traffic over time in the terminal, one block per limiter. Bars show how many went on within the window before each
- * instant, so a bar above the line of the limit is a limit that was exceeded; the row under them shows when they went.
+ * Renders traffic over time for the terminal, one block per limiter. Bars show the requests released within the window before
+ * each instant, so a bar above the limit line means that the limit was exceeded. The row below shows the releases themselves.
  */
 import type { Run, TimeBucket } from '../../../simulate/index.js'
 import { formatDuration } from '../../output/format-duration.js'
@@ -19,9 +19,9 @@ export interface Chart {
   readonly runs: readonly ChartRun[]
 }
 
-/** Rows below the line of the limit, and the most above it. */
+/** Rows below the limit line, and the maximum above it. */
 const rowsBelow = 2
-const mostRowsAbove = 4
+const maxRowsAbove = 4
 
 type Row = (label: string, axis: string, cells: string) => string
 
@@ -50,8 +50,8 @@ export function renderChart(chart: Chart, width: number, paint: Paint): string[]
 function legend(windowMs: number, columnMs: number, paint: Paint): string[] {
   const [window, column] = [formatDuration(windowMs), formatDuration(columnMs)]
   return [
-    paint('dim', `bars: how many passed in the ${window} before each instant; ┄ is the limit`),
-    paint('dim', `offered, passing: how many in each column of ${column}`),
+    paint('dim', `bars: requests that passed in the preceding ${window}; ┄ marks the limit`),
+    paint('dim', `offered, passing: requests per column of ${column}`),
   ]
 }
 
@@ -62,10 +62,10 @@ function heading({ name, mostInAnyWindow }: ChartRun, chart: Chart, width: numbe
   return `${paint('bold', name)}${padding}${paint(isOver ? 'red' : 'green', found)}`
 }
 
-/** From the top: what exceeds the limit, the line of the limit, what is within it. All blocks have one scale. */
+/** Rows from top to bottom: above the limit, the limit line, below the limit. All blocks use the same scale. */
 function bars(columns: readonly TimeBucket[], run: ChartRun, capacity: number, row: Row, paint: Paint): string[] {
   const unit = capacity / rowsBelow
-  const above = Math.min(mostRowsAbove, Math.ceil(Math.max(0, run.mostInAnyWindow - capacity) / unit))
+  const above = Math.min(maxRowsAbove, Math.ceil(Math.max(0, run.mostInAnyWindow - capacity) / unit))
   const level = (from: number): string => columns.map((column) => cell((column.peak - from) / unit)).join('')
   const lines: string[] = []
   for (let i = above; i > 0; i--) {

@@ -5,14 +5,14 @@ import { createGunzip } from 'node:zlib'
 import { readLines } from '../../../simulate/index.js'
 import { UsageError } from '../../failure.js'
 
-/** The lines of a recording; `-` is standard input, `.gz` is unpacked on the way. Progress shows on a terminal only. */
+/** Streams the lines of a recording. `-` reads standard input, `.gz` files are decompressed. Progress shows on a terminal only. */
 export async function recordingLines(file: string): Promise<AsyncIterable<string>> {
   if (file === '-') return readLines(process.stdin)
   const size = await sizeOf(file)
   const bytes = withProgress(createReadStream(file, { highWaterMark: 256 * 1024 }), size, file)
-  // Errors of either stream reach the reader through the last one.
+  // `pipeline` passes errors of either stream on to the last one, which the caller reads.
   const unpacked = file.endsWith('.gz') ? pipeline(bytes, createGunzip(), () => {}) : bytes
-  return readLines(explained(unpacked, file))
+  return readLines(withReadErrors(unpacked, file))
 }
 
 async function sizeOf(file: string): Promise<number> {
@@ -22,10 +22,10 @@ async function sizeOf(file: string): Promise<number> {
   } catch (error) {
     throw unreadable(file, error)
   }
-  throw new UsageError(`${file} is a directory; --from takes a file, or - for standard input.`)
+  throw new UsageError(`${file} is a directory. Pass a file to --from, or - for standard input.`)
 }
 
-async function* explained(chunks: AsyncIterable<Uint8Array>, file: string): AsyncGenerator<Uint8Array> {
+async function* withReadErrors(chunks: AsyncIterable<Uint8Array>, file: string): AsyncGenerator<Uint8Array> {
   try {
     yield* chunks
   } catch (error) {
@@ -35,11 +35,11 @@ async function* explained(chunks: AsyncIterable<Uint8Array>, file: string): Asyn
 
 function unreadable(file: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT') return new UsageError(`There is no file ${file}.`)
-  return new UsageError(`${file} cannot be read: ${message}.`)
+  if (code === 'ENOENT') return new UsageError(`File not found: ${file}.`)
+  return new UsageError(`Cannot read ${file}: ${message}.`)
 }
 
-const showEveryMs = 200
+const refreshMs = 200
 
 async function* withProgress(chunks: AsyncIterable<Buffer>, size: number, file: string): AsyncGenerator<Buffer> {
   const isShown = process.stderr.isTTY && size > 0
@@ -49,7 +49,7 @@ async function* withProgress(chunks: AsyncIterable<Buffer>, size: number, file: 
     for await (const chunk of chunks) {
       yield chunk
       read += chunk.length
-      if (!isShown || Date.now() - shownAt < showEveryMs) continue
+      if (!isShown || Date.now() - shownAt < refreshMs) continue
       shownAt = Date.now()
       process.stderr.write(`\r\u001b[Kreading ${file} ${Math.floor((100 * read) / size)}%`)
     }

@@ -10,14 +10,14 @@ const left = (title: string): Column => ({ title, align: 'left' })
 const right = (title: string): Column => ({ title, align: 'right' })
 const gap = (ms: number | null): string => (ms === null ? '-' : formatDuration(ms))
 
-/** Table and chart of several algorithms over the same arrivals. */
+/** Table and chart that compare algorithms on the same arrivals. */
 export function renderSimulation(simulation: Simulation, width: number, paint: Paint): string[] {
   const { offered, runs, windowMs } = simulation
   const capacity = runs[0]?.band.capacity ?? 1
   const columns = [
     left('algorithm'),
-    right('admitted'),
-    right('refused'),
+    right('allowed'),
+    right('rejected'),
     right(`most in\nany ${formatDuration(windowMs)}`),
     right('gap\nmin'),
     right('\nmax'),
@@ -39,9 +39,9 @@ export function renderSimulation(simulation: Simulation, width: number, paint: P
   return [...renderTable(columns, rows), '', ...renderChart(chart, width, paint)]
 }
 
-/** Table of rules, and what was offered and let through over time. */
+/** Table of rules, and a chart of offered, passing and rejected requests over time. */
 export function renderRulesSimulation(simulation: RulesSimulation, width: number, paint: Paint): string[] {
-  const columns = [left('rule'), right('applied'), right('admitted'), right('refused'), right('shadow\nrefused')]
+  const columns = [left('rule'), right('applied'), right('allowed'), right('rejected'), right('shadow\nrejected')]
   const rows = simulation.rules.map((rule) => [
     rule.ruleId,
     String(rule.applied),
@@ -56,21 +56,21 @@ export function renderRulesSimulation(simulation: RulesSimulation, width: number
   return [...table, '', ...renderRulesChart(simulation, width, paint)]
 }
 
-/** Where recorded traffic came from, and what could not be used of it. */
+/** Notes on recorded traffic: its source, unreadable lines, and requests that were out of order. */
 export function recordingNotes(file: string, report: RecordingReport, startAtMs: number): string[] {
   const { format, lines, badLines, badLineNumbers, moved } = report
   const name = file === '-' ? 'standard input' : file
-  if (format === 'empty') return [`${name} holds no requests`]
-  // Times that count from a start of their own have no date.
+  if (format === 'empty') return [`${name} contains no requests`]
+  // Small timestamps are relative, so they have no date.
   const start = startAtMs < 1e9 ? '' : `, from ${new Date(startAtMs).toISOString()}`
   const notes = [`${name}, ${lines} lines of ${format}${start}`]
   const named = `${badLineNumbers.join(', ')}${badLines > badLineNumbers.length ? ', …' : ''}`
-  if (badLines > 0) notes.push(`${badLines} ${badLines === 1 ? 'line' : 'lines'} could not be read: ${named}`)
-  if (moved > 0) notes.push(`${moved} requests were far out of order and have been moved to the one before them`)
+  if (badLines > 0) notes.push(`${badLines} ${badLines === 1 ? 'line' : 'lines'} could not be parsed: ${named}`)
+  if (moved > 0) notes.push(`${moved} requests were far out of order and were moved to the time of their predecessor`)
   return notes
 }
 
-/** For programs: the limits in the terms of the options, in milliseconds like everything else. */
+/** The simulation for `--json`: limits use the names of the options, and all durations are in milliseconds. */
 export function simulationDocument({ runs, ...simulation }: Simulation): object {
   return {
     ...simulation,

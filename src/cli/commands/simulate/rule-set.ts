@@ -18,7 +18,7 @@ export interface RuleSetOptions extends TrafficOptions, RequestOptions {
   readonly json?: true
 }
 
-/** The gate that applications use, on a clock that follows the traffic. */
+/** Simulates with a real gate, on a virtual clock that follows the traffic. */
 export async function simulateRuleSet(options: RuleSetOptions): Promise<void> {
   const clock = virtualClock()
   const gate = await createFluxGate({ rules: options.rules, clock, reload: { strategy: 'NONE' } })
@@ -46,7 +46,7 @@ async function simulateRecording({ rules, json }: RuleSetOptions, decide: Decide
   print([title, ...notes, '', ...renderRulesSimulation(simulation, widthOf(process.stdout), paint)].join('\n'))
 }
 
-/** The same request again and again, at the times of synthetic traffic. */
+/** Repeats one request at the times of synthetic traffic. */
 async function simulateRequests(options: RuleSetOptions, decide: Decide, limit: Limit): Promise<void> {
   const { description, arrivals, until } = syntheticTraffic(options, limit.capacity, limit.windowTicks)
   const requests = withContext(arrivals, contextOf(options))
@@ -66,7 +66,7 @@ interface Limit {
   readonly windowTicks: number
 }
 
-/** What the traffic is measured by where nothing is said about it: the limit that such a request comes to first. */
+/** The most restrictive limit for such a request. The defaults of the synthetic traffic are derived from it. */
 async function tightestLimit(gate: FluxGate, context: RequestContext, ruleSetId: string | undefined): Promise<Limit> {
   const { bands, ruleId, band } = await gate.check(context, { ruleSetId, peek: true })
   const deciding = bands.find((one) => one.ruleId === ruleId && one.label === band) ?? bands[0]

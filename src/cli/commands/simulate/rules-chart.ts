@@ -4,7 +4,7 @@ import { bucketsPerColumn, chartRow, join, spark, timeAxis } from './chart-parts
 
 const gutter = 10
 
-/** Offered, passed and refused over time, one row each on one scale. */
+/** Offered, passing and rejected requests over time: one row each, on the same scale. */
 export function renderRulesChart({ total, bucketMs }: RulesSimulation, width: number, paint: Paint): string[] {
   const joined = bucketsPerColumn(total.buckets.length, bucketMs, width - gutter - 1)
   const columns = join(total.buckets, joined)
@@ -23,7 +23,7 @@ export function renderRulesChart({ total, bucketMs }: RulesSimulation, width: nu
       columns.map(({ released }) => released),
     ),
     row(
-      'refused',
+      'rejected',
       'red',
       columns.map(({ refused }) => refused),
     ),

@@ -27,60 +27,68 @@ interface SimulateOptions extends TrafficOptions, RequestOptions {
 const examples = `
 Examples:
   $ fluxgate simulate
-      bursts across the edge of a window: FIXED_WINDOW lets twice its limit pass, the sliding ones do not
+      send bursts across a window boundary: FIXED_WINDOW allows twice its limit, sliding windows do not
   $ fluxgate simulate --algorithm token-bucket,leaky-bucket --traffic uniform --rate 11 --duration 100s
-      what 11 requests a second get out of 10 a second
+      send 11 requests per second against a limit of 10 per second
   $ fluxgate simulate --capacity 1000 --traffic poisson --rate 900 --duration 1m --seed 7 --json
-      the same numbers on every machine, for programs
+      print reproducible results as JSON
   $ fluxgate simulate --from access.log --capacity 100 --window 1m
-      yesterday's traffic against a limit you are considering
+      replay recorded traffic against a limit you are considering
   $ fluxgate simulate --from access.log --rules rules.yaml
-      yesterday's traffic against your rules: which of them would have refused how much
+      replay recorded traffic against your rules and count the rejections of each rule
   $ fluxgate simulate --rules rules.yaml --ip 203.0.113.7 --method POST --path /login --traffic poisson --rate 2
-      one caller against your rules
+      simulate one client against your rules
 `
 
 const syntheticOptions = ['traffic', 'rate', 'burst', 'every', 'spread', 'startOffset', 'duration', 'seed']
 const bandOptions = ['algorithm', 'capacity', 'window', 'refillTokens', 'refill']
-const whole = wholeNumber(1, maxCapacity)
+const capacityValue = wholeNumber(1, maxCapacity)
 
 export function simulateCommand(): Command {
   const command = new Command('simulate')
-    .description('Try algorithms, or a rule set, against synthetic or recorded traffic, in no time at all.')
+    .description('Simulate algorithms or rules against synthetic or recorded traffic.')
     .addHelpText('after', examples)
-    .addOption(new Option('--algorithm <names>', 'one or several, separated by commas, or all').argParser(algorithms))
-    .addOption(new Option('--capacity <n>', 'the limit: how many pass').default(10).argParser(whole))
-    .addOption(new Option('--window <duration>', 'in how long').default(1_000_000, '1s').argParser(duration))
-    .addOption(new Option('--refill-tokens <n>', 'what each window adds, if not the capacity').argParser(whole))
-    .addOption(new Option('--refill <how>', 'TOKEN_BUCKET only').choices(['steady', 'interval']).default('steady'))
-    .addOption(new Option('--traffic <kind>', 'what arrives').choices(['uniform', 'poisson', 'burst']))
-    .addOption(new Option('--rate <n>', 'uniform, poisson: requests a second').argParser(positiveNumber(1e7)))
-    .addOption(new Option('--burst <n>', 'burst: requests in each').argParser(whole))
-    .addOption(new Option('--every <duration>', 'burst: from one to the next').argParser(duration))
-    .addOption(new Option('--spread <duration>', 'burst: how long each takes').argParser(duration))
-    .addOption(new Option('--start-offset <duration>', 'when the traffic begins').argParser(duration))
-    .addOption(new Option('--duration <duration>', 'how long it lasts; six windows by default').argParser(duration))
-    .addOption(new Option('--seed <n>', 'poisson: which of all runs').default(1).argParser(wholeNumber(0, 2 ** 32 - 1)))
+    .addOption(new Option('--algorithm <names>', 'comma-separated list, or all (default: all)').argParser(algorithms))
+    .addOption(new Option('--capacity <n>', 'requests allowed per window').default(10).argParser(capacityValue))
+    .addOption(new Option('--window <duration>', 'length of the window').default(1_000_000, '1s').argParser(duration))
+    .addOption(
+      new Option('--refill-tokens <n>', 'tokens added per window (default: the capacity)').argParser(capacityValue),
+    )
+    .addOption(new Option('--refill <how>', 'refill of TOKEN_BUCKET').choices(['steady', 'interval']).default('steady'))
+    .addOption(
+      new Option('--traffic <kind>', 'synthetic traffic (default: burst, or uniform with --rate)').choices([
+        'uniform',
+        'poisson',
+        'burst',
+      ]),
+    )
+    .addOption(new Option('--rate <n>', 'uniform, poisson: requests per second').argParser(positiveNumber(1e7)))
+    .addOption(new Option('--burst <n>', 'burst: requests per burst').argParser(capacityValue))
+    .addOption(new Option('--every <duration>', 'burst: interval between bursts').argParser(duration))
+    .addOption(new Option('--spread <duration>', 'burst: duration of each burst').argParser(duration))
+    .addOption(new Option('--start-offset <duration>', 'time of the first request').argParser(duration))
+    .addOption(new Option('--duration <duration>', 'simulated time (default: six windows)').argParser(duration))
+    .addOption(new Option('--seed <n>', 'poisson: random seed').default(1).argParser(wholeNumber(0, 2 ** 32 - 1)))
     .addOption(
       new Option(
         '--from <file>',
-        'recorded traffic instead: access log, JSON lines, CSV or timestamps; - is standard input',
+        'replay recorded traffic: access log, JSON lines, CSV or timestamps; - for standard input',
       ).conflicts([...syntheticOptions, ...requestOptionNames]),
     )
-    .addOption(new Option('--rules <file>', 'a rule set instead of algorithms').conflicts(bandOptions))
-    .addOption(new Option('--rule-set <id>', 'which set of the rules, if there are several'))
+    .addOption(new Option('--rules <file>', 'simulate this rules file instead of algorithms').conflicts(bandOptions))
+    .addOption(new Option('--rule-set <id>', 'rule set to use; required if there are several'))
   return withRequestOptions(command)
-    .addOption(new Option('--json', 'print everything as one JSON document'))
+    .addOption(new Option('--json', 'print the result as one JSON document'))
     .action(simulate)
 }
 
 async function simulate(options: SimulateOptions): Promise<void> {
   if (options.every === 0 || options.duration === 0)
-    throw new UsageError('--every and --duration must be longer than nothing.')
+    throw new UsageError('--every and --duration must be greater than 0.')
   if (options.rules !== undefined) return simulateRuleSet({ ...options, rules: options.rules })
   if (options.ruleSet !== undefined) throw new UsageError('--rule-set needs --rules <file>.')
   if (requestOptionNames.some((name) => options[name] !== undefined))
-    throw new UsageError('A request needs rules that look at it: add --rules <file>.')
+    throw new UsageError('Options that describe a request, such as --path, need --rules <file>.')
   const bands = bandsOf(options)
   const paint = paintFor(process.stdout)
   const limit = `${options.capacity} per ${formatDuration(options.window / 1000)}`
@@ -99,9 +107,9 @@ async function simulate(options: SimulateOptions): Promise<void> {
   print([title, ...notes.slice(1), '', ...renderSimulation(simulation, widthOf(process.stdout), paint)].join('\n'))
 }
 
-/** Checked as rules are, so that the same limits are legal here and there. */
+/** Parsed as rules, so that the simulation accepts exactly the bands that rules accept. */
 function bandsOf({ algorithm, capacity, window, refillTokens, refill }: SimulateOptions): readonly Band[] {
-  // Those who name no algorithm want to compare; one that cannot take part is left out.
+  // Without --algorithm all algorithms are compared, except one that does not support the capacity.
   const fitting = algorithmNames.filter((name) => name !== 'SLIDING_WINDOW_LOG' || capacity <= maxLogCapacity)
   return (algorithm ?? fitting).map((name) => {
     const isInterval = refill === 'interval' && name === 'TOKEN_BUCKET'

@@ -1,9 +1,9 @@
-/** Options of `simulate` → synthetic arrivals, and the sentence that describes them. */
+/** Converts the options of `simulate` into synthetic arrivals and a description of them. */
 import { type Arrival, burst, poisson, seededRandom, uniform } from '../../../simulate/index.js'
 import { UsageError } from '../../failure.js'
 import { formatDuration } from '../../output/format-duration.js'
 
-/** Durations in ticks, rates per second. What is undefined was not asked for. */
+/** Durations are in ticks, rates per second. Undefined options were not given. */
 export interface TrafficOptions {
   readonly traffic?: 'uniform' | 'poisson' | 'burst'
   readonly rate?: number
@@ -18,29 +18,29 @@ export interface TrafficOptions {
 export interface SyntheticTraffic {
   readonly description: string
   readonly arrivals: Iterable<Arrival>
-  /** The end of the simulated time, in ticks; it begins at 0. */
+  /** The end of the simulated time, in ticks. It begins at 0. */
   readonly until: number
 }
 
-/** More than anybody waits for. */
-const mostArrivals = 200_000_000
+/** Bounds the run time of a simulation. */
+const maxArrivals = 200_000_000
 
 export function syntheticTraffic(options: TrafficOptions, capacity: number, windowTicks: number): SyntheticTraffic {
   const until = options.duration ?? 6 * windowTicks
   const { traffic = options.rate === undefined ? 'burst' : 'uniform', ...details } = options
-  refuseUnused(traffic, details)
+  rejectUnused(traffic, details)
   const shown = (ticks: number): string => formatDuration(ticks / 1000)
   if (traffic === 'burst') {
     const { size, every, spread, from } = burstsOf(details, capacity, windowTicks)
-    refuseTooMany((size * until) / every)
+    rejectTooMany((size * until) / every)
     const over = spread > 0 ? ` over ${shown(spread)}` : ' at once'
     const description = `bursts of ${size}${over}, every ${shown(every)} from ${shown(from) === '0' ? '0s' : shown(from)}`
     return { description, until, arrivals: burst({ size, every, spread }, { from, until }) }
   }
-  // Half as much again as the limit allows, so that something is refused.
+  // By default 1.5 times the limit, so that some requests are rejected.
   const rate = details.rate ?? (1.5 * capacity * 1e6) / windowTicks
   const span = { from: details.startOffset ?? 0, until }
-  refuseTooMany((rate * until) / 1e6)
+  rejectTooMany((rate * until) / 1e6)
   const perSecond = `${Number(rate.toPrecision(4))}/s`
   if (traffic === 'uniform') return { description: `uniform ${perSecond}`, until, arrivals: uniform(rate, span) }
   const arrivals = poisson(rate, span, seededRandom(details.seed))
@@ -48,8 +48,8 @@ export function syntheticTraffic(options: TrafficOptions, capacity: number, wind
 }
 
 /**
- * When nothing is said about bursts they are the ones worth seeing: each has twice the capacity and lies half before,
- * half after the edge of a window.
+ * The default bursts show the weakness of fixed windows: each has twice the capacity and lies half before and half after a
+ * window boundary.
  */
 function burstsOf(options: Omit<TrafficOptions, 'traffic'>, capacity: number, windowTicks: number) {
   const { burst: size, every, spread, startOffset } = options
@@ -65,20 +65,20 @@ function burstsOf(options: Omit<TrafficOptions, 'traffic'>, capacity: number, wi
   }
 }
 
-/** Nothing that was asked for is left out without a word. */
-function refuseUnused(traffic: string, { rate, burst, every, spread }: Omit<TrafficOptions, 'traffic'>): void {
+/** Throws if an option does not apply to the kind of traffic, instead of ignoring it. */
+function rejectUnused(traffic: string, { rate, burst, every, spread }: Omit<TrafficOptions, 'traffic'>): void {
   const isGiven = traffic === 'burst' ? rate !== undefined : [burst, every, spread].some((value) => value !== undefined)
   if (!isGiven) return
   throw new UsageError(
     traffic === 'burst'
-      ? '--rate is for uniform and poisson traffic; bursts have --burst and --every.'
-      : `--burst, --every and --spread are for bursts; ${traffic} traffic has a --rate.`,
+      ? '--rate applies to uniform and poisson traffic. Use --burst and --every for bursts.'
+      : `--burst, --every and --spread apply to burst traffic. Use --rate for ${traffic} traffic.`,
   )
 }
 
-function refuseTooMany(arrivals: number): void {
-  if (arrivals <= mostArrivals) return
+function rejectTooMany(arrivals: number): void {
+  if (arrivals <= maxArrivals) return
   throw new UsageError(
-    `That is ${Math.round(arrivals)} requests; at most ${mostArrivals} can be simulated. A shorter --duration or a lower rate shows the same.`,
+    `The simulation would have ${Math.round(arrivals)} requests; the maximum is ${maxArrivals}. Use a shorter --duration or a lower rate.`,
   )
 }

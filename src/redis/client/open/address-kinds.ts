@@ -7,11 +7,11 @@ export const redisUri: SettingKind<string> = {
   schema: { type: 'string', pattern: '^rediss?://' },
 }
 
-export const nodes = (usualPort: number): SettingKind<readonly RedisNode[]> => ({
-  allowed: `a list of ${nodeForms}; or text with commas between them`,
+export const nodes = (defaultPort: number): SettingKind<readonly RedisNode[]> => ({
+  allowed: `a list of ${nodeForms}, or a comma-separated string`,
   parse(value) {
     const items: unknown = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
-    const parsed = Array.isArray(items) ? items.map((item) => parseNode(item, usualPort)) : []
+    const parsed = Array.isArray(items) ? items.map((item) => parseNode(item, defaultPort)) : []
     return parsed.length > 0 && !parsed.includes(undefined) ? (parsed as RedisNode[]) : undefined
   },
   schema: listSchema({

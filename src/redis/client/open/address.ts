@@ -13,12 +13,12 @@ export interface RedisAddress extends RedisNode {
   readonly database?: number
 }
 
-/** For people: completes "allowed: …". */
+/** For messages: completes "must be …". */
 export const uriForms =
-  'redis://user:password@host:port/database, or rediss:// for TLS; in a user or password, characters such as @ : / # % stand as %40 %3A %2F %23 %25'
-export const nodeForms = 'host:port, or { host, port }'
+  'redis://user:password@host:port/database, or rediss:// for TLS, with @ : / # % in user and password percent-encoded (%40 %3A %2F %23 %25)'
+export const nodeForms = 'host:port or { host, port }'
 
-/** A URI in its parts; `undefined` if it is not one. Whoever reports that does not show it: it may hold a password. */
+/** Parses a Redis URI; undefined if it is invalid. Messages must not show the URI, because it may contain a password. */
 export function parseRedisUri(text: unknown): RedisAddress | undefined {
   if (typeof text !== 'string' || !URL.canParse(text)) return undefined
   const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text)
@@ -38,26 +38,26 @@ export function parseRedisUri(text: unknown): RedisAddress | undefined {
   }
 }
 
-/** `host:port`, `host`, `[::1]:port` or `{ host, port }`; `undefined` if it is none of them. */
-export function parseNode(value: unknown, usualPort: number): RedisNode | undefined {
+/** Parses `host:port`, `host`, `[::1]:port` or `{ host, port }`; undefined if the value is invalid. */
+export function parseNode(value: unknown, defaultPort: number): RedisNode | undefined {
   if (typeof value === 'object' && value !== null) {
-    const { host, port = usualPort, ...others } = value as Record<string, unknown>
+    const { host, port = defaultPort, ...others } = value as Record<string, unknown>
     const name = typeof host === 'string' ? hostOf(host) : undefined
     return name === undefined || !isPort(port) || Object.keys(others).length > 0 ? undefined : { host: name, port }
   }
   if (typeof value !== 'string') return undefined
   const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{1,5}))?$/.exec(value) ?? []
   return parseNode(
-    { host: bracketed ?? plain ?? value, port: port === undefined ? usualPort : Number(port) },
-    usualPort,
+    { host: bracketed ?? plain ?? value, port: port === undefined ? defaultPort : Number(port) },
+    defaultPort,
   )
 }
 
-/** How a node appears in messages. */
+/** Formats a node for messages. */
 export const nodeText = ({ host, port }: RedisNode): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 export const addressInvalid = (place: string, allowed: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_CONFIG_INVALID', `${place}: not understood; allowed: ${allowed}.`)
+  new FluxGateError('FLUXGATE_CONFIG_INVALID', `${place} must be ${allowed}.`)
 
 const hostOf = (host: string): string | undefined =>
   isIP(host) !== 0 || /^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$/.test(host) ? host : undefined

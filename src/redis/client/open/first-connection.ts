@@ -1,8 +1,8 @@
 import type { RedisConnection } from '../connection.js'
 
 /**
- * The time until a store has its first connection. Decisions wait for its end, so that connecting never costs them their
- * deadline. It ends with the connection, when only a change of configuration can help, or after `withinMs`.
+ * The initial connection phase of a store. Decisions wait for its end, so that connecting does not count against their timeout.
+ * It ends with the first connection, with an error that only a configuration change can fix, or after `withinMs`.
  */
 export class Opening {
   readonly #connection: Pick<RedisConnection, 'ready' | 'isConnected'>
@@ -21,14 +21,14 @@ export class Opening {
     return this.#isOver
   }
 
-  /** Its time begins with the first call. */
+  /** Resolves when the phase is over. `withinMs` starts with the first call. */
   over(): Promise<void> {
     this.#over ??= this.#wait()
     return this.#over
   }
 
   async #wait(): Promise<void> {
-    // The call itself reports what is wrong.
+    // The error is ignored, because the store call that follows reports it.
     await this.#connection.ready?.(this.#withinMs).catch(() => {})
     this.#isOver = true
   }

@@ -16,21 +16,21 @@ import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './settin
 import { SilenceWatch } from './silence-watch.js'
 import type { RedisTarget } from './target.js'
 
-/** As much of ioredis as is used here. */
+/** The part of ioredis that is used. */
 export type Library = Pick<typeof import('ioredis'), 'Redis' | 'Cluster'>
 
-const longestCloseMs = 250
-const revivalMs = 100
-/** After a loss, attempts follow each other after 0, 25 and 50 ms: a server that fails all of them is down. */
+const closeTimeoutMs = 250
+const restartDelayMs = 100
+/** After a lost connection, attempts follow at 0, 25 and 50 ms. A server that fails all of them counts as down. */
 const maxAttempts = 3
 
 /**
- * One ioredis client, which connects at once and reconnects whenever the connection is lost. Calls wait for the outcome of
- * the first attempt. Calls made after a loss wait for the new connection, for no longer than their own deadline. Once
- * reconnecting has failed, calls fail at once until there is a connection, so that nothing piles up.
+ * One ioredis client that connects at once and reconnects whenever the connection is lost. Calls wait for the outcome of the
+ * first attempt. After a lost connection, calls wait for the new one, at most for their own deadline. Once reconnecting has
+ * failed, calls fail immediately until the connection is back, so that they do not accumulate.
  */
 export class OwnClient {
-  /** Resolves when connected for the first time; rejects when it is known that waiting will not help. */
+  /** Resolves with the first connection. Rejects if only a configuration change can help. */
   readonly connected: Promise<void>
   readonly #target: RedisTarget
   readonly #replyMs: number
@@ -40,74 +40,74 @@ export class OwnClient {
   #connection: RedisConnection | undefined
   #hasOutcome = false
   #wasConnected = false
-  /** Connected, as far as is known: true from 'ready' to 'close'. */
+  /** True from the 'ready' event to the 'close' event. */
   #isUp = false
-  /** Between the loss of a connection and the outcome of reconnecting. */
+  /** Present between a lost connection and the outcome of reconnecting. */
   #hold: Hold | undefined
   #failedAttempts = 0
   #isClosed = false
-  /** The server is there and does not let us in; until the next attempt. */
-  #isRefused = false
-  #trouble: unknown
-  /** Made once for each trouble: capturing a stack trace would cost more than the rest of a decision. */
+  /** True after the server rejected the connection (credentials, ACL), until the next attempt. */
+  #isRejected = false
+  #lastError: unknown
+  /** Created once per error, because capturing a stack trace costs more than the rest of a decision. */
   #unreachable: NotConnectedError | undefined
-  #revival: NodeJS.Timeout | undefined
-  /** Until the first connection: runs while an attempt gets no answer at all. */
+  #restart: NodeJS.Timeout | undefined
+  /** Until the first connection: fires if an attempt gets no response. */
   #silentAttempt: NodeJS.Timeout | undefined
-  /** Only one side uses TLS, as far as is known. */
+  /** Set if a probe found that only one side uses TLS. */
   #mismatch: Error | undefined
   #isProbing = false
-  /** The attempt that is probed for has failed. */
+  /** True if an attempt has failed and its outcome depends on the running probe. */
   #awaitsProbe = false
-  #settle = (): void => {}
-  #succeed = (): void => {}
-  #giveUp = (_reason: FluxGateError): void => {}
+  #resolveOutcome = (): void => {}
+  #resolveConnected = (): void => {}
+  #rejectConnected = (_reason: FluxGateError): void => {}
 
-  /** `replyMs`: how long those who call wait for a reply. */
+  /** `replyMs` is the time that callers wait for a reply. */
   constructor(target: RedisTarget, library: Promise<Library>, replyMs: number) {
     this.#target = target
     this.#replyMs = replyMs
-    this.#silence = new SilenceWatch(silenceMs(replyMs), (error) => this.#note(error))
+    this.#silence = new SilenceWatch(silenceMs(replyMs), (error) => this.#recordError(error))
     this.#outcome = new Promise((resolve) => {
-      this.#settle = resolve
+      this.#resolveOutcome = resolve
     })
     this.connected = new Promise((resolve, reject) => {
-      this.#succeed = resolve
-      this.#giveUp = reject
+      this.#resolveConnected = resolve
+      this.#rejectConnected = reject
     })
-    // Whoever is interested asks `connected`; nobody has to.
+    // Callers may ignore `connected`, so its rejection must not be unhandled.
     this.connected.catch(() => {})
     library.then((found) => this.#open(found)).catch((error: unknown) => this.#fail(error))
   }
 
-  /** The error that calls fail with at once while there is no connection; undefined if they would wait or be sent. */
+  /** The error with which calls fail immediately; undefined if calls would be sent or would wait. */
   get unreachable(): unknown {
     if (this.isUsable) return undefined
     const isWaiting = !this.#hasOutcome || this.#hold !== undefined || this.#isLost
     return isWaiting ? undefined : this.#noConnection()
   }
 
-  /** The connection is gone, and its 'close' event has not been handled yet. */
+  /** True if the connection is lost and its 'close' event has not been handled yet. */
   get #isLost(): boolean {
     return this.#isUp && !this.isUsable && !this.#isClosed
   }
 
   get isUsable(): boolean {
-    if (this.#isRefused || this.#isClosed || this.#mismatch !== undefined) return false
+    if (this.#isRejected || this.#isClosed || this.#mismatch !== undefined) return false
     return this.#client?.status === 'ready'
   }
 
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
-    if (this.#hold !== undefined || this.#isLost) await this.#lose().over
+    if (this.#hold !== undefined || this.#isLost) await this.#awaitReconnect().over
     const connection = this.#usable()
     try {
       return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
     } catch (error) {
       if (!isUnwritten(error)) throw error
     }
-    // The socket was closed already, and its 'close' event follows: the command waits for the next connection.
-    await this.#lose().over
+    // The command was not sent, because the socket was closed already. It waits for the next connection.
+    await this.#awaitReconnect().over
     return this.#usable().call(key, command, asBytes)
   }
 
@@ -124,15 +124,15 @@ export class OwnClient {
     if (this.#isClosed) return
     this.#isClosed = true
     await this.#connection?.close()
-    clearTimeout(this.#revival)
+    clearTimeout(this.#restart)
     clearTimeout(this.#silentAttempt)
-    this.#decide()
+    this.#settleOutcome()
     this.#hold?.end()
-    this.#succeed()
+    this.#resolveConnected()
     const client = this.#client
     if (client === undefined) return
     const isIdle = ['wait', 'reconnecting', 'close', 'end'].includes(client.status)
-    const ended = isIdle ? undefined : eventOf(client, 'end', longestCloseMs)
+    const ended = isIdle ? undefined : eventOf(client, 'end', closeTimeoutMs)
     client.disconnect()
     await ended
   }
@@ -140,7 +140,7 @@ export class OwnClient {
   #open(library: Library): void {
     if (this.#isClosed) return
     const target = this.#target
-    const retry = (attempt: number): number => retryDelayMs(attempt, this.#isRefused)
+    const retry = (attempt: number): number => retryDelayMs(attempt, this.#isRejected)
     const client =
       target.kind === 'cluster'
         ? new library.Cluster([...target.nodes], clusterOptions(target, retry))
@@ -149,76 +149,76 @@ export class OwnClient {
     this.#connection = connectionOf(client)
     const events: NodeJS.EventEmitter = client
     events.on('connect', () => {
-      this.#isRefused = false
+      this.#isRejected = false
     })
-    events.on('ready', () => this.#greet(client))
-    events.on('error', (error: Error) => this.#failed(rootOf(error, this.#trouble)))
+    events.on('ready', () => this.#verify(client))
+    events.on('error', (error: Error) => this.#failed(rootOf(error, this.#lastError)))
     events.on('close', () => this.#closed())
-    events.on('end', () => this.#revive(client))
-    // Of one node, or one sentinel, while others may be fine.
-    events.on('node error', (error: Error) => this.#note(error))
-    events.on('sentinelError', (error: Error) => this.#note(sentinelProblem(error)))
-    // Nodes connect when they are needed, and then a request would wait for it.
+    events.on('end', () => this.#scheduleRestart(client))
+    // Errors of a single node or sentinel; others may still work.
+    events.on('node error', (error: Error) => this.#recordError(error))
+    events.on('sentinelError', (error: Error) => this.#recordError(sentinelProblem(error)))
+    // ioredis connects to cluster nodes lazily, which would delay the first request to each node.
     events.on('+node', (node: Redis) => {
       this.#silence.watchHandshake(node)
       if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {})
     })
     if (target.kind !== 'cluster') this.#silence.watchHandshake(client as Redis)
-    // The answer that TLS waits for never comes: no need to wait for the timeout of the attempt.
+    // A server without TLS never completes the handshake. The probe detects that before the attempt times out.
     if (target.tls !== undefined) this.#silentAttempt = setTimeout(() => this.#probe(false), silentAttemptMs)
   }
 
-  /** The first connection is pinged: only a reply shows that the server accepts our credentials. */
-  #greet(client: Redis | Cluster): void {
-    if (this.#isRefused) {
+  /** Pings on the first connection, because only a reply shows that the server accepts the credentials. */
+  #verify(client: Redis | Cluster): void {
+    if (this.#isRejected) {
       client.disconnect(true)
       return
     }
-    this.#trouble = undefined
+    this.#lastError = undefined
     this.#unreachable = undefined
-    if (this.#wasConnected) this.#welcome()
+    if (this.#wasConnected) this.#connected()
     else
       client.ping().then(
-        () => this.#welcome(),
+        () => this.#connected(),
         (error: Error) => {
-          // A server that closes the connection in place of a reply, as one with TLS does, has not accepted it.
+          // A server that closes the connection instead of replying, such as a TLS server, has not accepted it.
           if (client.status !== 'ready') return
-          if (!isMisconfigured(error) || error.message.startsWith('NOPERM')) return this.#welcome()
+          if (!isMisconfigured(error) || error.message.startsWith('NOPERM')) return this.#connected()
           this.#failed(error)
           client.disconnect(true)
         },
       )
   }
 
-  #welcome(): void {
+  #connected(): void {
     this.#wasConnected = true
     this.#mismatch = undefined
     clearTimeout(this.#silentAttempt)
     this.#isUp = true
     this.#hold?.end()
-    this.#succeed()
-    this.#decide()
+    this.#resolveConnected()
+    this.#settleOutcome()
   }
 
-  #note(error: unknown): void {
-    if (isVague(error) && this.#trouble !== undefined) return
-    this.#trouble = withoutCommand(error)
+  #recordError(error: unknown): void {
+    if (isVague(error) && this.#lastError !== undefined) return
+    this.#lastError = withoutCommand(error)
     this.#unreachable = undefined
   }
 
-  /** An attempt has failed. If that is all that is known, the reason found by probing stays. */
+  /** Handles a failed attempt. A TLS mismatch found by a probe takes precedence over an ambiguous error. */
   #failed(error: unknown): void {
     const isAmbiguous = !this.#wasConnected && mayBeMismatch(error)
     if (!isAmbiguous) this.#mismatch = undefined
     if (isAmbiguous && this.#mismatch === undefined) {
-      this.#note(error)
+      this.#recordError(error)
       this.#probe(true)
     } else this.#fail(this.#mismatch ?? error)
   }
 
   /**
-   * Until the first connection: finds out whether the server uses TLS if this client does not, or the other way round.
-   * `hasFailed`: the attempt has failed, and what it comes to is known after the probe.
+   * Before the first connection: detects whether only one side uses TLS. `hasFailed` means that an attempt has failed and that
+   * the probe determines its outcome.
    */
   #probe(hasFailed: boolean): void {
     if (this.#wasConnected || this.#isClosed) return
@@ -232,32 +232,32 @@ export class OwnClient {
       if (this.#wasConnected || this.#isClosed) return
       this.#mismatch = mismatch
       if (mismatch !== undefined) this.#fail(mismatch)
-      else if (this.#awaitsProbe) this.#decide()
+      else if (this.#awaitsProbe) this.#settleOutcome()
       this.#awaitsProbe = false
     })
   }
 
   #fail(error: unknown): void {
-    this.#note(error)
-    this.#isRefused = isMisconfigured(error)
-    if (this.#isRefused) {
-      this.#giveUp(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
+    this.#recordError(error)
+    this.#isRejected = isMisconfigured(error)
+    if (this.#isRejected) {
+      this.#rejectConnected(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
       this.#hold?.end()
     }
-    this.#decide()
+    this.#settleOutcome()
   }
 
-  /** A connection was lost, or an attempt to connect has failed. */
+  /** Handles a lost connection or a failed attempt. */
   #closed(): void {
-    if (!this.#wasConnected && mayBeMismatch(this.#trouble)) this.#probe(true)
-    else this.#decide()
-    if (this.#isLost) this.#lose()
+    if (!this.#wasConnected && mayBeMismatch(this.#lastError)) this.#probe(true)
+    else this.#settleOutcome()
+    if (this.#isLost) this.#awaitReconnect()
     else if (++this.#failedAttempts === maxAttempts) this.#hold?.end()
     this.#isUp = false
   }
 
-  /** From now on calls wait for the next connection. */
-  #lose(): Hold {
+  /** Makes calls wait for the next connection. */
+  #awaitReconnect(): Hold {
     if (this.#hold !== undefined) return this.#hold
     const hold = new Hold(this.#replyMs)
     this.#failedAttempts = 0
@@ -279,32 +279,32 @@ export class OwnClient {
     return this.#connection
   }
 
-  #decide(): void {
+  #settleOutcome(): void {
     this.#hasOutcome = true
-    this.#settle()
+    this.#resolveOutcome()
   }
 
-  /** ioredis gives up for good where a connection cannot even be begun; what it is told to reach may change. */
-  #revive(client: Redis | Cluster): void {
+  /** ioredis stops for good if a connection cannot even be started. Connects again, because the cause may be temporary. */
+  #scheduleRestart(client: Redis | Cluster): void {
     if (this.#isClosed) return
-    clearTimeout(this.#revival)
-    this.#revival = setTimeout(() => client.connect().catch(() => {}), revivalMs)
+    clearTimeout(this.#restart)
+    this.#restart = setTimeout(() => client.connect().catch(() => {}), restartDelayMs)
   }
 
   #noConnection(): unknown {
-    if (this.#isClosed) return new FluxGateError('FLUXGATE_CLOSED', 'The connection to Redis was closed.')
+    if (this.#isClosed) return new FluxGateError('FLUXGATE_CLOSED', 'The connection to Redis is closed.')
     if (this.#mismatch !== undefined) return this.#mismatch
-    if (isMisconfigured(this.#trouble)) return this.#trouble
-    this.#unreachable ??= notConnected(this.#target, this.#trouble, this.#wasConnected)
+    if (isMisconfigured(this.#lastError)) return this.#lastError
+    this.#unreachable ??= notConnected(this.#target, this.#lastError, this.#wasConnected)
     return this.#unreachable
   }
 }
 
 function notConnected({ where, tls }: RedisTarget, cause: unknown, wasConnected: boolean): NotConnectedError {
-  // A server without TLS waits in silence for the end of what it takes for a command.
-  const hint = tls && !wasConnected ? '; does it speak TLS?' : ''
+  // A server without TLS does not answer a TLS handshake, so the attempt only times out.
+  const hint = tls && !wasConnected ? '; check that the server uses TLS' : ''
   const reason = cause === undefined ? '' : ` (${reasonOf(cause)}${hint})`
-  return new NotConnectedError(`there is no connection to Redis at ${where}${reason}`, { cause })
+  return new NotConnectedError(`not connected to Redis at ${where}${reason}`, { cause })
 }
 
 function eventOf(emitter: NodeJS.EventEmitter, name: string, withinMs: number): Promise<void> {
@@ -317,17 +317,17 @@ function eventOf(emitter: NodeJS.EventEmitter, name: string, withinMs: number): 
   })
 }
 
-/** That all nodes or all sentinels have failed is less than what the last of them had to say. */
+/** The error of the last node or sentinel, which is more specific than "all nodes failed". */
 function rootOf(error: Error, last: unknown): unknown {
   if ('lastNodeError' in error) return error.lastNodeError ?? error
   if (!error.message.startsWith('All sentinels are unreachable')) return error
   return last === undefined || isVague(last) ? error : last
 }
 
-/** It follows an error that says more, or there is none. */
+/** A generic error that ioredis emits after the actual one. */
 const isVague = (error: unknown): boolean => messageOf(error) === 'Connection is closed.'
 
-/** What one sentinel had to say, without who it was. */
+/** The reason of a sentinel error, without the address of the sentinel. */
 function sentinelProblem(error: Error): Error {
   const [, reason] = / because (.*)$/s.exec(error.message) ?? []
   return reason === undefined ? error : new Error(reason, { cause: error })

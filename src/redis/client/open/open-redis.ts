@@ -8,18 +8,18 @@ import { maxConnections, type RedisOptions, redisTarget } from './target.js'
 export type { RedisNode } from './address.js'
 export type { RedisOptions, RedisStoreSettings } from './target.js'
 
-/** A connection with everything a connection of our own can do. */
+/** A connection that was opened here and therefore supports all optional members. */
 export type OpenedRedis = Required<RedisConnection>
 
 export interface OpenOptions {
-  /** How long callers wait for a reply: default 100. No connection is considered dead before. */
+  /** How long callers wait for a reply, in milliseconds; default 100. No connection counts as dead before that. */
   readonly replyMs?: number | undefined
   readonly load?: () => Promise<Library>
 }
 
 /**
- * Connects in the background, from now until `close()`, however often the server goes and comes. Throws at once if the
- * options are mistaken; ioredis is loaded only here, because only those who come here need it.
+ * Connects in the background and keeps reconnecting until `close()`. Throws immediately if the options are invalid. ioredis is
+ * imported only here, because it is an optional dependency.
  */
 export function openRedis(
   options: RedisOptions,
@@ -30,7 +30,7 @@ export function openRedis(
     const allowed = wholeNumber(1, maxConnections).allowed
     throw new FluxGateError(
       'FLUXGATE_CONFIG_INVALID',
-      `connections: found ${String(connections)}; allowed: ${allowed}.`,
+      `connections must be ${allowed}; received ${String(connections)}.`,
     )
   }
   const target = redisTarget(options)
@@ -40,7 +40,7 @@ export function openRedis(
   const clients = Array.from({ length: connections }, () => new OwnClient(target, library, replyMs))
   let turn = 0
 
-  /** The next one in turn that is connected; if none is, one of them says why. */
+  /** The next connected client, round robin. If none is connected, returns one whose call fails with the reason. */
   function next(): OwnClient {
     for (let tried = 0; tried < clients.length; tried++) {
       turn = (turn + 1) % clients.length
@@ -73,6 +73,6 @@ export function openRedis(
 const notInstalled = (cause: unknown): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_STORE_MISCONFIGURED',
-    'The package ioredis, which connects to Redis, could not be loaded: run `npm install ioredis`, or give a client of your own.',
+    'Cannot load the ioredis package. Run `npm install ioredis`, or pass your own client.',
     { cause },
   )

@@ -7,6 +7,6 @@ it('never waits longer than 250 ms before the next connection attempt', () => {
   expect(Math.max(...attempts.map((attempt) => retryDelayMs(attempt, false)))).toBeLessThanOrEqual(250)
 })
 
-it('waits a second where the server rejected the connection', () => {
+it('waits one second if the server rejected the connection', () => {
   expect(new Set(attempts.map((attempt) => retryDelayMs(attempt, true)))).toEqual(new Set([1_000]))
 })

@@ -3,19 +3,19 @@ import type { ClusterOptions, RedisOptions as IoredisOptions } from 'ioredis'
 import type { RedisTarget } from './target.js'
 
 const connectTimeoutMs = 1_000
-/** How long a connection may be silent before it is pinged, and then again before it is given up. Longer than any caller waits. */
+/** How long a call may go without a reply before the connection is pinged, and the ping before the connection is dropped. */
 export const silenceMs = (replyMs: number): number => Math.max(connectTimeoutMs / 2, replyMs)
-const slowestRetryMs = 250
+const maxRetryDelayMs = 250
 
-/** Before the n-th attempt in a row: the first is made at once. A server that rejects our credentials is asked less often. */
+/** The delay before the n-th consecutive attempt. The first is immediate. Retries are slower if the server rejects the credentials. */
 export const retryDelayMs = (attempt: number, isRefused: boolean): number =>
-  isRefused ? 1_000 : Math.min((attempt - 1) * 25, slowestRetryMs)
+  isRefused ? 1_000 : Math.min((attempt - 1) * 25, maxRetryDelayMs)
 
 /**
- * A command is sent once: if its reply is lost, nobody knows whether it has been done, and doing it twice would charge
- * twice. So ioredis neither repeats commands nor keeps them for later, and connecting again is quick.
+ * Commands are sent at most once: if a reply is lost, the command may have run, and repeating it would charge twice. ioredis
+ * therefore neither resends nor queues commands, and reconnects quickly.
  */
-const sentOnce = {
+const atMostOnce = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   connectTimeout: connectTimeoutMs,
@@ -23,9 +23,9 @@ const sentOnce = {
   keepAlive: 5_000,
   connectionName: 'fluxgate',
   disableClientInfo: true,
-  // INFO is not always allowed; a server that is loading says so in its replies.
+  // The ready check needs INFO, which ACLs may forbid. A loading server says so in its replies anyway.
   enableReadyCheck: false,
-  // The server has become a replica: another one is the primary now.
+  // The server has become a replica, so another one is the primary now.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies IoredisOptions
 
@@ -33,7 +33,7 @@ type RetryDelay = (attempt: number) => number
 
 export function serverOptions(target: RedisTarget & { kind: 'server' | 'sentinels' }, retry: RetryDelay) {
   const common = {
-    ...sentOnce,
+    ...atMostOnce,
     ...accessOf(target),
     enableOfflineQueue: false,
     retryStrategy: retry,
@@ -44,9 +44,9 @@ export function serverOptions(target: RedisTarget & { kind: 'server' | 'sentinel
     ...common,
     sentinels: target.nodes.map((node) => ({ ...node })),
     name: target.name,
-    // The role of the server is in INFO.
+    // The ready check reads the role of the server from INFO.
     enableReadyCheck: true,
-    maxLoadingRetryTime: slowestRetryMs,
+    maxLoadingRetryTime: maxRetryDelayMs,
     sentinelCommandTimeout: connectTimeoutMs / 2,
     sentinelRetryStrategy: retry,
     ...(sentinelUsername !== undefined && { sentinelUsername }),
@@ -57,17 +57,17 @@ export function serverOptions(target: RedisTarget & { kind: 'server' | 'sentinel
 
 export function clusterOptions(target: RedisTarget & { kind: 'cluster' }, retry: RetryDelay) {
   return {
-    redisOptions: { ...sentOnce, ...accessOf(target) },
+    redisOptions: { ...atMostOnce, ...accessOf(target) },
     clusterRetryStrategy: retry,
-    // ioredis would repeat commands whose connection was closed, sent or not.
+    // Otherwise ioredis resends commands after a closed connection, even if they may have run.
     retryDelayOnFailover: 0,
-    // These two were not done, and may be soon.
+    // Commands that fail with CLUSTERDOWN or TRYAGAIN have not run, so they are retried.
     retryDelayOnClusterDown: 30,
     retryDelayOnTryAgain: 5,
     maxRedirections: 5,
     slotsRefreshTimeout: connectTimeoutMs / 2,
     scaleReads: 'master',
-    // Certificates are for names, so names have to stay.
+    // TLS certificates are issued for host names, so host names must not be resolved to addresses.
     ...(target.tls && { dnsLookup: (address, callback) => callback(null, address) }),
   } satisfies ClusterOptions
 }

@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis'
 import { type Deadline, Deadlines } from '../../../core/scheduling/deadlines.js'
 
 /**
- * Finds dead connections: a call without a reply for `silenceMs` has every node pinged, and a node that does not reply to
- * that for as long again is disconnected, so that the client connects anew. Handshakes have the same limit.
+ * Detects dead connections. If a call gets no reply for `silenceMs`, every node is pinged. A node that does not answer the ping
+ * within the same time is disconnected, and the client reconnects. Handshakes have the same timeout.
  *
- * ioredis's own `socketTimeout` cannot be used for this: after a stall of the event loop it closes the connection before the
- * replies that have arrived meanwhile are read.
+ * The `socketTimeout` of ioredis does not work here: after an event-loop stall, it closes the connection before replies that
+ * have already arrived are read.
  */
 export class SilenceWatch {
   readonly #deadlines: Deadlines
@@ -18,7 +18,7 @@ export class SilenceWatch {
     this.#onDead = onDead
   }
 
-  /** Passes the reply on. `nodes` are those that may owe it. */
+  /** Returns the reply. `nodes` returns the nodes to ping if the reply is overdue. */
   async watch<T>(reply: Promise<T>, nodes: () => readonly Redis[]): Promise<T> {
     const deadline = this.#deadlines.begin(() => {
       for (const node of nodes()) this.#ping(node)

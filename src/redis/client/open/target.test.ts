@@ -3,7 +3,7 @@ import { parseNode, parseRedisUri } from './address.js'
 import { openRedis, type RedisOptions } from './open-redis.js'
 import { redisTarget } from './target.js'
 
-describe('a URI', () => {
+describe('Redis URI', () => {
   it.each([
     ['redis://localhost', { host: 'localhost', port: 6379, tls: false }],
     ['REDIS://localhost:7000/', { host: 'localhost', port: 7000, tls: false }],
@@ -14,7 +14,7 @@ describe('a URI', () => {
     ['redis://:%40%3A%2F%23%25%C3%A9@h/0', { host: 'h', port: 6379, tls: false, password: '@:/#%é', database: 0 }],
     ['redis://[::1]:7000', { host: '::1', port: 7000, tls: false }],
     ['redis://[fe80::1]', { host: 'fe80::1', port: 6379, tls: false }],
-  ])('%s is understood', (uri, address) => expect(parseRedisUri(uri)).toEqual(address))
+  ])('parses %s', (uri, address) => expect(parseRedisUri(uri)).toEqual(address))
 
   it.each([
     '',
@@ -37,19 +37,17 @@ describe('a URI', () => {
     'redis://h,g',
     7,
     undefined,
-  ])('%s is a mistake', (uri) => expect(parseRedisUri(uri)).toBeUndefined())
+  ])('rejects %s', (uri) => expect(parseRedisUri(uri)).toBeUndefined())
 
-  it('is never shown', () => {
+  it('is never shown in errors', () => {
     const uri = 'redis://user:s3cret/s3cret@s3cret'
-    expect(() => openRedis({ uri })).toThrow(
-      /^uri: not understood; allowed: redis:\/\/user:password@host:port\/database/,
-    )
+    expect(() => openRedis({ uri })).toThrow(/^uri must be redis:\/\/user:password@host:port\/database/)
     expect(() => openRedis({ uri })).toThrow(expect.objectContaining({ code: 'FLUXGATE_CONFIG_INVALID' }))
     expect(() => openRedis({ uri })).not.toThrow('s3cret')
   })
 })
 
-describe('a node', () => {
+describe('Redis node', () => {
   it.each([
     ['h', { host: 'h', port: 1 }],
     ['h:7000', { host: 'h', port: 7000 }],
@@ -61,7 +59,7 @@ describe('a node', () => {
       { host: '::1', port: 7 },
       { host: '::1', port: 7 },
     ],
-  ])('%j is understood', (value, node) => expect(parseNode(value, 1)).toEqual(node))
+  ])('parses %j', (value, node) => expect(parseNode(value, 1)).toEqual(node))
 
   it.each([
     '',
@@ -77,22 +75,22 @@ describe('a node', () => {
     { host: 'h', db: 1 },
     null,
     7,
-  ])('%j is a mistake', (value) => expect(parseNode(value, 1)).toBeUndefined())
+  ])('rejects %j', (value) => expect(parseNode(value, 1)).toBeUndefined())
 })
 
-describe('options', () => {
-  it('say where Redis is in exactly one way', () => {
-    const mistake = (options: RedisOptions) => () => redisTarget(options)
-    expect(mistake({})).toThrow('redis: found none of them; allowed: one of uri, clusterNodes, sentinels.')
-    expect(mistake({ uri: 'redis://h', sentinels: ['h'] })).toThrow('redis: found uri and sentinels; allowed')
-    expect(mistake({ clusterNodes: [] })).toThrow('clusterNodes: not understood; allowed: a list of host:port')
-    expect(mistake({ sentinels: ['h', 'h:x'] })).toThrow('sentinels: not understood; allowed: a list of host:port')
+describe('Redis options', () => {
+  it('require exactly one address', () => {
+    const opening = (options: RedisOptions) => () => redisTarget(options)
+    expect(opening({})).toThrow('The Redis options need exactly one of uri, clusterNodes, sentinels; received none.')
+    expect(opening({ uri: 'redis://h', sentinels: ['h'] })).toThrow('sentinels; received uri and sentinels.')
+    expect(opening({ clusterNodes: [] })).toThrow('clusterNodes must be a list of host:port')
+    expect(opening({ sentinels: ['h', 'h:x'] })).toThrow('sentinels must be a list of host:port')
     expect(() => openRedis({ uri: 'redis://h', connections: 0 })).toThrow(
-      'connections: found 0; allowed: a whole number from 1 to 64.',
+      'connections must be a whole number from 1 to 64; received 0.',
     )
   })
 
-  it('win over what the URI says', () => {
+  it('override the credentials and TLS of the URI', () => {
     expect(redisTarget({ uri: 'redis://a:b@h/1', username: 'c', password: 'd', tls: true })).toEqual({
       kind: 'server',
       node: { host: 'h', port: 6379 },
@@ -104,7 +102,7 @@ describe('options', () => {
     })
   })
 
-  it('have the usual ports and names', () => {
+  it('have default ports and names', () => {
     expect(redisTarget({ sentinels: ['a', 'b:1'], sentinelPassword: 's' })).toEqual({
       kind: 'sentinels',
       nodes: [

@@ -3,38 +3,41 @@ import { FluxGateError } from '../../../core/errors.js'
 import { given } from '../../../core/omit-undefined.js'
 import { addressInvalid, nodeForms, nodeText, parseNode, parseRedisUri, type RedisNode, uriForms } from './address.js'
 
-/** Where Redis is and how to get in. Exactly one of `uri`, `clusterNodes` and `sentinels` is given. */
+/** Redis connection options. Exactly one of `uri`, `clusterNodes` and `sentinels` is required. */
 export interface RedisOptions {
   /** `redis://user:password@host:port/database`, or `rediss://` for TLS. */
   readonly uri?: string
-  /** Some nodes of a cluster, as `host:port`; the others are found by themselves. */
+  /** Seed nodes of a Redis Cluster, as `host:port`; the other nodes are discovered. */
   readonly clusterNodes?: readonly (string | RedisNode)[]
-  /** Some sentinels, as `host:port`. */
+  /** Sentinels, as `host:port`; other sentinels are discovered. */
   readonly sentinels?: readonly (string | RedisNode)[]
-  /** What the sentinels call the primary; default `mymaster`. */
+  /** Name of the primary in Sentinel; default `mymaster`. */
   readonly sentinelName?: string
-  /** These two win over those in the URI. */
+  /** ACL user. Overrides the user in the URI. */
   readonly username?: string
+  /** Overrides the password in the URI. */
   readonly password?: string
+  /** ACL user of the sentinels, if they need one. */
   readonly sentinelUsername?: string
+  /** Password of the sentinels, if they need one. */
   readonly sentinelPassword?: string
-  /** For `clusterNodes` and `sentinels`, where no `rediss://` says it; or options of `node:tls`. */
+  /** Use TLS for `clusterNodes` and `sentinels`, or options of `node:tls`. A URI uses TLS with `rediss://`. */
   readonly tls?: boolean | ConnectionOptions
-  /** How many sockets share the calls; default 1. */
+  /** Number of connections that share the calls, from 1 to 64; default 1. */
   readonly connections?: number
 }
 
-/** A store in Redis, as the configuration describes it; what is left out has the default of the store. */
+/** Settings of a Redis store, as in a configuration file. */
 export interface RedisStoreSettings extends RedisOptions {
-  /** How keys begin. */
+  /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
-  /** How long one call may take. */
+  /** Timeout of a call in milliseconds; default 100. */
   readonly timeoutMs?: number
-  /** How long decisions wait for the first connection; default 2000. */
+  /** How long decisions wait for the first connection, in milliseconds; default 2000. */
   readonly connectTimeoutMs?: number
-  /** The part of a capacity that one lease may hold at most. */
+  /** Maximum share of a capacity that this process may lease under LEASED; default 0.1. */
   readonly leaseShare?: number
-  /** Whether refusals are remembered in this process until they end. */
+  /** Cache rejections in this process until they end; default true. */
   readonly knownRefusals?: boolean
 }
 
@@ -42,11 +45,11 @@ interface Access {
   readonly username?: string
   readonly password?: string
   readonly tls?: ConnectionOptions
-  /** How it appears in messages. */
+  /** Address for messages. */
   readonly where: string
 }
 
-/** The options, read and found to be in order. */
+/** Validated connection options. */
 export type RedisTarget = Access &
   (
     | { readonly kind: 'server'; readonly node: RedisNode; readonly database: number }
@@ -66,10 +69,10 @@ export function redisTarget(options: RedisOptions): RedisTarget {
   const { uri, clusterNodes, sentinels } = options
   const kinds = Object.keys(given({ uri, clusterNodes, sentinels }))
   if (kinds.length !== 1) {
-    const found = kinds.length === 0 ? 'none of them' : kinds.join(' and ')
+    const received = kinds.length === 0 ? 'none' : kinds.join(' and ')
     throw new FluxGateError(
       'FLUXGATE_CONFIG_INVALID',
-      `redis: found ${found}; allowed: one of uri, clusterNodes, sentinels.`,
+      `The Redis options need exactly one of uri, clusterNodes, sentinels; received ${received}.`,
     )
   }
   if (uri !== undefined) return serverTarget(uri, options)
@@ -100,13 +103,13 @@ function serverTarget(uri: string, options: RedisOptions): RedisTarget {
 const accessOf = ({ username, password }: RedisOptions): Pick<RedisOptions, 'username' | 'password'> =>
   given({ username, password })
 
-function tlsOf(tls: RedisOptions['tls'], isAsked: boolean): ConnectionOptions | undefined {
+function tlsOf(tls: RedisOptions['tls'], isInUri: boolean): ConnectionOptions | undefined {
   if (typeof tls === 'object') return tls
-  return tls === true || isAsked ? {} : undefined
+  return tls === true || isInUri ? {} : undefined
 }
 
-function nodesOf(place: string, values: unknown, usualPort: number): readonly RedisNode[] {
-  const nodes = Array.isArray(values) ? values.map((value) => parseNode(value, usualPort)) : []
+function nodesOf(place: string, values: unknown, defaultPort: number): readonly RedisNode[] {
+  const nodes = Array.isArray(values) ? values.map((value) => parseNode(value, defaultPort)) : []
   if (nodes.length === 0 || nodes.includes(undefined)) throw addressInvalid(place, `a list of ${nodeForms}`)
   return nodes as RedisNode[]
 }
