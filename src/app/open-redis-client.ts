@@ -12,6 +12,7 @@ import {
 } from '../redis/connection-errors.js'
 import { connectionOf } from '../redis/connection-of.js'
 import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../redis/transport-probe.js'
+import { prepareClusterNode } from './cluster-node.js'
 import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './open-redis-settings.js'
 import type { RedisTarget } from './open-redis-target.js'
 import { SilenceWatch } from './open-redis-watch.js'
@@ -44,6 +45,8 @@ export class OwnClient {
   #isUp = false
   /** Between the loss of a connection and the outcome of reconnecting. */
   #hold: Hold | undefined
+  /** Until the next connection of a node of a cluster is closed. */
+  #nodeClosing: Hold | undefined
   #failedAttempts = 0
   #isClosed = false
   /** The server is there and does not let us in; until the next attempt. */
@@ -99,16 +102,18 @@ export class OwnClient {
 
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
-    if (this.#hold !== undefined || this.#isLost) await this.#lose().over
-    const connection = this.#usable()
-    try {
-      return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
-    } catch (error) {
-      if (!isUnwritten(error)) throw error
+    for (let attempt = 1; ; attempt++) {
+      if (this.#hold !== undefined || this.#isLost) await this.#lose().over
+      const connection = this.#usable()
+      try {
+        return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
+      } catch (error) {
+        // Several nodes of a cluster may be closing their connections, and the one that is waited for may be another one.
+        if (!isUnwritten(error) || attempt > this.#nodes().length) throw error
+      }
+      // The socket was closed already, and its 'close' event follows: the command waits for the next connection.
+      await this.#closing().over
     }
-    // The socket was closed already, and its 'close' event follows: the command waits for the next connection.
-    await this.#lose().over
-    return this.#usable().call(key, command, asBytes)
   }
 
   async subscribe(
@@ -158,10 +163,9 @@ export class OwnClient {
     // Of one node, or one sentinel, while others may be fine.
     events.on('node error', (error: Error) => this.#note(error))
     events.on('sentinelError', (error: Error) => this.#note(sentinelProblem(error)))
-    // Nodes connect when they are needed, and then a request would wait for it.
     events.on('+node', (node: Redis) => {
       this.#silence.watchHandshake(node)
-      if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {})
+      prepareClusterNode(node, () => this.#nodeClosing?.end())
     })
     if (target.kind !== 'cluster') this.#silence.watchHandshake(client as Redis)
     // The answer that TLS waits for never comes: no need to wait for the timeout of the attempt.
@@ -266,6 +270,13 @@ export class OwnClient {
       this.#hold = undefined
     })
     return hold
+  }
+
+  /** Ends when a command that found its socket closed can be sent, or queued by ioredis until the node is connected. */
+  #closing(): Hold {
+    if (this.#target.kind !== 'cluster') return this.#lose()
+    if (this.#nodeClosing === undefined || this.#nodeClosing.isOver) this.#nodeClosing = new Hold(this.#replyMs)
+    return this.#nodeClosing
   }
 
   #nodes(): readonly Redis[] {
