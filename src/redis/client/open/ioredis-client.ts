@@ -12,6 +12,7 @@ import {
 } from '../connection-errors.js'
 import { connectionOf } from '../connection-of.js'
 import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../transport-probe.js'
+import { prepareClusterNode } from './cluster-node.js'
 import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './settings.js'
 import { SilenceWatch } from './silence-watch.js'
 import type { RedisTarget } from './target.js'
@@ -44,6 +45,8 @@ export class OwnClient {
   #isUp = false
   /** Present between a lost connection and the outcome of reconnecting. */
   #hold: Hold | undefined
+  /** Until the next connection of a node of a cluster is closed. */
+  #nodeClosing: Hold | undefined
   #failedAttempts = 0
   #isClosed = false
   /** True after the server rejected the connection (credentials, ACL), until the next attempt. */
@@ -99,16 +102,18 @@ export class OwnClient {
 
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
-    if (this.#hold !== undefined || this.#isLost) await this.#awaitReconnect().over
-    const connection = this.#usable()
-    try {
-      return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
-    } catch (error) {
-      if (!isUnwritten(error)) throw error
+    for (let attempt = 1; ; attempt++) {
+      if (this.#hold !== undefined || this.#isLost) await this.#awaitReconnect().over
+      const connection = this.#usable()
+      try {
+        return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
+      } catch (error) {
+        // Several nodes of a cluster may close their connections at the same time, so one wait may not be enough.
+        if (!isUnwritten(error) || attempt > this.#nodes().length) throw error
+      }
+      // The socket was closed already, and its 'close' event follows: the command waits for the next connection.
+      await this.#closing().over
     }
-    // The command was not sent, because the socket was closed already. It waits for the next connection.
-    await this.#awaitReconnect().over
-    return this.#usable().call(key, command, asBytes)
   }
 
   async subscribe(
@@ -158,10 +163,9 @@ export class OwnClient {
     // Errors of a single node or sentinel; others may still work.
     events.on('node error', (error: Error) => this.#recordError(error))
     events.on('sentinelError', (error: Error) => this.#recordError(sentinelProblem(error)))
-    // ioredis connects to cluster nodes lazily, which would delay the first request to each node.
     events.on('+node', (node: Redis) => {
       this.#silence.watchHandshake(node)
-      if (!node.options.readOnly && node.status === 'wait') node.connect().catch(() => {})
+      prepareClusterNode(node, () => this.#nodeClosing?.end())
     })
     if (target.kind !== 'cluster') this.#silence.watchHandshake(client as Redis)
     // A server without TLS never completes the handshake. The probe detects that before the attempt times out.
@@ -266,6 +270,13 @@ export class OwnClient {
       this.#hold = undefined
     })
     return hold
+  }
+
+  /** Ends when a command that found its socket closed can be sent, or queued by ioredis until the node is connected. */
+  #closing(): Hold {
+    if (this.#target.kind !== 'cluster') return this.#awaitReconnect()
+    if (this.#nodeClosing === undefined || this.#nodeClosing.isOver) this.#nodeClosing = new Hold(this.#replyMs)
+    return this.#nodeClosing
   }
 
   #nodes(): readonly Redis[] {
