@@ -9,11 +9,11 @@ export type Defect =
   | 'smuggle'
   | 'cross'
   | 'repeat'
+  | 'retry'
   | 'cut body'
   | 'extra bytes'
   | 'crash'
   | 'cut response'
-  | 'drop'
 
 /** After these, a client cannot know where the next response begins. */
 const garbles: ReadonlySet<Defect> = new Set(['cross', 'extra bytes', 'cut response'])
@@ -94,6 +94,8 @@ class BrokenProxy implements Subject {
     const sent = this.#defect === 'cut body' && message.body.length > 1 ? shorten(message) : raw
     const port = this.#ports[message.target.split('/')[1] ?? ''] ?? 0
     let answer: Buffer<ArrayBuffer> = await exchange(port, message.method, sent)
+    if (this.#defect === 'retry' && answer.length === 0) answer = await exchange(port, message.method, sent)
+    if (answer.length === 0) throw new Error('the upstream did not answer')
     if (this.#defect === 'repeat' && message.method === 'POST') await exchange(port, message.method, sent)
     if (this.#defect === 'cross' && this.#last.length > 0) [answer, this.#last] = [this.#last, answer]
     else this.#last = answer

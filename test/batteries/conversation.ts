@@ -31,6 +31,8 @@ export interface Received {
   readonly stream: SentStream
   /** The client ended the connection before it had all responses. */
   readonly hasLeft: boolean
+  /** The connection ended with an error: a response without a length is not complete then. */
+  readonly isReset: boolean
   /** The gateway did not answer and did not close within the deadline. */
   readonly isSilent: boolean
   /** Bytes that went through a tunnel. */
@@ -70,21 +72,36 @@ class Client {
   #tunnelled = ''
   #hasEnded = false
   #hasLeft = false
+  #isReset = false
   #isSilent = false
   #onChange = (): void => {}
 
   constructor(socket: Socket) {
     this.#socket = socket
-    socket.on('error', () => {})
+    socket.on('error', () => {
+      this.#isReset = true
+    })
     socket.on('data', (data) => {
       this.#bytes = Buffer.concat([this.#bytes, data])
       this.#onChange()
     })
-    for (const event of ['end', 'close'] as const)
-      socket.on(event, () => {
-        this.#hasEnded = true
-        this.#onChange()
+    socket.on('end', () => this.#checkEnd())
+    socket.on('close', () => this.#end())
+  }
+
+  /** Node reports a reset that arrives together with data as a regular end. Only a write shows the difference. */
+  #checkEnd(): void {
+    if (!this.#socket.writable) this.#end()
+    else
+      this.#socket.write('\r\n', (error) => {
+        if (error) this.#isReset = true
+        this.#end()
       })
+  }
+
+  #end(): void {
+    this.#hasEnded = true
+    this.#onChange()
   }
 
   giveUp(): void {
@@ -94,8 +111,8 @@ class Client {
 
   received(): Received {
     const [bytes, sent] = [this.#bytes, this.#sent]
-    const [hasLeft, isSilent, tunnelled] = [this.#hasLeft, this.#isSilent, this.#tunnelled]
-    return { bytes, sent, stream: readSent(sent), hasLeft, isSilent, tunnelled }
+    const [hasLeft, isReset, isSilent] = [this.#hasLeft, this.#isReset, this.#isSilent]
+    return { bytes, sent, stream: readSent(sent), hasLeft, isReset, isSilent, tunnelled: this.#tunnelled }
   }
 
   async play({ moves, pieces = 1, halfClosesEarly = false }: Conversation): Promise<void> {

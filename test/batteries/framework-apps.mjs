@@ -1,8 +1,13 @@
 // @ts-check
-/** One server per framework in a process of its own. The limiter answers after `x-delay` milliseconds; `x-act` says what the application does. */
+/**
+ * One server per framework in a process of its own. The limiter decides after `x-delay` milliseconds; `x-act` selects what
+ * the application does. Responses carry the id of their request, and a digest of its body.
+ */
 import 'reflect-metadata'
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { serve } from '@hono/node-server'
 import { All, Controller, Module, Req, Res } from '@nestjs/common'
@@ -22,7 +27,19 @@ import { rateLimit as nodeLimit } from '../../dist/middleware/node.js'
 
 const express4 = createRequire(import.meta.url)('express4')
 const gate = await createFluxGate({
-  rules: { id: 'api', rules: [{ id: 'all', limitScope: 'GLOBAL', bands: [{ capacity: 1_000_000, window: '1h' }] }] },
+  rules: {
+    id: 'api',
+    rules: [
+      { id: 'all', limitScope: 'GLOBAL', bands: [{ capacity: 1_000_000, window: '1h' }] },
+      {
+        id: 'none',
+        when: { 'header.x-act': 'reject' },
+        limitScope: 'GLOBAL',
+        permits: 2,
+        bands: [{ capacity: 1, window: '1h' }],
+      },
+    ],
+  },
 })
 
 /** @type {any} */
@@ -36,13 +53,23 @@ const handler = {
 }
 const limit = { handler }
 
-/** Reports that the application runs, and does what the request asks for. */
-async function application(/** @type {any} */ headers) {
+/**
+ * Reports that the application runs, and does what the request asks for. Resolves with the text of the response.
+ *
+ * @param {any} headers
+ * @param {string} method
+ * @param {() => Promise<Uint8Array | ArrayBuffer>} readBody
+ */
+async function application(headers, method, readBody) {
   const id = String(headers['x-id'])
   process.send?.({ ran: id })
-  if (headers['x-act'] === 'throw') throw new Error('thrown by the application')
-  if (headers['x-act'] === 'slow') await pause(20)
-  return id
+  const act = headers['x-act']
+  if (act === 'throw') throw new Error('thrown by the application')
+  if (act === 'slow') await pause(20)
+  if (act === 'unread' || (method !== 'POST' && method !== 'PUT')) return id
+  return `${id}:${createHash('sha1')
+    .update(new Uint8Array(await readBody()))
+    .digest('hex')}`
 }
 
 /** An application with a deadline of its own answers before the limiter does. */
@@ -67,8 +94,8 @@ function expressApp(/** @type {any} */ make) {
   const app = make()
   app.use(expressLimit(limit))
   app.use((/** @type {any} */ request, /** @type {any} */ response, /** @type {any} */ next) => {
-    application(request.headers).then((id) => {
-      if (!response.headersSent) response.set('X-Id', id).end(id)
+    application(request.headers, request.method, () => buffer(request)).then((text) => {
+      if (!response.headersSent) response.set('X-Id', request.headers['x-id']).end(text)
     }, next)
   })
   app.use(
@@ -82,10 +109,16 @@ function expressApp(/** @type {any} */ make) {
 async function fastifyApp() {
   const app = fastify()
   app.server.prependListener('request', answerEarly)
+  app.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer' },
+    async (/** @type {any} */ _request, /** @type {any} */ body) => body,
+  )
   await app.register(fastifyLimit, limit)
   app.all('*', async (request, reply) => {
-    const id = await application(request.headers)
-    if (!reply.raw.headersSent) return reply.header('X-Id', id).send(id)
+    const readBody = async () => /** @type {Buffer} */ (request.body ?? Buffer.alloc(0))
+    const text = await application(request.headers, request.method, readBody)
+    if (!reply.raw.headersSent) return reply.header('X-Id', request.headers['x-id']).send(text)
     return reply.hijack()
   })
   app.setErrorHandler((_error, request, reply) => {
@@ -101,7 +134,7 @@ function koaApp() {
   app.use(koaLimit(/** @type {any} */ (limit)))
   app.use(async (context) => {
     context.set('X-Id', String(context.headers['x-id']))
-    context.body = await application(context.headers)
+    context.body = await application(context.headers, context.method, () => buffer(context.req))
   })
   return listen(app.callback())
 }
@@ -110,8 +143,9 @@ function honoApp() {
   const app = new Hono()
   app.use(honoLimit(/** @type {any} */ (limit)))
   app.all('*', async (context) => {
-    const id = await application(Object.fromEntries(context.req.raw.headers))
-    return context.text(id, 200, { 'X-Id': id })
+    const { method, raw } = context.req
+    const text = await application(Object.fromEntries(raw.headers), method, () => context.req.arrayBuffer())
+    return context.text(text, 200, { 'X-Id': context.req.header('x-id') ?? '' })
   })
   app.onError((_error, context) => context.body(null, 500, { 'X-Id': context.req.header('x-id') ?? '' }))
   return new Promise((resolve) => {
@@ -122,10 +156,12 @@ function honoApp() {
 async function nestApp() {
   class Everything {
     async answer(/** @type {any} */ request, /** @type {any} */ response) {
-      const id = await application(request.headers).catch(() => undefined)
+      const text = await application(request.headers, request.method, () => buffer(request)).catch(() => undefined)
       if (response.headersSent) return
-      if (id === undefined) response.status(500).set('X-Id', request.headers['x-id']).end()
-      else response.set('X-Id', id).end(id)
+      response
+        .status(text === undefined ? 500 : 200)
+        .set('X-Id', request.headers['x-id'])
+        .end(text)
     }
   }
   Req()(Everything.prototype, 'answer', 0)
@@ -138,7 +174,7 @@ async function nestApp() {
   Controller()(Everything)
   class Root {}
   Module({ imports: [RateLimitModule.forRoot(limit)], controllers: [Everything] })(Root)
-  const app = await NestFactory.create(Root, { logger: false })
+  const app = await NestFactory.create(Root, { logger: false, bodyParser: false })
   app.getHttpServer().prependListener('request', answerEarly)
   await app.listen(0, '127.0.0.1')
   return app.getHttpServer()
@@ -147,21 +183,37 @@ async function nestApp() {
 const nodeApp = () =>
   listen(
     nodeLimit(limit)(async (request, response) => {
-      const id = await application(request.headers).catch(() => undefined)
+      const readBody = () => buffer(request)
+      const text = await application(request.headers, String(request.method), readBody).catch(() => undefined)
       if (response.headersSent || response.destroyed) return
-      response.writeHead(id === undefined ? 500 : 200, { 'X-Id': String(request.headers['x-id']) }).end(id)
+      response.writeHead(text === undefined ? 500 : 200, { 'X-Id': String(request.headers['x-id']) }).end(text)
     }),
+  )
+
+/** Reads the body when the application asks for it. A body that is never read is discarded by node:http. */
+const lazyBody = (/** @type {any} */ incoming) =>
+  new ReadableStream(
+    {
+      async pull(controller) {
+        controller.enqueue(new Uint8Array(await buffer(incoming)))
+        controller.close()
+      },
+    },
+    { highWaterMark: 0 },
   )
 
 function fetchApp() {
   const limited = fetchLimit(limit).wrap(async (/** @type {Request} */ request, /** @type {any} */ _origin) => {
-    const id = await application(Object.fromEntries(request.headers))
-    return new Response(id, { headers: { 'X-Id': id } })
+    const text = await application(Object.fromEntries(request.headers), request.method, () => request.arrayBuffer())
+    return new Response(text, { headers: { 'X-Id': request.headers.get('x-id') ?? '' } })
   })
   return listen(async (/** @type {any} */ incoming, /** @type {any} */ outgoing) => {
     const leaving = new AbortController()
     outgoing.once('close', () => leaving.abort())
-    const request = new Request(`http://a${incoming.url}`, { headers: incoming.headers, signal: leaving.signal })
+    const { method, headers } = incoming
+    const body = method === 'POST' || method === 'PUT' ? lazyBody(incoming) : null
+    const init = /** @type {any} */ ({ method, headers, body, duplex: 'half', signal: leaving.signal })
+    const request = new Request(`http://a${incoming.url}`, init)
     const response = await limited(request, { remoteAddress: '127.0.0.1' }).catch(
       () => new Response(null, { status: 500, headers: { 'X-Id': incoming.headers['x-id'] } }),
     )
@@ -185,4 +237,6 @@ const apps = {
 /** @type {Record<string, number>} */
 const ports = {}
 for (const [name, start] of Object.entries(apps)) ports[name] = (await start()).address().port
+/** Everything that was reported before has arrived by the time of the answer. */
+process.on('message', () => process.send?.({ isSettled: true }))
 process.send?.({ ports })

@@ -8,14 +8,13 @@ export interface Violation {
   readonly detail: string
 }
 
-/** One request that an upstream received completely. */
-interface Arrival {
+/** One request that an upstream began to process. */
+interface Execution {
   readonly connection: number
   /** Its place on that connection. */
   readonly position: number
 }
 
-const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 const hopByHop = ['keep-alive', 'proxy-connection', 'proxy-authorization', 'http2-settings']
 
 export class Journal {
@@ -24,9 +23,7 @@ export class Journal {
   arrived = 0
   readonly #sent = new Map<string, RequestMessage>()
   readonly #plans = new Map<string, Plan>()
-  readonly #arrivals = new Map<string, Arrival[]>()
-  /** Requests that an upstream received and did not answer with a single byte. */
-  readonly #unanswered = new Set<string>()
+  readonly #executions = new Map<string, Execution[]>()
 
   report(kind: string, detail: string): void {
     this.violations.push({ kind, detail })
@@ -48,21 +45,21 @@ export class Journal {
     return this.#plans.get(id) ?? soundPlan(id, method)
   }
 
-  /** Whether anything but the default answer was planned. */
-  hasPlan(id: string): boolean {
-    return this.#plans.has(id)
+  /**
+   * An upstream begins to process a request: it has read the head, or the whole request, and follows its plan. This happens
+   * once at most, whatever the method and whatever became of the connection. A request that an upstream never read is not
+   * recorded, so a gateway may send it again.
+   */
+  executes(target: string, execution: Execution): void {
+    const id = idOf(target)
+    if (id === undefined) return
+    const all = [...(this.#executions.get(id) ?? []), execution]
+    this.#executions.set(id, all)
+    if (all.length > 1) this.report('ran twice', `${target} was processed ${all.length} times: ${JSON.stringify(all)}`)
   }
 
-  countOf(id: string): number {
-    return this.#arrivals.get(id)?.length ?? 0
-  }
-
-  staysSilent(target: string): void {
-    this.#unanswered.add(idOf(target) ?? '')
-  }
-
-  /** A complete request at an upstream: it must be one that a client sent, unchanged, and not have arrived before. */
-  arrives(request: RequestMessage, connection: number, position: number): void {
+  /** A complete request at an upstream: it must be one that a client sent, unchanged. */
+  arrives(request: RequestMessage): void {
     this.arrived += 1
     const { method, target, body } = request
     const line = `${method} ${target}`
@@ -75,22 +72,7 @@ export class Journal {
     if (sent.objection !== undefined) this.report('forwarded an invalid request', `${line} with ${sent.objection}`)
     if (sent.method !== method) this.report('changed request', `${line} was sent as ${sent.method} ${sent.target}`)
     if (!sent.body.equals(body)) this.report('changed body', `${line}: ${show(body)} instead of ${show(sent.body)}`)
-    this.#checkRepeat(id, line, method, { connection, position })
     this.#checkHead(request)
-  }
-
-  /** Only an idempotent request may be repeated, once, after a kept connection was closed without an answer. */
-  #checkRepeat(id: string, line: string, method: string, arrival: Arrival): void {
-    const earlier = this.#arrivals.get(id) ?? []
-    this.#arrivals.set(id, [...earlier, arrival])
-    const [first] = earlier
-    if (first === undefined) return
-    const mayRepeat = earlier.length === 1 && idempotent.has(method) && first.position > 0
-    if (!mayRepeat)
-      this.report(
-        'ran twice',
-        `${line} reached the upstream ${earlier.length + 1} times: ${JSON.stringify([...earlier, arrival])}`,
-      )
   }
 
   #checkHead(request: RequestMessage): void {

@@ -1,5 +1,5 @@
 /** The command behind `npm run batteries`. */
-import { parseArgs } from 'node:util'
+import { type RunOptions, runCommand, UsageError } from '../run-options.js'
 import { FrameworkBed } from './framework-bed.js'
 import type { Violation } from './journal.js'
 import { GatewayBed, gatewayBatteries, launchGateway } from './run.js'
@@ -27,33 +27,15 @@ interface Options {
   readonly endMs: number
 }
 
-class UsageError extends Error {}
-
-function readOptions(args: readonly string[]): Options | 'help' {
-  const text = { type: 'string' } as const
-  let values: Record<string, string | boolean | undefined>
-  try {
-    const options = { seed: text, seeds: text, only: text, minutes: text, help: { type: 'boolean' } as const }
-    values = parseArgs({ args: [...args], options }).values
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
-  if (values.help) return 'help'
-  const number = (name: string, otherwise: number, lowest: number): number => {
-    const given = values[name]
-    const value = given === undefined ? otherwise : Number(given)
-    if (given === '' || !(value >= lowest) || (given !== undefined && !Number.isSafeInteger(value)))
-      throw new UsageError(`--${name} must be an integer of at least ${lowest}; received "${given}".`)
-    return value
-  }
-  const only = typeof values.only === 'string' ? values.only.split(',') : names
+function read(options: RunOptions): Options {
+  const only = options.text('only')?.split(',') ?? names
   for (const name of only)
     if (!names.includes(name)) throw new UsageError(`--only must name ${names.join(', ')}; received "${name}".`)
   return {
-    seed: number('seed', 1 + Math.floor(Math.random() * 1e6), 0),
-    seeds: number('seeds', 10, 1),
+    seed: options.seed(),
+    seeds: options.integer('seeds', 10, 1),
     only,
-    endMs: performance.now() + number('minutes', Number.POSITIVE_INFINITY, 1) * 60_000,
+    endMs: performance.now() + options.positive('minutes', Number.POSITIVE_INFINITY) * 60_000,
   }
 }
 
@@ -94,16 +76,12 @@ async function run({ seed, seeds, only, endMs }: Options, root: string): Promise
 }
 
 /** Returns the exit status. */
-export async function main(args: readonly string[], root: string): Promise<number> {
-  let options: Options | 'help'
-  try {
-    options = readOptions(args)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    console.error(`${error.message}\n\n${help}`)
-    return 2
-  }
-  if (options !== 'help') return await run(options, root)
-  console.log(help)
-  return 0
-}
+export const main = (args: readonly string[], root: string): Promise<number> =>
+  runCommand(args, {
+    help,
+    options: ['seed', 'seeds', 'only', 'minutes'],
+    prepare: (given) => {
+      const options = read(given)
+      return () => run(options, root)
+    },
+  })

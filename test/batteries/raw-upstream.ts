@@ -45,7 +45,6 @@ export class RawUpstream {
 
 /** A plan in progress. */
 interface Running {
-  readonly target: string
   isComplete: boolean
   onRequest: () => void
 }
@@ -109,7 +108,7 @@ class Connection {
         return
       }
       this.#bytes = this.#bytes.subarray(parsed.end)
-      journal.arrives(parsed.message, this.#number, this.#position++)
+      journal.arrives(parsed.message)
       this.#onRequest(parsed.message)
       if (this.#running !== undefined) return
     }
@@ -134,9 +133,10 @@ class Connection {
   }
 
   #start(target: string, plan: Plan, isComplete: boolean): void {
-    const running = { target, onRequest: () => {}, isComplete }
+    const running = { onRequest: () => {}, isComplete }
     this.#running = running
     this.#isStarted = !isComplete
+    this.#upstream.journal.executes(target, { connection: this.#number, position: this.#position++ })
     this.#run(running, plan).finally(() => {
       this.#running = undefined
       if (!endsConnection(plan)) this.#read()
@@ -145,19 +145,15 @@ class Connection {
 
   async #run(running: Running, plan: Plan): Promise<void> {
     const socket = this.#socket
-    let written = 0
     for (const step of plan.steps) {
       if (socket.destroyed) break
-      if ('write' in step) {
-        socket.write(step.write, 'latin1')
-        written += step.write.length
-      } else if ('drip' in step) {
+      if ('write' in step) socket.write(step.write, 'latin1')
+      else if ('drip' in step) {
         for (const byte of Buffer.from(step.drip, 'latin1')) {
           if (socket.destroyed) break
           socket.write(Buffer.from([byte]))
           await new Promise(setImmediate)
         }
-        written += step.drip.length
       } else if ('waitMs' in step) await pause(step.waitMs)
       else if ('awaitRequest' in step) {
         if (!running.isComplete)
@@ -170,11 +166,8 @@ class Connection {
         this.#isTunnel = true
         if (this.#bytes.length > 0) socket.write(this.#bytes)
         this.#bytes = Buffer.alloc(0)
-      } else {
-        if (written === 0) this.#upstream.journal.staysSilent(running.target)
-        if (step.end === 'reset') socket.resetAndDestroy()
-        else socket.end()
-      }
+      } else if (step.end === 'reset') socket.resetAndDestroy()
+      else socket.end()
     }
   }
 }

@@ -50,7 +50,7 @@ export class AnswerCheck {
   }
 
   run(): void {
-    const { bytes, stream, hasLeft, isSilent, tunnelled } = this.#received
+    const { bytes, stream, hasLeft, isReset, isSilent, tunnelled } = this.#received
     if (isSilent) {
       this.#report('silence', 'neither a response nor the end of the connection before the deadline')
       return
@@ -65,7 +65,7 @@ export class AnswerCheck {
         this.#report('unasked bytes', `${show(bytes.subarray(from))} after response ${index}`)
         return
       }
-      const parsed = parseResponse(bytes, request?.method ?? 'GET', true, from)
+      const parsed = parseResponse(bytes, request?.method ?? 'GET', !isReset, from)
       if (parsed.kind === 'invalid') {
         this.#report('malformed response', `${parsed.reason} in ${show(bytes.subarray(from))}`)
         return
@@ -150,13 +150,10 @@ export class AnswerCheck {
       if (!body.equals(message.body))
         this.#report('changed response', `${line}: ${show(message.body)} instead of ${show(body)}`)
     } else if (message.body.length > 0 && (planned.kind === 'incomplete' || planned.layer === 'framing')) {
-      const isMarked =
-        message.closes && !message.headers.some(([name]) => /^(content-length|transfer-encoding)$/i.test(name))
       // A length on an interim response means nothing.
       const isInterim = planned.kind === 'invalid' && planned.reason.startsWith('a body with status 1')
       const detail = planned.kind === 'incomplete' ? 'ended early' : planned.reason
-      if (!isMarked && !isInterim)
-        this.#report('completed a broken response', `${line}: the upstream's response ${detail}`)
+      if (!isInterim) this.#report('completed a broken response', `${line}: the upstream's response ${detail}`)
     }
   }
 

@@ -59,7 +59,8 @@ describe('npm run chaos', () => {
   })
 
   it.each([
-    ['--seeds', '0', '--seeds must be a positive integer; received "0".'],
+    ['--seeds', '0', '--seeds must be an integer of at least 1; received "0".'],
+    ['--seconds', '', '--seconds must be a positive number; received "".'],
     ['--topology', 'ring', '--topology must be standalone, sentinel, cluster or all; received "ring".'],
   ])('rejects %s %s', (name, value, message) => {
     expect(chaos(name, value)).toMatchObject({ status: 2, stderr: expect.stringContaining(message) })

@@ -1,6 +1,6 @@
 /** The command behind `npm run chaos`. */
 import { writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { type RunOptions, runCommand, UsageError } from '../run-options.js'
 import { Bed } from './bed.js'
 import { describe, summary } from './report.js'
 import { type RunResult, runSeed } from './run.js'
@@ -33,39 +33,19 @@ interface Options {
   readonly breaks: boolean
 }
 
-class UsageError extends Error {}
-
-function readOptions(args: readonly string[]): Options | 'help' {
-  const text = { type: 'string' } as const
-  const flag = { type: 'boolean' } as const
-  let values: Record<string, string | boolean | undefined>
-  try {
-    const options = { topology: text, seed: text, seeds: text, seconds: text, minutes: text, json: text }
-    values = parseArgs({ args: [...args], options: { ...options, break: flag, help: flag } }).values
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
-  if (values.help) return 'help'
-  const number = (name: string, otherwise: number, isWhole: boolean): number => {
-    const given = values[name]
-    const value = given === undefined ? otherwise : Number(given)
-    if (given === '' || !(value > 0 || (name === 'seed' && value === 0)) || (isWhole && !Number.isSafeInteger(value)))
-      throw new UsageError(`--${name} must be a positive ${isWhole ? 'integer' : 'number'}; received "${given}".`)
-    return value
-  }
-  const names = topologyNames
-  const topology = values.topology ?? 'all'
-  const chosen = topology === 'all' ? names : names.filter((name) => name === topology)
-  if (chosen.length === 0)
-    throw new UsageError(`--topology must be ${names.join(', ')} or all; received "${String(topology)}".`)
+function read(options: RunOptions): Options {
+  const topology = options.text('topology') ?? 'all'
+  const names = topology === 'all' ? topologyNames : topologyNames.filter((name) => name === topology)
+  if (names.length === 0)
+    throw new UsageError(`--topology must be ${topologyNames.join(', ')} or all; received "${topology}".`)
   return {
-    names: chosen,
-    seed: number('seed', 1 + Math.floor(Math.random() * 1e6), true),
-    seeds: number('seeds', values.minutes === undefined ? 1 : Number.MAX_SAFE_INTEGER, true),
-    faultMs: number('seconds', 4, false) * 1_000,
-    minutes: number('minutes', Number.POSITIVE_INFINITY, false),
-    json: typeof values.json === 'string' ? values.json : undefined,
-    breaks: values.break === true,
+    names,
+    seed: options.seed(),
+    seeds: options.integer('seeds', options.has('minutes') ? Number.MAX_SAFE_INTEGER : 1, 1),
+    faultMs: options.positive('seconds', 4) * 1_000,
+    minutes: options.positive('minutes', Number.POSITIVE_INFINITY),
+    json: options.text('json'),
+    breaks: options.has('break'),
   }
 }
 
@@ -129,20 +109,8 @@ async function run(options: Options, root: string): Promise<RunResult[]> {
   return results
 }
 
-/** Returns the exit status. */
-export async function main(args: readonly string[], root: string): Promise<number> {
-  let options: Options | 'help'
-  try {
-    options = readOptions(args)
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    console.error(`${error.message}\n\n${help}`)
-    return 2
-  }
-  if (options === 'help') {
-    console.log(help)
-    return 0
-  }
+/** Runs all seeds and returns the exit status. */
+async function runAll(options: Options, root: string): Promise<number> {
   const results = await run(options, root)
   if (options.json !== undefined) {
     const report = results.map(({ history, ...rest }) => ({
@@ -157,3 +125,15 @@ export async function main(args: readonly string[], root: string): Promise<numbe
   console.log(`${results.length} runs, ${violations} violations`)
   return violations === 0 ? 0 : 1
 }
+
+/** Returns the exit status. */
+export const main = (args: readonly string[], root: string): Promise<number> =>
+  runCommand(args, {
+    help,
+    options: ['topology', 'seed', 'seeds', 'seconds', 'minutes', 'json'],
+    flags: ['break'],
+    prepare: (given) => {
+      const options = read(given)
+      return () => runAll(options, root)
+    },
+  })

@@ -224,35 +224,36 @@ describe('connections to an upstream', () => {
     expect(sockets).toHaveLength(4)
   })
 
-  it('that were closed while they were kept cost nobody a request that may be repeated', async () => {
-    const { target, requests } = await counting((socket, count) => {
-      // The second request meets a connection that ends at that moment.
-      if (count === 2) socket.destroy()
-      else socket.write(ok)
-    })
+  it.each([
+    ['closed', (socket: Socket) => socket.destroy()],
+    ['reset', (socket: Socket) => socket.resetAndDestroy()],
+  ])('that are %s while they are idle fail no request', async (_, end) => {
+    const { target, sockets, requests } = await counting((socket) => socket.write(ok))
     const { url } = await gatewayTo(target)
     await ask(url)
+    end(sockets[0] as Socket)
     expect(await ask(url)).toMatchObject({ status: 200, body: 'ok' })
-    expect(requests()).toBe(3)
+    expect(requests()).toBe(2)
   })
 
   it.each([
+    ['GET', undefined],
+    ['DELETE', undefined],
     ['POST', undefined],
     ['PUT', 'x'],
     ['PATCH', undefined],
-  ])(
-    'that were closed while they were kept cost a %s its request: it may have been processed',
-    async (method, body) => {
+  ])('that end after a %s was sent fail it: the upstream may have processed it', async (method, body) => {
+    for (const end of ['destroy', 'resetAndDestroy'] as const) {
       const { target, requests } = await counting((socket, count) => {
-        if (count === 2) socket.destroy()
+        if (count === 2) socket[end]()
         else socket.write(ok)
       })
       const { url } = await gatewayTo(target)
       await ask(url)
       expect(await ask(url, { method, ...(body !== undefined && { body }) })).toMatchObject(broken)
       expect(requests()).toBe(2)
-    },
-  )
+    }
+  })
 
   it('are not tried again when they were new, nor when an answer had begun', async () => {
     const { target, requests } = await counting((socket, count) => {

@@ -1,6 +1,6 @@
 /** No response of an upstream ends the process or reaches the wrong client: what cannot be relayed is 502 or cut off. */
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ask, deferred, gatewayTo, gatewayWith, raw, serve } from './gateway-bed.js'
@@ -111,6 +111,30 @@ describe('an upstream response', () => {
   })
 })
 
+describe('a response that ends with its connection, and that the upstream cuts off', () => {
+  const answers = ['HTTP/1.1 200 OK\r\n\r\npart', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\npart']
+
+  it.each([
+    ['to a client of HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n'],
+    ['to an upgrade request', 'GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'],
+  ])('%s ends with a reset', async (_, text) => {
+    for (const answer of answers) {
+      const { target, sockets } = await scripted((socket) => socket.write(answer))
+      const { port } = await gatewayTo(target)
+      const client = connect(port, '127.0.0.1')
+      client.write(text)
+      let received = ''
+      client.on('data', (data) => {
+        received += data
+        if (received.endsWith('part')) sockets[0]?.resetAndDestroy()
+      })
+      const [error] = await once(client, 'error')
+      expect(error).toMatchObject({ code: 'ECONNRESET' })
+      expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)+\r\npart$/)
+    }
+  })
+})
+
 describe('interim responses', () => {
   const hint = (size = 10) => `HTTP/1.1 103 Early Hints\r\nLink: </${'a'.repeat(size)}>; rel=preload\r\n\r\n`
 
@@ -154,6 +178,16 @@ describe('interim responses', () => {
     expect(await ask(`${url}/3`)).toMatchObject({ body: 'ok' })
     socket.write(ok)
     expect(await said).not.toContain('HTTP/1.1 103')
+  })
+
+  it('are dropped while the client does not read', async () => {
+    const { port, running } = await gatewayTo(await answering(hint().repeat(16) + ok))
+    // As if the buffer of the connection were full.
+    running.server.prependListener('request', (_, response: ServerResponse) => {
+      Object.defineProperty(response, 'writableLength', { value: response.writableHighWaterMark })
+    })
+    const said = await raw(port, get('/'), (text) => text.endsWith('ok'))
+    expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
   })
 
   it('that ask for a body wait for the response before them', async () => {

@@ -1,6 +1,6 @@
 /** The same promises for every framework, over real sockets. */
 import { connect } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { manualClock } from '../../src/testing/index.js'
 import { eventually } from '../servers/eventually.js'
 import { adapters } from './middleware-adapters.js'
@@ -391,6 +391,33 @@ describe.each(adapters)('$name', (adapter) => {
       expect(answers().at(-1)).toBe(`HTTP/1.1 ${status}`)
     }
     socket.destroy()
+  })
+})
+
+/** A fetch handler has no connection; its server decides what becomes of an unread body. */
+describe.each(adapters.filter(({ name }) => name !== 'fetch'))('$name', (adapter) => {
+  it.each([
+    ['a long', 1_000_000, true],
+    ['a short', 60_000, false],
+  ])('delivers the rejection of %s upload to a client that is still sending', async (_, length, isClosed) => {
+    // The connection lingers for as long as the client takes here.
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const bed = await startBed(adapter, [{ capacity: 1, window: '1m' }])
+    expect((await bed.ask()).status).toBe(200)
+    const socket = connect(bed.port, '127.0.0.1').on('error', () => {})
+    // A reset discards what has arrived and was not read.
+    socket.pause()
+    socket.write(`POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`)
+    // This response is sent after that of the upload.
+    expect((await bed.ask()).status).toBe(429)
+    socket.write(Buffer.alloc(length))
+    expect((await bed.ask()).status).toBe(429)
+    if (!isClosed) socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    let received = ''
+    for await (const chunk of socket) received += chunk
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(isClosed ? ['HTTP/1.1 429'] : ['HTTP/1.1 429', 'HTTP/1.1 429'])
+    expect(bed.application.calls).toBe(1)
   })
 })
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { linger } from '../../http/connections/linger.js'
+import { cutOff, linger } from '../../http/connections/linger.js'
 import { type Answer, rawAnswer } from '../../http/connections/raw-answer.js'
 import type { Exchange, RouteTimeouts, UpstreamFailure } from '../upstream/exchange.js'
 import { allowedTrailers } from '../upstream/node-request.js'
@@ -32,6 +32,8 @@ export class ProxiedRequest implements Exchange {
   #isHeadPending = false
   #isWaitingForClient = false
   #isAnsweredLast = false
+  /** The client learns the end of the body from the end of the connection. */
+  #endsWithConnection = false
 
   constructor(parts: GatewayParts, message: IncomingMessage, response: ServerResponse, expectsContinue: boolean) {
     this.#parts = parts
@@ -137,6 +139,7 @@ export class ProxiedRequest implements Exchange {
     if (this.#parts.isDraining() || (this.#expectsContinue && !this.#mayContinue)) headers.push('Connection', 'close')
     // Without the reason phrase of the upstream: nothing depends on it, and node:http throws if it has a control character.
     this.#response.writeHead(head.status, headers)
+    this.#endsWithConnection = head.length === undefined && this.#message.httpVersion === '1.0'
     this.#visit.status = head.status
     this.#isHeadPending = true
     // If the body arrived with the head, both are sent at once; if it takes its time, the head is sent now.
@@ -175,9 +178,11 @@ export class ProxiedRequest implements Exchange {
   }
 
   onFailure(failure: UpstreamFailure): void {
+    const { headersSent, socket } = this.#response
     // Ended regularly, a part of the body would pass for the whole.
-    if (this.#response.headersSent) this.#response.destroy()
-    else this.#answer(failureAnswer(failure))
+    if (!headersSent) this.#answer(failureAnswer(failure))
+    else if (this.#endsWithConnection && socket !== null) cutOff(socket)
+    else this.#response.destroy()
   }
 
   onUpgrade(): void {}

@@ -1,6 +1,6 @@
 import { type IncomingMessage, STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { linger } from '../../http/connections/linger.js'
+import { cutOff, linger } from '../../http/connections/linger.js'
 import { type Answer, rawAnswer } from '../../http/connections/raw-answer.js'
 import type { Exchange, RouteTimeouts, UpstreamFailure } from '../upstream/exchange.js'
 import type { ResponseHead } from '../upstream/response-head.js'
@@ -107,7 +107,7 @@ export class UpgradedRequest implements Exchange {
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#visit.status !== null) this.#socket.destroy()
+    if (this.#visit.status !== null) cutOff(this.#socket)
     else this.#answer(failureAnswer(failure))
   }
 

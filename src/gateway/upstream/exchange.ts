@@ -43,7 +43,7 @@ export interface Exchange {
   readonly headers: readonly string[]
   readonly body: UpstreamBody | undefined
   readonly isUpgrade: boolean
-  /** True if a second execution does no harm and the request can be sent again. */
+  /** True if the method is idempotent and there is no body: the request may use another connection if it was not sent. */
   readonly isRepeatable: boolean
   /** The client waits for `100 Continue`, or announced trailers: undici supports neither in requests. */
   readonly needsNodeClient: boolean

@@ -89,14 +89,19 @@ export class Slot {
     })
   }
 
-  /** Counts a request on the current connection; true if there was one before. */
-  countUse(hasBody: boolean): boolean {
+  /** The requests that were assigned to the current connection, or to the last one if there is none. */
+  get uses(): number {
+    return this.#uses
+  }
+
+  /** Counts a request on the current connection. */
+  countUse(hasBody: boolean): void {
     if (hasBody && !this.#drainsBeforeFailing && this.#socket !== undefined) {
       this.#drainsBeforeFailing = true
       drainBeforeFailing(this.#socket)
     }
     this.#checkedBytes = 0
-    return this.#uses++ > 0
+    this.#uses += 1
   }
 
   /** The connection has become a tunnel. */

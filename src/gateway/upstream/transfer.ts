@@ -28,7 +28,7 @@ export class Transfer implements Queued<Transfer> {
   /** Set by ClientShares. */
   client: string | undefined
   isParked = false
-  /** The request was sent again after its idle connection had closed. */
+  /** The request got another connection because its idle connection had closed. */
   isRepeated = false
   readonly #leaveQueue: (transfer: Transfer) => void
   #phase: 'QUEUED' | 'CONNECTING' | 'SENDING' | 'SENT' | 'RECEIVING' | 'DONE' = 'QUEUED'

@@ -14,8 +14,6 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
   readonly #slot: Slot
   #abort: Abort | undefined
   #resume: (() => void) | undefined
-  #isReused = false
-  #isResponseStarted = false
   #isAborted = false
 
   constructor(transfer: Transfer, slot: Slot) {
@@ -60,7 +58,7 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
       return
     }
     this.#abort = abort
-    this.#isReused = this.#slot.countUse(this.#transfer.exchange.body !== undefined)
+    this.#slot.countUse(this.#transfer.exchange.body !== undefined)
     this.#transfer.sending()
   }
 
@@ -70,10 +68,6 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
 
   onRequestSent(): void {
     this.#transfer.sent()
-  }
-
-  onResponseStarted(): void {
-    this.#isResponseStarted = true
   }
 
   onHeaders(status: number, raw: Buffer[], resume: () => void): boolean {
@@ -110,11 +104,15 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
     else socket.once('close', () => this.#slot.release())
   }
 
-  onError(error: Error & { code?: unknown }): void {
+  onError(error: Error & { code?: unknown; syscall?: unknown }): void {
     const kind = this.#kindOf(error.code)
-    const mayRepeat = kind === 'BROKEN' && this.#isReused && !this.#isResponseStarted
     const transfer = this.#transfer
-    if (mayRepeat && !transfer.isDone && !transfer.isRepeated && transfer.exchange.isRepeatable) {
+    if (
+      this.#isUnsent(kind, error.syscall) &&
+      !transfer.isDone &&
+      !transfer.isRepeated &&
+      transfer.exchange.isRepeatable
+    ) {
       transfer.isRepeated = true
       this.#slot.repeat(transfer)
       return
@@ -122,6 +120,16 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
     this.#abort ??= ignore
     transfer.fail(kind, messageOf(error))
     this.#slot.release()
+  }
+
+  /**
+   * True if an idle connection turned out to be closed before the upstream had the whole request: undici had not begun to
+   * write, or the write itself failed. After a write that succeeded, the upstream may have processed the request, even if it
+   * closed without a response.
+   */
+  #isUnsent(kind: UpstreamFailure['kind'], syscall: unknown): boolean {
+    const { uses } = this.#slot
+    return (kind === 'REFUSED' && uses > 0) || (kind === 'BROKEN' && uses > 1 && syscall === 'write')
   }
 
   #kindOf(code: unknown): UpstreamFailure['kind'] {

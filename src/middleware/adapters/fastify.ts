@@ -3,10 +3,10 @@ import { type Outcome, onAdmitted } from '../../http/guard.js'
 import { stackedHeaders } from '../../http/headers/stacked-headers.js'
 import type { LimitScope, Place, PlaceOf } from '../../http/place.js'
 import {
+  closesUnread,
   edgeOf,
   frameworkAddress,
   isSent,
-  isUnread,
   type NodeEdge,
   type NodeRequest,
   type NodeResponse,
@@ -125,7 +125,7 @@ function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStack
   setHeaders(reply, isStacked ? stackedHeaders(outcome.headers, reply, isRefusal) : outcome.headers, isRefusal)
   if (outcome.kind === 'PASS') done()
   else {
-    if (isUnread(raw)) reply.header('connection', 'close')
+    if (closesUnread(raw)) reply.header('connection', 'close')
     reply.code(outcome.status)
     // Text would be sent with a charset, which a problem has not.
     reply.send(Buffer.from(outcome.body))

@@ -1,7 +1,7 @@
 import { type Guard, type Outcome, unlessGone } from '../../http/guard.js'
 import { stackedHeaders } from '../../http/headers/stacked-headers.js'
 import { fetchEdgeOf, refusalOf, withHeaders } from '../edge/fetch-edge.js'
-import { edgeOf, isUnread, type NodeEdge, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
+import { closesUnread, edgeOf, type NodeEdge, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
 
 export interface HonoContext {
   readonly req: { readonly raw: Request }
@@ -76,7 +76,7 @@ function answerOf(
   const method = incoming.method ?? 'GET'
   if (outcome.kind === 'GONE') return alreadySent()
   const headers = stackedHeaders(outcome.headers, outgoing, true)
-  const closing = isUnread(incoming) ? { Connection: 'close' } : {}
+  const closing = closesUnread(incoming) ? { Connection: 'close' } : {}
   return refusalOf({ ...outcome, headers: { ...headers, ...closing } }, method)
 }
 

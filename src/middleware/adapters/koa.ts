@@ -1,5 +1,5 @@
 import { type Guard, unlessGone } from '../../http/guard.js'
-import { edgeOf, isUnread, type NodeRequest, type NodeResponse, setHeaders } from '../edge/node-edge.js'
+import { closesUnread, edgeOf, type NodeRequest, type NodeResponse, setHeaders } from '../edge/node-edge.js'
 
 export interface KoaContext {
   readonly req: NodeRequest
@@ -35,7 +35,7 @@ export function koaMiddleware<Context extends KoaContext>(guard: Guard<Context>)
         throw error
       }
     }
-    if (isUnread(req)) context.set({ Connection: 'close' })
+    if (closesUnread(req)) context.set({ Connection: 'close' })
     context.status = outcome.status
     context.body = outcome.body
   }

@@ -1,7 +1,7 @@
 import { type Refusal, unlessGone } from '../../http/guard.js'
 import { stackedHeaders } from '../../http/headers/stacked-headers.js'
 import type { PlaceOf } from '../../http/place.js'
-import { edgeOf, frameworkAddress, isUnread, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
+import { closesUnread, edgeOf, frameworkAddress, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
 import { limitFor } from './nest-decorators.js'
 import { scopeOf } from './nest-scopes.js'
 
@@ -53,6 +53,6 @@ export async function canActivate<Request extends NestRequest>(
   const headers = stackedHeaders(outcome.headers, response, outcome.kind === 'REFUSE')
   for (const name in headers) response.header(name, headers[name] as string)
   if (outcome.kind === 'PASS') return true
-  if (isUnread(raw)) response.header('Connection', 'close')
+  if (closesUnread(raw)) response.header('Connection', 'close')
   throw await exceptionOf(outcome)
 }

@@ -1,4 +1,6 @@
 /** Requests and responses of node:http, and of the frameworks that stand on it. */
+import type { Socket } from 'node:net'
+import { linger } from '../../http/connections/linger.js'
 import type { EdgeHeaders, EdgeRequest } from '../../http/edge-request.js'
 import type { Outcome } from '../../http/guard.js'
 import { stackedHeaders } from '../../http/headers/stacked-headers.js'
@@ -9,7 +11,11 @@ export interface NodeRequest {
   /** Where a middleware is mounted below a path, `url` lacks that path. */
   readonly originalUrl?: string | undefined
   readonly headers: EdgeHeaders
-  readonly socket: { readonly remoteAddress?: string | undefined; readonly destroyed?: boolean | undefined }
+  readonly socket: {
+    readonly remoteAddress?: string | undefined
+    readonly destroyed?: boolean | undefined
+    destroySoon?: (() => void) | undefined
+  }
   readonly httpVersionMajor?: number | undefined
   readonly complete?: boolean | undefined
 }
@@ -116,7 +122,7 @@ export function mayPass(outcome: Outcome, request: NodeRequest, response: NodeRe
   const isRefusal = outcome.kind === 'REFUSE'
   setHeaders(response, outcome.headers, isRefusal)
   if (!isRefusal) return true
-  if (isUnread(request)) response.setHeader('Connection', 'close')
+  if (closesUnread(request)) response.setHeader('Connection', 'close')
   response.statusCode = outcome.status
   response.setHeader('Content-Length', Buffer.byteLength(outcome.body))
   response.end(outcome.body)
@@ -128,8 +134,18 @@ export function setHeaders(response: NodeResponse, told: Readonly<Record<string,
   for (const name in headers) response.setHeader(name, headers[name] as string)
 }
 
-/** Whether a body is still to come that nobody will read; HTTP/2 has streams to end instead of connections. */
-export function isUnread({ headers, complete, httpVersionMajor }: NodeRequest): boolean {
+/** The rest of a body up to this size is read and discarded after a rejection, so that the connection can be kept. */
+const mostToDiscard = 65_536
+
+/**
+ * True if the response to a rejected request must close the connection, because more of its body may follow than is worth
+ * reading. Node destroys such a socket right after the response. While the client is still sending, that resets the
+ * connection, and the client loses the response; so the socket lingers. HTTP/2 ends the stream instead.
+ */
+export function closesUnread({ headers, complete, httpVersionMajor, socket }: NodeRequest): boolean {
   if (complete || httpVersionMajor !== 1) return false
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= mostToDiscard)
+    return false
+  socket.destroySoon = () => linger(socket as Socket)
+  return true
 }

@@ -35,6 +35,17 @@ describe('KnownRefusals', () => {
     expect(known.refusalOf([demand(ruleOf(), 'a')])).toBeUndefined()
   })
 
+  it('remembers long keys, each apart, until it is told to forget them', () => {
+    const known = new KnownRefusals({ clock: manualClock(0) })
+    const rule = ruleOf()
+    const [long, other] = [`${'x'.repeat(200)}a`, `${'x'.repeat(200)}b`]
+    emptyAt(known, rule, long)
+    expect(known.refusalOf([demand(rule, long)])).toBeDefined()
+    expect(known.refusalOf([demand(rule, other)])).toBeUndefined()
+    known.forget(rule, long)
+    expect(known.refusalOf([demand(rule, long)])).toBeUndefined()
+  })
+
   it('knows that more than capacity is impossible', () => {
     const known = new KnownRefusals({ clock: manualClock(0) })
     const rule = ruleOf()
