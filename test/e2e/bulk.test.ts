@@ -95,7 +95,7 @@ describe('fluxgate bulk', () => {
     [['--rate', '0'], 'It must be an integer from 1'],
     [['--emit', '--json'], 'cannot be used with'],
     [['--redis', 'localhost'], 'uri must be redis://'],
-    [['--redis', 'redis://127.0.0.1:1'], 'Redis at 127.0.0.1:1 failed to take a connection'],
+    [['--redis', 'redis://127.0.0.1:1'], 'Redis at 127.0.0.1:1 failed to accept a connection'],
   ])('answers %j with status 2 and a sentence', (args, message) => {
     const { status, stdout, stderr } = fluxgate(['bulk', ...args])
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })

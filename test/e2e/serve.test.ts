@@ -239,7 +239,7 @@ describe('a Redis that refuses', () => {
       place.write('fluxgate.yaml', { gateway: { metricsPort: 0, routes: [{ id: 'one', uri: 'http://127.0.0.1:1' }] } })
       const running = place.launch(args, { FLUXGATE_REDIS_URI: `redis://:wrong@${redis.host}:${redis.port}` })
       expect(await running.ended).toBe(2)
-      expect(running.stderr()).toContain('Give the password')
+      expect(running.stderr()).toContain('Set the password')
     },
   )
 })

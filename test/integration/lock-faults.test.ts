@@ -47,7 +47,7 @@ describe('a server that freezes', () => {
     server.resume()
     const { reason } = hold.signal
     expect(reason).toMatchObject(lost)
-    expect(reason).toMatchObject({ message: expect.stringContaining('its lease has ended') })
+    expect(reason).toMatchObject({ message: expect.stringContaining('its lease expired') })
     // The lease counts from before the call, less 1 % and 2 ms for clock drift, and timers may be 1 ms early.
     expect(afterMs).toBeGreaterThanOrEqual(1_000 - 12 - 1)
     expect(unhandled).toEqual([])
@@ -151,7 +151,7 @@ describe('an acquired lock', () => {
     await call('DEL', `${prefix}:lock:{orders}`)
     expect(await aborted(hold.signal)).toMatchObject({
       ...lost,
-      message: 'The lock "orders" is no longer held: it was taken away, or Redis has forgotten it.',
+      message: 'The lock "orders" is no longer held: it was unlocked by force, or Redis lost it.',
     })
   })
 })

@@ -62,7 +62,7 @@ describe('a quorum of five', () => {
       await down[2]?.kill()
       await expect(lock.acquire('orders', { waitMs: 2_000 })).rejects.toMatchObject({
         code: 'FLUXGATE_STORE_FAILED',
-        message: 'Only 2 of 5 Redis servers answer, and a lock needs 3 of them.',
+        message: 'Only 2 of 5 Redis servers replied; a quorum lock needs 3. Check the servers that failed.',
       })
       down[1]?.resume()
       await lock.using('orders', () => {})
@@ -158,7 +158,7 @@ describe('a member that forgets a lock early, as after a jump of its clock', () 
 
 describe('mistakes', () => {
   it('an order of asking is refused for one hold too', async () => {
-    await expect(open().acquire('orders', { fair: true })).rejects.toThrow('A quorum has no order of asking')
+    await expect(open().acquire('orders', { fair: true })).rejects.toThrow('fair must be false for quorumLock')
   })
 
   it.each([

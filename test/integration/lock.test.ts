@@ -43,7 +43,9 @@ describe('a lock', () => {
     const lock = openLock()
     await lock.acquire('orders')
     await expect(lock.acquire('orders', { waitMs: 30 })).rejects.toMatchObject(timedOut)
-    await expect(lock.acquire('orders', { waitMs: 30 })).rejects.toThrow('Others hold "orders" for longer')
+    await expect(lock.acquire('orders', { waitMs: 30 })).rejects.toThrow(
+      'The lock "orders" was not acquired within waitMs',
+    )
   })
 
   it('is waited for until the caller has enough', async () => {

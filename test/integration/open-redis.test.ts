@@ -121,9 +121,9 @@ describe('a server that refuses', () => {
     const { host, port } = await start({ password: 's3cret' })
     const missing = await refusal({ uri: `redis://${host}:${port}` })
     expect(missing).toContain(`failed to connect to Redis at 127.0.0.1:${port}: NOAUTH`)
-    expect(missing).toContain('Give the password')
+    expect(missing).toContain('Set the password')
     const wrong = await refusal({ uri: `redis://:hunter22@${host}:${port}` })
-    expect(wrong).toMatch(/WRONGPASS .* Give the password/)
+    expect(wrong).toMatch(/WRONGPASS .* Set the password/)
     expect(wrong).not.toContain('hunter22')
     expect(await refusal({ uri: `redis://nobody:hunter22@${host}:${port}` })).toContain('WRONGPASS')
   })
@@ -156,27 +156,27 @@ describe('a server that refuses', () => {
     await connection.ready(readyMs)
     const error = await failureOf(connection.call('k', ['GET', 'k']))
     expect(error.code).toBe('FLUXGATE_STORE_MISCONFIGURED')
-    expect(error.message).toMatch(/failed to decide: NOPERM .* Allow the ACL user/)
+    expect(error.message).toMatch(/failed to decide: NOPERM .* Grant the ACL user/)
   })
 
   it('because of a database that it does not have is not used at all', async () => {
     const server = await start()
-    expect(await refusal({ uri: `${server.uri}/99` })).toMatch(/DB index is out of range. Name a database/)
+    expect(await refusal({ uri: `${server.uri}/99` })).toMatch(/DB index is out of range. Use a database that exists/)
     expect(await server.call('DBSIZE')).toBe(0)
   })
 
   it('because nobody trusts its certificate is said, and the certificate may be given', async () => {
     const tls = selfSigned()
     const server = await start({ tls })
-    expect(await refusal({ uri: server.uri })).toMatch(/no TLS connection \(.*NODE_EXTRA_CA_CERTS/)
+    expect(await refusal({ uri: server.uri })).toMatch(/the TLS handshake failed \(.*NODE_EXTRA_CA_CERTS/)
     const connection = open({ uri: server.uri, tls: { ca: tls.cert, checkServerIdentity: () => undefined } })
     await connection.ready(readyMs)
     expect(await works(connection)()).toBe(true)
   })
 
   it.each([
-    ['that does not speak TLS', 'rediss', undefined, /the server does not speak TLS\. Use redis:\/\//],
-    ['that speaks TLS only', 'redis', selfSigned(), /the server speaks TLS only\. Use rediss:\/\//],
+    ['that does not use TLS', 'rediss', undefined, /the server does not use TLS\. Use redis:\/\//],
+    ['that requires TLS', 'redis', selfSigned(), /the server requires TLS\. Use rediss:\/\//],
   ] as const)('%s is named with the scheme to use, again on every call', async (_, scheme, tls, message) => {
     const { host, port } = await start({ ...(tls && { tls }) })
     const uri = `${scheme}://${host}:${port}`
@@ -203,7 +203,7 @@ describe('a server that refuses', () => {
   it('to be a cluster is said', async () => {
     const { host, port } = await start()
     expect(await refusal({ clusterNodes: [`${host}:${port}`] })).toMatch(
-      /cluster support disabled. Give its address as uri/,
+      /cluster support disabled. Set uri instead of clusterNodes/,
     )
   })
 })

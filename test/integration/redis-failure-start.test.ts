@@ -41,8 +41,16 @@ function ioredis(uri: string): Redis {
 
 describe('a server that does not let us in', () => {
   it.each([
-    ['no password', '', /NOAUTH.* Give the password, and the user if there is one: redis:\/\/user:password@host/],
-    ['a wrong password', ':wrong@', /(WRONGPASS|NOAUTH).* Give the password, and the user if there is one/],
+    [
+      'no password',
+      '',
+      /NOAUTH.* Set the password, and the username if the server requires one: redis:\/\/user:password@host/,
+    ],
+    [
+      'a wrong password',
+      ':wrong@',
+      /(WRONGPASS|NOAUTH).* Set the password, and the username if the server requires one/,
+    ],
   ])('is told at once: %s, by URI and by a client', async (_, credentials, sentence) => {
     const { host, port } = await stopAfterTest(startRedis({ password: 's3cret' }))
     const uri = `redis://${credentials}${host}:${port}`
@@ -62,7 +70,7 @@ describe('a server that does not let us in', () => {
     onTestFinished(() => client.destroy())
     expect(await refusal(redisStore(client))).toMatchObject({
       code: 'FLUXGATE_STORE_MISCONFIGURED',
-      message: expect.stringMatching(/NOAUTH.* Give the password/),
+      message: expect.stringMatching(/NOAUTH.* Set the password/),
     })
   })
 
@@ -81,7 +89,7 @@ describe('a server that does not let us in', () => {
     for (const user of ['poor', 'elsewhere'])
       expect(await refusal(`redis://${user}:pw@${server.host}:${server.port}`)).toMatchObject({
         code: 'FLUXGATE_STORE_MISCONFIGURED',
-        message: expect.stringMatching(/NOPERM.* Allow the ACL user the commands and the keys/),
+        message: expect.stringMatching(/NOPERM.* Grant the ACL user the commands and keys/),
       })
   })
 })

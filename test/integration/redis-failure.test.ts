@@ -130,7 +130,7 @@ const troubles: readonly Trouble[] = [
   },
   {
     name: 'wants a password all of a sudden',
-    cause: /NOAUTH.*Give the password/,
+    cause: /NOAUTH.*Set the password/,
     async begin({ server }) {
       const administrator = await openConnection(server.address)
       await administrator.call('CONFIG', 'SET', 'requirepass', 's3cret')

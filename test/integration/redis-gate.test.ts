@@ -347,9 +347,9 @@ describe('what is mistaken', () => {
       /exactly one of uri, clusterNodes, sentinels; received uri and sentinels/,
     ],
     [{ clusterNodes: [] }, 'FLUXGATE_CONFIG_INVALID', /clusterNodes must be a list of host:port/],
-    [{}, 'FLUXGATE_ARGUMENT_INVALID', /client: found an object; allowed: a Redis or Cluster of ioredis/],
-    [null, 'FLUXGATE_ARGUMENT_INVALID', /client: found null/],
-    [undefined, 'FLUXGATE_ARGUMENT_INVALID', /client: found nothing/],
+    [{}, 'FLUXGATE_ARGUMENT_INVALID', /client must be an ioredis Redis or Cluster, .*; received an object\./],
+    [null, 'FLUXGATE_ARGUMENT_INVALID', /client must be .*; received null\./],
+    [undefined, 'FLUXGATE_ARGUMENT_INVALID', /client must be .*; received undefined\./],
   ])('in where Redis is said to be is told: %j', (where, code, message) => {
     expect(() => redisStore(where as object)).toThrow(message)
     expect(() => redisStore(where as object)).toThrow(expect.objectContaining({ code }))

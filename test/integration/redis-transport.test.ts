@@ -50,8 +50,8 @@ const entries: readonly (readonly [name: string, use: (address: RedisOptions) =>
 ]
 
 describe.each([
-  ['rediss:// and a server without TLS', undefined, 'the server does not speak TLS. Use redis:// instead of rediss://'],
-  ['redis:// and a server with TLS', selfSigned(), 'the server speaks TLS only. Use rediss:// instead of redis://'],
+  ['rediss:// and a server without TLS', undefined, 'the server does not use TLS. Use redis:// instead of rediss://'],
+  ['redis:// and a server with TLS', selfSigned(), 'the server requires TLS. Use rediss:// instead of redis://'],
 ] as const)('%s', (_, tls, sentence) => {
   let server: RedisServer
   let uri: string

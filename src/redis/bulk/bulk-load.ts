@@ -16,54 +16,68 @@ import { StreamSink } from './sinks/stream-sink.js'
 import { type BulkFailure, type BulkProgress, stopped, Tally } from './tally.js'
 
 export const bulkFormats = ['commands', 'csv', 'jsonl'] as const
+/** Input formats: redis-cli command lines, comma-separated values, or one JSON document per line. */
 export type BulkFormat = (typeof bulkFormats)[number]
 
+/** Options of `bulkLoad`, `bulkEmit` and `bulkCheck`. */
 export interface BulkOptions {
-  /** How the bytes of the input are spelt. Left out: the input is not bytes, but commands one after the other. */
+  /** The format of the input. Required for a file or bytes; omit it if the input is an iterable of commands. */
   readonly format?: BulkFormat | RecordFormat
-  /** CSV and JSON lines: what is made of each record, such as `HSET user:<id> name <name>`. Left out: a record is a command. */
+  /**
+   * For CSV and JSON lines: the command template, such as `HSET user:<id> name <name>`. Without it, each record is itself a
+   * command.
+   */
   readonly command?: string
-  /** CSV: what separates the fields; default a comma. */
+  /** For CSV: the field delimiter, a single byte. Default: a comma. */
   readonly delimiter?: string
-  /** The line, or the number of the command, to begin with; default 1. */
+  /** The line, or the number of the command, to start from. Default: 1. */
   readonly fromLine?: number
-  /** For a server with nothing else to do. Default: at most 128 replies are outstanding, with short breaks. */
+  /**
+   * Loads at full speed, for a server without other load. Default: false, which limits the load to 128 outstanding replies
+   * and pauses regularly.
+   */
   readonly fast?: boolean
-  /** Records a second at most. */
+  /** The maximum number of records per second. Default: unlimited. */
   readonly ratePerSecond?: number
-  /** How many failures are listed; all are counted. Default 100. */
+  /** The maximum number of failures that the report lists. All failures are counted. Default: 100. */
   readonly maxFailures?: number
-  /** How long the server may say nothing while replies are outstanding; default 10 000. */
+  /** The load stops if outstanding replies do not arrive for this time, in milliseconds. Default: 10 000. */
   readonly silenceMs?: number
-  /** Takes no more records once it aborts. */
+  /** Stops reading records when aborted. Replies in flight are still awaited. */
   readonly signal?: AbortSignal
+  /** Called about every 100 ms and once at the end. */
   readonly onProgress?: (progress: BulkProgress) => void
 }
 
+/** The result of a bulk load. */
 export interface BulkReport extends BulkProgress {
-  /** The first `maxFailures` that were noticed, by line. */
+  /** The first `maxFailures` failures, sorted by line. */
   readonly failures: readonly BulkFailure[]
-  /** Of replies that are numbers, their sum: how many fields of hashes, members of sets or keys are new. */
+  /** The sum of all integer replies: the number of new hash fields, set members or keys. */
   readonly created: number
+  /** The duration in milliseconds. */
   readonly elapsedMs: number
-  /** Why it did not come to the end of the input. */
+  /** The reason why the load stopped before the end of the input. */
   readonly stoppedBy?: FluxGateError
-  /** Then: every record before this line has been answered, and later ones may have been carried out too. */
+  /**
+   * Set with `stoppedBy`: the line to resume from. Every record before it was answered; records after it may have been
+   * executed too.
+   */
   readonly resumeFromLine?: number
 }
 
-/** Bytes in a format, packed with gzip or not; without a format, commands. */
+/** Bytes in a `format`, optionally gzip-compressed, or commands if there is no `format`. */
 export type BulkInput = AsyncIterable<Uint8Array> | AsyncIterable<Command> | Iterable<Command>
 
-/** Where the commands go: a Redis; a stream, as `redis-cli --pipe` reads them; or nowhere, to see whether they are in order. */
+/** The destination: Redis, a stream in the Redis protocol as for `redis-cli --pipe`, or nowhere to validate the input. */
 export type BulkDestination =
   | BulkTarget
   | { readonly kind: 'stream'; readonly stream: Writable }
   | { readonly kind: 'nowhere' }
 
 /**
- * Loads many records. Resolves even if some of them fail, or if the server goes away in the middle: the report says what
- * has become of them. Rejects if it cannot begin.
+ * Loads records. Resolves with a report even if records fail or the connection is lost during the load. Rejects if the load
+ * cannot start.
  */
 export async function bulkLoad(
   destination: BulkDestination,
@@ -83,7 +97,7 @@ export async function bulkLoad(
       signal,
       onProgress: onProgress && (() => onProgress(progressOf(tally))),
     })
-    // What cannot be read from its very beginning is a mistake of whoever asks, not a load that was stopped.
+    // If the input is invalid before the first record, the caller passed a wrong input or format, so the load rejects.
     if (end !== undefined && tally.records === 0 && isInputInvalid(end.error)) throw end.error
     return {
       ...progressOf(tally),

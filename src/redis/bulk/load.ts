@@ -7,16 +7,16 @@ import { unsuitable } from './sinks/unsuitable.js'
 import { stopped, type Tally } from './tally.js'
 
 export interface LoadOptions {
-  /** Records a second at most. */
+  /** The maximum number of records per second. */
   readonly ratePerSecond?: number | undefined
-  /** Others have to do with the server too. */
+  /** Whether to pause regularly, because the server has other load. */
   readonly isGentle: boolean
-  /** Takes no more records once it aborts; what is under way is still waited for. */
+  /** Stops reading records when aborted. Replies in flight are still awaited. */
   readonly signal?: AbortSignal | undefined
   readonly onProgress?: (() => void) | undefined
 }
 
-/** How a load ended: `line` is where to go on, if it did not come to the end. */
+/** Why a load stopped early. `line` is where to resume. */
 export interface LoadEnd {
   readonly error: Error
   readonly line: number
@@ -24,7 +24,7 @@ export interface LoadEnd {
 
 const progressEveryMs = 100
 
-/** Takes records from the source to the sink until there are no more; what stopped it before that, if anything did. */
+/** Moves records from the source to the sink. Returns `undefined` at the end of the input, or why the load stopped early. */
 export async function load(
   source: RecordSource,
   out: CommandWriter,
@@ -48,10 +48,10 @@ export async function load(
       if (encoded === 'nothing') continue
       if (encoded !== 'rest') tally.records++
       const isCommand = encoded === 'written' || encoded === 'rest'
-      const mistake = typeof encoded === 'object' ? encoded.mistake : isCommand ? unsuitable(out) : undefined
-      if (mistake !== undefined) {
+      const problem = typeof encoded === 'object' ? encoded.mistake : isCommand ? unsuitable(out) : undefined
+      if (problem !== undefined) {
         if (isCommand) out.drop()
-        tally.fail(source.line, mistake)
+        tally.fail(source.line, problem)
         continue
       }
       if (isCommand) sink.put(source.line)
@@ -77,7 +77,7 @@ export async function load(
   }
 }
 
-/** Unless it is the sink that has failed, the replies under way are still awaited; then everything up to here is known. */
+/** Awaits the replies in flight, unless the sink has failed, so that the outcome of all sent records is known. */
 async function ended(error: Error, source: RecordSource, sink: BulkSink): Promise<LoadEnd> {
   let reason = error instanceof Interrupted ? stopped('it was interrupted') : error
   try {
@@ -90,7 +90,7 @@ async function ended(error: Error, source: RecordSource, sink: BulkSink): Promis
 
 class Interrupted extends Error {}
 
-/** What may end the waiting for something else: the caller, or the sink. */
+/** Aborts a pending wait when the caller's signal aborts or the sink fails. */
 class Interruption {
   readonly #signal: AbortSignal | undefined
   #reject: ((error: Error) => void) | undefined

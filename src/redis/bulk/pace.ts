@@ -1,11 +1,11 @@
-/** Short enough to be even, long enough that timers keep it. */
+/** The shortest wait: short enough for an even rate, long enough for timers to be accurate. */
 const stepMs = 10
 
-/** So many records a second, and no burst to make up for time in which there were none. */
+/** Limits the number of records per second. Idle time is not made up for by a burst. */
 export class Pace {
   readonly #perMs: number
   readonly #now: () => number
-  /** When the next record is due. */
+  /** The time of the next record. */
   #dueAt: number
 
   constructor(perSecond: number, now: () => number) {
@@ -14,7 +14,7 @@ export class Pace {
     this.#dueAt = now()
   }
 
-  /** Counts one record; how long to wait before the next, 0 while that is too short to wait for. */
+  /** Counts one record. Returns the wait before the next one in milliseconds, or 0 while it is below `stepMs`. */
   take(): number {
     const now = this.#now()
     this.#dueAt = Math.max(this.#dueAt, now - stepMs) + 1 / this.#perMs

@@ -1,39 +1,40 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { Reply } from './sinks/reply-reader.js'
 
-/** A record that did not arrive, and why: its own mistake, or what the server said. */
+/** A record that was not loaded, because it is invalid or the server rejected it. */
 export interface BulkFailure {
-  /** Where the record begins in the input, from 1. */
+  /** The line where the record starts in the input, counted from 1. */
   readonly line: number
+  /** The validation error or the error reply of the server. */
   readonly message: string
 }
 
-/** What has become of the records so far. */
+/** Record counts of a bulk load. */
 export interface BulkProgress {
-  /** Read, whatever became of them. */
+  /** The number of records read. */
   readonly records: number
-  /** Answered by the server, and not with an error. */
+  /** The number of records that the server accepted. */
   readonly done: number
+  /** The number of records that were invalid or rejected. */
   readonly failed: number
 }
 
-const longestMessage = 300
+const maxMessageLength = 300
 
 export class Tally implements BulkProgress {
   records = 0
   done = 0
   failed = 0
-  /** Of replies that are numbers: how many fields, members or keys are new. */
+  /** The sum of all integer replies: the number of new fields, members or keys. */
   sum = 0
   readonly failures: BulkFailure[] = []
-  readonly #mostFailures: number
+  readonly #maxFailures: number
 
-  /** So many failures are listed, and all are counted. */
-  constructor(mostFailures: number) {
-    this.#mostFailures = mostFailures
+  constructor(maxFailures: number) {
+    this.#maxFailures = maxFailures
   }
 
-  /** What was answered is made of so many records. */
+  /** Counts a reply to a command that contains `records` records. */
   succeed(reply: Reply, records: number): void {
     this.done += records
     if (typeof reply === 'number') this.sum += reply
@@ -41,17 +42,17 @@ export class Tally implements BulkProgress {
 
   fail(line: number, message: string, records = 1): void {
     this.failed += records
-    if (this.failures.length >= this.#mostFailures) return
-    const isLong = message.length > longestMessage
-    this.failures.push({ line, message: isLong ? `${message.slice(0, longestMessage)}…` : message })
+    if (this.failures.length >= this.#maxFailures) return
+    const isLong = message.length > maxMessageLength
+    this.failures.push({ line, message: isLong ? `${message.slice(0, maxMessageLength)}…` : message })
   }
 }
 
-/** It is the server that takes no more, not one record that is wrong. */
-const serverTrouble = /^(LOADING|READONLY|MISCONF|OOM|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|NOAUTH)\b/
+/** Error replies that concern the server, not a single record. */
+const serverErrors = /^(LOADING|READONLY|MISCONF|OOM|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|NOAUTH)\b/
 
-export const isServerTrouble = (message: string): boolean => serverTrouble.test(message)
+export const isServerTrouble = (message: string): boolean => serverErrors.test(message)
 
-/** Ends a load before its time. */
+/** The error of a load that stopped before the end of its input. */
 export const stopped = (reason: string, cause?: unknown): FluxGateError =>
   new FluxGateError('FLUXGATE_BULK_STOPPED', `The load was stopped: ${reason}.`, { cause })

@@ -1,8 +1,8 @@
 import { Deadlines } from '../../core/scheduling/deadlines.js'
 
 /**
- * Resolves once `connected` does, or when `withinMs` have passed in which the event loop could run. Rejects as `connected`
- * does: when it is known that waiting will not help.
+ * Resolves when `connected` resolves or after `withinMs`, whichever is first. Time in which the event loop was blocked does
+ * not count. Rejects if `connected` rejects, which means that waiting cannot help.
  */
 export function connectedWithin(connected: Promise<unknown>, withinMs: number): Promise<void> {
   return new Promise((resolve, reject) => {

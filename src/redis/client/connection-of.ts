@@ -7,8 +7,8 @@ export const isRedisClient = (client: unknown): boolean =>
   typeof client === 'object' && client !== null && (isIoredis(client) || isNodeRedis(client))
 
 /**
- * A caller's client, recognised by what it can do. Neither library is imported: which one there is, and which copy of
- * it, is the caller's affair.
+ * Wraps a caller's client. The client library is detected by its methods and never imported, so any installed copy and
+ * version works.
  */
 export function connectionOf(client: unknown): RedisConnection {
   if (typeof client === 'object' && client !== null) {
@@ -17,14 +17,14 @@ export function connectionOf(client: unknown): RedisConnection {
   }
   throw new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    `client: found ${kindOf(client)}; allowed: a Redis or Cluster of ioredis, or a client, pool, cluster or sentinel of redis (node-redis); or where Redis is, such as redis://127.0.0.1:6379.`,
+    `client must be an ioredis Redis or Cluster, a node-redis client, pool, cluster or sentinel, or a URI such as redis://127.0.0.1:6379; received ${typeName(client)}.`,
   )
 }
 
-function kindOf(value: unknown): string {
-  if (value === undefined) return 'nothing'
-  if (typeof value !== 'object' || value === null) return value === null ? 'null' : `a ${typeof value}`
-  if ('then' in value) return 'a promise, which has to be awaited first'
+function typeName(value: unknown): string {
+  if (value === undefined || value === null) return `${value}`
+  if (typeof value !== 'object') return `a ${typeof value}`
+  if ('then' in value) return 'a promise; await it first'
   const name: unknown = value.constructor?.name
   return typeof name === 'string' && name !== '' && name !== 'Object' ? `an object of class ${name}` : 'an object'
 }

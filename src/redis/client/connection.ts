@@ -1,29 +1,29 @@
-/** What FluxGate asks of a Redis client. `connectionOf` makes one of a caller's client. */
+/** The Redis operations that FluxGate needs. `wrapRedisClient` adapts a caller's client to this interface. */
 export interface RedisConnection {
-  /** Keys live on several nodes, so that one call may only name keys of one slot. */
+  /** True for Redis Cluster, where all keys of one call must be in the same slot. */
   readonly isCluster: boolean
   /**
-   * Sends one command, in upper case, in the same turn of the event loop: calls keep their order. `key` is one of the
-   * keys it names: a cluster client finds the node by it.
-   * Resolves with integers, strings, nulls and lists of these; a map is a list of its names and values in turn.
+   * Sends one command in the same turn of the event loop, so that calls keep their order. The command name is in upper
+   * case. `key` is one of the command's keys; a cluster client selects the node by it.
+   * Resolves with integers, strings, nulls and lists of these. A map is a flat list of keys and values.
    * With `asBytes`, strings are buffers.
-   * Rejects with the server's error, or the client's, as it is.
+   * Rejects with the unchanged error of the server or the client.
    */
   call(key: string, command: readonly (string | Buffer)[], asBytes?: boolean): Promise<unknown>
   /**
-   * Hears what is published on a channel, over a connection of its own, and resolves, once it does, with how to end it.
-   * Rejects if there is no connection now. One that is lost later comes back by itself; `onGap` is called each time it is
-   * back, because what was published in between was missed.
+   * Subscribes to a channel on a separate connection and resolves with a function that ends the subscription. Rejects if
+   * the connection cannot be opened. A connection that is lost later is reopened; `onGap` is called each time, because
+   * messages published in between were missed.
    */
   subscribe(channel: string, onMessage: (message: string) => void, onGap?: () => void): Promise<() => Promise<void>>
   /**
-   * Resolves once connected, or after `withinMs` all the same: a server that is not there may come back.
-   * Rejects as soon as it is known that waiting will not help, such as with a wrong password.
+   * Resolves once connected, or after `withinMs` even if not connected, because the server may still become available.
+   * Rejects early if waiting cannot help, such as with a wrong password.
    */
   ready?(withinMs: number): Promise<void>
   readonly isConnected?: boolean
-  /** The error that a call would reject with at once, because there is no connection. */
+  /** The error with which a call would fail immediately because there is no connection; otherwise `undefined`. */
   readonly unreachable?: unknown
-  /** Closes what was opened here; a client of the caller's is left alone. */
+  /** Closes the connections that FluxGate opened. The caller's client stays open. */
   close(): Promise<void>
 }

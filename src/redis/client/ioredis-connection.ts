@@ -3,7 +3,7 @@ import type { RedisConnection } from './connection.js'
 import { isMisconfigured } from './connection-errors.js'
 import { type Listen, Subscriptions } from './subscriptions.js'
 
-/** As much of an ioredis `Redis` or `Cluster` as is used here. */
+/** The part of an ioredis `Redis` or `Cluster` that FluxGate uses. */
 export interface IoredisClient {
   readonly isCluster: boolean
   readonly status: string
@@ -12,7 +12,7 @@ export interface IoredisClient {
   on(event: 'ready' | 'end' | 'error', listener: (error: unknown) => void): unknown
   off(event: 'ready' | 'end' | 'error', listener: (error: unknown) => void): unknown
   duplicate(options: object): IoredisListener
-  /** Of a cluster. */
+  /** Only on a `Cluster`. */
   nodes?(role: 'master'): readonly IoredisClient[]
 }
 
@@ -31,9 +31,9 @@ export const isIoredis = (client: object): client is IoredisClient =>
   'createBuiltinCommand' in client && typeof client.createBuiltinCommand === 'function' && 'isCluster' in client
 
 /**
- * Commands are made by `createBuiltinCommand`, not by `call`: `call` collects commands until a later turn if the client
- * pipelines by itself. The node of a cluster is found by ioredis from the keys that the command names. Names in upper
- * case have the replies of the server, not objects made of them, and are never sent to a replica.
+ * Wraps an ioredis client. Uses `createBuiltinCommand` instead of `call`, because `call` defers commands to a later turn
+ * if the client has auto-pipelining enabled. In a cluster, ioredis finds the node from the keys of the command. ioredis
+ * neither transforms the replies to upper-case command names nor sends such commands to a replica.
  */
 export function ioredisConnection(client: IoredisClient): RedisConnection {
   const senders = new Map<string, SendCommand>()
@@ -53,7 +53,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     subscribe: (channel, onMessage, onGap) => subscriptions.subscribe(channel, onMessage, onGap),
     async ready(withinMs) {
       if (client.status === 'ready') return
-      // With `lazyConnect`, the first use connects.
+      // A client with `lazyConnect` has not started to connect yet.
       if (client.status === 'wait') client.connect().catch(() => {})
       await connectedWithin(connectionAttempt(client), withinMs)
     },
@@ -64,7 +64,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
   }
 }
 
-/** Resolves when the client is connected, or has given up connecting. Rejects if the server rejects its credentials. */
+/** Resolves when the client is connected or has given up. Rejects if only a configuration change can help. */
 function connectionAttempt(client: IoredisClient): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown): void => {
@@ -84,13 +84,16 @@ function connectionAttempt(client: IoredisClient): Promise<void> {
   })
 }
 
-/** Whoever listens can say nothing else, so it is a connection of its own. Any node of a cluster hears what all are told. */
+/**
+ * Opens a second connection, because a connection in subscriber mode cannot send other commands. In a cluster any node will
+ * do: every node receives all published messages.
+ */
 const listenLike =
   (client: IoredisClient): Listen =>
   async (onMessage, onLost) => {
     const nodes = client.nodes?.('master') ?? [client]
     const node = nodes[Math.floor(Math.random() * nodes.length)]
-    if (node === undefined) throw new Error('no node of the cluster is known yet')
+    if (node === undefined) throw new Error('the client has not discovered a cluster node yet')
     const listener = node.duplicate({
       lazyConnect: true,
       retryStrategy: null,
@@ -98,7 +101,7 @@ const listenLike =
       autoResubscribe: false,
       keyPrefix: '',
     })
-    // Every error is followed by the end.
+    // Every 'error' event is followed by 'end'.
     listener.on('error', () => {})
     listener.on('end', onLost)
     listener.on('message', (channel, message) => onMessage(String(channel), String(message)))
@@ -111,7 +114,7 @@ const listenLike =
     }
   }
 
-/** The same as `plainReply`, with text left as buffers. Names in a map must be UTF-8 if the client asked for RESP3 types. */
+/** Like `plainReply`, but keeps text as buffers. Map keys must be UTF-8 if the client requests RESP3 types. */
 function byteReply(reply: unknown): unknown {
   if (reply instanceof Buffer) return reply
   if (typeof reply === 'string') return Number(reply)
@@ -121,8 +124,8 @@ function byteReply(reply: unknown): unknown {
 }
 
 /**
- * Text arrives as buffers, which leaves strings to one use: integers of a client with `stringNumbers`. Maps are objects
- * for a client that asked for the reply types of RESP3.
+ * Text arrives as buffers, so a string can only be an integer of a client with `stringNumbers`. Maps arrive as objects if
+ * the client requests RESP3 types.
  */
 function plainReply(reply: unknown): unknown {
   if (reply instanceof Buffer) return reply.toString()

@@ -7,9 +7,9 @@ import { Subscriptions } from './subscriptions.js'
 
 type Command = readonly (string | Buffer)[]
 
-/** As much of a node-redis client, pool, cluster or sentinel as is used here. */
+/** The part of a node-redis client, pool, cluster or sentinel that FluxGate uses. */
 export interface NodeRedisClient {
-  /** Whether `connect()` was called, and `close()` was not. */
+  /** True from `connect()` until `close()`. */
   readonly isOpen: boolean
   /** Missing from pools, and from clusters of version 4. */
   readonly isReady?: boolean
@@ -53,7 +53,7 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   }
 }
 
-/** The event that ends it differs between versions and kinds of clients, so it is polled. */
+/** Polled, because the event that ends connecting differs between versions and kinds of clients. */
 const isConnecting = (client: NodeRedisClient): boolean => client.isOpen && client.isReady === false
 const pollMs = 5
 
@@ -64,27 +64,30 @@ const toClient =
   (_key, command, replyOptions) =>
     client.sendCommand(command, replyOptions)
 
-/** `false`: not only for reading, so that no replica answers. */
+/** `false` marks the command as not read-only, so that the client never sends it to a replica. */
 const toCluster =
   (client: NodeRedisClient): Send =>
   (key, command, replyOptions) =>
     client.sendCommand(key, false, command, replyOptions)
 
 /**
- * A sentinel client takes a connection from its pool for the first of several commands, and the others share it. Two
- * that ask at the very same moment both want one of their own, and the second may wait for as long as others are busy.
- * So each begins a moment after the one before it, in the same turn still.
+ * A sentinel client leases a pool connection for the first of several concurrent commands, and the others share it. Two
+ * commands that start at the same moment each try to lease one, and the second may wait while all are busy. Each command
+ * therefore starts one microtask after the previous one, in the same turn of the event loop.
  */
 function toSentinel(client: NodeRedisClient): Send {
-  let begun: Promise<unknown> = Promise.resolve()
+  let previous: Promise<unknown> = Promise.resolve()
   return (_key, command, replyOptions) => {
-    const sent = begun.then(() => ({ reply: client.sendCommand(false, command, replyOptions) }))
-    begun = sent.catch(() => {})
+    const sent = previous.then(() => ({ reply: client.sendCommand(false, command, replyOptions) }))
+    previous = sent.catch(() => {})
     return sent.then(({ reply }) => reply)
   }
 }
 
-/** `legacyMode` of version 4: `sendCommand` takes a callback and returns nothing. Without it, the getter `v4` throws. */
+/**
+ * Detects `legacyMode` of version 4, in which `sendCommand` takes a callback and returns nothing. The getter `v4` throws
+ * when the mode is off.
+ */
 function isLegacyMode(client: NodeRedisClient & { readonly v4?: unknown }): boolean {
   try {
     return client.v4 !== undefined
@@ -102,5 +105,5 @@ const legacyMode = (): FluxGateError =>
 const notConnected = (): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_STORE_MISCONFIGURED',
-    'The redis client is not connected: call `await client.connect()` before it is used, and close it after FluxGate.',
+    'The node-redis client is not connected. Call `await client.connect()` before FluxGate uses it, and close it after FluxGate.',
   )

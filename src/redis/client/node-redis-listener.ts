@@ -1,14 +1,14 @@
 import type { NodeRedisClient } from './node-redis-connection.js'
 import type { Listen, ListeningLink } from './subscriptions.js'
 
-/** As much of a client that listens as is used here. */
+/** The part of a node-redis subscriber client that FluxGate uses. */
 interface Listener {
   connect(): Promise<unknown>
   subscribe(channel: string, onMessage: (message: string) => void): Promise<unknown>
   unsubscribe(channel: string): Promise<unknown>
   ping?(): Promise<unknown>
   on(event: string, listener: (value?: unknown) => void): unknown
-  /** How clients are ended at once, from version 5 on and before. */
+  /** Closes the client immediately: `destroy` from version 5 on, `disconnect` in version 4. */
   destroy?(): unknown
   disconnect?(): unknown
 }
@@ -19,16 +19,17 @@ interface Node {
 
 interface Original extends NodeRedisClient {
   duplicate?(): Listener
-  /** Of a pool. */
+  /** Only on a pool. */
   execute?(use: (client: Node) => Listener): Promise<Listener>
-  /** Of a cluster. */
+  /** Only on a cluster, as is `nodeClient`. */
   getRandomNode?(): unknown
   nodeClient?(node: unknown): Node | Promise<Node>
 }
 
 /**
- * Whoever listens can say nothing else, so it is a connection of its own, with the settings of the caller's. Left alone it
- * would connect again by itself, without saying what was missed; so it is given up at the first sign of trouble.
+ * Opens a subscriber connection with the settings of the caller's client. A connection in subscriber mode cannot send other
+ * commands. node-redis would reconnect it silently and hide that messages were missed, so the first error or reconnection
+ * attempt counts as a loss.
  */
 export async function listenLikeNodeRedis(
   client: NodeRedisClient,
@@ -36,23 +37,23 @@ export async function listenLikeNodeRedis(
 ): Promise<ListeningLink> {
   const listener = await listenerLike(client)
   const close = (): void => {
-    // A client that is closed already objects.
+    // Throws if the client is already closed.
     Promise.resolve()
       .then(() => (listener.destroy ?? listener.disconnect)?.call(listener))
       .catch(() => {})
   }
-  const trouble = new Promise<never>((_, reject) => {
+  const firstError = new Promise<never>((_, reject) => {
     listener.on('error', (error) => reject(error))
   })
-  trouble.catch(onLost)
+  firstError.catch(onLost)
   for (const event of ['reconnecting', 'end']) listener.on(event, onLost)
   try {
-    await Promise.race([listener.connect(), trouble])
+    await Promise.race([listener.connect(), firstError])
   } catch (error) {
     close()
     throw error
   }
-  // Of a sentinel, which learns of its first primary before it is connected.
+  // Sentinel clients only. Registered after connecting, because discovering the first primary emits the event too.
   listener.on('topology-change', (event) => {
     if (event !== null && typeof event === 'object' && 'type' in event && event.type === 'MASTER_CHANGE') onLost()
   })
@@ -70,5 +71,5 @@ async function listenerLike(client: Original): Promise<Listener> {
   if (client.getRandomNode && client.nodeClient) return (await client.nodeClient(client.getRandomNode())).duplicate()
   if (client.execute) return client.execute((one) => one.duplicate())
   if (client.duplicate) return client.duplicate()
-  throw new Error('this client cannot be duplicated')
+  throw new Error('the client has no duplicate() method, which subscriptions require')
 }

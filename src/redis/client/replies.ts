@@ -1,11 +1,11 @@
-/** Checks that replies have the shape that the command or script returns, before anything is concluded from them. */
+/** Validates the shape of replies before they are used. */
 import { FluxGateError } from '../../core/errors.js'
 
-/** For a reply of another type or length than the server sends: a client decodes replies, or a proxy changes them. */
+/** The error for a reply of the wrong type or length: a client transforms replies, or a proxy changes them. */
 export const unexpectedReply = (expected: string, reply: unknown): FluxGateError =>
   storeFailed(`${shapeOf(reply)} instead of ${expected}`)
 
-/** For a reply of the right type and length with an impossible value in it. */
+/** The error for a reply of the right shape that contains an impossible value. */
 export const malformedReply = (what: string): FluxGateError => storeFailed(`a malformed ${what}`)
 
 const storeFailed = (found: string): FluxGateError =>
@@ -29,7 +29,7 @@ export function integersReply(reply: unknown): readonly number[] {
   throw unexpectedReply('a list of integers', reply)
 }
 
-/** Names and values in turn. */
+/** A flat list of alternating names and values. */
 export function pairsReply(reply: unknown): readonly unknown[] {
   if (Array.isArray(reply) && reply.length % 2 === 0) return reply
   throw unexpectedReply('a list of pairs', reply)
@@ -41,14 +41,14 @@ export function bytePairsReply(reply: unknown): readonly Buffer[] {
   throw unexpectedReply('a list of pairs of bytes', reply)
 }
 
-/** True for integers, bytes, nulls and lists of these: what a call `asBytes` returns. */
+/** True for the values that a call with `asBytes` returns: integers, bytes, nulls and lists of these. */
 export const isByteReply = (reply: unknown): boolean =>
   Buffer.isBuffer(reply) ||
   reply === null ||
   Number.isSafeInteger(reply) ||
   (Array.isArray(reply) && reply.every(isByteReply))
 
-/** What the reply is; never what it contains, which may be an identity of a client. */
+/** Describes the type and length of a reply, never its content, which may contain an identity of a client. */
 function shapeOf(reply: unknown): string {
   if (Buffer.isBuffer(reply)) return `${reply.length} bytes`
   if (typeof reply === 'string') return `a string of ${reply.length} characters`

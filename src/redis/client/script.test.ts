@@ -5,8 +5,8 @@ import { Script } from './script.js'
 type Command = readonly (string | Buffer)[]
 type Caller = Pick<RedisConnection, 'call'>
 
-/** A server at the end of a line: it answers in order when it is told to, and may forget scripts. */
-function line() {
+/** A fake server that replies in order when `answer` is called. `forget` drops its scripts. */
+function fakeServer() {
   const sent: string[] = []
   const waiting: (() => void)[] = []
   let knows = false
@@ -28,7 +28,7 @@ function line() {
     forget: () => {
       knows = false
     },
-    /** The server answers all that has been sent so far. */
+    /** Replies to every command sent so far. */
     async answer() {
       for (const next of waiting.splice(0)) next()
       await new Promise((resolve) => setImmediate(resolve))
@@ -40,8 +40,8 @@ const run = (script: Script, connection: Caller, arg: string, route = 0): Promis
   script.run(connection, route, ['key'], [arg])
 
 describe('Script', () => {
-  it('is called by its digest, in the same turn', async () => {
-    const { connection, sent, answer } = line()
+  it('sends EVALSHA in the same turn and EVAL only if the server lacks the script', async () => {
+    const { connection, sent, answer } = fakeServer()
     const script = new Script('text', 'sha')
     const first = run(script, connection, 'a')
     expect(sent).toEqual(['EVALSHA a'])
@@ -54,12 +54,12 @@ describe('Script', () => {
     expect(sent).toEqual(['EVALSHA a', 'EVAL a', 'EVALSHA b'])
   })
 
-  it('is sent once when many find out that it is not known, and all keep their order', async () => {
-    const { connection, sent, answer } = line()
+  it('sends the source once for concurrent calls and keeps their order', async () => {
+    const { connection, sent, answer } = fakeServer()
     const script = new Script('text', 'sha')
     const calls = ['a', 'b', 'c'].map((arg) => run(script, connection, arg))
     await answer()
-    // Asked while the text is on its way.
+    // This call is made while the EVAL is in flight.
     calls.push(run(script, connection, 'd'))
     expect(sent).toEqual(['EVALSHA a', 'EVALSHA b', 'EVALSHA c', 'EVAL a'])
     await answer()
@@ -68,8 +68,8 @@ describe('Script', () => {
     expect(await Promise.all(calls)).toEqual(['text did a', 'sha did b', 'sha did c', 'sha did d'])
   })
 
-  it('is sent again, once, if it is forgotten again meanwhile', async () => {
-    const { connection, sent, answer, forget } = line()
+  it('sends the source once more if the server loses it again', async () => {
+    const { connection, sent, answer, forget } = fakeServer()
     const script = new Script('text', 'sha')
     const calls = ['a', 'b', 'c'].map((arg) => run(script, connection, arg))
     await answer()
@@ -91,8 +91,8 @@ describe('Script', () => {
     ])
   })
 
-  it('is sent to each route by itself', async () => {
-    const { connection, sent, answer } = line()
+  it('sends the source to each route separately', async () => {
+    const { connection, sent, answer } = fakeServer()
     const script = new Script('text', 'sha')
     const calls = [run(script, connection, 'a', 1), run(script, connection, 'b', 2)]
     await answer()
@@ -101,7 +101,7 @@ describe('Script', () => {
     await Promise.all(calls)
   })
 
-  it('is not tried again after any other error', async () => {
+  it('does not retry after other errors', async () => {
     const sent: unknown[] = []
     const connection: Caller = {
       async call(_key, [name]: Command) {
@@ -113,7 +113,7 @@ describe('Script', () => {
     expect(sent).toEqual(['EVALSHA'])
   })
 
-  it('fails for whoever sends the text in vain, and the next one tries', async () => {
+  it('rejects the call whose EVAL fails and lets the next call send the source', async () => {
     const sent: unknown[] = []
     const connection: Caller = {
       async call(_key, [name]: Command) {

@@ -2,21 +2,24 @@ import type { RedisConnection } from './connection.js'
 import { isNoScript } from './connection-errors.js'
 
 /**
- * A script that servers know by its digest. One that has forgotten it, after a restart or a flush, is sent the text once,
- * with the first call that finds out. All others wait for that one and then go by the digest again, in their order.
+ * A Lua script that is called by its SHA-1 digest. If a server does not have the script, such as after a restart or a
+ * flush, the first call that fails sends the source once. Other calls wait for it and then use the digest again, in order.
  */
 export class Script {
-  readonly #text: string
+  readonly #source: string
   readonly #sha: string
-  /** By where the call goes: texts that are on their way. */
-  readonly #teaching = new Map<number, Promise<unknown>>()
+  /** Pending EVAL calls by route. */
+  readonly #loading = new Map<number, Promise<unknown>>()
 
-  constructor(text: string, sha: string) {
-    this.#text = text
+  constructor(source: string, sha: string) {
+    this.#source = source
     this.#sha = sha
   }
 
-  /** `route` is the same for calls that go to the same node. The script must name at least one key. Its strings are buffers. */
+  /**
+   * Runs the script. `route` is the same for calls to the same node. The script needs at least one key. Strings in the reply
+   * are buffers.
+   */
   async run(
     connection: Pick<RedisConnection, 'call'>,
     route: number,
@@ -26,25 +29,25 @@ export class Script {
     const send = (command: string, script: string): Promise<unknown> =>
       connection.call(keys[0] as string, [command, script, String(keys.length), ...keys, ...args], true)
     for (;;) {
-      const teaching = this.#teaching.get(route)
-      if (teaching !== undefined) await teaching.catch(() => {})
+      const loading = this.#loading.get(route)
+      if (loading !== undefined) await loading.catch(() => {})
       try {
         return await send('EVALSHA', this.#sha)
       } catch (error) {
         if (!isNoScript(error)) throw error
       }
-      // Comes to an end: each time round, somebody else has sent the text, and is done with it.
-      if (!this.#teaching.has(route)) return this.#teach(route, send)
+      // The loop ends: each iteration means that another call has sent the source and finished.
+      if (!this.#loading.has(route)) return this.#load(route, send)
     }
   }
 
-  async #teach(route: number, send: (command: string, script: string) => Promise<unknown>): Promise<unknown> {
-    const sent = send('EVAL', this.#text)
-    this.#teaching.set(route, sent)
+  async #load(route: number, send: (command: string, script: string) => Promise<unknown>): Promise<unknown> {
+    const sent = send('EVAL', this.#source)
+    this.#loading.set(route, sent)
     try {
       return await sent
     } finally {
-      if (this.#teaching.get(route) === sent) this.#teaching.delete(route)
+      if (this.#loading.get(route) === sent) this.#loading.delete(route)
     }
   }
 }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { hashSlot } from './hash-slot.js'
 import { slotTag } from './slot-tags.js'
 
-it('has a text for every slot, which keys in Redis rely on to stay the same', () => {
+it('has a tag for every slot and never changes a tag, because stored keys contain it', () => {
   const tags = Array.from({ length: 16_384 }, (_, slot) => slotTag(slot))
   expect(tags.map(hashSlot)).toEqual(tags.map((_, slot) => slot))
   expect(tags.slice(0, 2)).toEqual(['1bz', 'emj'])

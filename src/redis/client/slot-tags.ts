@@ -3,25 +3,28 @@ import { checksum } from './hash-slot.js'
 const slots = 16_384
 const digits = '0123456789abcdefghijklmnopqrstuvwxyz'
 
-/** By slot: the first number whose digits are in it. */
+/** The tag of each slot as a number: the smallest whose base-36 digits hash to the slot. */
 let numbers: Uint32Array | undefined
-const texts = new Array<string | undefined>(slots)
+const tags = new Array<string | undefined>(slots)
 
-/** By slot: a short text that is in it, for keys that have to be where others are. Always the same ones. */
+/**
+ * Returns a short hash tag for a slot, to place keys next to other keys. Tags never change, because stored keys contain
+ * them.
+ */
 export function slotTag(slot: number): string {
   numbers ??= findNumbers()
-  texts[slot] ??= numbers[slot]?.toString(36)
-  return texts[slot] as string
+  tags[slot] ??= numbers[slot]?.toString(36)
+  return tags[slot] as string
 }
 
 /**
- * Numbers in base 36, until there is one for every slot. The checksum of a number is that of all but its last digit and one
- * step more, so that this takes a few milliseconds: a decision waits for it, and has a deadline.
+ * Hashes numbers in base 36 until every slot has one. The checksum of a number is derived from the checksum of its leading
+ * digits, which keeps this to a few milliseconds: a decision with a deadline waits for it.
  */
 function findNumbers(): Uint32Array {
   const found = new Uint32Array(slots)
   const isFound = new Uint8Array(slots)
-  // The last slot is found by the number 87 572.
+  // The last slot is reached at the number 87 572, so the array is large enough.
   const checksums = new Uint16Array(8 * slots)
   for (let number = 0, left = slots; left > 0; number++) {
     const before = number < 36 ? 0 : (checksums[Math.trunc(number / 36)] as number)

@@ -1,15 +1,14 @@
-/** One connection that listens, for as long as somebody wants to hear something. */
-
+/** Opens a connection in subscriber mode. `onLost` is called when the connection is lost. */
 export type Listen = (
   onMessage: (channel: string, message: string) => void,
   onLost: () => void,
 ) => Promise<ListeningLink>
 
-/** A connection of its own, as the driver of a client library opens it. It is not mended: once lost, it stays so. */
+/** A dedicated subscriber connection of a client library. It never reconnects; `Subscriptions` opens another one. */
 export interface ListeningLink {
   subscribe(channel: string): Promise<unknown>
   unsubscribe(channel: string): Promise<unknown>
-  /** Rejects if the connection is known to be gone. */
+  /** Rejects if the connection is lost. */
   ping(): Promise<unknown>
   close(): void
 }
@@ -21,30 +20,34 @@ interface Listener {
 
 interface Channel {
   readonly listeners: Set<Listener>
-  /** Settles with the server's word for it. */
-  asked: Promise<unknown>
+  /** Settles when the server confirms or rejects the subscription. */
+  confirmed: Promise<unknown>
 }
 
 const slowestRetryMs = 2_000
 const pingEveryMs = 5_000
 
 /**
- * Channels come and go on one link, which is opened with the first and closed with the last of them. A lost link is
- * replaced, at first at once and then less and less often; everybody is then told that messages may have been missed.
+ * Shares one subscriber connection between channels. The first subscription opens it and the last one closes it. A lost
+ * connection is replaced with quadratic backoff of up to 2 s; then `onGap` of every listener is called, because messages
+ * may have been missed.
  */
 export class Subscriptions {
   readonly #listen: Listen
   readonly #channels = new Map<string, Channel>()
   #link: Promise<ListeningLink> | undefined
-  #pinging: NodeJS.Timeout | undefined
-  #retrying: NodeJS.Timeout | undefined
+  #pingTimer: NodeJS.Timeout | undefined
+  #retryTimer: NodeJS.Timeout | undefined
   #failures = 0
 
   constructor(listen: Listen) {
     this.#listen = listen
   }
 
-  /** Resolves once the server sends what is published from then on. Rejects if it cannot be asked now, and keeps nothing. */
+  /**
+   * Resolves when the server has confirmed the subscription, with a function that ends it. Rejects if the server cannot be
+   * reached; the listener is then removed.
+   */
   async subscribe(
     channel: string,
     onMessage: (message: string) => void,
@@ -52,42 +55,42 @@ export class Subscriptions {
   ): Promise<() => Promise<void>> {
     const listener: Listener = { onMessage, onGap }
     const known = this.#channels.get(channel)
-    const { listeners, asked } = known ?? this.#ask(channel)
+    const { listeners, confirmed } = known ?? this.#addChannel(channel)
     listeners.add(listener)
     try {
-      await asked
+      await confirmed
     } catch (error) {
-      await this.#leave(channel, listener)
+      await this.#removeListener(channel, listener)
       throw error
     }
-    return () => this.#leave(channel, listener)
+    return () => this.#removeListener(channel, listener)
   }
 
   async close(): Promise<void> {
     this.#channels.clear()
-    await this.#letGo()
+    await this.#closeLink()
   }
 
-  #ask(name: string): Channel {
-    const asked = this.#opened().then((link) => link.subscribe(name))
-    const channel = { listeners: new Set<Listener>(), asked }
+  #addChannel(name: string): Channel {
+    const confirmed = this.#openLink().then((link) => link.subscribe(name))
+    const channel = { listeners: new Set<Listener>(), confirmed }
     this.#channels.set(name, channel)
     return channel
   }
 
-  async #leave(channel: string, listener: Listener): Promise<void> {
+  async #removeListener(channel: string, listener: Listener): Promise<void> {
     const listeners = this.#channels.get(channel)?.listeners
     if (!listeners?.delete(listener) || listeners.size > 0) return
     this.#channels.delete(channel)
-    if (this.#channels.size === 0) return this.#letGo()
+    if (this.#channels.size === 0) return this.#closeLink()
     const link = await this.#link?.catch(() => undefined)
-    // Somebody may have come for the same channel meanwhile.
+    // Another listener may have subscribed to the channel in the meantime.
     if (!this.#channels.has(channel)) await link?.unsubscribe(channel).catch(() => {})
   }
 
-  #opened(): Promise<ListeningLink> {
+  #openLink(): Promise<ListeningLink> {
     if (this.#link !== undefined) return this.#link
-    clearTimeout(this.#retrying)
+    clearTimeout(this.#retryTimer)
     const link = this.#listen(
       (channel, message) => {
         if (this.#link !== link) return
@@ -97,42 +100,42 @@ export class Subscriptions {
     )
     this.#link = link
     link.then(
-      (opened) => this.#watch(link, opened),
+      (opened) => this.#startPings(link, opened),
       () => this.#lost(link),
     )
     return link
   }
 
-  /** A connection may be dead without a sign of it; whoever only listens would never know. */
-  #watch(link: Promise<ListeningLink>, opened: ListeningLink): void {
+  /** Pings the connection, because a subscriber that sends nothing would not notice a dead connection. */
+  #startPings(link: Promise<ListeningLink>, opened: ListeningLink): void {
     if (this.#link !== link) {
       opened.close()
       return
     }
-    clearInterval(this.#pinging)
-    this.#pinging = setInterval(() => {
-      const tooLate = setTimeout(() => this.#lost(link), pingEveryMs / 2)
+    clearInterval(this.#pingTimer)
+    this.#pingTimer = setInterval(() => {
+      const timer = setTimeout(() => this.#lost(link), pingEveryMs / 2)
       opened
         .ping()
         .catch(() => this.#lost(link))
-        .finally(() => clearTimeout(tooLate))
+        .finally(() => clearTimeout(timer))
     }, pingEveryMs)
   }
 
   #lost(link: Promise<ListeningLink>): void {
     if (this.#link !== link) return
-    void this.#letGo()
+    void this.#closeLink()
     if (this.#channels.size === 0) return
     const delayMs = Math.min(slowestRetryMs, 50 * (this.#failures++) ** 2)
-    this.#retrying = setTimeout(() => void this.#resume(), delayMs)
+    this.#retryTimer = setTimeout(() => void this.#resume(), delayMs)
   }
 
   async #resume(): Promise<void> {
-    const link = this.#opened()
+    const link = this.#openLink()
     const channels = [...this.#channels]
-    for (const [name, channel] of channels) channel.asked = link.then((opened) => opened.subscribe(name))
+    for (const [name, channel] of channels) channel.confirmed = link.then((opened) => opened.subscribe(name))
     try {
-      await Promise.all(channels.map(([, { asked }]) => asked))
+      await Promise.all(channels.map(([, { confirmed }]) => confirmed))
     } catch {
       this.#lost(link)
       return
@@ -141,9 +144,9 @@ export class Subscriptions {
     for (const [, { listeners }] of channels) for (const { onGap } of [...listeners]) onGap?.()
   }
 
-  async #letGo(): Promise<void> {
-    clearInterval(this.#pinging)
-    clearTimeout(this.#retrying)
+  async #closeLink(): Promise<void> {
+    clearInterval(this.#pingTimer)
+    clearTimeout(this.#retryTimer)
     const link = this.#link
     this.#link = undefined
     const opened = await link?.catch(() => undefined)

@@ -1,6 +1,6 @@
 /**
- * Finds out why a connection is not established: a server without TLS waits in silence for the end of what it takes for a
- * command, and a server with TLS closes a plain connection without a word. Nothing secret is sent.
+ * Detects a TLS mismatch between client and server. A plain-text server never replies to a TLS handshake, because it waits
+ * for the end of a command. A TLS server closes a plain-text connection without an error. The probe sends no secrets.
  */
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -12,19 +12,22 @@ interface Node {
   readonly port: number
 }
 
-/** How long an attempt to connect may stay silent before the server is probed. */
+/** How long a connection attempt may go without a reply before the server is probed. */
 export const silentAttemptMs = 200
-/** Time in which the event loop could run, so that a stall hides no answer. */
-const answers = new Deadlines(1_000)
+/** Blocked event-loop time does not count, so a stall cannot hide a reply. */
+const probeDeadlines = new Deadlines(1_000)
 
-/** An error that `isMisconfigured` if one of the nodes answers, but with TLS where none is used, or without where it is. */
+/**
+ * Probes the nodes with the other transport. Returns an error that `isMisconfigured` recognises if a node replies: it uses
+ * TLS and the client does not, or the reverse.
+ */
 export async function transportMismatch(nodes: readonly Node[], isTls: boolean): Promise<Error | undefined> {
-  const answers = await Promise.all(nodes.map((node) => (isTls ? answersPlain(node) : answersTls(node))))
-  if (!answers.includes(true)) return undefined
-  return new Error(isTls ? 'the server does not speak TLS' : 'the server speaks TLS only')
+  const replies = await Promise.all(nodes.map((node) => (isTls ? repliesToPlain(node) : repliesToTls(node))))
+  if (!replies.includes(true)) return undefined
+  return new Error(isTls ? 'the server does not use TLS' : 'the server requires TLS')
 }
 
-/** Whether the error of an attempt leaves open if the server uses the other transport. */
+/** True if a transport mismatch may have caused the failed connection attempt. */
 export function mayBeMismatch(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (['ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(code)) return true
@@ -36,31 +39,31 @@ export function mayBeMismatch(error: unknown): boolean {
   )
 }
 
-/** Replies begin with `+` or `-`, also those of a server that asks for a password first. */
-function answersPlain({ host, port }: Node): Promise<boolean> {
+/** A plain-text reply starts with `+`, or with `-` if the server requires a password. */
+function repliesToPlain({ host, port }: Node): Promise<boolean> {
   const socket = connect({ host, port })
   socket.write('PING\r\n')
-  return answerOf(socket, (settle) => {
+  return probeReply(socket, (settle) => {
     socket.once('data', (reply: Buffer) => settle(reply[0] === 0x2b || reply[0] === 0x2d))
   })
 }
 
-/** The certificate does not matter: nothing is sent, and the connection is closed after the handshake. */
-function answersTls({ host, port }: Node): Promise<boolean> {
+/** The certificate need not be verified: nothing is sent, and the connection closes after the handshake. */
+function repliesToTls({ host, port }: Node): Promise<boolean> {
   const name = isIP(host) === 0 ? { servername: host } : {}
   const socket = connectTls({ host, port, ...name, rejectUnauthorized: false })
-  return answerOf(socket, (settle) => {
+  return probeReply(socket, (settle) => {
     socket.once('secureConnect', () => settle(true))
   })
 }
 
-function answerOf(socket: Socket, listen: (settle: (answers: boolean) => void) => void): Promise<boolean> {
+function probeReply(socket: Socket, listen: (settle: (isReply: boolean) => void) => void): Promise<boolean> {
   return new Promise<boolean>((resolve) => {
-    const deadline = answers.begin(() => resolve(false))
+    const deadline = probeDeadlines.begin(() => resolve(false))
     listen(resolve)
     socket.on('error', () => resolve(false))
     socket.on('close', () => {
-      answers.end(deadline)
+      probeDeadlines.end(deadline)
       resolve(false)
     })
   }).finally(() => socket.destroy())

@@ -3,26 +3,26 @@ import { type Deadline, Deadlines } from '../../core/scheduling/deadlines.js'
 import { wrapRedisError } from './connection-errors.js'
 
 export interface Asking {
-  /** Who is said to fail: "The search index". */
+  /** The subject of the error message, such as "The search index". */
   readonly who: string
-  /** Completes "failed to …". */
+  /** The operation in the error message. Completes "failed to …". */
   readonly what: string
   readonly timeoutMs: number
 }
 
 /**
- * Passes the reply of Redis on. Every error is a FluxGateError, and the call ends when its time has passed, as far as the
- * event loop could run.
+ * Runs a Redis call with a deadline and returns its reply. Every error is a `FluxGateError`; after `timeoutMs` the call
+ * rejects with `FLUXGATE_STORE_TIMEOUT`. Time in which the event loop was blocked does not count.
  */
 export async function within<T>({ who, what, timeoutMs }: Asking, ask: () => Promise<T>): Promise<T> {
   const deadlines = new Deadlines(timeoutMs)
   let deadline: Deadline | undefined
-  const tooLate = new Promise<never>((_, reject) => {
-    const message = `${who} was asked to ${what} and Redis had not answered after ${timeoutMs} ms; it may still happen.`
+  const timedOut = new Promise<never>((_, reject) => {
+    const message = `${who} failed to ${what}: Redis did not reply within ${timeoutMs} ms. The command may still be executed.`
     deadline = deadlines.begin(() => reject(new FluxGateError('FLUXGATE_STORE_TIMEOUT', message)))
   })
   try {
-    return await Promise.race([ask(), tooLate])
+    return await Promise.race([ask(), timedOut])
   } catch (error) {
     throw wrapRedisError(error, what, who)
   } finally {

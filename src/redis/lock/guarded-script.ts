@@ -8,22 +8,34 @@ import type { RunGuarded } from './hold.js'
 import { invalid } from './lock-options.js'
 import type { RedisLocks } from './redis-locks.js'
 
-/** A script of the caller's that runs only while the locks of a hold are its own. Made once, used often. */
+/** A Lua script that Redis runs only while the hold still owns its locks. Create it once and reuse it. */
 export interface GuardedScript {
   readonly script: Script
 }
 
-/** Takes the locks and their values off KEYS and ARGV, so that the caller's script finds its own. */
+/** Checks the locks and removes their entries from KEYS and ARGV, so that the caller's script sees only its own. */
 const guard = `for _ = 1, tonumber(table.remove(ARGV, 1)) do
 if redis.call('GET', table.remove(KEYS, 1)) ~= table.remove(ARGV, 1) then
-return redis.error_reply('FENCED the lock is held by somebody else')
+return redis.error_reply('FENCED the lock is held by another owner')
 end
 end
 `
 
-/** `lua` is a script of Redis with KEYS and ARGV of its own. */
+/**
+ * Prepares a Lua script for `Hold.run`.
+ *
+ * @param lua - The source of a Redis script, which uses its own KEYS and ARGV.
+ * @throws `FLUXGATE_ARGUMENT_INVALID` if the source is empty or not a string.
+ *
+ * @example
+ * ```ts
+ * const setTotal = guardedScript("return redis.call('SET', KEYS[1], ARGV[1])")
+ * await hold.run(setTotal, { keys: ['total:{orders}'], args: [42] })
+ * ```
+ */
 export function guardedScript(lua: string): GuardedScript {
-  if (typeof lua !== 'string' || lua === '') throw invalid('A guarded script is the text of a Lua script.')
+  if (typeof lua !== 'string' || lua === '')
+    throw invalid('guardedScript must receive the source of a Lua script as a non-empty string.')
   const text = guard + lua
   return { script: new Script(text, createHash('sha1').update(text).digest('hex')) }
 }
@@ -34,7 +46,9 @@ export function runGuarded(connection: RedisConnection, locks: RedisLocks): RunG
     const slot = hashSlot(keys[0] ?? all[0]?.held ?? '')
     const guards = connection.isCluster ? all.filter((lock) => lock.slot === slot) : all
     if (guards.length === 0)
-      throw invalid(`The key ${keys[0]} is in another slot than the locks of this hold: give it the same hash tag.`)
+      throw invalid(
+        `The key ${keys[0]} must be in the same cluster slot as a lock of this hold. Use the same hash tag.`,
+      )
     const values = guards.map(({ name }) => `${hold.fenceOf(name)}:${hold.owner}`)
     try {
       const reply = await script.run(
@@ -48,7 +62,7 @@ export function runGuarded(connection: RedisConnection, locks: RedisLocks): RunG
       if (!(error instanceof Error && error.message.startsWith('FENCED')))
         throw wrapRedisError(error, 'run a guarded script', 'The lock')
       hold.lose()
-      throw new FluxGateError('FLUXGATE_LOCK_LOST', 'The lock is held by somebody else: the script was not run.')
+      throw new FluxGateError('FLUXGATE_LOCK_LOST', 'The lock is held by another owner. The script was not run.')
     }
   }
 }

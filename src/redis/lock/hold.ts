@@ -3,13 +3,13 @@ import type { GuardedScript } from './guarded-script.js'
 import type { Lease } from './lease.js'
 import { invalid } from './lock-options.js'
 
-/** Held locks of one slot, or all of them where there are no slots. */
+/** The held locks of one cluster slot, or all held locks outside a cluster. */
 export interface HeldGroup {
   readonly lease: Lease
   readonly fences: ReadonlyMap<string, number>
 }
 
-/** Runs a script that writes only while the locks of the hold are still its own. */
+/** Runs a script only if the hold still owns its locks. */
 export type RunGuarded = (
   hold: Hold,
   script: GuardedScript,
@@ -18,13 +18,14 @@ export type RunGuarded = (
 ) => Promise<unknown>
 
 /**
- * What somebody holds: one lock or several, or a permit of a semaphore. `signal` aborts at the latest when the lease ends
- * by the clock of this process. What is done after that is not protected, unless whatever is written to checks the fence.
+ * One or more held locks, or a held permit of a semaphore. `signal` aborts at the latest when the lease expires by the
+ * clock of this process. Later writes are only protected if their target checks the fencing token.
  */
 export class Hold implements AsyncDisposable {
+  /** The names of the locks, sorted within each cluster slot. */
   readonly names: readonly string[]
   readonly owner: string
-  /** Aborts with `FLUXGATE_LOCK_LOST` when it is no longer held; not when it is released. */
+  /** Aborts with `FLUXGATE_LOCK_LOST` when the hold is lost. It does not abort on `release()`. */
   readonly signal: AbortSignal
   readonly #groups: readonly HeldGroup[]
   readonly #run: RunGuarded | undefined
@@ -38,53 +39,67 @@ export class Hold implements AsyncDisposable {
     this.#run = run
   }
 
-  /** The fencing token: greater than that of everybody who has held it before. Of several locks, that of the first name. */
+  /** The fencing token, which is greater than that of every earlier hold. With several locks, the token of the first name. */
   get fence(): number {
     return this.fenceOf(this.names[0] as string)
   }
 
+  /** The fencing token of one lock. Throws `FLUXGATE_ARGUMENT_INVALID` if the hold does not include the name. */
   fenceOf(name: string): number {
     const fence = this.#groups.map(({ fences }) => fences.get(name)).find((value) => value !== undefined)
-    if (fence === undefined) throw invalid(`${JSON.stringify(name)} is not among the names of this hold.`)
+    if (fence === undefined)
+      throw invalid(
+        `name must be one of ${this.names.map((held) => JSON.stringify(held)).join(', ')}; received ${JSON.stringify(name)}.`,
+      )
     return fence
   }
 
+  /** False once the hold is released, lost or expired. */
   get isHeld(): boolean {
     return this.#groups.every(({ lease }) => lease.isHeld)
   }
 
-  /** How long it may be relied on from now, if nobody prolongs it. */
+  /** The remaining lease in milliseconds, unless it is extended; 0 if not held. */
   get remainingMs(): number {
     return Math.min(...this.#groups.map(({ lease }) => lease.remainingMs))
   }
 
-  /** Throws if it is not held. Before a step that must not be done by two. */
+  /** Throws `FLUXGATE_LOCK_LOST` if not held. Call it before a step that two processes must not do at the same time. */
   assertHeld(): void {
     if (this.isHeld) return
     this.signal.throwIfAborted()
     throw lost('it was released')
   }
 
-  /** Prolongs the lease now, to at least `ttlMs`. Rejects with `FLUXGATE_LOCK_LOST` if it is no longer held. */
+  /**
+   * Extends the lease to at least `ttlMs` from now. Default: the current lease duration. Rejects with `FLUXGATE_LOCK_LOST`
+   * if no longer held.
+   */
   async extend(ttlMs?: number): Promise<void> {
     const extended = await Promise.all(this.#groups.map(({ lease }) => lease.extend(ttlMs)))
     if (extended.includes(false)) this.assertHeld()
   }
 
   /**
-   * Runs a script that checks, in the same step, that the locks are still those of this hold: one who has lost them cannot
-   * write. `keys` have to share a slot with one of the locks.
+   * Runs a script that first checks, atomically, that this hold still owns its locks. A holder that has lost them cannot
+   * write. Only available for `redisLock`.
+   *
+   * In a cluster, `keys` must be in the slot of one of the locks. Rejects with `FLUXGATE_LOCK_LOST` if a lock was lost; the
+   * script was then not run.
    */
   run(
     script: GuardedScript,
     { keys = [], args = [] }: { keys?: readonly string[]; args?: readonly (string | number)[] } = {},
   ): Promise<unknown> {
     if (this.#run === undefined)
-      throw invalid('Guarded scripts run under locks on one Redis; this is another kind of hold.')
+      throw invalid('hold must be of redisLock to run a guarded script; quorum locks and semaphores do not support it.')
     return this.#run(this, script, keys, args)
   }
 
-  /** True if it was held until now. Never rejects: what cannot be told to Redis ends there with its lease. */
+  /**
+   * Releases the hold. Resolves with true if it was held until now. Never rejects: if Redis cannot be reached, the lock
+   * expires with its lease.
+   */
   async release(): Promise<boolean> {
     const held = await Promise.all(this.#groups.map(({ lease }) => lease.release()))
     return !held.includes(false)
@@ -94,7 +109,7 @@ export class Hold implements AsyncDisposable {
     await this.release()
   }
 
-  /** @internal Somebody has found out that it is lost. */
+  /** @internal Marks the hold as lost. */
   lose(): void {
     for (const { lease } of this.#groups) lease.lose()
   }

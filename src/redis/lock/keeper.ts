@@ -1,44 +1,44 @@
-/** What somebody asks for. The same claim, asked for again after a lost reply, is the same hold. */
+/** A request for locks. Repeating the same request after a lost reply yields the same hold. */
 export interface Claim {
-  /** Of one slot, if there are slots. */
+  /** In a cluster, all names are in one slot. */
   readonly names: readonly string[]
-  /** Whoever names the same owner shares its locks. */
+  /** Holds with the same owner share locks. */
   readonly owner: string
-  /** Of this hold alone. */
+  /** Identifies this hold. */
   readonly id: string
   readonly ttlMs: number
-  /** In the order of asking. */
+  /** Whether to queue in first-come, first-served order. */
   readonly fair: boolean
 }
 
 export interface Granted {
   readonly granted: true
-  /** One for each name, greater than any that was given for it before. */
+  /** The fencing token of each name, greater than all earlier tokens of that name. */
   readonly fences: readonly number[]
 }
 
 export interface Busy {
   readonly granted: false
-  /** Where it will be told that trying again may help; undefined if nobody tells. */
+  /** The channel that announces when to retry; `undefined` if there are no announcements. */
   readonly channel: string | undefined
-  /** After so long it may help in any case. */
+  /** Retry after this time even without an announcement. */
   readonly retryInMs: number
 }
 
-/** Where it is kept who holds what. Everything may be asked again, and rejects if it is not known what came of it. */
+/** Stores which locks are held. All methods may be repeated. They reject if the outcome is unknown. */
 export interface Keeper {
-  /** All names or none. */
+  /** Grants all names or none. */
   grant(claim: Claim): Promise<Granted | Busy>
-  /** Prolongs the lease by all of its time from now on; false if the hold is lost. */
+  /** Restarts the lease with its full duration. Resolves with false if the hold is lost. */
   extend(claim: Claim): Promise<boolean>
-  /** Ends the hold and leaves the line; false if there was nothing to end. */
+  /** Releases the hold and its queue slot. Resolves with false if there was no hold. */
   release(claim: Claim): Promise<boolean>
 }
 
-/** A place in line is kept so long without a sign of life. */
+/** How long a queue slot is kept without a renewed request, in milliseconds. */
 export const placeMs = 3_000
-/** After so long a fence is forgotten, and time alone makes the next one greater. */
+/** How long a fencing token is kept, in milliseconds. Later tokens are greater because they are derived from the time. */
 export const fenceMs = 7 * 86_400_000
 
-/** Who is said to fail. */
+/** The subject of error messages. */
 export const who = 'The lock'

@@ -3,23 +3,23 @@ import { within } from '../client/within.js'
 import { type Claim, type Keeper, who } from './keeper.js'
 
 /**
- * How long a lease may be relied on, counted from before it was asked for: not for all of it, because two clocks never
- * run equally fast.
+ * The part of a lease that may be relied on, counted from the time of the request. It is shorter than the lease, because
+ * the clocks of this process and of Redis may drift apart.
  */
 export const validityMs = (ttlMs: number): number => ttlMs - ttlMs / 100 - 2
 
 export interface LeaseOptions {
-  /** Whether it is prolonged for as long as it is held. */
+  /** Whether the lease is extended automatically while held. */
   readonly watchdog: boolean
-  /** How long one call may take. */
+  /** The timeout of one call. */
   readonly timeoutMs: number
-  /** It is lost, or has been given back. */
+  /** Called when the lease is lost or released. */
   readonly onEnd: (lease: Lease) => void
 }
 
 /**
- * Time in which a hold may be relied on. It ends by the monotonic clock of this process, whether or not Redis answers,
- * and `signal` says so. Nothing here ever rejects behind the holder's back.
+ * The time in which a hold may be relied on. It expires by the monotonic clock of this process, even if Redis does not
+ * reply, and then `signal` aborts. Background work never causes an unhandled rejection.
  */
 export class Lease {
   readonly #keeper: Keeper
@@ -27,17 +27,17 @@ export class Lease {
   readonly #abort = new AbortController()
   #claim: Claim
   #endsAt: number
-  #ending: NodeJS.Timeout | undefined
-  #renewal: NodeJS.Timeout | undefined
+  #expiryTimer: NodeJS.Timeout | undefined
+  #renewalTimer: NodeJS.Timeout | undefined
   #released: Promise<boolean> | undefined
 
-  /** `askedAt`: by `performance.now()`, before the grant was asked for. */
+  /** `askedAt` is the `performance.now()` before the request was sent. */
   constructor(keeper: Keeper, claim: Claim, askedAt: number, options: LeaseOptions) {
     this.#keeper = keeper
     this.#claim = claim
     this.#options = options
     this.#endsAt = askedAt + validityMs(claim.ttlMs)
-    this.#rely()
+    this.#scheduleExpiry()
     if (options.watchdog) this.#renewIn(claim.ttlMs / 3)
   }
 
@@ -49,65 +49,68 @@ export class Lease {
     return this.isHeld ? this.#endsAt - performance.now() : 0
   }
 
-  /** Also true to the clock where a timer is late, such as after a pause of the process. */
+  /** Compares the clock as well, because timers may be late, such as after the process was suspended. */
   get isHeld(): boolean {
     if (this.#released !== undefined) return false
-    if (performance.now() >= this.#endsAt) this.#lose('its lease has ended')
+    if (performance.now() >= this.#endsAt) this.#lose('its lease expired')
     return !this.signal.aborted
   }
 
-  /** Prolongs it now; false if it is lost. Rejects if that is not known. */
+  /** Extends the lease. Resolves with false if it is lost. Rejects if the outcome is unknown. */
   async extend(ttlMs = this.#claim.ttlMs): Promise<boolean> {
     if (!this.isHeld) return false
     const claim = { ...this.#claim, ttlMs }
     const { timeoutMs } = this.#options
     const askedAt = performance.now()
-    const isOurs = await within({ who, what: 'prolong a hold', timeoutMs }, () => this.#keeper.extend(claim))
+    const isOurs = await within({ who, what: 'be extended', timeoutMs }, () => this.#keeper.extend(claim))
     if (this.#released !== undefined) return false
     if (!isOurs) this.lose()
     if (!this.isHeld) return false
     this.#claim = claim
     this.#endsAt = Math.max(this.#endsAt, askedAt + validityMs(ttlMs))
-    this.#rely()
+    this.#scheduleExpiry()
     return true
   }
 
-  /** What is known by other ways than by asking. */
+  /** Marks the lease as lost. */
   lose(): void {
-    this.#lose('it was taken away, or Redis has forgotten it')
+    this.#lose('it was unlocked by force, or Redis lost it')
   }
 
-  /** Once. True if it was held until now. What cannot be told to Redis ends there by itself. */
+  /**
+   * Releases the lease once. Resolves with true if it was held until now. If Redis cannot be reached, the lock expires
+   * there.
+   */
   release(): Promise<boolean> {
-    this.#released ??= this.#giveBack(this.isHeld)
+    this.#released ??= this.#releaseNow(this.isHeld)
     return this.#released
   }
 
-  async #giveBack(wasHeld: boolean): Promise<boolean> {
+  async #releaseNow(wasHeld: boolean): Promise<boolean> {
     this.#stop()
     const { timeoutMs } = this.#options
     const isOver = (): boolean => performance.now() >= this.#endsAt
-    let isTold = false
+    let isReleased = false
     do {
-      isTold = await within({ who, what: 'end a hold', timeoutMs }, () => this.#keeper.release(this.#claim)).then(
+      isReleased = await within({ who, what: 'be released', timeoutMs }, () => this.#keeper.release(this.#claim)).then(
         () => true,
         () => false,
       )
-      if (!isTold) await new Promise((resolve) => setTimeout(resolve, 25))
-    } while (!isTold && !isOver())
+      if (!isReleased) await new Promise((resolve) => setTimeout(resolve, 25))
+    } while (!isReleased && !isOver())
     this.#options.onEnd(this)
-    return wasHeld && isTold
+    return wasHeld && isReleased
   }
 
-  #rely(): void {
-    clearTimeout(this.#ending)
-    this.#ending = setTimeout(() => this.#lose('its lease has ended'), this.#endsAt - performance.now())
+  #scheduleExpiry(): void {
+    clearTimeout(this.#expiryTimer)
+    this.#expiryTimer = setTimeout(() => this.#lose('its lease expired'), this.#endsAt - performance.now())
   }
 
   #renewIn(ms: number): void {
-    this.#renewal = setTimeout(async () => {
+    this.#renewalTimer = setTimeout(async () => {
       const isHeld = await this.extend().catch(() => undefined)
-      // Not known is not lost: there is time until the lease ends.
+      // After an unknown outcome the lease may still be extended until it expires.
       if (this.isHeld) this.#renewIn(isHeld === undefined ? this.#claim.ttlMs / 20 : this.#claim.ttlMs / 3)
     }, ms)
   }
@@ -121,7 +124,7 @@ export class Lease {
   }
 
   #stop(): void {
-    clearTimeout(this.#ending)
-    clearTimeout(this.#renewal)
+    clearTimeout(this.#expiryTimer)
+    clearTimeout(this.#renewalTimer)
   }
 }

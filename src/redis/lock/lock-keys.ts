@@ -1,24 +1,27 @@
 import { FluxGateError } from '../../core/errors.js'
 import { hashSlot } from '../client/hash-slot.js'
 
-/** Everything that is kept about one name. All of it, and data with the same hash tag, is in one slot of a cluster. */
+/** The keys of one lock or semaphore. They share a cluster slot with all data that has the same hash tag. */
 export interface LockKeys {
   readonly name: string
-  /** Of a lock, text: the fence and the owner of who holds it. Of a semaphore, a sorted set: holds by when each ends. */
+  /**
+   * For a lock, a string: the fencing token and the owner. For a semaphore, a sorted set: the ids of the holds, scored by
+   * expiry time.
+   */
   readonly held: string
-  /** Hash: the holds of a lock's owner. */
+  /** Hash: the holds of the lock's owner. */
   readonly holds: string
-  /** Text: the last fence that was given. */
+  /** String: the last fencing token that was issued. */
   readonly fence: string
-  /** Sorted sets: who waits in line, by ticket, and until when each place is kept. */
+  /** Sorted sets: the queued ids, scored by ticket in the first and by the expiry time of their queue slot in the second. */
   readonly queue: string
   readonly places: string
-  /** Where those who wait hear of it. */
+  /** The channel that announces releases. */
   readonly channel: string
   readonly slot: number
 }
 
-/** A name is its own hash tag unless it has one, so `orders` and `{orders}` are the same. */
+/** A name without a hash tag is its own hash tag, so `orders` and `{orders}` are the same lock. */
 export function lockKeys(prefix: string, name: string, kind: 'lock' | 'semaphore'): LockKeys {
   const tagged = /[{}]/.test(name) ? name : `{${name}}`
   const of = (what: string): string => `${prefix}:${kind}${what}:${tagged}`
@@ -34,25 +37,25 @@ export function lockKeys(prefix: string, name: string, kind: 'lock' | 'semaphore
   }
 }
 
-const mostNames = 100
+const maxNames = 100
 
-/** One name or several, in an order that is the same for everybody. */
+/** Validates one or several names. Returns them sorted and without duplicates, so that all callers use the same order. */
 export function checkNames(names: string | readonly string[]): readonly string[] {
   const list: readonly unknown[] = Array.isArray(names) ? names : [names]
   for (const name of list)
     if (typeof name !== 'string' || name === '' || Buffer.byteLength(name) > 1_024 || hasStrayBrace(name))
       throw new FluxGateError(
         'FLUXGATE_ARGUMENT_INVALID',
-        `A lock is named by text of 1 to 1024 bytes, in which braces hold a hash tag as in "orders:{42}"; found ${JSON.stringify(name)}.`,
+        `A lock name must be a string of 1 to 1024 bytes, with braces only around a hash tag as in "orders:{42}"; received ${JSON.stringify(name)}.`,
       )
   const different = new Set(list as readonly string[])
-  if (different.size === 0 || different.size > mostNames)
+  if (different.size === 0 || different.size > maxNames)
     throw new FluxGateError(
       'FLUXGATE_ARGUMENT_INVALID',
-      `A hold is of 1 to ${mostNames} different locks; found ${different.size}.`,
+      `names must contain 1 to ${maxNames} different locks; received ${different.size}.`,
     )
   return [...different].sort()
 }
 
-/** Braces that hold nothing would leave the slots of a lock's keys to chance. */
+/** Without a valid hash tag, the keys of a lock would be in different slots. */
 const hasStrayBrace = (name: string): boolean => /[{}]/.test(name) && !/^[^{}]*\{[^{}]+\}/.test(name)

@@ -8,14 +8,18 @@ import type { LockOptions } from './lock-options.js'
 import { type LockState, RedisLocks } from './redis-locks.js'
 import { WakeUps } from './wake-ups.js'
 
+/** Locks of `redisLock`. */
 export interface RedisLock extends Holdable {
-  /** Frees a lock, whoever holds it; false if it was free. Its holder is told when it prolongs its lease the next time. */
+  /**
+   * Releases a lock regardless of its owner. Resolves with false if it was free. The holder notices when it next extends its
+   * lease.
+   */
   forceUnlock(name: string): Promise<boolean>
-  /** Who holds it, or `undefined`. */
+  /** Resolves with the state of a held lock, or `undefined` if it is free. */
   inspect(name: string): Promise<LockState | undefined>
 }
 
-/** Locks over a connection, which is closed with them. */
+/** Creates locks on a connection. Closing the locks closes the connection. */
 export function lockOn(connection: RedisConnection, options: LockOptions = {}): RedisLock {
   const { prefix = 'fluxgate', timeoutMs, ...defaults } = options
   const locks = new RedisLocks(connection, prefix)
@@ -30,20 +34,20 @@ export function lockOn(connection: RedisConnection, options: LockOptions = {}): 
   })
   return {
     ...holdable,
-    forceUnlock: (name) => asked('be freed', () => locks.unlock(checkNames(name)[0] as string)),
-    inspect: (name) => asked('tell who holds it', () => locks.inspect(checkNames(name)[0] as string)),
+    forceUnlock: (name) => call('be released by force', () => locks.unlock(checkNames(name)[0] as string)),
+    inspect: (name) => call('be inspected', () => locks.inspect(checkNames(name)[0] as string)),
   }
 }
 
-/** How long one call may take, unless it is said: never so long that there is no time left to ask again. */
+/** The timeout of one call. The default leaves time to retry within the lease. */
 export const callTimeout =
   (timeoutMs: number | undefined) =>
   (ttlMs: number): number =>
     timeoutMs ?? Math.min(1_000, ttlMs / 3)
 
-async function asked<T>(what: string, ask: () => Promise<T>): Promise<T> {
+async function call<T>(what: string, operation: () => Promise<T>): Promise<T> {
   try {
-    return await ask()
+    return await operation()
   } catch (error) {
     throw wrapRedisError(error, what, who)
   }

@@ -9,33 +9,42 @@ import { type AcquireOptions, acquireNames, checkOptions, type HoldOptions, inva
 import { obtain } from './obtain.js'
 import type { WakeUps } from './wake-ups.js'
 
+/** The work that `using` runs. `signal` aborts when the hold is lost or the caller's signal aborts. */
 export type Work<T> = (signal: AbortSignal, hold: Hold) => T | Promise<T>
 
-/** What can be held, and how. Names are those of locks, or of semaphores. */
+/** Locks or semaphores, identified by name. */
 export interface Holdable {
-  /** Rejects with `FLUXGATE_LOCK_TIMEOUT` if others hold it for longer than `waitMs`. */
+  /** Acquires all names. Rejects with `FLUXGATE_LOCK_TIMEOUT` if other owners hold one of them for longer than `waitMs`. */
   acquire(names: string | readonly string[], options?: AcquireOptions): Promise<Hold>
-  /** `undefined` if others hold it for longer than `waitMs`, which is 0 here unless it is said. */
+  /** Like `acquire`, but resolves with `undefined` instead of timing out. `waitMs` is 0 unless the options set it. */
   tryAcquire(names: string | readonly string[], options?: AcquireOptions): Promise<Hold | undefined>
   /**
-   * Holds it while `work` runs. An error of `work` is passed on as it is. If `work` came to its end although the hold was
-   * lost, it rejects with `FLUXGATE_LOCK_LOST`.
+   * Acquires all names, runs `work` and releases them. Rejects with the unchanged error of `work`. If `work` completes
+   * although the hold was lost, `using` rejects with `FLUXGATE_LOCK_LOST`.
+   *
+   * @example
+   * ```ts
+   * const total = await lock.using('invoice:7', { waitMs: 2_000 }, (signal) => recalculate(7, { signal }))
+   * ```
    */
   using<T>(names: string | readonly string[], work: Work<T>): Promise<T>
   using<T>(names: string | readonly string[], options: AcquireOptions, work: Work<T>): Promise<T>
-  /** Sends those who wait away, releases what is still held through it and closes its connection, unless that is a client of the caller's. */
+  /**
+   * Rejects waiting calls with `FLUXGATE_CLOSED`, releases all holds and closes the connection. The caller's client stays
+   * open.
+   */
   close(): Promise<void>
 }
 
-/** What a kind of lock is made of. */
+/** The parts of an implementation: a lock, a quorum lock or a semaphore. */
 export interface LockParts {
   readonly keeper: Keeper
   readonly defaults: HoldOptions
-  /** How long one call may take. */
+  /** The timeout of one call. */
   readonly timeoutMs: (ttlMs: number) => number
-  /** Undefined where nobody tells what is free. */
+  /** `undefined` if releases are not announced. */
   readonly wakeUps?: WakeUps
-  /** Which names can be asked for in one call; the order is the same for everybody, so that nobody waits in a circle. */
+  /** Groups names that one call can request. The order of groups is the same for all callers, which prevents deadlocks. */
   readonly groupsOf: (names: readonly string[]) => readonly (readonly string[])[]
   readonly run?: RunGuarded
   readonly close: () => Promise<void>
@@ -45,13 +54,13 @@ const defaultOptions = { ttlMs: 10_000, waitMs: 10_000, fair: false, watchdog: t
 
 export function createHoldable(parts: LockParts): Holdable {
   const leases = new Set<Lease>()
-  /** What is still being given back. */
+  /** Releases in flight. */
   const endings = new Set<Promise<unknown>>()
   const onEnd = (lease: Lease): boolean => leases.delete(lease)
   let isClosed = false
 
   function assertOpen(): void {
-    if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This lock was closed. Create another one.')
+    if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'The lock was closed. Create a new one.')
   }
   function settle(ending: Promise<unknown>): void {
     endings.add(ending)
@@ -63,7 +72,7 @@ export function createHoldable(parts: LockParts): Holdable {
     options: AcquireOptions,
     defaults: HoldOptions = parts.defaults,
   ): Promise<Hold | undefined> {
-    checkOptions('A hold', options, acquireNames)
+    checkOptions('a hold', options, acquireNames)
     assertOpen()
     const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...defaults, ...given(options) }
     if (fair && parts.wakeUps === undefined) throw noOrder()
@@ -78,8 +87,8 @@ export function createHoldable(parts: LockParts): Holdable {
         const claim = { names: group, owner, id, ttlMs, fair }
         const signals = [...(signal ? [signal] : []), ...groups.map(({ lease }) => lease.signal)]
         const either = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
-        const patience = { untilAt, timeoutMs, assertOpen, signal: either }
-        const obtained = await obtain(parts.keeper, claim, patience, parts.wakeUps, settle)
+        const limits = { untilAt, timeoutMs, assertOpen, signal: either }
+        const obtained = await obtain(parts.keeper, claim, limits, parts.wakeUps, settle)
         if (obtained === undefined) break
         const lease = new Lease(parts.keeper, claim, obtained.askedAt, { watchdog, timeoutMs, onEnd })
         leases.add(lease)
@@ -105,8 +114,8 @@ export function createHoldable(parts: LockParts): Holdable {
     },
     async using<T>(names: string | readonly string[], ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest
-      // Looked at before anything is held.
-      if (typeof work !== 'function') throw invalid(`using takes the work as a function, found ${String(work)}.`)
+      // Validated before anything is acquired.
+      if (typeof work !== 'function') throw invalid(`work must be a function; received ${String(work)}.`)
       const found = await lock.acquire(names, options)
       try {
         const signal = options.signal ? AbortSignal.any([found.signal, options.signal]) : found.signal
@@ -129,12 +138,14 @@ export function createHoldable(parts: LockParts): Holdable {
 }
 
 export const noOrder = (): FluxGateError =>
-  invalid('A quorum has no order of asking: servers that know nothing of each other keep no line.')
+  invalid(
+    'fair must be false for quorumLock: independent servers cannot keep a common queue. Use redisLock for fair locks.',
+  )
 
 function timedOut(names: string | readonly string[]): FluxGateError {
   const list = [names].flat().map((name) => JSON.stringify(name))
   return new FluxGateError(
     'FLUXGATE_LOCK_TIMEOUT',
-    `Others hold ${list.join(', ')} for longer than the caller wanted to wait. Wait longer, or try again later.`,
+    `The lock ${list.join(', ')} was not acquired within waitMs because other owners hold it. Increase waitMs, or try again later.`,
   )
 }

@@ -9,24 +9,24 @@ export interface Patience {
   /** By `performance.now()`. */
   readonly untilAt: number
   readonly signal: AbortSignal | undefined
-  /** Throws if nobody should wait any more. */
+  /** Throws once the lock is closed. */
   readonly assertOpen: () => void
-  /** How long one call may take; also how long trouble with Redis is borne by one who does not want to wait. */
+  /** The timeout of one call. Failed calls are retried for at least this long, even if the deadline is earlier. */
   readonly timeoutMs: number
 }
 
 export interface Obtained extends Granted {
-  /** By `performance.now()`: the lease is counted from here. */
+  /** The `performance.now()` from which the lease counts. */
   readonly askedAt: number
 }
 
-/** Somebody looks at least so often, in case a message was lost. */
+/** The longest time between two attempts, in case a message was lost. */
 const longestSleepMs = 5_000
 
 /**
- * Asks until it is granted, and is `undefined` if it was not in time. A reply that is lost is asked for again with the same
- * claim, so that nobody is kept out by a grant of its own. Rejects with the reason of the signal, or if Redis was in trouble
- * until the end. What may have been granted unheard is given back in the background, which `settle` is told.
+ * Requests the locks until they are granted. Resolves with `undefined` at the deadline. After a lost reply the same claim is
+ * repeated, so that a grant without a reply does not block the caller. Rejects with the reason of the signal, or if Redis
+ * kept failing until the deadline. A grant whose reply was lost is released in the background; `settle` receives the promise.
  */
 export async function obtain(
   keeper: Keeper,
@@ -35,12 +35,12 @@ export async function obtain(
   wakeUps: WakeUps | undefined,
   settle: (ending: Promise<unknown>) => void,
 ): Promise<Obtained | undefined> {
-  const troubleUntilAt = Math.max(untilAt, performance.now() + timeoutMs)
+  const failuresUntilAt = Math.max(untilAt, performance.now() + timeoutMs)
   let place: Place | undefined
   let isCalled = false
   let mayBeGranted = claim.fair
 
-  /** Has a place where the next message will come, and sleeps there. */
+  /** Waits for the next announcement on the channel, or for the retry time. */
   async function sleep({ channel, retryInMs }: Busy): Promise<void> {
     if (place !== undefined && place.channel !== channel) leave()
     if (channel !== undefined && wakeUps !== undefined) place ??= wakeUps.join(channel, claim.id, claim.fair)
@@ -63,10 +63,10 @@ export async function obtain(
       const askedAt = performance.now()
       let outcome: Granted | Busy
       try {
-        outcome = await within({ who, what: 'grant a hold', timeoutMs }, () => keeper.grant(claim))
+        outcome = await within({ who, what: 'be acquired', timeoutMs }, () => keeper.grant(claim))
       } catch (error) {
         mayBeGranted = true
-        if (isMisconfigured(error) || performance.now() >= troubleUntilAt) throw error
+        if (isMisconfigured(error) || performance.now() >= failuresUntilAt) throw error
         await pause(25 + Math.random() * 50, signal)
         continue
       }
@@ -77,7 +77,7 @@ export async function obtain(
           isCalled = false
           return { ...outcome, askedAt }
         }
-        // Already over when it came: asked for again, it is prolonged.
+        // The lease expired before the reply arrived. Requesting it again extends it.
       }
       if (performance.now() >= untilAt) return undefined
       if (!outcome.granted) await sleep(outcome)
@@ -85,10 +85,10 @@ export async function obtain(
   } finally {
     leave()
     if (mayBeGranted)
-      settle(within({ who, what: 'end a hold', timeoutMs }, () => keeper.release(claim)).catch(() => {}))
+      settle(within({ who, what: 'be released', timeoutMs }, () => keeper.release(claim)).catch(() => {}))
   }
 }
 
-/** A place that nobody calls. */
+/** Waits without being woken. */
 const pause = (ms: number, signal: AbortSignal | undefined): Promise<boolean> =>
   new Place('', '', false).wait(ms, signal)

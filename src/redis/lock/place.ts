@@ -1,8 +1,8 @@
-/** Where somebody of this process waits until it is called. A call that comes too early is kept. */
+/** A caller in this process that waits to be woken. A call that precedes `wait` is kept. */
 export class Place {
   readonly channel: string
   readonly id: string
-  /** Stands in the line that Redis keeps, and is called by its id. */
+  /** Whether it is queued in Redis and woken by its id. */
   readonly fair: boolean
   #isCalled = false
   #wake = (): void => {}
@@ -22,7 +22,7 @@ export class Place {
     this.#wake()
   }
 
-  /** Resolves with whether it was called, which uses the call up; after so long, or when the signal aborts, in any case. */
+  /** Resolves when called, after `ms`, or when the signal aborts. The result is whether it was called, and clears the call. */
   async wait(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
     if (!this.#isCalled && !signal?.aborted) {
       let timer: NodeJS.Timeout | undefined

@@ -4,13 +4,13 @@ import { type Busy, type Claim, type Granted, type Keeper, who } from './keeper.
 import type { RedisLocks } from './redis-locks.js'
 
 interface Votes<T> {
-  readonly given: readonly T[]
+  readonly votes: readonly T[]
   readonly errors: readonly unknown[]
 }
 
 /**
- * Redlock: a lock is held by whoever holds it on the majority of several servers that know nothing of each other. Each has
- * little time to answer, so that those that are down do not use up the lease.
+ * Redlock: a lock is held if it is held on the majority of several independent servers. Each server has a short timeout, so
+ * that servers that are down do not use up the lease.
  */
 export class QuorumLocks implements Keeper {
   readonly #members: readonly RedisLocks[]
@@ -26,59 +26,59 @@ export class QuorumLocks implements Keeper {
   }
 
   async grant(claim: Claim): Promise<Granted | Busy> {
-    const { given, errors } = await this.#ask(
+    const { votes, errors } = await this.#ask(
       claim,
       (member) => member.grant(claim),
       ({ granted }) => granted,
     )
-    const grants = given.filter((vote): vote is Granted => vote.granted)
-    // Whoever comes next asks the majority, and so at least one that is told this fence now.
+    const grants = votes.filter((vote): vote is Granted => vote.granted)
+    // The next owner asks a majority, which includes at least one server that stores this token.
     const fence = Math.max(...grants.flatMap(({ fences }) => fences))
     if (grants.length >= this.#majority && (await this.#confirm(claim, fence)))
       return { granted: true, fences: claim.names.map(() => fence) }
     await this.release(claim)
     if (errors.length > this.#members.length - this.#majority) throw this.#tooFew(errors)
-    // Two who try at the same time would otherwise meet again and again.
+    // The random delay keeps concurrent attempts from colliding repeatedly.
     return { granted: false, channel: undefined, retryInMs: this.#retryMs * (0.5 + Math.random()) }
   }
 
   async extend(claim: Claim): Promise<boolean> {
-    const { given, errors } = await this.#ask(claim, (member) => member.extend(claim), Boolean)
-    if (given.filter(Boolean).length >= this.#majority) return true
-    if (given.length - given.filter(Boolean).length > this.#members.length - this.#majority) return false
+    const { votes, errors } = await this.#ask(claim, (member) => member.extend(claim), Boolean)
+    if (votes.filter(Boolean).length >= this.#majority) return true
+    if (votes.length - votes.filter(Boolean).length > this.#members.length - this.#majority) return false
     throw this.#tooFew(errors)
   }
 
-  /** Everywhere, also where it was not granted as far as is known. */
+  /** Releases on all servers, because a grant whose reply was lost is not known here. */
   async release(claim: Claim): Promise<boolean> {
     const timeoutMs = this.#timeoutMs(claim.ttlMs)
     const ended = await Promise.all(
       this.#members.map((member) =>
-        within({ who, what: 'end a hold', timeoutMs }, () => member.release(claim)).catch(() => false),
+        within({ who, what: 'be released', timeoutMs }, () => member.release(claim)).catch(() => false),
       ),
     )
     return ended.filter(Boolean).length >= this.#majority
   }
 
   async #confirm(claim: Claim, fence: number): Promise<boolean> {
-    const { given } = await this.#ask(claim, (member) => member.extend(claim, fence), Boolean)
-    return given.filter(Boolean).length >= this.#majority
+    const { votes } = await this.#ask(claim, (member) => member.extend(claim, fence), Boolean)
+    return votes.filter(Boolean).length >= this.#majority
   }
 
-  /** Resolves as soon as the majority agrees, or cannot any more: with an even number of members neither side may win. */
+  /** Resolves as soon as a majority agrees or can no longer agree. With an even number of servers, a tie is a failure. */
   #ask<T>(claim: Claim, ask: (member: RedisLocks) => Promise<T>, agrees: (vote: T) => boolean): Promise<Votes<T>> {
     const timeoutMs = this.#timeoutMs(claim.ttlMs)
-    const given: T[] = []
+    const votes: T[] = []
     const errors: unknown[] = []
     return new Promise((resolve) => {
       const count = (): void => {
-        const against = given.filter((vote) => !agrees(vote)).length + errors.length
-        const isDecided = given.length + errors.length - against >= this.#majority || this.#isLost(against)
-        if (isDecided) resolve({ given: [...given], errors: [...errors] })
+        const against = votes.filter((vote) => !agrees(vote)).length + errors.length
+        const isDecided = votes.length + errors.length - against >= this.#majority || this.#isLost(against)
+        if (isDecided) resolve({ votes: [...votes], errors: [...errors] })
       }
       for (const member of this.#members)
-        within({ who, what: 'vote', timeoutMs }, () => ask(member))
-          .then((vote) => given.push(vote))
+        within({ who, what: 'get a vote', timeoutMs }, () => ask(member))
+          .then((vote) => votes.push(vote))
           .catch((error: unknown) => errors.push(error))
           .finally(count)
     })
@@ -90,7 +90,7 @@ export class QuorumLocks implements Keeper {
     const count = this.#members.length
     return new FluxGateError(
       'FLUXGATE_STORE_FAILED',
-      `Only ${count - errors.length} of ${count} Redis servers answer, and a lock needs ${this.#majority} of them.`,
+      `Only ${count - errors.length} of ${count} Redis servers replied; a quorum lock needs ${this.#majority}. Check the servers that failed.`,
       { cause: new AggregateError(errors) },
     )
   }

@@ -14,16 +14,18 @@ import {
   unlockSha,
 } from './lua/scripts.generated.js'
 
-/** Who holds a lock. */
+/** The state of a held lock. */
 export interface LockState {
   readonly owner: string
+  /** The fencing token. */
   readonly fence: number
+  /** The remaining lease in milliseconds. */
   readonly expiresInMs: number
-  /** How many holds the owner has. */
+  /** The number of holds that share the lock. */
   readonly holds: number
 }
 
-/** Locks on one Redis: a server, a primary with replicas, or a cluster. */
+/** Locks on one Redis deployment: a server, a primary with replicas, or a cluster. */
 export class RedisLocks implements Keeper {
   readonly #connection: RedisConnection
   readonly #prefix: string
@@ -48,7 +50,7 @@ export class RedisLocks implements Keeper {
     return outcomeOf(await this.#run(this.#acquire, locks, keys, args), locks)
   }
 
-  /** `floor`: the least that fences must be from now on. */
+  /** `floor` is the minimum of all later fencing tokens. */
   async extend(claim: Claim, floor = 0): Promise<boolean> {
     const locks = this.#locksOf(claim)
     const keys = locks.flatMap(({ held, fence, holds }) => [held, fence, holds])
@@ -81,7 +83,7 @@ export class RedisLocks implements Keeper {
     return { owner, fence: Number(fence), expiresInMs: Math.max(0, Number(ttl)), holds: Number(count) }
   }
 
-  /** Which names can be asked for in one call, in the order in which everybody asks for them. */
+  /** Groups names by cluster slot. The order of groups is the same for all callers. */
   groupsOf(names: readonly string[]): readonly (readonly string[])[] {
     if (!this.#connection.isCluster) return [names]
     const bySlot = new Map<number, string[]>()
@@ -101,11 +103,11 @@ export class RedisLocks implements Keeper {
   }
 }
 
-/** What a script that grants has answered. */
+/** Parses the reply of a script that grants locks or permits. */
 export function outcomeOf(reply: unknown, locks: readonly LockKeys[]): Granted | Busy {
   const [isGranted, ...numbers] = integersReply(reply)
   if (isGranted === 1) return { granted: true, fences: numbers }
   const [number = 1, retryInMs = -1] = numbers
-  // A lock without an end is not ours; whoever put it there may take it away.
+  // FluxGate did not create a lock without an expiry. It may be deleted at any time, so it is polled.
   return { granted: false, channel: locks[number - 1]?.channel, retryInMs: retryInMs < 0 ? placeMs : retryInMs + 1 }
 }

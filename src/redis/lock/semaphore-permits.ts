@@ -13,7 +13,7 @@ import {
 } from './lua/scripts.generated.js'
 import { outcomeOf } from './redis-locks.js'
 
-/** A number of permits under each name, each held for itself and until its own end, by the clock of the server. */
+/** Semaphores on one Redis deployment. Each permit has its own lease, which expires by the clock of the server. */
 export class SemaphorePermits implements Keeper {
   readonly #connection: RedisConnection
   readonly #prefix: string

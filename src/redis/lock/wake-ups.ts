@@ -2,36 +2,36 @@ import type { RedisConnection } from '../client/connection.js'
 import { Place } from './place.js'
 
 interface Channel {
-  /** In the order of asking. */
+  /** In the order of their requests. */
   readonly places: Place[]
-  /** Ends the subscription, once there is one. */
+  /** Ends the subscription. `undefined` until the subscription is confirmed. */
   stop: (() => Promise<void>) | undefined
   timer: NodeJS.Timeout | undefined
 }
 
-/** A channel is listened to for a while after the last one has left, because others come back. */
+/** How long a subscription outlives its last waiting caller, because callers often return. */
 const lingerMs = 10_000
-/** Where nothing can be heard, one has to look. */
-const unheardMs = 100
+/** The polling interval while there is no subscription. */
+const pollMs = 100
 
 /**
- * Who waits, and what wakes them: a message that something is free. One of each process tries then, not all of them. Those
- * in line are called by their id, because only one of them may.
+ * Wakes waiting callers when a message announces a release. Only one caller per process is woken for each message, to avoid
+ * a thundering herd. Queued (fair) callers are woken by their id.
  */
 export class WakeUps {
   readonly #connection: Pick<RedisConnection, 'subscribe'>
   readonly #oneAtATime: boolean
   readonly #channels = new Map<string, Channel>()
 
-  /** `oneAtATime`: what is free is of use to one only. */
+  /** `oneAtATime` is true for locks, where a release can serve only one caller. */
   constructor(connection: Pick<RedisConnection, 'subscribe'>, oneAtATime: boolean) {
     this.#connection = connection
     this.#oneAtATime = oneAtATime
   }
 
   /**
-   * The place is called as soon as nothing can be missed any more: what became free before that, one has to ask for. If
-   * somebody waits there already, that one was or will be called for it.
+   * Adds a waiting caller. It is woken once the subscription is active, because a release before that was not announced to
+   * it. If another caller already waits there, that caller was or will be woken instead.
    */
   join(name: string, id: string, fair: boolean): Place {
     const place = new Place(name, id, fair)
@@ -42,17 +42,17 @@ export class WakeUps {
     return place
   }
 
-  /** Resolves with whether it is this one's turn to try; if so, and it cannot use what is free, it has to pass it on. */
+  /** Resolves with true if the caller was woken. A caller that was woken and does not use the release must wake the next one. */
   wait(place: Place, ms: number, signal: AbortSignal | undefined): Promise<boolean> {
-    const isHeard = this.#channels.get(place.channel)?.stop !== undefined
-    return place.wait(isHeard ? ms : Math.min(ms, unheardMs), signal)
+    const isSubscribed = this.#channels.get(place.channel)?.stop !== undefined
+    return place.wait(isSubscribed ? ms : Math.min(ms, pollMs), signal)
   }
 
   passOn({ channel }: Place): void {
     this.#call(channel, '')
   }
 
-  /** So that everybody looks what has happened. */
+  /** Wakes all callers. */
   callAll(): void {
     for (const { places } of this.#channels.values()) for (const place of places) place.call()
   }
@@ -62,7 +62,7 @@ export class WakeUps {
     if (channel === undefined) return
     channel.places.splice(channel.places.indexOf(place), 1)
     if (place.isCalled) this.passOn(place)
-    if (channel.places.length === 0) this.#checkLater(place.channel, channel)
+    if (channel.places.length === 0) this.#scheduleCleanup(place.channel, channel)
   }
 
   #open(name: string): Channel {
@@ -85,11 +85,11 @@ export class WakeUps {
         },
         () => {},
       )
-      .finally(() => this.#checkLater(name, channel))
+      .finally(() => this.#scheduleCleanup(name, channel))
   }
 
-  /** Whether there is still somebody to listen for, and whether it has to be tried again. */
-  #checkLater(name: string, channel: Channel): void {
+  /** Later ends an unused subscription, or retries one that failed. */
+  #scheduleCleanup(name: string, channel: Channel): void {
     clearTimeout(channel.timer)
     channel.timer = setTimeout(() => {
       if (channel.places.length > 0) {
@@ -102,7 +102,7 @@ export class WakeUps {
     channel.timer.unref()
   }
 
-  /** Without an id, the first who is not in line; an id that is not known here waits elsewhere. */
+  /** Wakes the caller with the id, or without an id the first that is not queued. An unknown id is in another process. */
   #call(name: string, id: string): void {
     const places = this.#channels.get(name)?.places ?? []
     places.find((place) => !place.isCalled && (id === '' ? !place.fair : place.id === id))?.call()

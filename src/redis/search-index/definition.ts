@@ -1,62 +1,72 @@
 import { createHash } from 'node:crypto'
 import { FluxGateError } from '../../core/errors.js'
 
-/** A number, in the order of size. Records without one are not in it. */
+/** Indexes a number in numeric order. Records without the member are not in the index of this field. */
 export interface NumberField {
   readonly kind: 'number'
-  /** Which member of a record it is; by default the one of the same name. */
+  /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string
 }
 
-/** A text, in the order of its code points. */
+/** Indexes a string in code point order. */
 export interface TextField {
   readonly kind: 'text'
+  /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string
 }
 
-/** Several members of a record, one after the other: by category, and within a category by price. One of them may be a list. */
+/**
+ * Indexes several members in sequence, such as by category and then by price. A member may be a list; each combination is
+ * indexed, up to 64 per record.
+ */
 export interface CompositeField {
   readonly kind: 'composite'
+  /** The names of 1 to 8 members, most significant first. */
   readonly of: readonly string[]
 }
 
-/** A list of words, or one: each is a set of records, in which chance can pick. */
+/** Indexes one tag or a list of up to 64 tags. Each tag is a set of records, which `sample` can pick from. */
 export interface TagsField {
   readonly kind: 'tags'
+  /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string
 }
 
-/** A text or a list of texts to be completed. How often each occurs counts, or the sum of another member of the records. */
+/** Indexes one term or a list of up to 64 terms for prefix completion. Terms are ranked by the sum of their weights. */
 export interface SuggestField {
   readonly kind: 'suggest'
+  /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string
-  /** A member that holds a whole number of at least 1; by default every record counts 1. */
+  /** The member with the weight of the record: an integer from 1 to 1 000 000 000. Default: every record has weight 1. */
   readonly weight?: string
 }
 
+/** An indexed field. `kind` selects the type of index. */
 export type IndexField = NumberField | TextField | CompositeField | TagsField | SuggestField
 
+/** The definition of a search index. All processes that use an index must have the same fields and `recent`. */
 export interface IndexDefinition {
-  /** Letters, digits, `. _ - :`; up to 64. */
+  /** The name of the index: 1 to 64 letters, digits and `. _ - :`. */
   readonly name: string
+  /** Up to 32 indexed fields by name. */
   readonly fields?: Readonly<Record<string, IndexField>>
-  /** How many of the records written last are listed by `recent`; default 100, at most 1 000. */
+  /** The number of last written records that `recent` lists, from 0 to 1 000. Default: 100. */
   readonly recent?: number
-  /** One more, and one has to go; default 1 000 000. */
+  /** The maximum number of records. Writing another record evicts one. Default: 1 000 000. */
   readonly maxRecords?: number
-  /** Which one: the one that was written longest ago, or the one with the least in a field of numbers. */
+  /** Which record is evicted: the one written longest ago, or the one with the smallest value of a number field. */
   readonly evict?: 'oldest' | { readonly least: string }
 }
 
-/** A definition, read and found to be in order. The number of a field is its place in the list. */
+/** A validated definition. The number of a field is its position in `fields`. */
 export interface ReadDefinition {
   readonly name: string
   readonly fields: readonly (IndexField & { readonly name: string })[]
   readonly recent: number
   readonly maxRecords: number
-  /** The number of a field, or empty for the oldest. */
+  /** The number of the field whose smallest value is evicted, or an empty string to evict the oldest record. */
   readonly least: string
-  /** The same for indexes that can share their data. */
+  /** Equal for definitions that can share their data. */
   readonly fingerprint: string
 }
 
@@ -64,21 +74,25 @@ export const mostFields = 32
 const allowedName = /^[\w.:-]{1,64}$/
 
 const invalid = (place: string, allowed: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${place}: not understood; allowed: ${allowed}.`)
+  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${place} must be ${allowed}.`)
+
+const unknown = (place: string, allowed: readonly string[]): FluxGateError =>
+  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `Unknown option ${place}. Use one of ${allowed.join(', ')}.`)
+
+const definitionOptions = ['name', 'fields', 'recent', 'maxRecords', 'evict']
 
 export function readDefinition(definition: IndexDefinition): ReadDefinition {
   const { name, fields: given = {}, recent = 100, maxRecords = 1_000_000, evict = 'oldest', ...others } = definition
-  const [unknown] = Object.keys(others)
-  if (unknown !== undefined) throw invalid(unknown, 'name, fields, recent, maxRecords, evict')
-  if (typeof name !== 'string' || !allowedName.test(name)) throw invalid('name', '1 to 64 of letters, digits, . _ - :')
+  const [other] = Object.keys(others)
+  if (other !== undefined) throw unknown(other, definitionOptions)
+  if (typeof name !== 'string' || !allowedName.test(name)) throw invalid('name', '1 to 64 letters, digits, and . _ - :')
   if (!isWhole(recent, 0, 1_000)) throw invalid('recent', 'a whole number from 0 to 1000')
   if (!isWhole(maxRecords, 1, 100_000_000)) throw invalid('maxRecords', 'a whole number from 1 to 100000000')
   const fields = Object.entries(given).map(([field, value]) => ({ ...readField(field, value), name: field }))
-  if (fields.length > mostFields) throw invalid('fields', `up to ${mostFields} fields`)
+  if (fields.length > mostFields) throw invalid('fields', `an object with up to ${mostFields} fields`)
   const least =
     evict === 'oldest' ? -1 : fields.findIndex((field) => field.name === evict.least && field.kind === 'number')
-  if (evict !== 'oldest' && least < 0)
-    throw invalid('evict', '"oldest", or { least } with the name of a field of numbers')
+  if (evict !== 'oldest' && least < 0) throw invalid('evict', '"oldest", or { least } with the name of a number field')
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([fields.map((field) => Object.entries(field).sort(byName)), recent]))
     .digest('hex')
@@ -101,18 +115,18 @@ const membersOfKind: Readonly<Record<IndexField['kind'], readonly string[]>> = {
 
 function readField(name: string, field: IndexField): IndexField {
   const place = `fields.${name}`
-  if (!allowedName.test(name)) throw invalid(place, 'a name of letters, digits, . _ - :')
+  if (!allowedName.test(name)) throw invalid(place, 'named with 1 to 64 letters, digits, and . _ - :')
   const kinds = Object.keys(membersOfKind).join(', ')
   if (typeof field !== 'object' || field === null || !Object.hasOwn(membersOfKind, field.kind))
     throw invalid(place, `an object whose kind is one of ${kinds}`)
   const { kind, ...members } = field
   for (const [member, value] of Object.entries(members)) {
-    if (!membersOfKind[kind].includes(member)) throw invalid(`${place}.${member}`, membersOfKind[kind].join(', '))
+    if (!membersOfKind[kind].includes(member)) throw unknown(`${place}.${member}`, membersOfKind[kind])
     const isList = member === 'of' && Array.isArray(value) && value.length >= 1 && value.length <= 8
     const names: readonly unknown[] = isList ? value : [value]
     if ((member === 'of') !== isList || names.some((each) => typeof each !== 'string' || each === ''))
-      throw invalid(`${place}.${member}`, member === 'of' ? '1 to 8 names of members' : 'the name of a member')
+      throw invalid(`${place}.${member}`, member === 'of' ? 'a list of 1 to 8 member names' : 'the name of a member')
   }
-  if (kind === 'composite' && field.of === undefined) throw invalid(`${place}.of`, '1 to 8 names of members')
+  if (kind === 'composite' && field.of === undefined) throw invalid(`${place}.of`, 'a list of 1 to 8 member names')
   return field
 }

@@ -3,17 +3,17 @@ import type { IndexField, ReadDefinition } from './definition.js'
 import { endOfText, numberBytes, textBytes } from './ordered-bytes.js'
 
 /**
- * One thing that the index holds of a record: a letter for what it is and the number of the field, a text, a number.
- * `n` is a score, `l` a place by bytes, `t` a tag, `w` the weight of a term. `edit.lua` has the same list.
+ * One index entry of a record: an operation, a text and a number. The operation is a letter and the number of the field.
+ * `n` is a score, `l` a position in byte order, `t` a tag, `w` the weight of a term. `edit.lua` has the same list.
  */
 export type Entry = readonly [op: string, text: Buffer, number: string]
 
 const nothing = Buffer.alloc(0)
-const mostBytes = { id: 255, text: 512, word: 255 }
-const mostWords = 64
-const mostWeight = 1_000_000_000
+const maxBytes = { id: 255, text: 512, word: 255 }
+const maxWords = 64
+const maxWeight = 1_000_000_000
 
-/** What the index holds of a record: the same for the same record, wherever and whenever. */
+/** Derives the index entries of a record. The result depends only on the definition and the record. */
 export function entriesOf({ fields }: Pick<ReadDefinition, 'fields'>, id: Buffer, record: object): Entry[] {
   const entries: Entry[] = []
   for (const [number, field] of fields.entries())
@@ -36,7 +36,7 @@ function entriesOfField(field: IndexField & { readonly name: string }, id: Buffe
     case 'composite':
       return combinations(field.of.map((name) => partsAt(record, name))).map((parts) => ['l', placeOf(parts, id), ''])
     case 'tags':
-      // Also in the order of ids, so that those of a tag can be paged through.
+      // The `l` entry sorts by id, so that `find` can page through the records of a tag.
       return wordsAt(record, from).flatMap((tag): Entry[] => [
         ['t', Buffer.from(tag), ''],
         ['l', placeOf([tag], id), ''],
@@ -53,18 +53,18 @@ export type Part = string | number
 export const partBytes = (part: Part): Buffer =>
   typeof part === 'number' ? numberBytes(part) : Buffer.concat([textBytes(part), endOfText])
 
-/** The id comes last, and its length in one byte, so that it can be cut off again. */
+/** Appends the id and its length in one byte, so that the id can be extracted from the member. */
 function placeOf(parts: readonly Part[], id: Buffer): Buffer {
   return Buffer.concat([...parts.map(partBytes), id, Buffer.from([id.length])])
 }
 
-/** None if a part is missing. */
+/** Returns all combinations of the parts; none if a part is missing. */
 function combinations(parts: readonly (readonly Part[])[]): Part[][] {
   const found = parts.reduce<Part[][]>(
     (sofar, next) => sofar.flatMap((some) => next.map((one) => [...some, one])),
     [[]],
   )
-  if (found.length > mostWords) throw mistake('composite', `at most ${mostWords} combinations`)
+  if (found.length > maxWords) throw mistake('composite', `a field with at most ${maxWords} combinations per record`)
   return found
 }
 
@@ -87,38 +87,43 @@ function numberAt(record: object, name: string): number | undefined {
 
 function textAt(record: object, name: string): string | undefined {
   const value = memberOf(record, name)
-  return value === undefined ? undefined : checkText(value, name, mostBytes.text)
+  return value === undefined ? undefined : checkText(value, name, maxBytes.text)
 }
 
-/** Each once. */
+/** Returns the distinct non-empty words of a member. */
 function wordsAt(record: object, name: string): readonly string[] {
   const value = memberOf(record, name)
   if (value === undefined) return []
   const words: readonly unknown[] = Array.isArray(value) ? value : [value]
-  if (words.length > mostWords) throw mistake(name, `up to ${mostWords} texts`)
-  return [...new Set(words.map((word) => checkText(word, name, mostBytes.word)))].filter((word) => word !== '')
+  if (words.length > maxWords) throw mistake(name, `a list of up to ${maxWords} strings`)
+  return [...new Set(words.map((word) => checkText(word, name, maxBytes.word)))].filter((word) => word !== '')
 }
 
 function weightAt(record: object, name: string): number {
   const value = memberOf(record, name)
-  const isWeight = Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= mostWeight
-  if (!isWeight) throw mistake(name, `a whole number from 1 to ${mostWeight}`)
+  const isWeight = Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maxWeight
+  if (!isWeight) throw mistake(name, `a whole number from 1 to ${maxWeight}`)
   return value as number
 }
 
-const halfOfPair = /\p{Surrogate}/u
+const loneSurrogate = /\p{Surrogate}/u
 
-/** Half of a surrogate pair has no UTF-8: two different texts would have the same bytes. */
+/** Rejects lone surrogates: they have no UTF-8 encoding, so two different strings would have the same bytes. */
 export function checkText(value: unknown, place: string, most: number): string {
-  if (typeof value === 'string' && value.length <= most && !halfOfPair.test(value) && Buffer.byteLength(value) <= most)
+  if (
+    typeof value === 'string' &&
+    value.length <= most &&
+    !loneSurrogate.test(value) &&
+    Buffer.byteLength(value) <= most
+  )
     return value
-  throw mistake(place, `well-formed text of up to ${most} bytes`)
+  throw mistake(place, `a well-formed string of up to ${most} bytes`)
 }
 
 export function idBytes(id: unknown): Buffer {
-  if (id === '') throw mistake('id', `text of 1 to ${mostBytes.id} bytes`)
-  return Buffer.from(checkText(id, 'id', mostBytes.id))
+  if (id === '') throw mistake('id', `a string of 1 to ${maxBytes.id} bytes`)
+  return Buffer.from(checkText(id, 'id', maxBytes.id))
 }
 
 export const mistake = (place: string, allowed: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${place}: not understood; allowed: ${allowed}.`)
+  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${place} must be ${allowed}.`)

@@ -21,7 +21,7 @@ import {
 type ScriptName = 'edit' | 'page' | 'suggest' | 'read' | 'turn'
 export type Reply = number | Buffer | null | readonly (number | Buffer)[]
 
-/** Everything that is asked of Redis about one index, whose names all share a hash tag. */
+/** The Redis calls of one index. All of its keys share a hash tag. */
 export class IndexCalls {
   readonly definition: ReadDefinition
   readonly #connection: RedisConnection
@@ -57,7 +57,7 @@ export class IndexCalls {
     return reply as Reply
   }
 
-  /** A command about one of the names; strings are buffers. */
+  /** Runs a command on one of the keys. Strings in the reply are buffers. */
   async command(name: string, [command = '', ...args]: readonly string[]): Promise<unknown> {
     const key = this.name(name)
     return this.#ask('be read', () => this.#connection.call(key, [command, key, ...args], true))
@@ -79,11 +79,11 @@ export class IndexCalls {
 const changed = (name: string): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_INDEX_CHANGED',
-    `The search index "${name}" was made with other fields than those given here: use the same ones everywhere, or call rebuild().`,
+    `The search index "${name}" was created with other fields. Use the same definition in all processes, or call rebuild().`,
   )
 
 const rebuilding = (name: string): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_INDEX_CHANGED',
-    `The search index "${name}" is being rebuilt: ask again later, or call rebuild() if whoever began it is gone.`,
+    `The search index "${name}" is being rebuilt. Try again later, or call rebuild() if the process that started it has ended.`,
   )

@@ -5,8 +5,8 @@ import { behindPrefix, endOfText, numberBytes, textBytes, textOfBytes } from './
 const text = fc.string({ unit: 'binary' })
 const bytes = fc.uint8Array({ maxLength: 6 }).map((array) => Buffer.from(array))
 
-describe('bytes in the order of what they stand for', () => {
-  it('texts, with whatever comes behind them', () => {
+describe('order-preserving encoding', () => {
+  it('keeps the order of texts regardless of the bytes that follow', () => {
     const place = (value: string, rest: Buffer) => Buffer.concat([textBytes(value), endOfText, rest])
     fc.assert(
       fc.property(text, text, bytes, bytes, (one, other, rest, otherRest) => {
@@ -17,7 +17,7 @@ describe('bytes in the order of what they stand for', () => {
     expect(textBytes('a\u0000b')).toEqual(Buffer.from([97, 0, 255, 98]))
   })
 
-  it('texts come back', () => {
+  it('decodes texts to their original value', () => {
     fc.assert(
       fc.property(text, (value) => {
         expect(textOfBytes(textBytes(value))).toBe(value)
@@ -25,7 +25,7 @@ describe('bytes in the order of what they stand for', () => {
     )
   })
 
-  it('numbers', () => {
+  it('keeps the order of numbers', () => {
     const number = fc.double({ noNaN: true })
     fc.assert(
       fc.property(number, number, (one, other) => {
@@ -36,9 +36,9 @@ describe('bytes in the order of what they stand for', () => {
   })
 })
 
-describe('the end of a prefix', () => {
-  it('is the first that does not begin so, for any bytes', () => {
-    // Few different bytes, so that they meet, and the last ones, which have no next.
+describe('behindPrefix', () => {
+  it('returns the smallest bytes after all members with the prefix', () => {
+    // A small alphabet makes shared prefixes likely. It includes 255, which has no successor.
     const few = fc.array(fc.constantFrom(0, 1, 0xec, 0xfe, 0xff), { maxLength: 5 }).map((list) => Buffer.from(list))
     fc.assert(
       fc.property(few, few, (prefix, member) => {
@@ -55,9 +55,11 @@ describe('the end of a prefix', () => {
     ['한', [0xed, 0x95, 0x9d]],
     ['😀', [0xf0, 0x9f, 0x98, 0x81]],
     ['\u{10ffff}', [0xf4, 0x8f, 0xbf, 0xc0]],
-  ])('of %s', (prefix, end) => expect(behindPrefix(Buffer.from(prefix))).toEqual(Buffer.from(end)))
+  ])('increments the last byte of %s', (prefix, end) =>
+    expect(behindPrefix(Buffer.from(prefix))).toEqual(Buffer.from(end)),
+  )
 
-  it('carries over bytes that have no next, and is open behind nothing but those', () => {
+  it('carries over bytes of 255, and is unbounded if all bytes are 255', () => {
     expect(behindPrefix(Buffer.from([1, 255, 255]))).toEqual(Buffer.from([2]))
     expect(behindPrefix(Buffer.from([255, 255]))).toBeUndefined()
     expect(behindPrefix(Buffer.alloc(0))).toBeUndefined()

@@ -1,12 +1,12 @@
 /**
- * Texts and numbers as bytes that are in the same order as they are themselves, one after the other in one member of a
- * sorted set. UTF-8 keeps the order of code points; ends have to be marked such that "ab" follows "a" whatever comes next.
+ * Order-preserving encoding of texts and numbers, concatenated in one member of a sorted set. UTF-8 keeps the order of code
+ * points. A terminator makes "ab" sort after "a" regardless of the bytes that follow.
  */
 const zero = Buffer.from([0])
 const escapedZero = Buffer.from([0, 255])
 export const endOfText = Buffer.from([0, 1])
 
-/** A zero byte becomes 0 255, so that 0 1 can only be an end. */
+/** Encodes a zero byte as 0 255, so that 0 1 is always the terminator. */
 export function textBytes(text: string): Buffer {
   const bytes = Buffer.from(text)
   return bytes.includes(0) ? replaceAll(bytes, zero, escapedZero) : bytes
@@ -25,10 +25,10 @@ function replaceAll(bytes: Buffer, from: Buffer, to: Buffer): Buffer {
   return Buffer.concat([...parts, bytes.subarray(start)])
 }
 
-/** Positive numbers with their sign bit set, negative ones turned over, so that bytes compare as numbers do. */
+/** Sets the sign bit of positive numbers and inverts negative numbers, so that bytes compare like the numbers. */
 export function numberBytes(value: number): Buffer {
   const bytes = Buffer.alloc(8)
-  // There is one zero.
+  // -0 and 0 have the same encoding.
   bytes.writeDoubleBE(value === 0 ? 0 : value)
   if (bytes[0] !== undefined && bytes[0] < 128) bytes[0] |= 128
   else for (const [i, byte] of bytes.entries()) bytes[i] = 255 - byte
@@ -36,8 +36,8 @@ export function numberBytes(value: number): Buffer {
 }
 
 /**
- * The first bytes behind all that begin with `prefix`. A 255 has no next one, so that it is the byte before it that
- * counts; behind nothing but 255 there is nothing more.
+ * Returns the smallest bytes after all byte strings that start with `prefix`. A byte of 255 has no successor, so the byte
+ * before it is incremented. Returns `undefined` if all bytes are 255.
  */
 export function behindPrefix(prefix: Buffer): Buffer | undefined {
   for (let i = prefix.length - 1; i >= 0; i--) {

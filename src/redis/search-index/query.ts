@@ -1,26 +1,33 @@
+import { FluxGateError } from '../../core/errors.js'
 import type { ReadDefinition } from './definition.js'
 import { checkText, mistake, type Part, partBytes } from './entries.js'
 import { behindPrefix, textBytes } from './ordered-bytes.js'
 
+const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
+
+/** A query of `SearchIndex.find`. Bounds apply to the field `by`, in a composite field to the member after `equals`. */
 export interface FindQuery {
-  /** The name of a field of kind `number`, `text`, `composite` or `tags`, in whose order records are found. */
+  /** The field that orders the result. Its kind is `number`, `text`, `composite` or `tags`. */
   readonly by: string
-  /** Of a composite field, what its first members are; of tags, the tag. */
+  /** For a composite field, the values of its first members. For a tags field, the tag. */
   readonly equals?: readonly (string | number)[]
-  /** Bounds of what comes next: from this one on, or from behind it. */
+  /** The lower bound, inclusive. */
   readonly from?: string | number
+  /** The lower bound, exclusive. Takes precedence over `from`. */
   readonly above?: string | number
-  /** Up to this one, or up to before it. */
+  /** The upper bound, inclusive. */
   readonly to?: string | number
+  /** The upper bound, exclusive. Takes precedence over `to`. */
   readonly below?: string | number
-  /** Texts that begin like this. */
+  /** Finds texts with this prefix. Replaces all bounds. Not for number fields. */
   readonly prefix?: string
-  /** Only records that have all of these tags, by field. */
+  /** Only finds records that have all of these tags, listed by tags field. */
   readonly tagged?: Readonly<Record<string, string | readonly string[]>>
+  /** Default: `ascending`. */
   readonly order?: 'ascending' | 'descending'
-  /** Default 20, at most 1 000. */
+  /** The maximum number of records on the page, from 1 to 1 000. Default: 20. */
   readonly limit?: number
-  /** Of the page before. */
+  /** The `cursor` of the previous page, for the same field and order. */
   readonly cursor?: string | null | undefined
 }
 
@@ -40,20 +47,24 @@ const names: Readonly<Record<keyof FindQuery, true>> = {
   cursor: true,
 }
 
-/** As page.lua takes it, behind the fingerprint. */
+/** Returns the arguments of page.lua that follow the fingerprint. */
 export function pageArguments(definition: ReadDefinition, query: FindQuery): Argument[] {
-  if (typeof query !== 'object' || query === null) throw mistake('query', 'an object with by, the name of a field')
-  // A misspelt bound would find everything.
+  if (typeof query !== 'object' || query === null) throw mistake('query', 'an object with the name of a field in by')
+  // A misspelt bound would otherwise return all records.
   for (const name of Object.keys(query))
-    if (!Object.hasOwn(names, name)) throw mistake(name, Object.keys(names).join(', '))
+    if (!Object.hasOwn(names, name))
+      throw invalid(`Unknown option ${name}. Use one of ${Object.keys(names).join(', ')}.`)
   const { by, tagged = {}, order = 'ascending', limit = 20, cursor } = query
   const number = definition.fields.findIndex(({ name }) => name === by)
   const field = definition.fields[number]
   if (field === undefined || field.kind === 'suggest') {
     const names = definition.fields.filter(({ kind }) => kind !== 'suggest').map(({ name }) => name)
-    throw mistake('by', names.length === 0 ? 'nothing, because there are no fields' : names.join(', '))
+    throw mistake(
+      'by',
+      names.length === 0 ? 'a field, but the index has none to find by' : `one of ${names.join(', ')}`,
+    )
   }
-  if (order !== 'ascending' && order !== 'descending') throw mistake('order', 'ascending, descending')
+  if (order !== 'ascending' && order !== 'descending') throw mistake('order', 'ascending or descending')
   checkLimit(limit, 1_000)
   const seen = readCursor(cursor, cursorMark(number, order))
   const bounds =
@@ -72,20 +83,21 @@ export function checkLimit(limit: unknown, most: number): void {
     throw mistake('limit', `a whole number from 1 to ${most}`)
 }
 
-/** Where the set of a tag is, within a generation. */
+/** The key of a tag's set, without the generation. */
 export function tagSet({ fields }: ReadDefinition, name: string, tag: unknown): string {
   const number = fields.findIndex((field) => field.name === name && field.kind === 'tags')
-  if (number < 0) throw mistake(`tagged.${name}`, 'the name of a field of tags')
+  if (number < 0) throw mistake(`tagged.${name}`, 'a tags field of the index')
   return `${number}:tag:${checkText(tag, `tagged.${name}`, 255)}`
 }
 
 function scoreBounds({ equals, from, above, to, below, prefix }: FindQuery): [string, string] {
-  if (equals !== undefined || prefix !== undefined) throw mistake('equals, prefix', 'from, above, to, below')
+  if (equals !== undefined || prefix !== undefined)
+    throw mistake('equals and prefix', 'omitted for a number field. Use from, above, to or below')
   const score = (value: unknown): string => {
-    if (typeof value !== 'number' || Number.isNaN(value)) throw mistake('from, above, to, below', 'numbers')
+    if (typeof value !== 'number' || Number.isNaN(value)) throw mistake('from, above, to and below', 'numbers')
     return value === Number.POSITIVE_INFINITY ? '+inf' : value === Number.NEGATIVE_INFINITY ? '-inf' : String(value)
   }
-  // The first bound is what is left out: everything below `from`, or everything up to `above`.
+  // The first bound counts the records to skip: all below `from`, or all up to `above`.
   const first = above !== undefined ? score(above) : `(${from === undefined ? '-inf' : score(from)}`
   const last = below !== undefined ? `(${score(below)}` : to === undefined ? '+inf' : score(to)
   return [first, last]
@@ -96,12 +108,12 @@ const opened = (sign: '[' | '(', bytes: Buffer): Buffer => Buffer.concat([Buffer
 function placeBounds({ equals = [], from, above, to, below, prefix }: FindQuery, parts: number): [Argument, Argument] {
   const isBounded = [from, above, to, below, prefix].some((bound) => bound !== undefined)
   if (!Array.isArray(equals) || equals.length > parts - (isBounded ? 1 : 0))
-    throw mistake('equals', `a list of up to ${parts - (isBounded ? 1 : 0)}`)
+    throw mistake('equals', `a list of up to ${parts - (isBounded ? 1 : 0)} values`)
   const start = Buffer.concat(equals.map((part) => partBytes(checkPart(part, 'equals'))))
-  /** With its end, or up to where others that begin alike would go on. */
-  const whole = (part: Part): Buffer => Buffer.concat([start, partBytes(checkPart(part, 'from, above, to, below'))])
+  /** `whole` includes the terminator of a text. `open` omits it, so that longer texts with the same start sort after it. */
+  const whole = (part: Part): Buffer => Buffer.concat([start, partBytes(checkPart(part, 'from, above, to and below'))])
   const open = (part: Part): Buffer =>
-    typeof part === 'number' ? whole(part) : Buffer.concat([start, textBytes(checkText(part, 'from, below', 512))])
+    typeof part === 'number' ? whole(part) : Buffer.concat([start, textBytes(checkText(part, 'from and below', 512))])
   const after = (bytes: Buffer, sign: '[' | '('): Argument => {
     const behind = behindPrefix(bytes)
     return behind === undefined ? '+' : opened(sign, behind)
@@ -116,8 +128,9 @@ function placeBounds({ equals = [], from, above, to, below, prefix }: FindQuery,
 }
 
 /**
- * The bounds of what follows the cursor: the tighter of bound and cursor, because a cursor may be forged, or of another query.
- * Compared here, and by bytes: texts in Lua are compared by the locale of the server. Scores are compared by the script.
+ * Narrows the bounds to the records after the cursor. The tighter of bound and cursor applies, because a cursor may be
+ * forged or belong to another query. The comparison is by bytes and done here, because Lua compares strings by the locale of
+ * the server. The script compares scores.
  */
 function behindCursor(
   [first, last]: [Argument, Argument],
@@ -128,7 +141,7 @@ function behindCursor(
   const seen = opened('(', member)
   const compared = (bound: Argument): number =>
     typeof bound === 'string' ? -1 : Buffer.compare(member, bound.subarray(1))
-  // '+' is behind everything.
+  // '+' sorts after everything.
   if (order === 'ascending') return [compared(first) >= 0 ? seen : first, last]
   return [first, compared(last) < 0 ? seen : last]
 }
@@ -138,11 +151,11 @@ function checkPart(part: unknown, place: string): Part {
   return checkText(part, place, 512)
 }
 
-/** A cursor belongs to a field and an order: with another one it would lead somewhere. */
+/** Ties a cursor to a field and an order. With others, it would point to an arbitrary position. */
 export const cursorMark = (field: number | string, order: string): string =>
   `${field}${order === 'ascending' ? '+' : '-'}`
 
-/** Where the last page has ended, as (score, member): what is put in or taken out before it moves nothing. */
+/** Encodes the end of a page as (score, member), so that records inserted or removed before it do not shift later pages. */
 export const writeCursor = (mark: string, score: Buffer, member: Buffer): string =>
   Buffer.concat([Buffer.from(`${mark}:${score}:`), member]).toString('base64url')
 
@@ -151,6 +164,6 @@ function readCursor(cursor: unknown, mark: string): [string, Buffer] {
   const bytes = Buffer.from(typeof cursor === 'string' ? cursor : '', 'base64url')
   const [start = '', score = ''] = /^\d+[+-]:(-?[\d.e+-]+|-?inf):/.exec(bytes.toString('latin1')) ?? []
   if (start === '' || !start.startsWith(`${mark}:`) || Number.isNaN(Number(score)))
-    throw mistake('cursor', 'what find has given for the same field in the same order')
+    throw mistake('cursor', 'a cursor that find returned for the same field and order')
   return [score, bytes.subarray(start.length)]
 }

@@ -4,26 +4,28 @@ import { entriesOf } from './entries.js'
 import type { IndexCalls } from './index-calls.js'
 import { recordOf, scan } from './scan.js'
 
+/** The result of `SearchIndex.rebuild`. */
 export interface RebuildReport {
-  /** How many records there were to look at. */
+  /** The number of records that were scanned. */
   readonly records: number
 }
 
-const atOnce = 100
-const mostMistakes = 100
+const batchSize = 100
+const maxIssues = 100
 
 /**
- * The index begins a new, empty generation, into which every edit writes from then on; records that still belong to an older
- * one are taken over, one by one, each if it is still the same. So edits need not stop, and nothing is done twice.
+ * Rebuilds the index in a new, empty generation. From then on all edits write to it. Records of older generations are
+ * reindexed one by one, unless they have changed in the meantime. Edits can therefore continue, and no record is indexed
+ * twice.
  */
 export async function rebuildIndex(calls: IndexCalls): Promise<RebuildReport> {
   const { definition } = calls
   const what = 'be rebuilt'
   const generation = String(await calls.run('turn', what, ['BEGIN']))
-  const mistakes: Mistake[] = []
+  const issues: Mistake[] = []
   let records = 0
 
-  async function takeOver(id: Buffer, value: Buffer): Promise<void> {
+  async function reindex(id: Buffer, value: Buffer): Promise<void> {
     const { document, generation: own } = recordOf(value)
     if (own === generation) return
     try {
@@ -31,29 +33,29 @@ export async function rebuildIndex(calls: IndexCalls): Promise<RebuildReport> {
       await calls.run('edit', what, ['REINDEX', id, document, document, '0', '0', '', ...entries.flat()])
     } catch (error) {
       if (!(error instanceof FluxGateError && error.code === 'FLUXGATE_ARGUMENT_INVALID')) throw error
-      if (mistakes.length < mostMistakes) mistakes.push({ path: String(id), message: messageOf(error) })
+      if (issues.length < maxIssues) issues.push({ path: String(id), message: messageOf(error) })
     }
   }
 
   for await (const rows of scan(calls, 'HSCAN', 'records')) {
-    for (let i = 0; i < rows.length; i += 2 * atOnce) {
-      const part = rows.slice(i, i + 2 * atOnce)
+    for (let i = 0; i < rows.length; i += 2 * batchSize) {
+      const part = rows.slice(i, i + 2 * batchSize)
       records += part.length / 2
-      await Promise.all(part.flatMap((id, j) => (j % 2 === 0 ? [takeOver(id, part[j + 1] as Buffer)] : [])))
+      await Promise.all(part.flatMap((id, j) => (j % 2 === 0 ? [reindex(id, part[j + 1] as Buffer)] : [])))
     }
   }
-  if (mistakes.length > 0)
+  if (issues.length > 0)
     throw new FluxGateError(
       'FLUXGATE_ARGUMENT_INVALID',
-      `Records of the search index "${definition.name}" do not fit its fields: change or remove them, and rebuild it again.`,
-      { errors: mistakes },
+      `The search index "${definition.name}" has records that do not fit its fields; errors lists them. Change or remove them, and call rebuild() again.`,
+      { errors: issues },
     )
   await calls.run('turn', what, ['END', generation, String(definition.recent)])
   await sweep(calls)
   return { records }
 }
 
-/** Removes what older generations have left. */
+/** Removes the keys of older generations. */
 export async function sweep(calls: IndexCalls): Promise<void> {
   const [oldest, current] = (await calls.command('meta', ['HMGET', 'oldest', 'generation'])) as (Buffer | null)[]
   if (oldest === null || oldest === undefined) return

@@ -1,6 +1,6 @@
 import type { IndexCalls } from './index-calls.js'
 
-/** Everything that is under one of the names of an index, in portions. What is there all the while comes at least once. */
+/** Scans a key of an index in batches. Elements that exist during the whole scan are returned at least once. */
 export async function* scan(
   calls: IndexCalls,
   command: 'HSCAN' | 'ZSCAN' | 'SSCAN',
@@ -20,7 +20,7 @@ export interface StoredRecord {
   readonly document: Buffer
 }
 
-/** `<generation>:<sequence>:<length of entries>:<entries><document>`, as header.lua has it. */
+/** Parses a record: `<generation>:<sequence>:<length of entries>:<entries><document>`, as header.lua defines it. */
 export function recordOf(value: Buffer): StoredRecord {
   const [header = '', generation = '', sequence = '', length = ''] =
     /^(\d+):(\d+):(\d+):/.exec(value.toString('latin1', 0, 64)) ?? []

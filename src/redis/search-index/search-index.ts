@@ -6,28 +6,36 @@ import { checkLimit, cursorMark, type FindQuery, pageArguments, tagSet, writeCur
 import { type RebuildReport, rebuildIndex, sweep } from './rebuild.js'
 import { type VerifyReport, verifyIndex } from './verify.js'
 
+/** A record with its id. */
 export interface Found<Item> {
   readonly id: string
   readonly record: Item
 }
 
+/** One page of records. */
 export interface Page<Item> {
   readonly items: readonly Found<Item>[]
-  /** For the next page; null if there is none. */
+  /** The cursor of the next page, or null if this is the last page. */
   readonly cursor: string | null
 }
 
+/** A completed term. */
 export interface Suggestion {
   readonly term: string
-  /** How often it occurs, or the sum of the weights. */
+  /** The sum of the weights of the term; without weights, the number of records that contain it. */
   readonly count: number
 }
 
-const mostBytes = 262_144
-/** So often an update is tried again that somebody else has overtaken. */
-const mostAttempts = 50
+const maxBytes = 262_144
+/** The maximum number of attempts of an update that conflicts with concurrent changes. */
+const maxAttempts = 50
 
-/** Records in Redis with what they are found by. Every edit changes both in one step. */
+/**
+ * Records in Redis with secondary indexes. Every edit changes the record and its index entries atomically.
+ *
+ * Methods reject with `FLUXGATE_ARGUMENT_INVALID` for invalid arguments, and with `FLUXGATE_INDEX_CHANGED` if the index was
+ * created with other fields or is being rebuilt.
+ */
 export class SearchIndex<Item extends object> {
   readonly #calls: IndexCalls
 
@@ -35,23 +43,25 @@ export class SearchIndex<Item extends object> {
     this.#calls = calls
   }
 
-  /** Writes a record, whether there was one of that id or not. */
+  /** Inserts or replaces a record. Its JSON may have up to 262 144 bytes. */
   async put(id: string, record: Item): Promise<void> {
     await this.#edit('PUT', id, documentOf(record), '')
   }
 
-  /** Writes a record if there is none of that id; whether it was written. */
+  /** Inserts a record. Resolves with false, without writing, if the id exists. */
   insert(id: string, record: Item): Promise<boolean> {
     return this.#edit('INSERT', id, documentOf(record), '')
   }
 
   /**
-   * Writes what `change` makes of the record that is there, and makes it again if somebody else was faster. Resolves with
-   * what was written, or undefined if there is no such record or `change` gives undefined.
+   * Replaces a record with the result of `change`. If the record changes concurrently, `change` is called again with the new
+   * record. Resolves with the written record, or with `undefined` if the record does not exist or `change` returns
+   * `undefined`. Rejects with `FLUXGATE_STORE_FAILED` after 50 conflicts.
    */
   async update(id: string, change: (record: Item) => Item | undefined): Promise<Item | undefined> {
-    if (typeof change !== 'function') throw mistake('change', 'a function from the record to what it should be')
-    for (let attempt = 0; attempt < mostAttempts; attempt++) {
+    if (typeof change !== 'function')
+      throw mistake('change', 'a function that receives the record and returns the new one')
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const [, document] = await this.#read('GET', [idBytes(id)])
       if (document === undefined) return undefined
       const record = change(JSON.parse(String(document)))
@@ -61,21 +71,22 @@ export class SearchIndex<Item extends object> {
     }
     throw new FluxGateError(
       'FLUXGATE_STORE_FAILED',
-      `The record "${id}" was changed by others during each of ${mostAttempts} attempts to update it.`,
+      `The record "${id}" was not updated: it changed during each of ${maxAttempts} attempts. Try again later.`,
     )
   }
 
-  /** Whether there was one. */
+  /** Removes a record. Resolves with false if it did not exist. */
   remove(id: string): Promise<boolean> {
     return this.#edit('REMOVE', id, '{}', '')
   }
 
+  /** Resolves with the record, or `undefined` if it does not exist. Works during a rebuild. */
   async get(id: string): Promise<Item | undefined> {
     const [found] = itemsOf<Item>(await this.#read('GET', [idBytes(id)]))
     return found?.record
   }
 
-  /** One page of records, in the order of a field. */
+  /** Finds one page of records in the order of a field. A page may be shorter than `limit` if `tagged` is set. */
   async find(query: FindQuery): Promise<Page<Item>> {
     const args = pageArguments(this.#calls.definition, query)
     const reply = listOf(await this.#calls.run('page', 'find records', args))
@@ -85,17 +96,22 @@ export class SearchIndex<Item extends object> {
     return { items: itemsOf(rows), cursor: more === 1 ? writeCursor(mark, score as Buffer, member as Buffer) : null }
   }
 
-  /** The most frequent terms that begin with `prefix`, those of the same frequency by their code points. At most 50. */
+  /**
+   * Completes a prefix. Resolves with the highest-ranked terms; terms with equal counts are in code point order.
+   *
+   * @param field - A field of kind `suggest`.
+   * @param limit - The maximum number of terms, from 1 to 50.
+   */
   async suggest(field: string, prefix: string, limit = 10): Promise<readonly Suggestion[]> {
     const number = this.#calls.definition.fields.findIndex(({ name, kind }) => name === field && kind === 'suggest')
-    if (number < 0) throw mistake('field', 'the name of a field of kind suggest')
+    if (number < 0) throw mistake('field', 'a suggest field of the index')
     checkLimit(limit, 50)
     const args = [String(number), textBytes(checkText(prefix, 'prefix', 255)), String(limit)]
     const [, ...rows] = listOf(await this.#calls.run('suggest', 'complete a prefix', args))
     return pairs(rows).map(([term, count]) => ({ term: textOfBytes(term as Buffer), count: Number(count) }))
   }
 
-  /** Records that chance picks, all different; of a tag, or of all. At most 1 000. */
+  /** Picks up to `count` (1 to 1 000) distinct random records, of all records or of one tag. */
   async sample(
     count: number,
     tagged?: { readonly field: string; readonly tag: string },
@@ -104,14 +120,14 @@ export class SearchIndex<Item extends object> {
     return itemsOf(await this.#read('SAMPLE', [String(count), ...this.#tagSet(tagged)]))
   }
 
-  /** The records that were written last, newest first, as many as the definition keeps. */
+  /** The last written records, newest first. Limited by the option `recent` of the definition. */
   async recent(limit = this.#calls.definition.recent): Promise<readonly Found<Item>[]> {
     if (limit === 0) return []
     checkLimit(limit, 1_000)
     return itemsOf(await this.#read('RECENT', [String(limit)]))
   }
 
-  /** How many records there are; of a tag, or of all. */
+  /** The number of records, in total or with one tag. */
   async count(tagged?: { readonly field: string; readonly tag: string }): Promise<number> {
     const [count = 0] = await this.#read('COUNT', this.#tagSet(tagged))
     return Number(count)
@@ -124,19 +140,19 @@ export class SearchIndex<Item extends object> {
   }
 
   /**
-   * Makes the index anew from the records, also with other fields than before. Edits go on meanwhile; queries reject until
-   * it is done. One that was not finished is carried on by calling it again.
+   * Rebuilds the index from the records, also after the fields have changed. Edits continue during the rebuild; queries
+   * reject until it has finished. Call it again to continue an interrupted rebuild.
    */
   rebuild(): Promise<RebuildReport> {
     return rebuildIndex(this.#calls)
   }
 
-  /** Compares the index with what the records say should be in it. Reads everything. */
+  /** Compares the index with the records. Reads the whole index. */
   verify(): Promise<VerifyReport> {
     return verifyIndex(this.#calls)
   }
 
-  /** Closes a connection that was opened here. */
+  /** Closes the connection. The caller's client stays open. */
   close(): Promise<void> {
     return this.#calls.close()
   }
@@ -144,7 +160,7 @@ export class SearchIndex<Item extends object> {
   async #edit(what: string, id: string, document: string, expected: string | Buffer): Promise<boolean> {
     const { definition } = this.#calls
     const bytes = idBytes(id)
-    // Of what is written, not of what was given: they differ where an object has a way of its own to become JSON.
+    // Derived from the JSON, not from the object: they differ if the object has a toJSON method.
     const entries = entriesOf(definition, bytes, JSON.parse(document))
     const { recent, maxRecords, least } = definition
     const args = [what, bytes, document, expected, String(recent), String(maxRecords), least, ...entries.flat()]
@@ -170,15 +186,15 @@ const itemsOf = <Item>(rows: readonly (number | Buffer)[]): Found<Item>[] =>
 
 function documentOf(record: object): string {
   const text = jsonOf(record)
-  if (text === undefined || !text.startsWith('{') || Buffer.byteLength(text) > mostBytes)
-    throw mistake('record', `an object of up to ${mostBytes} bytes as JSON`)
-  // JSON would make nothing of them, and nobody would find the record.
+  if (text === undefined || !text.startsWith('{') || Buffer.byteLength(text) > maxBytes)
+    throw mistake('record', `an object whose JSON has up to ${maxBytes} bytes`)
+  // JSON would turn them into null, and the record could not be found by the field.
   for (const [name, value] of Object.entries(record))
     if (typeof value === 'number' && !Number.isFinite(value)) throw mistake(name, 'a finite number')
   return text
 }
 
-/** Undefined also of what has no JSON, such as an object that holds itself. */
+/** Returns `undefined` for values without JSON, such as circular objects. */
 function jsonOf(record: object): string | undefined {
   try {
     return JSON.stringify(record)

@@ -3,21 +3,24 @@ import type { IndexCalls } from './index-calls.js'
 import { recordOf, scan } from './scan.js'
 import { topsProblems } from './verify-tops.js'
 
+/** The result of `SearchIndex.verify`. */
 export interface VerifyReport {
-  /** The index holds exactly what the records say, and nothing else. */
+  /** True if the index matches the records exactly. */
   readonly isSound: boolean
+  /** The number of records. */
   readonly records: number
-  /** How many things the index holds. */
+  /** The number of index entries that the records require. */
   readonly entries: number
-  /** In words, the first 100. */
+  /** Descriptions of the first 100 problems. */
   readonly problems: readonly string[]
+  /** The number of all problems. */
   readonly problemCount: number
-  /** Somebody wrote while it was compared, so that problems may be none. */
+  /** True if the index was written to during the comparison, so that reported problems may not be real. */
   readonly changedMeanwhile: boolean
 }
 
-const mostProblems = 100
-/** Whoever writes all the time is not waited for. */
+const maxProblems = 100
+/** The comparison is repeated after concurrent writes, but not indefinitely. */
 const attempts = 3
 
 export async function verifyIndex(calls: IndexCalls): Promise<VerifyReport> {
@@ -27,11 +30,11 @@ export async function verifyIndex(calls: IndexCalls): Promise<VerifyReport> {
   }
 }
 
-/** By name: what is in it, bytes as latin1, with its number or nothing. */
+/** The contents of each key: members as latin1 strings, with their score or an empty string. */
 type Contents = Map<string, Map<string, string>>
 
 async function compare(calls: IndexCalls): Promise<VerifyReport> {
-  // Refuses if the definition is another one.
+  // Rejects if the index was created with another definition.
   await calls.run('read', 'be verified', ['COUNT'])
   const before = await calls.command('meta', ['HMGET', 'generation', 'sequence'])
   const generation = String((before as (Buffer | null)[])[0] ?? 1)
@@ -56,13 +59,13 @@ async function compare(calls: IndexCalls): Promise<VerifyReport> {
     isSound: problems.length === 0,
     records: order.size,
     entries,
-    problems: problems.slice(0, mostProblems),
+    problems: problems.slice(0, maxProblems),
     problemCount: problems.length,
     changedMeanwhile: String(before) !== String(after),
   }
 }
 
-/** What the records say. */
+/** Derives the expected contents of the index from the records. */
 async function expectedOf(
   calls: IndexCalls,
   generation: string,
@@ -100,13 +103,13 @@ async function expectedOf(
   return { expected, order: expected.get('order') ?? new Map() }
 }
 
-/** What is there: under every name that the definition has, and of tags under those that either side knows. */
+/** Reads the contents of all keys of the definition, and of all tags that the records or the index contain. */
 async function foundIn(calls: IndexCalls, generation: string, expected: Contents): Promise<Contents> {
   const found: Contents = new Map()
   const read = async (command: 'HSCAN' | 'ZSCAN' | 'SSCAN', name: string): Promise<void> => {
     const contents = new Map<string, string>()
     const step = command === 'SSCAN' ? 1 : 2
-    // Names are UTF-8, and kept here as their bytes.
+    // Key names are UTF-8, and are kept here as latin1 bytes.
     const key = `${generation}:${Buffer.from(name, 'latin1')}`
     for await (const rows of scan(calls, command, key))
       for (let i = 0; i < rows.length; i += step)
@@ -127,7 +130,7 @@ async function foundIn(calls: IndexCalls, generation: string, expected: Contents
   return found
 }
 
-/** One spelling for each number, whoever has written it. */
+/** Normalises the text of a number. */
 const numberText = (bytes: Buffer): string => String(Number(bytes.toString()))
 
 function differences(name: string, expected: Map<string, string>, found: Map<string, string>): string[] {
@@ -135,10 +138,9 @@ function differences(name: string, expected: Map<string, string>, found: Map<str
   for (const [member, value] of expected) {
     const actual = found.get(member)
     if (actual === undefined) problems.push(`${name}: ${shown(member)} is missing`)
-    else if (actual !== value) problems.push(`${name}: ${shown(member)} has ${actual} and should have ${value}`)
+    else if (actual !== value) problems.push(`${name}: ${shown(member)} has ${actual} instead of ${value}`)
   }
-  for (const member of found.keys())
-    if (!expected.has(member)) problems.push(`${name}: ${shown(member)} should not be there`)
+  for (const member of found.keys()) if (!expected.has(member)) problems.push(`${name}: ${shown(member)} is unexpected`)
   return problems
 }
 
@@ -149,5 +151,7 @@ async function recentProblems(calls: IndexCalls, generation: string, order: Map<
   const list = (await calls.command(`${generation}:recent`, ['LRANGE', '0', '-1'])) as readonly Buffer[]
   const newest = [...order].sort(([, one], [, other]) => Number(other) - Number(one)).slice(0, recent)
   const should = newest.map(([id]) => id).join('\n')
-  return list.map((id) => id.toString('latin1')).join('\n') === should ? [] : ['recent: is not the list of the newest']
+  return list.map((id) => id.toString('latin1')).join('\n') === should
+    ? []
+    : ['recent: the list does not match the newest records']
 }

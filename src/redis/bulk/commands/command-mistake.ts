@@ -1,12 +1,13 @@
-const allowed = "a list of texts, numbers and bytes, such as ['SET', 'key', 'value']"
+const allowed = "a list of strings, numbers and bytes such as ['SET', 'key', 'value']"
 
-/** What keeps something from being a command, if anything does. */
+/** Validates a command. Returns the problem, or `undefined` if the command is valid. */
 export function commandMistake(command: unknown): string | undefined {
-  if (command instanceof Uint8Array) return `found bytes; allowed: ${allowed}, or bytes with a format`
-  if (!Array.isArray(command)) return `found ${kindOf(command)}; allowed: ${allowed}`
-  if (command.length === 0) return 'a command has at least a name'
+  if (command instanceof Uint8Array) return `a command must be ${allowed}; received bytes. Set format to load bytes`
+  if (!Array.isArray(command)) return `a command must be ${allowed}; received ${typeName(command)}`
+  if (command.length === 0) return 'a command must have a name'
   for (let i = 0; i < command.length; i++)
-    if (!isArgument(command[i])) return `argument ${i} is ${kindOf(command[i])}; allowed: text, a number or bytes`
+    if (!isArgument(command[i]))
+      return `argument ${i} must be a string, a number or bytes; received ${typeName(command[i])}`
   return undefined
 }
 
@@ -15,7 +16,7 @@ function isArgument(part: unknown): boolean {
   return typeof part === 'string' || typeof part === 'bigint' || part instanceof Uint8Array
 }
 
-function kindOf(value: unknown): string {
+function typeName(value: unknown): string {
   if (value === null || value === undefined || typeof value === 'number') return String(value)
-  return typeof value === 'string' ? 'text' : `of type ${typeof value}`
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

@@ -3,27 +3,28 @@ import { Fields } from '../records/fields.js'
 import type { CommandWriter } from './command-writer.js'
 import { splitArguments } from './plain-commands.js'
 
-/** Literal bytes, or the place of a field among `names`. */
+/** Literal bytes, or the index of a field in `names`. */
 type Part = Buffer | number
 
-/** What is made of each record: a command in which `<name>` stands for a field. */
+/** A command with `<name>` placeholders, which are replaced with the fields of each record. */
 export interface CommandTemplate {
-  /** The fields that it names, each once. */
+  /** The distinct names of the placeholders. */
   readonly names: readonly string[]
   readonly words: readonly (readonly Part[])[]
 }
 
-/** Reads `HSET user:<id> name <name>`; `<<` is a `<` that stands for itself. */
+/** Parses a template such as `HSET user:<id> name <name>`. `<<` is a literal `<`. */
 export function parseTemplate(text: string): CommandTemplate {
   const bytes = Buffer.from(text)
   const fields = new Fields()
-  const mistake = splitArguments(bytes, 0, bytes.length, fields)
-  if (mistake !== undefined) throw templateInvalid(`${mistake}`)
-  if (fields.count === 0) throw templateInvalid('there is nothing in it')
+  const problem = splitArguments(bytes, 0, bytes.length, fields)
+  if (problem !== undefined) throw templateInvalid(problem)
+  if (fields.count === 0) throw templateInvalid('it is empty')
   const names: string[] = []
   const words = Array.from({ length: fields.count }, (_, i) => parseWord(fields.text(i), names))
-  if (typeof words[0]?.[0] === 'number') throw templateInvalid('the name of the command may not be a field')
-  if (names.length === 0) throw templateInvalid('it names no field, so that every record would do the same')
+  if (typeof words[0]?.[0] === 'number') throw templateInvalid('the command name must not be a placeholder')
+  if (names.length === 0)
+    throw templateInvalid('it has no <name> placeholder, so every record would give the same command')
   return { names, words }
 }
 
@@ -33,14 +34,14 @@ function parseWord(word: string, names: string[]): Part[] {
     if (name !== undefined) {
       if (!names.includes(name)) names.push(name)
       parts.push(names.indexOf(name))
-    } else if (piece === '<') throw templateInvalid('a < is not followed by a name and >; << stands for <')
+    } else if (piece === '<') throw templateInvalid('a < does not start a <name> placeholder; write << for a literal <')
     else parts.push(Buffer.from(piece === '<<' ? '<' : piece))
   }
-  // An argument may be empty: "".
+  // An empty argument ("") has no parts.
   return parts.length === 0 ? [Buffer.alloc(0)] : parts
 }
 
-/** Where the value of a field is. */
+/** Locates the value of each field. */
 export interface FieldValues {
   sourceOf(index: number): Buffer
   startOf(index: number): number
@@ -68,8 +69,8 @@ function writeParts(word: readonly Part[], values: FieldValues, out: CommandWrit
   out.close()
 }
 
-const templateInvalid = (found: string): FluxGateError =>
+const templateInvalid = (problem: string): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    `command: ${found}; allowed: a command in which <name> stands for a field, such as SET user:<id> <name>.`,
+    `command is invalid: ${problem}. Use a command with <name> placeholders, such as SET user:<id> <name>.`,
   )

@@ -3,14 +3,14 @@ import { type Command, CommandWriter, encodeCommand } from './command-writer.js'
 
 const textOf = (command: Command): string => encodeCommand(command).toString('utf8')
 
-describe('a command as Redis reads it', () => {
-  it('has the number of its arguments and the length of each, in bytes', () => {
+describe('encodeCommand', () => {
+  it('writes the number of arguments and the length of each in bytes', () => {
     expect(textOf(['SET', 'key', 'value'])).toBe('*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nvalue\r\n')
     expect(textOf(['SET', 'city', '서울'])).toBe('*3\r\n$3\r\nSET\r\n$4\r\ncity\r\n$6\r\n서울\r\n')
     expect(textOf(['SET', 'face', '🙂'])).toBe('*3\r\n$3\r\nSET\r\n$4\r\nface\r\n$4\r\n🙂\r\n')
   })
 
-  it('may hold empty arguments, line ends and any bytes', () => {
+  it('encodes empty arguments, line ends and arbitrary bytes', () => {
     expect(textOf(['SET', '', 'a\r\n$3\r\nb'])).toBe('*3\r\n$3\r\nSET\r\n$0\r\n\r\n$8\r\na\r\n$3\r\nb\r\n')
     const bytes = Buffer.from([0, 255, 13, 10, 128])
     expect(encodeCommand(['SET', 'k', bytes])).toEqual(
@@ -18,42 +18,42 @@ describe('a command as Redis reads it', () => {
     )
   })
 
-  it('may hold numbers, which Redis reads as text', () => {
+  it('encodes numbers as text', () => {
     expect(textOf(['INCRBY', 'n', 15])).toBe('*3\r\n$6\r\nINCRBY\r\n$1\r\nn\r\n$2\r\n15\r\n')
     expect(textOf(['SET', 'n', -1.5])).toBe('*3\r\n$3\r\nSET\r\n$1\r\nn\r\n$4\r\n-1.5\r\n')
     expect(textOf(['SET', 'n', 2n ** 64n])).toBe('*3\r\n$3\r\nSET\r\n$1\r\nn\r\n$20\r\n18446744073709551616\r\n')
   })
 
   it.each([
-    [[], 'encodeCommand: a command has at least a name.'],
+    [[], 'encodeCommand: a command must have a name.'],
     [
       'SET a 1',
-      "encodeCommand: found text; allowed: a list of texts, numbers and bytes, such as ['SET', 'key', 'value'].",
+      "encodeCommand: a command must be a list of strings, numbers and bytes such as ['SET', 'key', 'value']; received a string.",
     ],
-    [['SET', 'a', undefined], 'encodeCommand: argument 2 is undefined; allowed: text, a number or bytes.'],
-    [['SET', {}, 'a'], 'encodeCommand: argument 1 is of type object; allowed: text, a number or bytes.'],
+    [['SET', 'a', undefined], 'encodeCommand: argument 2 must be a string, a number or bytes; received undefined.'],
+    [['SET', {}, 'a'], 'encodeCommand: argument 1 must be a string, a number or bytes; received an object.'],
     [
       ['SET', 'a', Number.POSITIVE_INFINITY],
-      'encodeCommand: argument 2 is Infinity; allowed: text, a number or bytes.',
+      'encodeCommand: argument 2 must be a string, a number or bytes; received Infinity.',
     ],
-  ])('is not made of %j', (command, message) => {
+  ])('rejects %j', (command, message) => {
     expect(() => encodeCommand(command as Command)).toThrow(
       expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID', message }),
     )
   })
 
-  it.each([9, 10, 99, 100, 65_535, 65_536, 1_000_000])('may have an argument of %i bytes', (size) => {
+  it.each([9, 10, 99, 100, 65_535, 65_536, 1_000_000])('encodes an argument of %i bytes', (size) => {
     expect(textOf(['ECHO', 'x'.repeat(size)])).toBe(`*2\r\n$4\r\nECHO\r\n$${size}\r\n${'x'.repeat(size)}\r\n`)
   })
 
-  it('may have a thousand arguments', () => {
+  it('encodes a thousand arguments', () => {
     const command = ['MGET', ...Array.from({ length: 999 }, (_, i) => `k${i}`)]
     expect(textOf(command)).toBe(`*1000\r\n${command.map((part) => `$${part.length}\r\n${part}\r\n`).join('')}`)
   })
 })
 
 describe('CommandWriter', () => {
-  it('takes the last command out again, and knows where its arguments are', () => {
+  it('returns the arguments of the last command and can drop it', () => {
     const writer = new CommandWriter()
     writer.addCommand(['SET', 'a', '1'])
     writer.addCommand(['SET', 'b', '2'])
@@ -64,7 +64,7 @@ describe('CommandWriter', () => {
     expect(writer.take()).toHaveLength(0)
   })
 
-  it('does not touch what was taken until it is given back', () => {
+  it('does not overwrite taken bytes before they are recycled', () => {
     const writer = new CommandWriter()
     writer.addCommand(['SET', 'a', '1'])
     const taken = writer.take()

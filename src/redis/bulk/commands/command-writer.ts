@@ -1,7 +1,7 @@
 import { FluxGateError } from '../../../core/errors.js'
 import { commandMistake } from './command-mistake.js'
 
-/** How Redis reads commands: `*<arguments>`, then each as `$<bytes>` and the bytes, every line ended by CR LF. */
+/** A Redis command: its name and its arguments. */
 export type Command = readonly (string | number | bigint | Uint8Array)[]
 
 const star = 0x2a
@@ -11,16 +11,16 @@ const lf = 0x0a
 const zero = 0x30
 
 const bufferBytes = 64 * 1024
-/** What surrounds an argument: a mark, at most ten digits, and two line ends. */
-const mostAround = 16
-/** Up to here a loop is quicker than asking for a copy. */
+/** The maximum overhead of an argument: a prefix byte, up to ten digits and two line ends. */
+const maxOverhead = 16
+/** Up to this size, a loop is faster than a bulk copy. */
 const shortBytes = 64
-/** Where the first arguments of a command begin and end is remembered: a key is among them. */
-const remembered = 4
+/** The number of arguments whose position is recorded. One of them is the key. */
+const recordedArguments = 4
 
 /**
- * Commands as bytes, one behind the other. Lengths are of bytes, so that text in any language and bytes of any kind
- * arrive as they are.
+ * Encodes commands in the Redis protocol into one buffer: `*<arguments>`, then `$<bytes>` and the bytes of each argument,
+ * all lines ended by CR LF.
  */
 export class CommandWriter {
   #bytes: Buffer = Buffer.allocUnsafeSlow(bufferBytes)
@@ -28,51 +28,51 @@ export class CommandWriter {
   #commandAt = 0
   #argument = 0
   #openAt = 0
-  readonly #starts = new Float64Array(remembered)
-  readonly #ends = new Float64Array(remembered)
+  readonly #starts = new Float64Array(recordedArguments)
+  readonly #ends = new Float64Array(recordedArguments)
   readonly #spare: Buffer[] = []
-  /** How many records the last command is made of. */
+  /** The number of records in the last command. */
   records = 1
 
-  /** Of all that was written and not taken yet. */
+  /** The number of bytes that were written and not taken yet. */
   get length(): number {
     return this.#length
   }
 
-  /** Begins a command of so many arguments, which have to follow. */
+  /** Starts a command with `count` arguments, which must follow. */
   begin(count: number): void {
     this.#commandAt = this.#length
     this.#argument = 0
     this.records = 1
     this.#reserve(0)
-    this.#mark(star, count)
+    this.#prefix(star, count)
   }
 
-  /** The next argument: some of the bytes of a buffer. */
+  /** Adds a range of bytes as the next argument. */
   add(source: Uint8Array, from = 0, to = source.length): void {
     const size = to - from
     this.#reserve(size)
-    this.#mark(dollar, size)
+    this.#prefix(dollar, size)
     const start = this.#length
     if (size > shortBytes) this.#bytes.set(source.subarray(from, to), start)
     else for (let i = 0; i < size; i++) this.#bytes[start + i] = source[from + i] as number
     this.#end(start, start + size)
   }
 
-  /** The next argument: text, as UTF-8. */
+  /** Adds UTF-8 text as the next argument. */
   addText(text: string): void {
     const size = Buffer.byteLength(text)
     this.#reserve(size)
-    this.#mark(dollar, size)
+    this.#prefix(dollar, size)
     const start = this.#length
     this.#bytes.write(text, start, 'utf8')
     this.#end(start, start + size)
   }
 
-  /** The next argument, put together of parts by `append`: `size` bytes in all. */
+  /** Starts an argument of `size` bytes, which `append` adds and `close` ends. */
   open(size: number): void {
     this.#reserve(size)
-    this.#mark(dollar, size)
+    this.#prefix(dollar, size)
     this.#openAt = this.#length
   }
 
@@ -85,7 +85,7 @@ export class CommandWriter {
     this.#end(this.#openAt, this.#length)
   }
 
-  /** The next arguments, as `writeArgument` has written them. */
+  /** Adds arguments that `writeArgument` has encoded. */
   addWritten(source: Uint8Array, from: number, to: number): void {
     this.#reserve(to - from)
     this.append(source, from, to)
@@ -108,23 +108,23 @@ export class CommandWriter {
     return (this.#ends[0] as number) - (this.#starts[0] as number)
   }
 
-  /** An argument of the last command, from 0; only of the first four. Valid until the next one is written. */
+  /** One of the first four arguments of the last command, counted from 0. Valid until the next command is written. */
   argument(index: number): Buffer | undefined {
-    if (index >= this.#argument || index >= remembered) return undefined
+    if (index >= this.#argument || index >= recordedArguments) return undefined
     return this.#bytes.subarray(this.#starts[index], this.#ends[index])
   }
 
-  /** The bytes of the last command, as a copy. */
+  /** Returns a copy of the last command. */
   lastCommand(): Buffer {
     return Buffer.from(this.#bytes.subarray(this.#commandAt, this.#length))
   }
 
-  /** Takes the last command out again. */
+  /** Removes the last command. */
   drop(): void {
     this.#length = this.#commandAt
   }
 
-  /** All that was written since the last time. Whoever gives it back to `recycle` once it is sent keeps memory level. */
+  /** Returns all bytes written since the last call. Pass them to `recycle` after sending, so that the buffer is reused. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length)
     this.#bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
@@ -138,19 +138,19 @@ export class CommandWriter {
   }
 
   #reserve(size: number): void {
-    const needed = this.#length + size + mostAround
+    const needed = this.#length + size + maxOverhead
     if (needed <= this.#bytes.length) return
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.length))
     this.#bytes.copy(larger, 0, 0, this.#length)
     this.#bytes = larger
   }
 
-  #mark(kind: number, value: number): void {
-    this.#length = writeMark(this.#bytes, this.#length, kind, value)
+  #prefix(kind: number, value: number): void {
+    this.#length = writePrefix(this.#bytes, this.#length, kind, value)
   }
 
   #end(start: number, end: number): void {
-    if (this.#argument < remembered) {
+    if (this.#argument < recordedArguments) {
       this.#starts[this.#argument] = start
       this.#ends[this.#argument] = end
     }
@@ -161,8 +161,8 @@ export class CommandWriter {
   }
 }
 
-/** Writes a mark and a number as a line; where it ends. */
-function writeMark(bytes: Buffer, start: number, kind: number, value: number): number {
+/** Writes a line of a prefix byte and a number. Returns the end position. */
+function writePrefix(bytes: Buffer, start: number, kind: number, value: number): number {
   let at = start
   bytes[at++] = kind
   let unit = 1
@@ -177,22 +177,27 @@ function writeMark(bytes: Buffer, start: number, kind: number, value: number): n
   return at
 }
 
-/** Writes an argument of a command that is put together elsewhere; where it ends. */
+/** Encodes one argument into a buffer of the caller. Returns the end position. */
 export function writeArgument(bytes: Buffer, start: number, source: Uint8Array, from: number, to: number): number {
-  let at = writeMark(bytes, start, dollar, to - from)
+  let at = writePrefix(bytes, start, dollar, to - from)
   for (let i = from; i < to; i++) bytes[at++] = source[i] as number
   bytes[at++] = cr
   bytes[at++] = lf
   return at
 }
 
-/** As many bytes as an argument of this size takes at most. */
-export const argumentBytes = (size: number): number => size + mostAround
+/** The maximum number of encoded bytes of an argument of this size. */
+export const argumentBytes = (size: number): number => size + maxOverhead
 
-/** One command as Redis reads it. */
+/**
+ * Encodes one command in the Redis protocol (RESP2).
+ *
+ * @throws `FLUXGATE_ARGUMENT_INVALID` if the command is empty or an argument is not a string, a finite number, a bigint or
+ * bytes.
+ */
 export function encodeCommand(command: Command): Buffer {
-  const mistake = commandMistake(command)
-  if (mistake !== undefined) throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `encodeCommand: ${mistake}.`)
+  const problem = commandMistake(command)
+  if (problem !== undefined) throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `encodeCommand: ${problem}.`)
   const writer = new CommandWriter()
   writer.addCommand(command)
   return Buffer.from(writer.take())

@@ -2,7 +2,7 @@ import type { Encoded, RecordSource } from '../records/record-source.js'
 import { commandMistake } from './command-mistake.js'
 import type { Command, CommandWriter } from './command-writer.js'
 
-/** Commands that a program makes one after the other; their lines are their numbers. */
+/** Reads commands from an iterable. The line of a command is its number. */
 export class GivenCommands implements RecordSource {
   line = 0
   readonly #now: Iterator<Command> | undefined
@@ -22,8 +22,8 @@ export class GivenCommands implements RecordSource {
     this.#next = undefined
     this.line++
     if (this.line < this.#fromLine) return 'nothing'
-    const mistake = commandMistake(step.value)
-    if (mistake !== undefined) return { mistake }
+    const problem = commandMistake(step.value)
+    if (problem !== undefined) return { mistake: problem }
     out.addCommand(step.value)
     return 'written'
   }

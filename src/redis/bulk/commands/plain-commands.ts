@@ -9,34 +9,34 @@ const singleQuote = 0x27
 const backslash = 0x5c
 const letterX = 0x78
 
-/** `\n` and its like. What is not listed stands for itself. */
+/** Escape sequences such as `\n`. Other escaped characters are literal. */
 const escapes: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, b: 8, a: 7 }
 const escaped = Uint8Array.from({ length: 256 }, (_, byte) => escapes[String.fromCharCode(byte)] ?? byte)
 
-/** As in redis-cli, everything from a tab to a carriage return. */
+/** White space as in redis-cli: a space, or any byte from tab to carriage return. */
 const isSpace = (byte: number | undefined): boolean => byte === space || (byte !== undefined && byte >= 9 && byte <= 13)
 
-/** Commands as one types them into redis-cli, one to a line; a line that begins with `#` is a comment. */
+/** Commands in redis-cli syntax, one per line. A line that starts with `#` is a comment. */
 export function plainCommands(): RecordFormat {
   const fields = new Fields()
   return {
     encode(bytes, from, to, out) {
       if (bytes[from] === hash) return 'nothing'
-      const mistake = splitArguments(bytes, from, to, fields)
-      if (mistake !== undefined) return { mistake }
+      const problem = splitArguments(bytes, from, to, fields)
+      if (problem !== undefined) return { mistake: problem }
       return fields.count === 0 ? 'nothing' : write(fields, out)
     },
   }
 }
 
-/** All fields as they are: the first is the name of the command. */
+/** Writes the fields as a command. The first field is the command name. */
 export function write(fields: Fields, out: CommandWriter): Encoded {
   out.begin(fields.count)
   for (let i = 0; i < fields.count; i++) out.add(fields.sourceOf(i), fields.startOf(i), fields.endOf(i))
   return 'written'
 }
 
-/** Splits at white space, outside quotes; what is wrong, if anything. */
+/** Splits at white space outside quotes. Returns the syntax error, or `undefined`. */
 export function splitArguments(bytes: Buffer, from: number, to: number, fields: Fields): string | undefined {
   fields.begin(bytes)
   let at = from
@@ -51,11 +51,11 @@ export function splitArguments(bytes: Buffer, from: number, to: number, fields: 
       continue
     }
     at = splitQuoted(bytes, start, to, fields)
-    if (at < 0) return 'a quote has no end, or is not followed by a space'
+    if (at < 0) return 'a quote is not closed, or is not followed by a space'
   }
 }
 
-/** An argument with quotes in it; where it ends, or -1. */
+/** Parses an argument that contains quotes. Returns its end position, or -1 for a syntax error. */
 function splitQuoted(bytes: Buffer, start: number, to: number, fields: Fields): number {
   fields.beginCopy()
   let at = start

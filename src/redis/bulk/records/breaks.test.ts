@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Breaks } from './breaks.js'
 
-it('is time for a break after some work, and again after as much', async () => {
+it('requires a pause after every 6 ms of work', async () => {
   let now = 0
   const breaks = new Breaks(() => now)
   now = 5.9

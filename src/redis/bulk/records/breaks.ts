@@ -2,8 +2,8 @@ const workMs = 6
 const breakMs = 1
 
 /**
- * A gentle load leaves the machine and the server to others now and then, for a sixth of the time or more: however little is
- * outstanding, somebody who never pauses keeps a processor from those who have little to do.
+ * Regular pauses of a load that shares the server: 1 ms after every 6 ms of work. Even with few outstanding replies, a load
+ * without pauses would occupy a CPU that other processes need.
  */
 export class Breaks {
   readonly #now: () => number
@@ -14,7 +14,7 @@ export class Breaks {
     this.#endedAt = now()
   }
 
-  /** Resolves after a break, if it is time for one. */
+  /** Returns a promise that resolves after the pause, or `undefined` if no pause is due. */
   due(): Promise<void> | undefined {
     if (this.#now() - this.#endedAt < workMs) return undefined
     return new Promise((resolve) => {

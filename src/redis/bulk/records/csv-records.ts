@@ -9,8 +9,9 @@ const lf = 0x0a
 const cr = 0x0d
 
 /**
- * Comma separated values as RFC 4180 has them: a field in quotes may hold delimiters, line ends and doubled quotes. With a
- * template the first line names the columns, unless the template names them by number. Without, a record is a command.
+ * Comma-separated values as in RFC 4180: a quoted field may contain delimiters, line ends and doubled quotes. With a
+ * template, the first line names the columns, unless the template uses column numbers. Without a template, each record is a
+ * command.
  */
 export function csvRecords(template: CommandTemplate | undefined, delimiter = ','): RecordFormat {
   const separator = separatorOf(delimiter)
@@ -25,22 +26,22 @@ export function csvRecords(template: CommandTemplate | undefined, delimiter = ',
     endOf: (bytes, from, to) => endOfRecord(bytes, from, to, separator),
     encode(bytes, from, to, out) {
       if (from === to) return 'nothing'
-      const mistake = splitFields(bytes, from, to, separator, fields)
-      if (mistake !== undefined) return { mistake }
+      const problem = splitFields(bytes, from, to, separator, fields)
+      if (problem !== undefined) return { mistake: problem }
       if (template === undefined) return write(fields, out)
       if (columns.places.length === 0) {
         columns.places = placesOf(template, fields)
         width = fields.count
         return 'nothing'
       }
-      if (fields.count !== width) return { mistake: `found ${fields.count} columns; expected ${width}` }
+      if (fields.count !== width) return { mistake: `expected ${width} columns; received ${fields.count}` }
       writeTemplate(template, columns, out)
       return 'written'
     },
   }
 }
 
-/** The fields of a record by the numbers that a template has for them. */
+/** Maps the placeholder indexes of a template to the fields of a record. */
 class Columns implements FieldValues {
   places: readonly number[] = []
   readonly #fields: Fields
@@ -68,7 +69,7 @@ function placesOf(template: CommandTemplate, fields: Fields): number[] {
   if (unknown.length === 0) return template.names.map((name) => names.indexOf(name))
   throw new FluxGateError(
     'FLUXGATE_BULK_INPUT_INVALID',
-    `The first line has no column ${unknown.join(', ')}; its columns are ${names.join(', ')}.`,
+    `The first line has no column ${unknown.join(', ')}; its columns are ${names.join(', ')}. Change the command template or the first line.`,
   )
 }
 
@@ -77,7 +78,7 @@ function separatorOf(delimiter: string): number {
   if (byte !== undefined && others.length === 0 && ![quote, lf, cr].includes(byte)) return byte
   throw new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    `delimiter: found ${JSON.stringify(delimiter)}; allowed: one character such as , ; or a tab.`,
+    `delimiter must be one ASCII character such as , ; or a tab, but no quote or line end; received ${JSON.stringify(delimiter)}.`,
   )
 }
 
@@ -87,7 +88,7 @@ function endOfRecord(bytes: Buffer, from: number, to: number, separator: number)
   for (let at = isQuoted ? from + 1 : from; at < to; at++) {
     const byte = bytes[at]
     if (byte === quote) {
-      // A doubled quote ends the quotes and begins them again.
+      // A doubled quote closes the quotes and reopens them.
       if (isQuoted) closedAt = at
       isQuoted = !isQuoted && closedAt === at - 1
     } else if (isQuoted) continue
@@ -100,7 +101,7 @@ function endOfRecord(bytes: Buffer, from: number, to: number, separator: number)
   return -1
 }
 
-/** The fields of a record; what is wrong with it, if anything. */
+/** Splits a record into fields. Returns the syntax error, or `undefined`. */
 export function splitFields(
   bytes: Buffer,
   from: number,
@@ -113,7 +114,7 @@ export function splitFields(
   for (;;) {
     if (bytes[at] === quote && at < to) {
       at = splitQuoted(bytes, at + 1, to, fields)
-      if (at < 0) return 'a quoted field has no end'
+      if (at < 0) return 'a quoted field is not closed'
       if (at < to && bytes[at] !== separator) return 'a quoted field is not followed by the delimiter'
     } else {
       const start = at
@@ -125,7 +126,7 @@ export function splitFields(
   }
 }
 
-/** Where the field ends, behind its quotes; -1 if it does not. */
+/** Parses a quoted field. Returns the position after the closing quote, or -1 without a closing quote. */
 function splitQuoted(bytes: Buffer, from: number, to: number, fields: Fields): number {
   const end = bytes.indexOf(quote, from)
   if (end < 0 || end >= to) return -1

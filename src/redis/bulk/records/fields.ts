@@ -1,6 +1,6 @@
 /**
- * The fields of one record, as places in its bytes. A field that is spelt otherwise than it reads, with quotes or escapes
- * in it, has a copy. Used again for the next record, so that reading a million of them makes no garbage.
+ * The fields of one record, as byte ranges. A field with quotes or escapes is copied in its unescaped form. The object is
+ * reused for every record, so that parsing allocates no memory per record.
  */
 export class Fields {
   count = 0
@@ -22,7 +22,7 @@ export class Fields {
     this.#put(start, end, 0)
   }
 
-  /** Begins a field that `copy` adds to, and `endCopy` ends. */
+  /** Starts a copied field. `copy` adds bytes and `endCopy` ends it. */
   beginCopy(): void {
     this.#copyAt = this.#copied
   }

@@ -2,7 +2,7 @@ import { type CommandTemplate, type FieldValues, writeTemplate } from '../comman
 import type { CommandWriter } from '../commands/command-writer.js'
 import type { Encoded, RecordFormat } from './record-source.js'
 
-/** JSON lines: objects whose fields a template names, `<address.city>` for one inside another; or commands as lists. */
+/** JSON lines: objects whose fields a template uses (`<address.city>` for a nested field), or commands as arrays. */
 export function jsonRecords(template: CommandTemplate | undefined): RecordFormat {
   const values = new Texts()
   return {
@@ -13,16 +13,16 @@ export function jsonRecords(template: CommandTemplate | undefined): RecordFormat
       try {
         record = JSON.parse(text)
       } catch (error) {
-        return { mistake: `not JSON: ${(error as Error).message}` }
+        return { mistake: `invalid JSON: ${(error as Error).message}` }
       }
       if (Array.isArray(record)) return writeList(record, out)
       if (template === undefined)
-        return { mistake: 'not a list; without a template, a record is ["SET", "key", "value"]' }
-      if (typeof record !== 'object' || record === null) return { mistake: 'neither an object nor a list' }
+        return { mistake: 'without a command template, a record must be an array such as ["SET", "key", "value"]' }
+      if (typeof record !== 'object' || record === null) return { mistake: 'a record must be an object or an array' }
       values.texts.length = 0
       for (const name of template.names) {
         const value = textOf(fieldOf(record, name))
-        if (value === undefined) return { mistake: `there is no ${name}` }
+        if (value === undefined) return { mistake: `the field ${name} is missing or null` }
         values.texts.push(Buffer.from(value))
       }
       writeTemplate(template, values, out)
@@ -33,7 +33,8 @@ export function jsonRecords(template: CommandTemplate | undefined): RecordFormat
 
 function writeList(record: readonly unknown[], out: CommandWriter): Encoded {
   const words = record.map(textOf)
-  if (words.length === 0 || words.includes(undefined)) return { mistake: 'a command is a list of texts and numbers' }
+  if (words.length === 0 || words.includes(undefined))
+    return { mistake: 'a command must be a non-empty array without null' }
   out.addCommand(words as string[])
   return 'written'
 }
@@ -64,7 +65,7 @@ function fieldOf(record: object, name: string): unknown {
   return value
 }
 
-/** What is kept in Redis: text and numbers as they read, anything else as JSON. Null is nothing. */
+/** Converts a value to text: objects and arrays as JSON. Null counts as missing. */
 function textOf(value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

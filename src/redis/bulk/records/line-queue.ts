@@ -1,4 +1,4 @@
-/** The lines of what was sent and not answered yet, in the order of sending, and of how many records each is made. */
+/** A ring buffer of the line and the record count of each unanswered command, in sending order. */
 export class LineQueue {
   #lines = new Float64Array(256)
   #counts = new Float64Array(256)
@@ -13,7 +13,7 @@ export class LineQueue {
     this.length++
   }
 
-  /** Only if there is one. */
+  /** Only valid if the queue is not empty. */
   get firstRecords(): number {
     return this.#counts[this.#first] as number
   }
@@ -22,7 +22,7 @@ export class LineQueue {
     return this.length === 0 ? undefined : this.#lines[this.#first]
   }
 
-  /** Only if there is one. */
+  /** Only valid if the queue is not empty. */
   shift(): number {
     const line = this.#lines[this.#first] as number
     this.#first = (this.#first + 1) & (this.#lines.length - 1)

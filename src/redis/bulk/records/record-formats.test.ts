@@ -10,7 +10,7 @@ import { TextRecords } from './text-records.js'
 
 interface Outcome {
   readonly line: number
-  /** What was written, or what is wrong. */
+  /** The encoded command or the error. */
   readonly command: string
 }
 
@@ -39,7 +39,7 @@ const written = (line: number, ...command: (string | Buffer)[]): Outcome => ({
 })
 
 describe('plain commands', () => {
-  it('are split as redis-cli splits them', async () => {
+  it('are split like redis-cli input', async () => {
     const text = [
       'SET a 1',
       '',
@@ -62,15 +62,18 @@ describe('plain commands', () => {
     ])
   })
 
-  it.each(['SET a "x', "SET a 'x", 'SET a "x"y', 'SET a "x\\"'])('%s is one record that is wrong', async (line) => {
-    expect(await read(`GET a\n${line}\nGET b\n`, plainCommands())).toEqual([
-      written(1, 'GET', 'a'),
-      { line: 2, command: 'a quote has no end, or is not followed by a space' },
-      written(3, 'GET', 'b'),
-    ])
-  })
+  it.each(['SET a "x', "SET a 'x", 'SET a "x"y', 'SET a "x\\"'])(
+    'reports %s as an invalid record and continues',
+    async (line) => {
+      expect(await read(`GET a\n${line}\nGET b\n`, plainCommands())).toEqual([
+        written(1, 'GET', 'a'),
+        { line: 2, command: 'a quote is not closed, or is not followed by a space' },
+        written(3, 'GET', 'b'),
+      ])
+    },
+  )
 
-  it('begin where they are told to, and read the same however they are cut', async () => {
+  it('start at fromLine and do not depend on chunk boundaries', async () => {
     const text = '\uFEFFSET a 1\nSET b 2\nSET c 3'
     for (let size = 1; size < 30; size++) {
       expect(await read(text, plainCommands(), 2, size)).toEqual([
@@ -82,7 +85,7 @@ describe('plain commands', () => {
   })
 })
 
-it('a byte order mark is dropped at the beginning alone, however the input is cut', async () => {
+it('removes a byte order mark only at the start of the input, regardless of chunk boundaries', async () => {
   for (let size = 1; size < 20; size++)
     expect(await read('\n\uFEFFSET a 1\n', plainCommands(), 1, size)).toEqual([written(2, '\uFEFFSET', 'a', '1')])
 })
@@ -90,7 +93,7 @@ it('a byte order mark is dropped at the beginning alone, however the input is cu
 describe('CSV', () => {
   const template = parseTemplate('SET user:<id> "<name>, <tier>"')
 
-  it('has its columns named by the first line, in any order', async () => {
+  it('takes the column names from the first line, in any order', async () => {
     const text = 'tier,id,name\r\ngold,7,ann\r\n"plain ""old""",8,"two\nlines, here"\n,9,\n'
     expect(await read(text, csvRecords(template))).toEqual([
       written(2, 'SET', 'user:7', 'ann, gold'),
@@ -99,21 +102,21 @@ describe('CSV', () => {
     ])
   })
 
-  it('says what is wrong with a record, and goes on', async () => {
+  it('reports invalid records and continues', async () => {
     const text = 'id,name,tier\n1,a\n2,b,c,d\n3,"x"y,z\n4,"x",z\n\n5,5" disc,""\n'
     expect(await read(text, csvRecords(template))).toEqual([
-      { line: 2, command: 'found 2 columns; expected 3' },
-      { line: 3, command: 'found 4 columns; expected 3' },
+      { line: 2, command: 'expected 3 columns; received 2' },
+      { line: 3, command: 'expected 3 columns; received 4' },
       { line: 4, command: 'a quoted field is not followed by the delimiter' },
       written(5, 'SET', 'user:4', 'x, z'),
       written(7, 'SET', 'user:5', '5" disc, '),
     ])
     expect(await read('id,name,tier\n1,"a,b', csvRecords(template))).toEqual([
-      { line: 2, command: 'a quoted field has no end' },
+      { line: 2, command: 'a quoted field is not closed' },
     ])
   })
 
-  it('may have no names, other delimiters, and commands for records', async () => {
+  it('supports column numbers, other delimiters and records that are commands', async () => {
     expect(await read('7;ann\n8;bob\n', csvRecords(parseTemplate('SET user:<1> <2>'), ';'))).toEqual([
       written(1, 'SET', 'user:7', 'ann'),
       written(2, 'SET', 'user:8', 'bob'),
@@ -121,22 +124,25 @@ describe('CSV', () => {
     expect(await read('SET,a,"1,2"\n', csvRecords(undefined))).toEqual([written(1, 'SET', 'a', '1,2')])
   })
 
-  it('has its names even if it begins in the middle', async () => {
+  it('reads the column names even if it starts at a later line', async () => {
     expect(await read('id,name,tier\n1,a,b\n2,c,d\n', csvRecords(template), 3)).toEqual([
       written(3, 'SET', 'user:2', 'c, d'),
     ])
     expect(await read('SET,a,1\nSET,b,2\n', csvRecords(undefined), 2)).toEqual([written(2, 'SET', 'b', '2')])
   })
 
-  it('without a column that is asked for is a mistake', async () => {
+  it('rejects a header that lacks a column of the template, and an invalid delimiter', async () => {
     await expect(read('id,nam,tier\n1,a,b\n', csvRecords(template))).rejects.toMatchObject({
       code: 'FLUXGATE_BULK_INPUT_INVALID',
-      message: 'The first line has no column name; its columns are id, nam, tier.',
+      message:
+        'The first line has no column name; its columns are id, nam, tier. Change the command template or the first line.',
     })
-    expect(() => csvRecords(undefined, ', ')).toThrow('delimiter: found ", "; allowed: one character')
+    expect(() => csvRecords(undefined, ', ')).toThrow(
+      'delimiter must be one ASCII character such as , ; or a tab, but no quote or line end; received ", ".',
+    )
   })
 
-  it('gives back whatever was quoted, however it is cut', async () => {
+  it('restores any quoted field regardless of chunk boundaries', async () => {
     const field = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' ', '서'), maxLength: 6 })
     await fc.assert(
       fc.asyncProperty(
@@ -159,7 +165,7 @@ describe('CSV', () => {
 describe('JSON lines', () => {
   const template = parseTemplate('HSET u:<id> city <address.city> tags <tags>')
 
-  it('are objects with fields, at any depth, or commands', async () => {
+  it('are objects with fields at any depth, or commands', async () => {
     const text = [
       '{"id": 7, "address": {"city": "서울"}, "tags": ["a", 1]}',
       '',
@@ -173,39 +179,39 @@ describe('JSON lines', () => {
     ])
   })
 
-  it('say what is wrong with a record, and go on', async () => {
+  it('report invalid records and continue', async () => {
     const text = '{"id": 1}\n{broken\n7\n[]\n["GET", null]\n["GET", "a"]\n'
     const outcomes = await read(text, jsonRecords(template))
-    expect(outcomes.map(({ command }) => command.replace(/not JSON: .*/, 'not JSON'))).toEqual([
-      'there is no address.city',
-      'not JSON',
-      'neither an object nor a list',
-      'a command is a list of texts and numbers',
-      'a command is a list of texts and numbers',
+    expect(outcomes.map(({ command }) => command.replace(/invalid JSON: .*/, 'invalid JSON'))).toEqual([
+      'the field address.city is missing or null',
+      'invalid JSON',
+      'a record must be an object or an array',
+      'a command must be a non-empty array without null',
+      'a command must be a non-empty array without null',
       written(6, 'GET', 'a').command,
     ])
     expect(await read('{"a": 1}\n', jsonRecords(undefined))).toMatchObject([{ line: 1 }])
   })
 
-  it('take nothing from what every object has', async () => {
+  it('do not read inherited properties', async () => {
     const outcomes = await read('{"id": 1}\n', jsonRecords(parseTemplate('SET a <constructor.name>')))
-    expect(outcomes).toEqual([{ line: 1, command: 'there is no constructor.name' }])
+    expect(outcomes).toEqual([{ line: 1, command: 'the field constructor.name is missing or null' }])
   })
 })
 
-describe('a template', () => {
-  it('may hold hash tags and signs that stand for themselves', async () => {
+describe('parseTemplate', () => {
+  it('supports hash tags and a literal <', async () => {
     const template = parseTemplate('SET {user:<id>}:n "<<b> <id>"')
     expect(await read('id\n7\n', csvRecords(template))).toEqual([written(2, 'SET', '{user:7}:n', '<b> 7')])
   })
 
   it.each([
-    ['', 'there is nothing in it'],
-    ['PING', 'it names no field'],
-    ['<name> x', 'the name of the command may not be a field'],
-    ['SET a <id', 'a < is not followed by a name'],
-    ['SET a "<id>', 'a quote has no end'],
-  ])('%j is a mistake', (text, message) => {
-    expect(() => parseTemplate(text)).toThrow(`command: ${message}`)
+    ['', 'it is empty'],
+    ['PING', 'it has no <name> placeholder'],
+    ['<name> x', 'the command name must not be a placeholder'],
+    ['SET a <id', 'a < does not start a <name> placeholder'],
+    ['SET a "<id>', 'a quote is not closed'],
+  ])('rejects %j', (text, message) => {
+    expect(() => parseTemplate(text)).toThrow(`command is invalid: ${message}`)
   })
 })

@@ -1,31 +1,31 @@
 import type { CommandWriter } from '../commands/command-writer.js'
 
-/** What is wrong with one record; the others are not concerned. */
+/** A single invalid record. The load continues with the next one. */
 export interface RecordMistake {
   readonly mistake: string
 }
 
 /**
- * `nothing`: an empty line, a comment, a heading, or a record that was not asked for. `held`: it will be written together with
- * others. `rest`: no record, but a command of such as were held.
+ * The outcome of one step. `nothing`: an empty line, a comment, a header, or a record before the first requested line.
+ * `held`: the record will be written together with others. `rest`: not a record, but a command of held records.
  */
 export type Encoded = 'written' | 'held' | 'rest' | 'nothing' | RecordMistake
 
-/** Where records come from. What is at hand is read without waiting, because a promise for each would cost more than it does. */
+/** A source of records. Buffered records are read synchronously, because a promise per record would dominate the cost. */
 export interface RecordSource {
-  /** Where the last record begins, from 1. */
+  /** The line where the last record starts, counted from 1. */
   readonly line: number
-  /** Writes the next record as a command; `undefined` if there is none at hand. */
+  /** Writes the next record as a command. Returns `undefined` if no record is buffered. */
   next(out: CommandWriter): Encoded | undefined
-  /** Waits until there is more; false once there never will be. */
+  /** Waits for more input. Resolves with false at the end. */
   more(): Promise<boolean>
 }
 
-/** How one record is spelt. */
+/** Parses the records of one format. */
 export interface RecordFormat {
-  /** Where the record ends, before its line end; -1 if that is not among these bytes. Left out: at the next line end. */
+  /** The end of the record before its line end, or -1 if these bytes do not contain it. Default: the next line end. */
   endOf?(bytes: Buffer, from: number, to: number): number
   encode(bytes: Buffer, from: number, to: number, out: CommandWriter): Encoded
-  /** If it holds records back: at the end, writes a command of them; false if there is none left. */
+  /** For formats that hold records: writes a command of held records at the end of the input. False if none are left. */
   rest?(out: CommandWriter): boolean
 }

@@ -5,15 +5,15 @@ import type { Encoded, RecordFormat, RecordSource } from './record-source.js'
 const lf = 0x0a
 const cr = 0x0d
 const byteOrderMark = Buffer.from('\uFEFF')
-/** A record of more bytes is taken for something else: a file without line ends, a quote that is never closed. */
-const mostBytes = 64 * 2 ** 20
+/** The maximum size of a record. A larger one indicates a file without line ends or an unclosed quote. */
+const maxRecordBytes = 64 * 2 ** 20
 
 export interface TextRecordsOptions {
-  /** Records that begin before this line are passed over. */
+  /** Records that start before this line are skipped. */
   readonly fromLine?: number | undefined
 }
 
-/** Records from bytes, however they are cut: each is a line, unless its format says otherwise. */
+/** Reads records from chunks of bytes. A record is a line, unless the format defines another end. */
 export class TextRecords implements RecordSource {
   line = 0
   readonly #chunks: AsyncIterator<Uint8Array>
@@ -67,11 +67,11 @@ export class TextRecords implements RecordSource {
     return found < this.#end ? found : -1
   }
 
-  /** What was not read yet moves to the beginning, so that one buffer serves however long the input. */
+  /** Moves the unread bytes to the start of the buffer, so that memory use does not depend on the input size. */
   #append(chunk: Uint8Array): void {
     const left = this.#end - this.#at
     if (left + chunk.length > this.#bytes.length) {
-      if (left > mostBytes) throw this.#tooLong()
+      if (left > maxRecordBytes) throw this.#tooLong()
       const larger = Buffer.allocUnsafeSlow(2 * (left + chunk.length))
       this.#bytes.copy(larger, 0, this.#at, this.#end)
       this.#bytes = larger
@@ -79,7 +79,7 @@ export class TextRecords implements RecordSource {
     this.#bytes.set(chunk, left)
     this.#at = 0
     this.#end = left + chunk.length
-    // Below the first line it is part of a value.
+    // After the first line, the same bytes are part of a value.
     if (!this.#isFirst || this.#nextLine > 1 || this.#end < byteOrderMark.length) return
     this.#isFirst = false
     if (this.#bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark)) this.#at = byteOrderMark.length
@@ -88,7 +88,7 @@ export class TextRecords implements RecordSource {
   #tooLong(): FluxGateError {
     return new FluxGateError(
       'FLUXGATE_BULK_INPUT_INVALID',
-      `The record that begins in line ${this.#nextLine} is longer than ${mostBytes} bytes: is there a quote without its end?`,
+      `The record that starts in line ${this.#nextLine} is longer than ${maxRecordBytes} bytes. Check it for an unclosed quote or missing line ends.`,
     )
   }
 }

@@ -4,7 +4,7 @@ import { FluxGateError } from '../../../core/errors.js'
 
 const magic = [0x1f, 0x8b]
 
-/** Bytes that are gzip, by how they begin, are unpacked on the way; others stay as they are. */
+/** Decompresses gzip input, which is detected by its first bytes. Other input passes through unchanged. */
 export async function* unpacked(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const source = chunks[Symbol.asyncIterator]()
   try {
@@ -38,7 +38,7 @@ async function* gunzipped(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
   } catch (cause) {
     const { code = '', message } = cause as NodeJS.ErrnoException
     if (!code.startsWith('Z_')) throw cause
-    throw new FluxGateError('FLUXGATE_BULK_INPUT_INVALID', `The gzip input is damaged: ${message}.`, { cause })
+    throw new FluxGateError('FLUXGATE_BULK_INPUT_INVALID', `The gzip input is corrupt: ${message}.`, { cause })
   } finally {
     packed.destroy()
     plain.destroy()

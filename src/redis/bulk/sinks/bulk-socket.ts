@@ -9,21 +9,21 @@ export interface BulkNode {
   readonly port: number
 }
 
-/** How to get in; the same for all nodes of a cluster. */
+/** Credentials and transport, which are the same for all nodes of a cluster. */
 export interface BulkAccess {
   readonly username?: string | undefined
   readonly password?: string | undefined
   readonly database?: number | undefined
   readonly tls?: ConnectionOptions | undefined
-  /** How long the server may say nothing while it is waited for. */
+  /** The connection fails if an expected reply does not arrive for this time, in milliseconds. */
   readonly silenceMs: number
 }
 
 export const addressOf = ({ host, port }: BulkNode): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /**
- * A connection by which much is sent before anything is answered. Replies come in the order of what was sent. Its owner
- * is told when it ends; nothing is sent twice.
+ * A pipelined connection: many commands are sent before the first reply arrives. Replies have the order of the commands.
+ * The connection never reconnects and never sends a command twice; `onEnd` reports its end.
  */
 export class BulkSocket {
   readonly node: BulkNode
@@ -45,7 +45,7 @@ export class BulkSocket {
     socket.on('timeout', () => this.#ended(new Error(`no reply in ${silenceMs} ms`)))
   }
 
-  /** Connects and says who asks; rejects with what the server or the network says. */
+  /** Connects and authenticates. Rejects with the error of the server or the network. */
   static async open(node: BulkNode, access: BulkAccess): Promise<BulkSocket> {
     const { host, port } = node
     const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
@@ -73,14 +73,14 @@ export class BulkSocket {
 
   async #greet({ username, password, database = 0 }: BulkAccess): Promise<void> {
     if (password !== undefined) {
-      const who = username === undefined ? [] : [username]
-      await this.ask(['AUTH', ...who, password])
+      const user = username === undefined ? [] : [username]
+      await this.ask(['AUTH', ...user, password])
     }
     if (database !== 0) await this.ask(['SELECT', String(database)])
     await this.ask(['PING'])
   }
 
-  /** One command by itself; rejects with the server's error. Not while replies to others are outstanding. */
+  /** Sends one command and resolves with its reply. Rejects with the server's error. Requires that no reply is outstanding. */
   ask(command: Command): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#reader.wantsText = true
@@ -99,7 +99,7 @@ export class BulkSocket {
     })
   }
 
-  /** From now on, `onReply` is told of each reply, of which only errors are looked at, and `onEnd` of the end. */
+  /** Calls `onReply` for each later reply, in which only errors and numbers are decoded, and `onEnd` when the connection ends. */
   listen(onReply: (reply: Reply) => void, onEnd: (error: Error) => void): void {
     this.#reader.wantsText = false
     this.#onReply = onReply
@@ -107,17 +107,17 @@ export class BulkSocket {
     if (this.#end !== undefined) onEnd(this.#end)
   }
 
-  /** From now on replies are told with their text. */
+  /** Decodes the text of later replies. */
   listenClosely(): void {
     this.#reader.wantsText = true
   }
 
-  /** Whether a reply is waited for: then silence means that the server is gone. */
+  /** Enables the reply timeout while a reply is expected. */
   expect(isExpected: boolean): void {
     this.#socket.setTimeout(isExpected ? this.#silenceMs : 0)
   }
 
-  /** False if more has been written than the network takes at the moment; `onDrain` is called when it takes more. */
+  /** Returns false if the socket buffer is full. The `onDrain` listener is called when it has drained. */
   write(bytes: Buffer, onSent: () => void): boolean {
     return this.#socket.write(bytes, onSent)
   }

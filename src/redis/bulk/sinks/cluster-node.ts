@@ -5,10 +5,10 @@ import type { Reply } from './reply-reader.js'
 import { mismatch } from './server-sink.js'
 import { Waiter } from './sink.js'
 
-/** A command on its way, with its bytes: another node may have to be given it. */
+/** A command in flight. Its bytes are kept, because a redirection may require sending it to another node. */
 export interface Sent {
   readonly line: number
-  /** As many as it is made of. */
+  /** The number of records in the command. */
   readonly records: number
   readonly bytes: Buffer
   readonly redirections: number
@@ -16,21 +16,21 @@ export interface Sent {
 
 export interface ClusterNodeEvents {
   onReply(sent: Sent, reply: Reply): void
-  /** There may be room for more. */
+  /** Called when the node may accept more commands. */
   onRoom(): void
   onEnd(error: Error): void
 }
 
 const asking = encodeCommand(['ASKING'])
 
-/** One primary of a cluster: what waits to be sent to it, and what has not been answered. */
+/** One primary of a cluster, with its unsent and unanswered commands. */
 export class ClusterNode {
   readonly unanswered: Sent[] = []
   readonly #events: ClusterNodeEvents
   readonly #waiter = new Waiter()
   #socket: BulkSocket | undefined
   #unsent: Buffer[] = []
-  /** For each reply that is to come, in order: whether it is to an ASKING, which is nobody's record. */
+  /** For each expected reply, in order: whether it belongs to an ASKING command, which is not a record. */
   readonly #isAsking: boolean[] = []
   #isFull = false
   #isClosed = false
@@ -44,7 +44,7 @@ export class ClusterNode {
     )
   }
 
-  /** Nothing more should be sent: it is not connected yet, or the network takes no more. */
+  /** True if nothing more should be sent, because there is no connection yet or the socket buffer is full. */
   get isBlocked(): boolean {
     return this.#isFull || this.#socket === undefined
   }
@@ -67,7 +67,7 @@ export class ClusterNode {
     this.#isFull = !this.#socket.write(bytes, () => {})
   }
 
-  /** Once all is answered: asks for a last reply, which must be the next. */
+  /** Sends a final ECHO after all replies have arrived. Its reply must be the next one. */
   async finish(): Promise<void> {
     this.#end = randomUUID()
     this.#socket?.listenClosely()

@@ -9,22 +9,22 @@ import { errorIn, type Reply } from './reply-reader.js'
 import { sendBytes } from './server-sink.js'
 import { type BulkSink, Waiter } from './sink.js'
 
-/** After so many redirections of one command, the nodes do not agree on who has its slot. */
-const mostRedirections = 16
+/** The maximum number of redirections of one command. More means that the nodes disagree about the owner of its slot. */
+const maxRedirections = 16
 const tryAgainMs = 25
-/** What was sent is kept until it is answered, because a node may send it on to another. */
-const mostKeptBytes = 8 * 2 ** 20
+/** The maximum size of unanswered commands, which are kept because a node may redirect them. */
+const maxKeptBytes = 8 * 2 ** 20
 
 /**
- * All primaries of a cluster; each record goes to the one that has its slot. If a slot has moved, what its old owner sent
- * back goes to the new one, and no further record is taken until all that is under way has been answered: so commands
- * about one key are carried out in the order of their records, whatever moves.
+ * Sends each record to the primary that owns its slot. If a slot has migrated, redirected commands go to the new owner, and
+ * no further record is sent until all commands in flight are answered. Commands for one key are therefore executed in the
+ * order of their records.
  */
 export class ClusterSink implements BulkSink {
   onStop: (error: Error) => void = () => {}
   readonly #out: CommandWriter
   readonly #tally: Tally
-  readonly #most: number
+  readonly #maxOutstanding: number
   readonly #owners: SlotOwners
   readonly #access: BulkAccess
   readonly #nodes = new Map<string, ClusterNode>()
@@ -32,29 +32,29 @@ export class ClusterSink implements BulkSink {
   #isFull = false
   #unsentBytes = 0
   #keptBytes = 0
-  #underWay = 0
-  /** Nodes asked for these to be sent again a little later. */
+  #inFlight = 0
+  /** Commands that were answered with TRYAGAIN and are resent after a delay. */
   readonly #later = new Set<Sent>()
-  /** A slot has moved: until all is answered, nothing more is sent. */
+  /** True after a redirection until all commands in flight are answered. New commands are held back until then. */
   #isSettling = false
-  #troubleLine: number | undefined
+  #failedLine: number | undefined
 
-  constructor(out: CommandWriter, tally: Tally, most: number, owners: SlotOwners, access: BulkAccess) {
+  constructor(out: CommandWriter, tally: Tally, maxOutstanding: number, owners: SlotOwners, access: BulkAccess) {
     this.#out = out
     this.#tally = tally
-    this.#most = most
+    this.#maxOutstanding = maxOutstanding
     this.#owners = owners
     this.#access = access
   }
 
   get isFull(): boolean {
-    return this.#isFull || this.#isSettling || this.#unsentBytes >= sendBytes || this.#keptBytes >= mostKeptBytes
+    return this.#isFull || this.#isSettling || this.#unsentBytes >= sendBytes || this.#keptBytes >= maxKeptBytes
   }
 
   get unansweredLine(): number | undefined {
     const lines = [...this.#nodes.values()].flatMap(({ unanswered }) => unanswered.map(({ line }) => line))
     for (const { line } of this.#later) lines.push(line)
-    if (this.#troubleLine !== undefined) lines.push(this.#troubleLine)
+    if (this.#failedLine !== undefined) lines.push(this.#failedLine)
     return lines.length === 0 ? undefined : lines.reduce((least, line) => Math.min(least, line))
   }
 
@@ -65,28 +65,28 @@ export class ClusterSink implements BulkSink {
     this.#out.drop()
     this.#unsentBytes += bytes.length
     this.#keptBytes += bytes.length
-    this.#underWay++
+    this.#inFlight++
     const owner = this.#owners.of(key === undefined ? 0 : hashSlotOfBytes(key))
     const node = this.#nodeAt(owner)
     node.add({ line, records, bytes, redirections: 0 })
-    if (node.unanswered.length >= this.#most) this.#isFull = true
+    if (node.unanswered.length >= this.#maxOutstanding) this.#isFull = true
   }
 
   flush(): Promise<void> | undefined {
     if (this.#waiter.error !== undefined) return Promise.reject(this.#waiter.error)
     this.#isFull = false
     this.#unsentBytes = 0
-    let hasRoom = !this.#isSettling && this.#keptBytes < mostKeptBytes
+    let hasRoom = !this.#isSettling && this.#keptBytes < maxKeptBytes
     for (const node of this.#nodes.values()) {
       node.send()
-      if (node.isBlocked || node.unanswered.length >= this.#most) hasRoom = false
+      if (node.isBlocked || node.unanswered.length >= this.#maxOutstanding) hasRoom = false
     }
     return hasRoom ? undefined : this.#waiter.until(() => this.#hasRoom())
   }
 
   async finish(): Promise<void> {
     await this.flush()
-    await this.#waiter.until(() => this.#underWay === 0)
+    await this.#waiter.until(() => this.#inFlight === 0)
     await Promise.all([...this.#nodes.values()].map((node) => node.finish()))
   }
 
@@ -96,8 +96,9 @@ export class ClusterSink implements BulkSink {
 
   #hasRoom(): boolean {
     if (this.#isSettling) return false
-    if (this.#keptBytes > mostKeptBytes / 2) return false
-    for (const node of this.#nodes.values()) if (node.isBlocked || node.unanswered.length > this.#most / 2) return false
+    if (this.#keptBytes > maxKeptBytes / 2) return false
+    for (const node of this.#nodes.values())
+      if (node.isBlocked || node.unanswered.length > this.#maxOutstanding / 2) return false
     return true
   }
 
@@ -117,23 +118,23 @@ export class ClusterSink implements BulkSink {
 
   #answered(place: BulkNode, sent: Sent, reply: Reply): void {
     const error = errorIn(reply)
-    if (error !== undefined && this.#isSentOn(place, sent, error)) return
-    this.#underWay--
+    if (error !== undefined && this.#redirect(place, sent, error)) return
+    this.#inFlight--
     this.#keptBytes -= sent.bytes.length
     if (error === undefined) this.#tally.succeed(reply, sent.records)
     else if (isServerTrouble(error)) {
-      this.#troubleLine = Math.min(this.#troubleLine ?? sent.line, sent.line)
-      this.#stop(stopped(`${addressOf(place)} takes no more: ${error.replace(/\.$/, '')}`))
+      this.#failedLine = Math.min(this.#failedLine ?? sent.line, sent.line)
+      this.#stop(stopped(`${addressOf(place)} rejects further commands: ${error.replace(/\.$/, '')}`))
     } else this.#tally.fail(sent.line, error, sent.records)
-    if (this.#underWay === 0) this.#isSettling = false
+    if (this.#inFlight === 0) this.#isSettling = false
     this.#waiter.look()
   }
 
-  /** Whether the command was not carried out, and has gone to where it will be. */
-  #isSentOn(place: BulkNode, sent: Sent, error: string): boolean {
+  /** Resends a redirected command, which was not executed. Returns false if the reply is not a redirection. */
+  #redirect(place: BulkNode, sent: Sent, error: string): boolean {
     const isTryAgain = error.startsWith('TRYAGAIN')
     const [, kind, slot, address] = /^(MOVED|ASK) (\d+) (\S+)$/.exec(error) ?? []
-    if ((!isTryAgain && kind === undefined) || sent.redirections >= mostRedirections) return false
+    if ((!isTryAgain && kind === undefined) || sent.redirections >= maxRedirections) return false
     const again = { ...sent, redirections: sent.redirections + 1 }
     this.#isSettling = true
     if (isTryAgain) {
@@ -163,7 +164,7 @@ export class ClusterSink implements BulkSink {
   }
 }
 
-/** `host:port`; without a host it is that of the node which says so. */
+/** Parses `host:port`. An empty host means the host of the node that sent the redirection. */
 function placeOf(address: string, from: BulkNode): BulkNode {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon)

@@ -2,12 +2,12 @@ import type { CommandWriter } from '../commands/command-writer.js'
 import type { BulkNode, BulkSocket } from './bulk-socket.js'
 import type { Reply } from './reply-reader.js'
 
-/** Which primary has which slot, as far as is known. */
+/** Caches which primary owns each slot. */
 export class SlotOwners {
   readonly #owners: (BulkNode | undefined)[] = new Array(16_384)
   readonly #first: BulkNode
 
-  /** `first` is asked about slots that nobody seems to have: it knows better, or says that the cluster is down. */
+  /** Commands for slots without a known owner go to `first`, which redirects them or reports that the cluster is down. */
   constructor(first: BulkNode) {
     this.#first = first
   }
@@ -21,7 +21,7 @@ export class SlotOwners {
   }
 }
 
-/** Asks a node who has which slot; rejects if it is not part of a cluster. */
+/** Reads the slot owners from a node. Rejects if the node is not part of a cluster. */
 export async function askOwners(socket: BulkSocket): Promise<SlotOwners> {
   const owners = new SlotOwners(socket.node)
   const ranges = (await socket.ask(['CLUSTER', 'SLOTS'])) as readonly Reply[]
@@ -34,7 +34,10 @@ export async function askOwners(socket: BulkSocket): Promise<SlotOwners> {
   return owners
 }
 
-/** Where the key is, of commands whose first argument is none. A command not listed here that is one is sent on by its node. */
+/**
+ * The key position in commands whose first argument is not a key. A command that is missing here still works, because the
+ * node that receives it redirects it.
+ */
 const keyPlaces: Readonly<Record<string, number>> = {
   EVAL: 3,
   EVALSHA: 3,

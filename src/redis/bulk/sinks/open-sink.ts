@@ -9,11 +9,11 @@ import { ServerSink } from './server-sink.js'
 import type { BulkSink } from './sink.js'
 
 interface Access extends Omit<BulkAccess, 'database' | 'silenceMs'> {
-  /** How it appears in messages. */
+  /** Describes the target in messages. */
   readonly where: string
 }
 
-/** Where Redis is. A server that turns out to be a node of a cluster stands for the cluster. */
+/** The Redis to load into. A `server` that is a cluster node is treated as the whole cluster. */
 export type BulkTarget = Access &
   (
     | { readonly kind: 'server'; readonly node: BulkNode; readonly database: number }
@@ -27,9 +27,9 @@ export type BulkTarget = Access &
       }
   )
 
-/** At most so many replies are outstanding: few enough that a limiter on the same server hardly notices. */
+/** The maximum number of outstanding replies beside other load, small enough not to slow down a limiter on the server. */
 const gentle = 128
-/** For a server with nothing else to do: only the network sets a limit, and the memory for what is outstanding. */
+/** The maximum numbers of outstanding replies for a server without other load. They only bound the memory. */
 const fast = 100_000
 const fastPerNode = 4_096
 
@@ -38,7 +38,7 @@ export interface OpenSinkOptions {
   readonly silenceMs: number
 }
 
-/** Connects; rejects with FLUXGATE_STORE_FAILED or FLUXGATE_STORE_MISCONFIGURED. */
+/** Connects to the target. Rejects with `FLUXGATE_STORE_FAILED` or `FLUXGATE_STORE_MISCONFIGURED`. */
 export async function openSink(
   target: BulkTarget,
   out: CommandWriter,
@@ -59,17 +59,17 @@ export async function openSink(
     socket.close()
     return toCluster(owners)
   } catch (error) {
-    throw wrapRedisError(error, 'take a connection', `Redis at ${target.where}`)
+    throw wrapRedisError(error, 'accept a connection', `Redis at ${target.where}`)
   }
 }
 
-/** The first of several that answers; the last error if none does. */
+/** Returns the result of the first node that replies. Throws the last error if none does. */
 async function firstOf<T>(
   nodes: readonly BulkNode[],
   access: BulkAccess,
   ask: (socket: BulkSocket) => Promise<T>,
 ): Promise<T> {
-  let last: unknown = new Error('there is no node')
+  let last: unknown = new Error('the list of nodes is empty')
   for (const node of nodes) {
     let socket: BulkSocket | undefined
     try {

@@ -27,21 +27,23 @@ const expected = [
 ]
 
 describe('ReplyReader', () => {
-  it('reads every kind of reply', () => expect(read([all])).toEqual(expected))
+  it('parses every type of reply', () => expect(read([all])).toEqual(expected))
 
-  it('reads them the same wherever the network cuts them', () => {
+  it('does not depend on chunk boundaries', () => {
     for (let cut = 1; cut < all.length; cut++)
       expect(read([all.subarray(0, cut), all.subarray(cut)]), `cut at ${cut}`).toEqual(expected)
     expect(read(Array.from(all, (_, i) => all.subarray(i, i + 1)))).toEqual(expected)
   })
 
-  it('counts the same if only errors are wanted, and finds these at any depth', () => {
+  it('finds errors at any depth without decoding text, and counts all replies', () => {
     const errors = read([all], false).map(errorIn)
     expect(errors).toHaveLength(expected.length)
     expect(errors.filter((error) => error !== undefined)).toEqual(['ERR no', 'WRONGTYPE x'])
   })
 
-  it('throws at what is no Redis', () => {
-    expect(() => read([Buffer.from('HTTP/1.1 400 Bad Request\r\n')])).toThrow('does not speak the protocol of Redis')
+  it('throws if the server does not use the Redis protocol', () => {
+    expect(() => read([Buffer.from('HTTP/1.1 400 Bad Request\r\n')])).toThrow(
+      'the server does not use the Redis protocol',
+    )
   })
 })

@@ -1,7 +1,7 @@
-/** What a server answers. An error inside a list stands there as what it is. */
+/** A reply of the server. Errors may be nested in lists. */
 export type Reply = string | number | null | ReplyError | readonly Reply[]
 
-/** What the server refused, in its own words. */
+/** An error reply with the message of the server. */
 export class ReplyError {
   readonly message: string
 
@@ -24,14 +24,14 @@ interface OpenList {
 }
 
 /**
- * Reads replies from the bytes of a connection, however they are cut. By far the most of them are a short line each; of
- * these, and whenever nobody asks for more, only numbers are read, and errors made into text.
+ * Parses RESP2 replies from chunks of bytes. Most replies are one short line. Unless `wantsText` is set, only integers and
+ * errors are decoded.
  */
 export class ReplyReader {
-  /** Whether whoever is told wants to see what the replies are, not only the errors among them. */
+  /** Whether to decode strings and keep list items. Otherwise only integers and errors are decoded. */
   wantsText = true
   readonly #onReply: (reply: Reply) => void
-  /** The beginning of a reply whose end has not come yet. */
+  /** The start of an incomplete reply. */
   #rest: Buffer | undefined
   readonly #lists: OpenList[] = []
 
@@ -39,13 +39,13 @@ export class ReplyReader {
     this.#onReply = onReply
   }
 
-  /** Throws if the bytes are no replies: then whoever is at the other end is not a Redis. */
+  /** Parses a chunk. Throws if the bytes are not Redis replies. */
   read(chunk: Buffer): void {
     const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk])
     this.#rest = undefined
     let at = 0
     while (at < bytes.length) {
-      const end = this.#one(bytes, at)
+      const end = this.#parse(bytes, at)
       if (end < 0) {
         this.#rest = Buffer.from(bytes.subarray(at))
         return
@@ -54,8 +54,8 @@ export class ReplyReader {
     }
   }
 
-  /** Reads what begins at `at`; where it ends, or -1 if that is still to come. */
-  #one(bytes: Buffer, at: number): number {
+  /** Parses the element at `at`. Returns its end position, or -1 if it is incomplete. */
+  #parse(bytes: Buffer, at: number): number {
     const kind = bytes[at]
     let end = at + 1
     while (end < bytes.length && bytes[end] !== cr) end++
@@ -63,13 +63,13 @@ export class ReplyReader {
     if (next > bytes.length) return -1
     switch (kind) {
       case plus:
-        this.#tell(this.wantsText ? bytes.toString('utf8', at + 1, end) : '')
+        this.#emit(this.wantsText ? bytes.toString('utf8', at + 1, end) : '')
         return next
       case colon:
-        this.#tell(end === at + 2 ? (bytes[at + 1] as number) - zero : Number(bytes.toString('latin1', at + 1, end)))
+        this.#emit(end === at + 2 ? (bytes[at + 1] as number) - zero : Number(bytes.toString('latin1', at + 1, end)))
         return next
       case minus:
-        this.#tell(new ReplyError(bytes.toString('utf8', at + 1, end)))
+        this.#emit(new ReplyError(bytes.toString('utf8', at + 1, end)))
         return next
       case dollar:
         return this.#bulk(bytes, next, Number(bytes.toString('latin1', at + 1, end)))
@@ -77,30 +77,30 @@ export class ReplyReader {
         this.#list(Number(bytes.toString('latin1', at + 1, end)))
         return next
       default:
-        throw new Error('what answers there does not speak the protocol of Redis')
+        throw new Error('the server does not use the Redis protocol')
     }
   }
 
   #bulk(bytes: Buffer, start: number, size: number): number {
     if (size < 0) {
-      this.#tell(null)
+      this.#emit(null)
       return start
     }
     const end = start + size
     if (end + 2 > bytes.length) return -1
-    this.#tell(this.wantsText ? bytes.toString('utf8', start, end) : '')
+    this.#emit(this.wantsText ? bytes.toString('utf8', start, end) : '')
     return end + 2
   }
 
   #list(size: number): void {
     if (size > 0) this.#lists.push({ left: size, items: [] })
-    else this.#tell(size < 0 ? null : [])
+    else this.#emit(size < 0 ? null : [])
   }
 
-  #tell(reply: Reply): void {
+  #emit(reply: Reply): void {
     let whole = reply
     for (let list = this.#lists.at(-1); list !== undefined; list = this.#lists.at(-1)) {
-      // What nobody looks at is not kept, however long the list.
+      // Items that are not needed are dropped, so that long lists use no memory.
       if (this.wantsText || errorIn(whole) !== undefined) list.items.push(whole)
       if (--list.left > 0) return
       this.#lists.pop()
@@ -110,7 +110,7 @@ export class ReplyReader {
   }
 }
 
-/** The first error in a reply, at whatever depth: of a transaction, one of its commands may have failed. */
+/** Finds the first error at any depth: a single command of a transaction may have failed. */
 export function errorIn(reply: Reply): string | undefined {
   if (reply instanceof ReplyError) return reply.message
   if (typeof reply !== 'object' || reply === null) return undefined

@@ -6,33 +6,33 @@ import { addressOf, type BulkSocket } from './bulk-socket.js'
 import { errorIn, type Reply } from './reply-reader.js'
 import { type BulkSink, Waiter } from './sink.js'
 
-/** So much is sent at once. */
+/** The size of one write. */
 export const sendBytes = 48 * 1024
 
 /**
- * One server. Commands go out in the order of their records, at most `most` before the replies to them; which reply is to
- * which record follows from the order. An ECHO of a random text at the end must be the last reply: if it is not, commands
- * and replies did not match, and nothing that was counted is to be trusted.
+ * Sends commands to one server, in the order of their records and with at maxOutstanding `maxOutstanding` outstanding replies. Replies are
+ * matched to records by their order. The reply to a final ECHO of a random string must be the last one. Otherwise replies
+ * and commands did not match, and the counts are not reliable.
  */
 export class ServerSink implements BulkSink {
   onStop: (error: Error) => void = () => {}
   readonly #socket: BulkSocket
   readonly #out: CommandWriter
   readonly #tally: Tally
-  readonly #most: number
+  readonly #maxOutstanding: number
   readonly #lines = new LineQueue()
   readonly #waiter = new Waiter()
   readonly #end = randomUUID()
   #isBlocked = false
   #isAskedForEnd = false
   #hasEnded = false
-  #troubleLine: number | undefined
+  #failedLine: number | undefined
 
-  constructor(socket: BulkSocket, out: CommandWriter, tally: Tally, most: number) {
+  constructor(socket: BulkSocket, out: CommandWriter, tally: Tally, maxOutstanding: number) {
     this.#socket = socket
     this.#out = out
     this.#tally = tally
-    this.#most = most
+    this.#maxOutstanding = maxOutstanding
     socket.listen(
       (reply) => this.#answered(reply),
       (error) => this.#stop(stopped(`${addressOf(socket.node)}: ${error.message}`, error)),
@@ -44,11 +44,11 @@ export class ServerSink implements BulkSink {
   }
 
   get isFull(): boolean {
-    return this.#lines.length >= this.#most || this.#out.length >= sendBytes
+    return this.#lines.length >= this.#maxOutstanding || this.#out.length >= sendBytes
   }
 
   get unansweredLine(): number | undefined {
-    return this.#troubleLine ?? this.#lines.first
+    return this.#failedLine ?? this.#lines.first
   }
 
   put(line: number): void {
@@ -62,9 +62,9 @@ export class ServerSink implements BulkSink {
       const bytes = this.#out.take()
       this.#isBlocked = !this.#socket.write(bytes, () => this.#out.recycle(bytes))
     }
-    if (!this.#isBlocked && this.#lines.length < this.#most) return undefined
-    // Half of them at once: a few at a time would be as many calls of the system as commands.
-    return this.#waiter.until(() => !this.#isBlocked && this.#lines.length <= this.#most / 2)
+    if (!this.#isBlocked && this.#lines.length < this.#maxOutstanding) return undefined
+    // Waits until half of the replies have arrived. Sending a few commands at a time would need one system call for each.
+    return this.#waiter.until(() => !this.#isBlocked && this.#lines.length <= this.#maxOutstanding / 2)
   }
 
   async finish(): Promise<void> {
@@ -97,15 +97,16 @@ export class ServerSink implements BulkSink {
   #count(records: number, line: number, reply: Reply): void {
     const error = errorIn(reply)
     if (error === undefined) this.#tally.succeed(reply, records)
-    else if (isServerTrouble(error)) this.#isInTrouble(line, error)
+    else if (isServerTrouble(error)) this.#stopAt(line, error)
     else this.#tally.fail(line, error, records)
   }
 
-  /** All records from this one on will be sent again, so that they do not count as failed. */
-  #isInTrouble(line: number, error: string): void {
-    this.#troubleLine ??= line
-    this.#stop(stopped(`${addressOf(this.#socket.node)} takes no more: ${error.replace(/\.$/, '')}`))
+  /** Stops the load. Records from this one on are not counted as failed, because a resumed load sends them again. */
+  #stopAt(line: number, error: string): void {
+    this.#failedLine ??= line
+    this.#stop(stopped(`${addressOf(this.#socket.node)} rejects further commands: ${error.replace(/\.$/, '')}`))
   }
 }
 
-export const mismatch = (): Error => stopped('replies and commands do not match; some command has no reply, or several')
+export const mismatch = (): Error =>
+  stopped('replies do not match the commands; a command has no reply or more than one')

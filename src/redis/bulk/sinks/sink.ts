@@ -1,21 +1,21 @@
-/** Where commands go once they are written. */
+/** The destination of encoded commands. */
 export interface BulkSink {
-  /** Enough is under way, or waits to be sent: call `flush` before the next record. */
+  /** True if enough commands are in flight or unsent. Call `flush` before the next record. */
   readonly isFull: boolean
-  /** The last command that was written came from this line. */
+  /** Accepts the last written command, which came from this line. */
   put(line: number): void
-  /** Sends what was written. If a promise is returned, there is room for more only once it is resolved. */
+  /** Sends the accepted commands. Returns a promise if the sink is full; it resolves when there is room. */
   flush(): Promise<void> | undefined
-  /** Sends what is left; resolves when all of it has been answered. */
+  /** Sends the remaining commands. Resolves when all replies have arrived. */
   finish(): Promise<void>
-  /** Told when there will be no more, for whoever waits for something else meanwhile. */
+  /** Called when the sink fails, so that a load that waits for input can stop. */
   onStop: (error: Error) => void
-  /** The first line without an answer. */
+  /** The first line without a reply. */
   readonly unansweredLine: number | undefined
   close(): void
 }
 
-/** Somebody who waits for a condition that changes with events; one at a time. */
+/** Waits for a condition that events change. Supports one pending wait at a time. */
 export class Waiter {
   #resolve: (() => void) | undefined
   #reject: ((error: Error) => void) | undefined
@@ -36,14 +36,14 @@ export class Waiter {
     })
   }
 
-  /** To be called whenever the condition may have changed. */
+  /** Checks the condition again. Call it whenever the condition may have changed. */
   look(): void {
     if (this.#resolve === undefined || !this.#isMet()) return
     this.#resolve()
     this.#resolve = undefined
   }
 
-  /** For whoever waits, now or later. */
+  /** Rejects the pending wait and all later ones. */
   fail(error: Error): void {
     this.#error ??= error
     this.#reject?.(this.#error)

@@ -4,7 +4,7 @@ import { stopped, type Tally } from '../tally.js'
 import { sendBytes } from './server-sink.js'
 import { type BulkSink, Waiter } from './sink.js'
 
-/** No server: commands are written to a stream, such as for `redis-cli --pipe`; without a stream, nowhere. */
+/** Writes commands to a stream, such as for `redis-cli --pipe`. Without a stream, it discards them. */
 export class StreamSink implements BulkSink {
   readonly unansweredLine = undefined
   onStop: (error: Error) => void = () => {}
@@ -13,8 +13,9 @@ export class StreamSink implements BulkSink {
   readonly #stream: Writable | undefined
   readonly #waiter = new Waiter()
   #isBlocked = false
-  /** Records in the buffer, and writes that the stream has not confirmed. */
+  /** Records in the buffer. */
   #records = 0
+  /** Writes that the stream has not confirmed. */
   #writes = 0
 
   constructor(out: CommandWriter, tally: Tally, stream?: Writable) {
@@ -55,7 +56,7 @@ export class StreamSink implements BulkSink {
     return this.#isBlocked ? this.#waiter.until(() => !this.#isBlocked) : undefined
   }
 
-  /** Waits for the last write: only then is it known whether the output was open until the end. */
+  /** Waits for the last write, which fails if the reader closed the output early. */
   async finish(): Promise<void> {
     await this.flush()
     await this.#waiter.until(() => this.#writes === 0)

@@ -1,17 +1,19 @@
 import type { CommandWriter } from '../commands/command-writer.js'
 
-/** Commands after which a connection no longer answers each command with one reply. */
+/** Commands after which the server no longer sends exactly one reply per command. */
 const names = ['SUBSCRIBE', 'PSUBSCRIBE', 'SSUBSCRIBE', 'MONITOR', 'QUIT', 'HELLO', 'SYNC', 'PSYNC', 'RESET']
-const beginnings = new Set(names.map((name) => name.charCodeAt(0) * 16 + name.length))
-const clientBeginning = 'C'.charCodeAt(0) * 16 + 'CLIENT'.length
+const signatures = new Set(names.map((name) => name.charCodeAt(0) * 16 + name.length))
+const clientSignature = 'C'.charCodeAt(0) * 16 + 'CLIENT'.length
 
-/** Why the last command cannot be loaded, if so. */
+/** Returns why the last command cannot be loaded, or `undefined` if it can. */
 export function unsuitable(out: CommandWriter): string | undefined {
-  // Hardly any command is looked at more closely than this.
-  const beginning = (out.nameByte & 0xdf) * 16 + out.nameLength
-  if (!beginnings.has(beginning) && beginning !== clientBeginning) return undefined
+  // The first byte and the length of the name rule out almost all commands cheaply.
+  const signature = (out.nameByte & 0xdf) * 16 + out.nameLength
+  if (!signatures.has(signature) && signature !== clientSignature) return undefined
   const word = (index: number): string => out.argument(index)?.toString('latin1').toUpperCase() ?? ''
   const name = word(0)
   const isReply = name === 'CLIENT' && word(1) === 'REPLY'
-  return names.includes(name) || isReply ? `${name} changes how the server answers, and cannot be loaded` : undefined
+  return names.includes(name) || isReply
+    ? `${name} cannot be loaded because it changes how the server replies`
+    : undefined
 }

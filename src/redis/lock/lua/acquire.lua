@@ -1,7 +1,7 @@
--- Gives all locks of one call to one owner, or none of them. Asked again by the same hold, it gives the same.
--- KEYS  for each lock: the lock, its fence, its holds, its queue, its places
--- ARGV  owner, id of the hold, lease in ms, how long a fence is kept in ms, how long a place in the line is kept in ms; 0: no line
--- Returns { 1, fence of each lock } or { 0, number of the lock that is in the way, ms after which it may be free, or -1 }
+-- Grants all locks of one call to one owner, or none. Idempotent for the same hold.
+-- KEYS  for each lock: lock, fence, holds, queue, places
+-- ARGV  owner, id of the hold, lease in ms, retention of a fence in ms, retention of a queue slot in ms (0: no queue)
+-- Returns { 1, fence of each lock } or { 0, index of the first busy lock, ms after which it may be free or -1 }
 local line
 --@make line line.lua
 local owner, id, leaseMs, fenceMs, placeMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -32,7 +32,7 @@ if busy then
   return { 0, busy, busyMs }
 end
 
--- Grows from holder to holder, and past a fence that was forgotten, because time has passed.
+-- The fence increases with every holder. It is derived from the time, so it also exceeds a fence that has expired.
 local fence = time[1] * 1000000 + time[2]
 for i = 1, #KEYS, 5 do
   fence = math.max(fence, (tonumber(redis.call('GET', KEYS[i + 1])) or 0) + 1)

@@ -1,6 +1,6 @@
--- Prolongs all locks of one hold, or none if one of them is no longer its own.
--- KEYS  for each lock: the lock, its fence, its holds
--- ARGV  owner, id of the hold, lease in ms, how long a fence is kept in ms, what fences must be at least; 0: as they are
+-- Extends all locks of one hold, or none if the hold has lost one of them.
+-- KEYS  for each lock: lock, fence, holds
+-- ARGV  owner, id of the hold, lease in ms, retention of a fence in ms, minimum of the stored fences (0: unchanged)
 -- Returns 1, or 0 if the hold is lost
 local owner, id, leaseMs, fenceMs, floor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 for i = 1, #KEYS, 3 do
@@ -9,7 +9,7 @@ for i = 1, #KEYS, 3 do
   if redis.call('HEXISTS', KEYS[i + 2], id) == 0 then return 0 end
 end
 for i = 1, #KEYS, 3 do
-  -- Another hold of the same owner may have asked for longer.
+  -- Another hold of the same owner may have a longer lease.
   local ttl = math.max(leaseMs, redis.call('PTTL', KEYS[i]))
   redis.call('PEXPIRE', KEYS[i], ttl)
   redis.call('PEXPIRE', KEYS[i + 2], ttl)

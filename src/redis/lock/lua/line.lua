@@ -1,5 +1,5 @@
--- Those who wait for one thing in the order of asking. Whoever dies in the line leaves it when its place expires.
--- `queue` has tickets as scores, `alive` the milliseconds at which places expire; members are ids of holds.
+-- The first-come, first-served queue of one lock or semaphore. The slot of a caller that has died expires.
+-- The members of both sorted sets are ids of holds. Scores: tickets in `queue`, expiry times of the slots in ms in `alive`.
 local line = {}
 
 local function tidy(queue, alive, nowMs)
@@ -10,20 +10,20 @@ local function tidy(queue, alive, nowMs)
   end
 end
 
--- The id whose turn it is, or nil.
+-- Returns the id at the head of the queue, or nil.
 function line.first(queue, alive, nowMs)
   tidy(queue, alive, nowMs)
   return redis.call('ZRANGE', queue, 0, 0)[1]
 end
 
--- When the first place expires, unless its owner asks again before that.
+-- Returns the ms until the slot at the head expires. A repeated request of its hold renews it.
 function line.firstEndsInMs(queue, alive, nowMs)
   local first = redis.call('ZRANGE', queue, 0, 0)[1]
   return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
 end
 
--- Keeps the place, or takes the last one. All lines are entered with the same ticket: two who want the same things stand
--- in the same order everywhere. One who has lost a place somewhere starts again in all of them.
+-- Renews the slot of the id, or appends one. All queues get the same ticket, so that two holds that request the same locks
+-- have the same order in every queue. An id that has lost one slot is appended to all queues again.
 function line.enter(queues, alives, id, nowMs, placeMs)
   local ticket, isComplete = nowMs, true
   for i, queue in ipairs(queues) do
@@ -44,7 +44,7 @@ function line.leave(queue, alive, id)
   redis.call('ZREM', alive, id)
 end
 
--- Tells those who wait: whose turn it is, or that anybody may try. Who may not publish lets them find out by themselves.
+-- Announces the id at the head, or an empty message if any caller may try. Without the permission to publish, callers poll.
 function line.call(channel, first)
   redis.pcall('PUBLISH', channel, first or '')
 end

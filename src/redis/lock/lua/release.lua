@@ -1,7 +1,7 @@
--- Ends one hold: of its locks, those that nobody else of the same owner holds are free afterwards. Leaves the line too.
--- KEYS  for each lock: the lock, its holds, its queue, its places
+-- Releases one hold and its queue slots. A lock stays held while another hold of the same owner uses it.
+-- KEYS  for each lock: lock, holds, queue, places
 -- ARGV  owner, id of the hold, channel of each lock
--- Returns how many of the locks were held by it
+-- Returns the number of locks that the hold held
 local line
 --@make line line.lua
 local owner, id = ARGV[1], ARGV[2]

@@ -1,6 +1,6 @@
--- Gives one of a number of permits to a hold. Asked again by the same hold, it prolongs what that one has.
--- KEYS  permits (ids of holds by the ms at which each ends), fence, queue, places
--- ARGV  id of the hold, lease in ms, how long a fence is kept in ms, how long a place in the line is kept in ms, how many permits there are
+-- Grants one permit to a hold. A repeated request of the same hold extends its permit.
+-- KEYS  permits (ids of holds scored by expiry time in ms), fence, queue, places
+-- ARGV  id of the hold, lease in ms, retention of a fence in ms, retention of a queue slot in ms (0: no queue), number of permits
 -- Returns { 1, fence } or { 0, 1, ms after which a permit may be free }
 local line
 --@make line line.lua
@@ -10,7 +10,7 @@ local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local isFair = placeMs > 0
 
--- Only this clock counts: whoever has another one can neither shorten the lease of others nor lengthen its own.
+-- Only the clock of the server is used, so that a client with a wrong clock cannot change the length of any lease.
 redis.call('ZREMRANGEBYSCORE', permits, '-inf', nowMs)
 if not redis.call('ZSCORE', permits, id) then
   local busyMs

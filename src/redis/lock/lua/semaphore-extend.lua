@@ -1,6 +1,7 @@
+-- Extends the permit of one hold.
 -- KEYS  permits
 -- ARGV  id of the hold, lease in ms
--- Returns 1, or 0 if the hold has ended
+-- Returns 1, or 0 if the permit has expired
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local endsAt = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)

@@ -1,6 +1,7 @@
+-- Releases the permit and the queue slot of one hold.
 -- KEYS  permits, queue, places
 -- ARGV  id of the hold, channel
--- Returns 1, or 0 if the hold had ended before
+-- Returns 1, or 0 if the permit had already expired
 local line
 --@make line line.lua
 local time = redis.call('TIME')

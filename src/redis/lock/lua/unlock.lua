@@ -1,7 +1,7 @@
--- Frees a lock, whoever holds it; the holder learns of it when it asks the next time.
--- KEYS  the lock, its holds, its queue, its places
+-- Releases a lock regardless of its owner. The holder notices with its next call.
+-- KEYS  lock, holds, queue, places
 -- ARGV  channel
--- Returns 1, or 0 if it was free
+-- Returns 1, or 0 if the lock was free
 local line
 --@make line line.lua
 local time = redis.call('TIME')

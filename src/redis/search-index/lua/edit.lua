@@ -1,16 +1,17 @@
 --@include header.lua
 --@include terms.lua
--- One edit of one record and of everything that the index holds of it: all of it happens, or nothing.
+-- Edits one record and its index entries atomically.
 --
--- ARGV   2 what: PUT, INSERT, REPLACE, REMOVE, REINDEX
---        3 id  4 document  5 the document that must be there, of REPLACE and REINDEX
---        6 how many recent ones are kept  7 most records  8 field by which the least goes first, or '' for the oldest
---        9… entries, three each: what and field, text, number
--- result 1 if it was done, 0 if not, 'CHANGED' if the definition is another one
+-- ARGV   2 operation: PUT, INSERT, REPLACE, REMOVE, REINDEX
+--        3 id  4 document  5 expected current document (REPLACE and REINDEX)
+--        6 length of the recent list  7 maximum number of records
+--        8 field whose smallest value is evicted, or '' to evict the oldest record
+--        9… entries, three values each: letter and field, text, number
+-- result 1 if the edit was made, 0 if not, 'CHANGED' if the definition differs
 local what, id, document, expected = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local recent, most, least = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 
--- `op` is a letter and the number of the field: n score, l place by bytes, t tag, w weight of a term.
+-- `op` is a letter and the number of the field: n score, l position in byte order, t tag, w weight of a term.
 local function field_of(op)
   return name(string.sub(op, 2))
 end
@@ -35,7 +36,7 @@ local take = {
   w = function(op, term, weight) change_term(field_of(op), term, -tonumber(weight)) end,
 }
 
--- Only what is different is touched.
+-- Writes only the entries that differ.
 local function replace_entries(owner, old, new)
   local wanted = {}
   for i = 1, #new, 3 do wanted[new[i] .. ' ' .. new[i + 1]] = i end
@@ -56,7 +57,7 @@ local function replace_entries(owner, old, new)
   end
 end
 
--- The list is always the first so many by order: whoever leaves it makes room for the next one.
+-- The list always contains the newest records by `order`. A removed record is replaced by the next one.
 local function leave_recent(owner)
   if recent > 0 and call('LREM', name('recent'), 1, owner) == 1 then
     local next_one = call('ZREVRANGE', name('order'), recent - 1, recent - 1)[1]
@@ -76,9 +77,9 @@ local function entries_of(value)
   return own == generation and cmsgpack.unpack(packed) or {}
 end
 
--- Before a newcomer is put there, so that it is not the one that has to go.
+-- Runs before a new record is inserted, so that the new record is not evicted.
 local function make_room()
-  -- A few at a time, if the bound was lowered.
+  -- Evicts a few records per edit if the maximum was lowered.
   for _ = 1, 8 do
     if call('HLEN', KEYS[2]) < most then return end
     local first = least ~= '' and call('ZRANGE', name(least .. ':scores'), 0, 0)[1]

@@ -1,11 +1,11 @@
--- What every script of a search index begins with.
+-- The common header of all search index scripts.
 --
--- KEYS 1 is `<base>:meta`, 2 is `<base>:records`. All other names begin with the same base, whose hash tag keeps them in
--- the same slot; which of them an edit touches is known only from the record that it replaces.
+-- KEYS 1 is `<base>:meta`, 2 is `<base>:records`. All other keys start with the same base, whose hash tag keeps them in
+-- the same slot. They are not declared, because the keys of an edit depend on the record that it replaces.
 -- ARGV 1 is the fingerprint of the caller's definition.
 --
--- A record is `<generation>:<sequence>:<length of entries>:<entries><document>`. Its entries are what the index holds of
--- it, so that they can be taken out again whatever the caller knows.
+-- A record is `<generation>:<sequence>:<length of entries>:<entries><document>`. It stores its own index entries, so that
+-- they can be removed without knowledge of the caller's definition.
 local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
 local state = call('HMGET', KEYS[1], 'definition', 'generation', 'rebuilding')
@@ -21,7 +21,7 @@ local function parts(value)
   return own, sequence, string.sub(value, finish + 1, document - 1), string.sub(value, document)
 end
 
--- As memcmp and as sorted sets do it. Lua itself compares by the locale of the server.
+-- Compares bytes like memcmp and sorted sets. Lua compares strings by the locale of the server.
 local function is_before(one, other)
   for i = 1, math.min(#one, #other) do
     local a, b = string.byte(one, i), string.byte(other, i)
@@ -30,8 +30,8 @@ local function is_before(one, other)
   return #one < #other
 end
 
--- How many of a sorted set come before (score, member), with that one itself if `including`. Those with the same score are
--- in the order of their bytes, so that the place is found by halving.
+-- Counts the members of a sorted set before (score, member), and that member itself if `including`. Members with equal
+-- scores are in byte order, so a binary search finds the position.
 local function rank_of(key, score, member, including)
   local low, high = call('ZCOUNT', key, '-inf', '(' .. score), call('ZCOUNT', key, '-inf', score)
   while low < high do

@@ -1,17 +1,17 @@
 --@include header.lua
--- One page of records in the order of a field, from where the last page ended.
+-- Returns one page of records in the order of a field, starting after the previous page.
 --
 -- ARGV   2 number of the field  3 'scores' or 'places'  4 'ascending' or 'descending'  5 limit
---        6 and 7 the bounds: of ZCOUNT (all below the first, all up to the last), or of ZRANGEBYLEX, behind the cursor
---        8 of scores, where to go on: '' from the start, or the score of the last one seen
---        9 of scores, the last one seen
---        10… tag sets, as `<field>:tag:<tag>`, that an id has to be in
--- result nil if there is nothing at all, 'CHANGED' or 'REBUILDING', or { 1 if there is more, score, the last one seen,
---        then id and document in turn }
+--        6 and 7 bounds: of ZCOUNT (all below the first, all up to the last), or of ZRANGEBYLEX after the cursor
+--        8 for scores: the score of the last member of the previous page, or '' for the first page
+--        9 for scores: the last member of the previous page
+--        10… tag sets that must contain the id, as `<field>:tag:<tag>`
+-- result nil if the index is empty, 'CHANGED', 'REBUILDING', or { 1 if there are more pages, last score, last member,
+--        then alternating ids and documents }
 local key = name(ARGV[2] .. ':' .. ARGV[3])
 local by_score, ascending = ARGV[3] == 'scores', ARGV[4] == 'ascending'
 local limit, first, last, seen_score, seen = tonumber(ARGV[5]), ARGV[6], ARGV[7], ARGV[8], ARGV[9]
--- Of records without the tags that are asked for, no more than this are passed over in one call.
+-- The maximum number of records without the requested tags that one call skips.
 local budget = 2000
 
 local function by_ranks()
@@ -46,7 +46,7 @@ local function by_bytes()
       found = call('ZREVRANGEBYLEX', key, to, from, 'LIMIT', 0, count)
       if #found > 0 then to = '(' .. found[#found] end
     end
-    -- The id is at the end, and its length in the last byte.
+    -- A member ends with the id and the length of the id in one byte.
     for i, member in ipairs(found) do
       found[i] = { id = string.sub(member, -1 - string.byte(member, -1), -2), score = '0', member = member }
     end
@@ -69,7 +69,7 @@ local rows_after = by_score and by_ranks() or by_bytes()
 local result = { 0, '', '' }
 local taken, passed = 0, 0
 repeat
-  -- One more than is wanted tells whether there is another page.
+  -- Reads one more than the limit to find out whether there is another page.
   local rows = rows_after(limit + 1)
   for _, row in ipairs(rows) do
     if taken == limit or passed == budget then

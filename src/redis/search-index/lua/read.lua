@@ -1,12 +1,11 @@
 --@include header.lua
--- Records that are named, that were written last, or that chance picks.
+-- Returns records by id, the newest records, random records, or the number of records.
 --
--- ARGV   2 what: GET, RECENT, SAMPLE or COUNT
---        3… of GET ids; of RECENT how many; of SAMPLE how many and, if only tagged ones are wanted, `<field>:tag:<tag>`;
---        of COUNT nothing for all, or the same
--- result as of page.lua, or id and document in turn, or { number }
+-- ARGV   2 operation: GET, RECENT, SAMPLE or COUNT
+--        3… GET: ids. RECENT: limit. SAMPLE: limit and optionally `<field>:tag:<tag>`. COUNT: optionally `<field>:tag:<tag>`
+-- result nil, 'CHANGED' or 'REBUILDING' as in page.lua, or alternating ids and documents, or { count }
 if not state[1] then return false end
--- A record itself is the same under any definition.
+-- GET does not depend on the definition.
 if ARGV[2] ~= 'GET' then
   if state[1] ~= ARGV[1] then return 'CHANGED' end
   if state[3] then return 'REBUILDING' end

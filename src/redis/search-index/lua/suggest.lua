@@ -1,9 +1,10 @@
 --@include header.lua
 --@include terms.lua
--- The most frequent terms that begin with a prefix.
+-- Returns the most frequent terms with a prefix.
 --
 -- ARGV   2 number of the field  3 prefix  4 limit
--- result as of page.lua, or { how many begin so, then term and frequency in turn }
+-- result nil, 'CHANGED' or 'REBUILDING' as in page.lua, or { number of terms with the prefix, then alternating terms and
+--        frequencies }
 if not state[1] then return false end
 if state[1] ~= ARGV[1] then return 'CHANGED' end
 if state[3] then return 'REBUILDING' end

@@ -1,14 +1,14 @@
--- Terms with frequencies, such that the most frequent ones of any prefix are found without reading all of them.
+-- Stores terms with frequencies, so that the most frequent terms of any prefix are found without reading all terms.
 --
---   <key>:terms  sorted set of all terms, by their bytes
---   <key>:ranks  the same by frequency, which is negative here: the most frequent first, then by their bytes
---   <key>:tops   sorted set by bytes of: prefix, 0 1, 2^53 - frequency in 16 digits, term
+--   <key>:terms  sorted set of all terms, in byte order
+--   <key>:ranks  sorted set of all terms, scored by negative frequency: most frequent first, then in byte order
+--   <key>:tops   sorted set in byte order of: prefix, 0 1, 2^53 - frequency in 16 digits, term
 --
--- A prefix with few terms is answered by reading them. One with many has its most frequent ones in tops, where they are
--- always exactly the first so many of that prefix: a term that ranks behind the last is not put there, because others may
--- rank between the two. As they leave and get few, the next ones are looked for.
+-- For a prefix with few terms, all of them are read. A prefix with many terms has a list in tops, which always contains
+-- exactly its highest-ranked terms. A term that ranks after the last one is not added, because other terms may rank
+-- between the two. When a list has become short, it is refilled.
 local few, kept = 256, 100
--- Beyond so many bytes a prefix has no tops.
+-- Longer prefixes, in bytes, have no list in tops.
 local longest = 96
 local finish = string.char(0, 1)
 
@@ -32,7 +32,8 @@ local function range_of_tops(prefix)
   return '[' .. prefix .. finish, '(' .. prefix .. string.char(0, 2)
 end
 
--- The `best` of the first `most` terms of a prefix, in the order of their ranks. Most of them are no better than the last.
+-- Returns the `best` highest-ranked of the first `most` terms of a prefix, in rank order. An insertion sort suffices,
+-- because most terms do not rank before the last one found.
 local function ranked(key, prefix, most, best)
   local from, to = lex_range(prefix)
   local terms = call('ZRANGEBYLEX', key .. ':terms', from, to, 'LIMIT', 0, most)
@@ -44,7 +45,7 @@ local function ranked(key, prefix, most, best)
     local last = #found == best and found[best]
     if count > 0 and not (last and count <= last.count) then
       local place = math.min(#found + 1, best)
-      -- Terms come in the order of their bytes, so that of those with the same frequency the first stays first.
+      -- Terms arrive in byte order, so terms with equal frequencies keep their order.
       while place > 1 and found[place - 1].count < count do
         found[place] = found[place - 1]
         place = place - 1
@@ -55,8 +56,8 @@ local function ranked(key, prefix, most, best)
   return found
 end
 
--- From the most frequent term of all downwards, for as long as is bearable: what is found so is exact, if not complete. Where
--- many have the same frequency, those of the prefix stand together and are looked up.
+-- Searches all terms from the most frequent one downwards, within a limit. The result is exact, but may be incomplete. If
+-- many terms have the same frequency, the terms of the prefix are adjacent and are looked up directly.
 local function ranked_of_many(key, prefix)
   local ranks = key .. ':ranks'
   local found, at, seen = {}, 0, 0
@@ -85,7 +86,7 @@ local function fill_tops(key, prefix, size, already)
   end
 end
 
--- Not with each one that leaves, if there are no others to be found.
+-- List lengths at which a refill is tried. Refilling on every removal would be wasteful if there are no more terms.
 local refilled_at = { [49] = true, [24] = true, [12] = true, [6] = true, [3] = true, [1] = true, [0] = true }
 
 local function change_tops(key, prefix, size, term, before, now)
@@ -121,14 +122,14 @@ local function change_term(key, term, by)
   local stop = 0
   while stop <= #term and stop <= longest do
     local next_byte = string.byte(term, stop + 1) or 0
-    -- Not in the middle of a character.
+    -- Skips positions inside a multi-byte character.
     if next_byte < 128 or next_byte > 191 then
       local prefix = string.sub(term, 1, stop)
       local size = call('ZLEXCOUNT', terms, lex_range(prefix))
       if size > few / 2 then
         change_tops(key, prefix, size, term, before, now)
       elseif now == 0 and size == few / 2 then
-        -- It has just become one with few, and so may longer ones have that begin with it.
+        -- The prefix has just dropped to few terms. Longer prefixes are handled by the next iterations.
         call('ZREMRANGEBYLEX', key .. ':tops', range_of_tops(prefix))
       else
         return

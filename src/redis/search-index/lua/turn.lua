@@ -1,18 +1,19 @@
 --@include header.lua
--- From one generation of the index to the next; the records stay.
+-- Changes the generation of the index.
 --
--- ARGV   2 what: BEGIN a new one; END, it is complete; CLEAR, records too; SWEPT, there is nothing left of older ones
---        3 of END and SWEPT: the generation that is meant  4 of END: how many recent ones are kept
--- result the generation, or 0 if another one has begun meanwhile
+-- ARGV   2 operation: BEGIN starts a generation, END completes it, CLEAR also removes all records, SWEPT records that the
+--        keys of older generations are removed
+--        3 END and SWEPT: the generation  4 END: length of the recent list
+-- result the generation, or 0 if another generation has started in the meantime
 local function next_generation()
   generation = string.format('%.0f', tonumber(generation) + 1)
   call('HSET', KEYS[1], 'definition', ARGV[1], 'generation', generation)
-  -- From this one on, older ones have names that are still to be removed.
+  -- The oldest generation whose keys are still to be removed.
   call('HSETNX', KEYS[1], 'oldest', tonumber(generation) - 1)
 end
 
 if ARGV[2] == 'BEGIN' then
-  -- What somebody else has begun, and perhaps not finished, is carried on.
+  -- Continues a rebuild that another process has started, and may not have finished.
   if state[1] ~= ARGV[1] or not state[3] then
     next_generation()
     call('HSET', KEYS[1], 'rebuilding', 1)
