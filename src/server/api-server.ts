@@ -135,7 +135,7 @@ function openServer(tls: ApiServerOptions['tls'], times: RequestTimes): Server {
 }
 
 function openToOthers(host: string): FluxGateError {
-  const message = `The server cannot listen on ${host} without an admin token, because anyone could change its rules. Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.`
+  const message = `The server cannot listen on ${host} without an admin token, because anyone could access it. Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.`
   return new FluxGateError('FLUXGATE_CONFIG_INVALID', message, {
     errors: [
       {

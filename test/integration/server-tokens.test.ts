@@ -108,7 +108,7 @@ describe('without an admin token', () => {
       const server = createServer({ gate, adminToken: '' })
       await expect(server.listen({ host, port: 0 })).rejects.toMatchObject({
         code: 'FLUXGATE_CONFIG_INVALID',
-        message: `The server cannot listen on ${host} without an admin token, because anyone could change its rules. Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.`,
+        message: `The server cannot listen on ${host} without an admin token, because anyone could access it. Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.`,
         errors: [{ path: 'server.host' }],
       })
     },

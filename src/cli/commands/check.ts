@@ -55,7 +55,7 @@ export function checkCommand(): Command {
         'ask a FluxGate server; token from FLUXGATE_CHECK_TOKEN or FLUXGATE_ADMIN_TOKEN',
       ).conflicts(['rules', 'config']),
     )
-    .option('--rule-set <id>', 'rule set to use; required if there are several')
+    .option('--rule-set <id>', 'rule set to use (default: the only one, or the one named default)')
   return withRequestOptions(command)
     .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(1, 1e9)))
     .option('--peek', 'decide without charging')

@@ -55,7 +55,7 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
   return createHoldable({
     keeper: new QuorumLocks(members, instanceMs, retryMs),
     defaults,
-    // Up to four rounds: acquire, confirm, and release if either fails.
+    // Covers acquiring, confirming, and releasing if either fails.
     timeoutMs: (ttlMs) => 4 * instanceMs(ttlMs),
     groupsOf: (names) => [names],
     close,

@@ -50,7 +50,7 @@ export function bulkOverridesCommand(): Command {
     .description('Replace all overrides of a rule with the records of a file, atomically.')
     .argument('<file>', 'CSV or JSON lines, optionally gzipped; - for standard input')
     .requiredOption('--rule <id>', 'rule that the overrides belong to')
-    .option('--rule-set <id>', 'rule set of the rule; required if there are several')
+    .option('--rule-set <id>', 'rule set of the rule (default: the only one, or the one named default)')
     .option('--rules <file>', 'rules file, YAML or JSON (default: rules of the configuration, or ./rules.yaml)')
     .option('--config <file>', 'configuration file with the store and the rules (default: ./fluxgate.yaml)')
     .option('--redis <uri>', 'Redis server (default: store of the configuration)')

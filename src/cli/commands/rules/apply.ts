@@ -31,7 +31,8 @@ Examples:
       show what would change, including rule sets to remove
   $ generate-rules | fluxgate rules apply - --config fluxgate.yaml
 
-All files are validated before anything is written. Concurrent changes are never overwritten: the command fails with a conflict.
+All files are validated before anything is written.
+Concurrent changes are never overwritten: the command fails with a conflict.
 Exit status: 0 applied, 2 invalid rules, or the rules could not be applied.
 `
 

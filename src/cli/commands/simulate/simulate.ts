@@ -76,7 +76,7 @@ export function simulateCommand(): Command {
       ).conflicts([...syntheticOptions, ...requestOptionNames]),
     )
     .addOption(new Option('--rules <file>', 'simulate this rules file instead of algorithms').conflicts(bandOptions))
-    .addOption(new Option('--rule-set <id>', 'rule set to use; required if there are several'))
+    .addOption(new Option('--rule-set <id>', 'rule set to use (default: the only one, or the one named default)'))
   return withRequestOptions(command)
     .addOption(new Option('--json', 'print the result as one JSON document'))
     .action(simulate)
