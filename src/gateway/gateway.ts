@@ -115,9 +115,10 @@ export class Gateway {
     server.maxHeadersCount = 0
     closeIdleAfterReading(server)
     const begin = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
-      if (!this.#connections.begin(response)) return
+      const proxied = new ProxiedRequest(this.#parts, request, response, expectsContinue)
+      if (!this.#connections.begin(response, proxied.onClose)) return
       if (!isFramed(request)) this.#connections.endAfterThis(request.socket)
-      new ProxiedRequest(this.#parts, request, response, expectsContinue).start()
+      proxied.start()
     }
     server.on('request', begin(false)).on('checkContinue', begin(true)).on('checkExpectation', begin(true))
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, first: Buffer) =>

@@ -330,6 +330,35 @@ describe('forwarding headers of a client', () => {
   })
 })
 
+describe('forwarding headers of several requests on one connection', () => {
+  const hosts = ['a.example.org', 'a.example.org', 'b.example.org:81', `${'c'.repeat(300)}.org`, 'a.example.org']
+  async function echoes(ratelimit: object, headersOf: (index: number) => string): Promise<Echo[]> {
+    const { port } = await gatewayTo(await echoUpstream(), { ratelimit })
+    const requests = hosts.map((host, index) => {
+      const last = index === hosts.length - 1 ? 'Connection: close\r\n' : ''
+      return `GET /${index} HTTP/1.1\r\nHost: ${host}\r\n${headersOf(index)}${last}\r\n`
+    })
+    const answers = await raw(port, requests.join(''))
+    const bodies = answers.split(/HTTP\/1\.1 200[^{]*/).slice(1)
+    return bodies.map((body) => JSON.parse(body) as Echo)
+  }
+
+  it('name the host of each request', async () => {
+    const found = await echoes({}, () => 'X-Forwarded-For: 203.0.113.9\r\n')
+    expect(found.map((echo) => sent(echo, 'X-Forwarded-Host'))).toEqual(hosts.map((host) => [host]))
+    expect(found.map((echo) => sent(echo, 'X-Forwarded-For'))).toEqual(hosts.map(() => ['127.0.0.1']))
+    expect(sent(found[1] as Echo, 'Forwarded')).toEqual(['for=127.0.0.1;host=a.example.org;proto=http'])
+    expect(sent(found[2] as Echo, 'Forwarded')).toEqual(['for=127.0.0.1;host="b.example.org:81";proto=http'])
+    expect(sent(found[2] as Echo, 'X-Forwarded-Port')).toEqual(['81'])
+  })
+
+  it('name the client of each request behind a trusted proxy', async () => {
+    const found = await echoes({ trustedProxies: 1 }, (index) => `X-Forwarded-For: 203.0.113.${index}\r\n`)
+    const clients = hosts.map((_, index) => [`203.0.113.${index}, 127.0.0.1`])
+    expect(found.map((echo) => sent(echo, 'X-Forwarded-For'))).toEqual(clients)
+  })
+})
+
 describe('headers about one connection', () => {
   it('do not reach the upstream, nor those that Connection names', async () => {
     const { url } = await gatewayTo(await echoUpstream())

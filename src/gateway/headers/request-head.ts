@@ -15,15 +15,15 @@ export function requestHeaders(
 ): string[] {
   const { rawHeaders, headers } = request
   const named = namedByConnection(headers.connection)
-  const isTrusted = forwarding.isTrusted(request)
+  const peer = forwarding.peerOf(request.socket)
   const list = ['Host', route.preservesHost ? target.host : route.origin.authority]
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
     const lower = name.toLowerCase()
-    if (notFromClients.has(lower) || named?.has(lower) || (!isTrusted && isUntrustedHeader(lower))) continue
+    if (notFromClients.has(lower) || named?.has(lower) || (!peer.isTrusted && isUntrustedHeader(lower))) continue
     list.push(name, rawHeaders[i + 1] as string)
   }
-  forwarding.addTo(list, request, target.host)
+  forwarding.addTo(list, peer, request, target.host)
   if (route.requestHeaders.length > 0) changeHeaders(list, route.requestHeaders)
   const length = headers['content-length']
   if (headers['transfer-encoding'] === undefined && length !== undefined) list.push('Content-Length', length)

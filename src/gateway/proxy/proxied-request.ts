@@ -43,7 +43,6 @@ export class ProxiedRequest implements Exchange {
     this.method = message.method ?? 'GET'
     this.body = hasBody(message) ? new ClientBody(message) : undefined
     this.#expectsContinue = expectsContinue
-    response.once('close', this.#onClose)
   }
 
   clientAddress(): string {
@@ -212,7 +211,8 @@ export class ProxiedRequest implements Exchange {
     return this.#expectsContinue || this.body.isLong
   }
 
-  readonly #onClose = (): void => {
+  /** To be called when the response is closed, complete or not. */
+  readonly onClose = (): void => {
     this.#transfer?.cancel()
     this.#visit.end(!this.#response.writableFinished && !this.#isAnsweredLast)
   }

@@ -40,15 +40,19 @@ export class ClientConnections {
       })
   }
 
-  /** To be called for every request. False if it must be ignored, because it follows one after which the connection closes. */
-  begin(response: ServerResponse): boolean {
+  /**
+   * To be called for every request. False if it must be ignored, because it follows one after which the connection closes.
+   * `onClose` is called once, when the response is closed: a listener of its own would cost more.
+   */
+  begin(response: ServerResponse, onClose?: () => void): boolean {
     const connection = this.#of(response.req.socket)
     connection.isUsed = true
     if (connection.isOver) return false
     connection.pending.add(response)
     response.on('close', () => {
-      connection.pending.delete(response)
+      if (!connection.pending.delete(response)) return
       if (connection.onAnswered !== undefined) this.#settle(connection)
+      onClose?.()
     })
     return true
   }
