@@ -1,17 +1,19 @@
 import type { Snapshot } from '../core/decision/snapshot.js'
-import type { RuleSet } from '../core/rule.js'
-import type { Steps } from '../core/scheduling/steps.js'
+import type { Rule, RuleSet } from '../core/rule.js'
+import { eachInSteps, manyPerStep, type Steps } from '../core/scheduling/steps.js'
 
 /** Bucket generations of rules in this process. Incrementing a generation resets all buckets of a rule without a search. */
 export class BucketGenerations {
-  readonly #counts = new Map<string, number>()
+  /** By rule set and rule. */
+  readonly #counts = new Map<string, Map<string, number>>()
 
   of(ruleSetId: string, ruleId: string): number {
-    return this.#counts.get(nameOf(ruleSetId, ruleId)) ?? 0
+    return this.#counts.get(ruleSetId)?.get(ruleId) ?? 0
   }
 
   startAfresh(ruleSetId: string, ruleId: string): void {
-    this.#counts.set(nameOf(ruleSetId, ruleId), this.of(ruleSetId, ruleId) + 1)
+    const counts = this.#counts.get(ruleSetId) ?? new Map<string, number>()
+    this.#counts.set(ruleSetId, counts.set(ruleId, this.of(ruleSetId, ruleId) + 1))
   }
 
   /**
@@ -19,20 +21,18 @@ export class BucketGenerations {
    * returns later, or whose bands change back, therefore starts with full buckets.
    */
   *compare(before: Snapshot, after: readonly RuleSet[], resetChanged: boolean): Steps<void> {
-    const bandsAfter = new Map<string, string>()
-    for (const { id, rules } of after)
-      for (const rule of rules) {
-        bandsAfter.set(nameOf(id, rule.id), JSON.stringify(rule.bands))
-        yield
+    for (const [ruleSetId, { rules }] of before.plans) {
+      const present = new Map<string, Rule>()
+      const set = after.find(({ id }) => id === ruleSetId)
+      yield* eachInSteps(set?.rules ?? [], (rule) => present.set(rule.id, rule), manyPerStep)
+      const compareRule = ({ rule }: { readonly rule: Rule }): void => {
+        const now = present.get(rule.id)
+        if (now === undefined || (resetChanged && !hasSameBands(now, rule))) this.startAfresh(ruleSetId, rule.id)
       }
-    for (const [ruleSetId, { rules }] of before.plans)
-      for (const [ruleId, { rule }] of rules) {
-        yield
-        const bands = bandsAfter.get(nameOf(ruleSetId, ruleId))
-        if (bands === undefined || (resetChanged && bands !== JSON.stringify(rule.bands)))
-          this.startAfresh(ruleSetId, ruleId)
-      }
+      yield* eachInSteps(rules.values(), compareRule, manyPerStep)
+    }
   }
 }
 
-const nameOf = (ruleSetId: string, ruleId: string): string => JSON.stringify([ruleSetId, ruleId])
+const hasSameBands = (one: Rule, other: Rule): boolean =>
+  one.bands === other.bands || JSON.stringify(one.bands) === JSON.stringify(other.bands)

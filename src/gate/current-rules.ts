@@ -9,7 +9,7 @@ import {
 } from '../core/decision/snapshot.js'
 import { FluxGateError } from '../core/errors.js'
 import type { Rule, RuleSet } from '../core/rule.js'
-import { inSlices, type Steps } from '../core/scheduling/steps.js'
+import { eachInSteps, inSlices, manyPerStep, type Steps } from '../core/scheduling/steps.js'
 import { defaultMaxWaitMs } from '../core/waiting/waiting-room.js'
 import { BucketGenerations } from './bucket-generations.js'
 import type { FluxGateOptions } from './options.js'
@@ -107,12 +107,12 @@ export class CurrentRules {
     for (const [ruleSetId, { rules }] of before.plans) {
       const now = snapshot.plans.get(ruleSetId)?.rules
       const ruleIds: string[] = []
-      for (const { rule, group } of rules.values()) {
-        yield
-        if (now?.get(rule.id)?.group.generation === group.generation) continue
+      const retire = ({ rule, group }: CompiledRule): void => {
+        if (now?.get(rule.id)?.group.generation === group.generation) return
         this.#store.retire?.(group)
         ruleIds.push(rule.id)
       }
+      yield* eachInSteps(rules.values(), retire, manyPerStep)
       if (ruleIds.length > 0) this.#notify({ ruleSetId, ruleIds })
     }
   }

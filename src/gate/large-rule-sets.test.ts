@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { snapshotSteps } from '../core/decision/snapshot.js'
 import type { Decision } from '../core/decision.js'
-import { jsonTextSteps } from '../core/json/written-json.js'
+import { jsonChunksSteps, jsonTextSteps } from '../core/json/written-json.js'
 import type { RequestContext } from '../core/request-context.js'
 import { finish, type Steps } from '../core/scheduling/steps.js'
 import { documentSteps } from '../rules/document/document.js'
@@ -46,6 +46,7 @@ describe('work on large rule sets', () => {
     // One step composes eight rules, and each rule is converted in a separate step.
     ['YAML', () => documentSteps(yaml, 'yaml'), few + Math.floor(few / 8)],
     ['JSON text', () => jsonTextSteps(rules), few],
+    ['JSON for a response or a file', () => jsonChunksSteps(rules), few],
   ])('%s can yield after every few rules', (_, work, least) => {
     expect(stepsOf(work())).toBeGreaterThanOrEqual(Math.floor(least))
   })

@@ -1,5 +1,6 @@
 import { FluxGateError } from '../core/errors.js'
 import { keyFieldsOf, type Rule, type RuleSet } from '../core/rule.js'
+import { eachInSteps, finish, inSlices, manyPerStep, type Steps } from '../core/scheduling/steps.js'
 import type { GuardOptions } from './guard.js'
 
 /** The options that provide identities of requests. */
@@ -33,14 +34,17 @@ export function warnOfUnsourced(
   isUsed: (ruleSet: RuleSet, all: readonly RuleSet[]) => boolean,
 ): () => void {
   const warned = new Set<string>()
-  const warn = (): void => {
-    for (const { id, rules: members } of rules.ruleSets.filter((set) => isUsed(set, rules.ruleSets)))
-      for (const rule of members)
+  function* warn(): Steps<void> {
+    for (const { id, rules: members } of rules.ruleSets.filter((set) => isUsed(set, rules.ruleSets))) {
+      const warnOfRule = (rule: Rule): void => {
         for (const problem of problemsOf(rule, sources))
           warnOnce(warned, `Rule "${rule.id}" of rule set "${id}" ${problem}`)
+      }
+      yield* eachInSteps(members, warnOfRule, manyPerStep)
+    }
   }
-  warn()
-  return rules.on('reload', warn)
+  finish(warn())
+  return rules.on('reload', () => void inSlices(warn()))
 }
 
 function warnOnce(warned: Set<string>, message: string): void {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
 import { documentSteps, formatOf } from './document/document.js'
-import { readRulesFile } from './document/rules-file.js'
+import { digestOfFile, readRulesFile } from './document/rules-file.js'
 import { watchFile } from './document/watch-file.js'
 import { ruleSetSteps } from './schema/schema.js'
 
@@ -20,7 +20,7 @@ export function fileRules(path: string): RuleSetProvider {
       return inSlices(ruleSetSteps(value, path))
     },
     watch(onChange, onError) {
-      const digest = async () => (await readRulesFile(file, path)).digest
+      const digest = () => digestOfFile(file, path)
       return watchFile({ file, shown: path, digest, known: loaded, onChange, onError })
     },
   }

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto'
 import { type Clock, systemClock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 import type { ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
-import { inSlices, type Steps } from '../core/scheduling/steps.js'
+import { inSlices } from '../core/scheduling/steps.js'
 import { loadedSteps } from './loaded-rules.js'
 import type { Requirement } from './requirement.js'
+import { ruleSetsDigest } from './rule-sets-digest.js'
 
 /** What came of a reload. After an error the rules are the ones from before. */
 export type ReloadResult =
@@ -70,7 +70,7 @@ export class RuleBook {
   /** Loads for the first time. There is nothing to fall back to yet, so a failure is thrown. */
   static async open(provider: RuleSetProvider, options: RuleBookOptions = {}): Promise<RuleBook> {
     const ruleSets = await load(provider, options.requirement)
-    return new RuleBook(provider, options, ruleSets, await inSlices(digestOf(ruleSets)))
+    return new RuleBook(provider, options, ruleSets, await inSlices(ruleSetsDigest(ruleSets)))
   }
 
   get current(): readonly RuleSet[] {
@@ -116,7 +116,7 @@ export class RuleBook {
 
   async #load(isPoll: boolean): Promise<ReloadResult> {
     const wasWell = this.#failure === null
-    const result = await load(this.#provider, this.#requirement).then(
+    const result = await load(this.#provider, this.#requirement, this.#current).then(
       (ruleSets) => this.#take(ruleSets),
       (error: FluxGateError) => this.#keep(error),
     )
@@ -127,7 +127,7 @@ export class RuleBook {
   }
 
   async #take(ruleSets: readonly RuleSet[]): Promise<ReloadResult> {
-    const digest = await inSlices(digestOf(ruleSets))
+    const digest = isKnown(ruleSets, this.#current) ? this.#digest : await inSlices(ruleSetsDigest(ruleSets))
     const changed = digest !== this.#digest
     this.#failure = null
     this.#loadedAt = this.#clock.now()
@@ -146,9 +146,15 @@ export class RuleBook {
 }
 
 /** Providers written by others may throw anything, at once or later. */
-async function load(provider: RuleSetProvider, requirement?: Requirement): Promise<readonly RuleSet[]> {
+async function load(
+  provider: RuleSetProvider,
+  requirement?: Requirement,
+  current?: readonly RuleSet[],
+): Promise<readonly RuleSet[]> {
   try {
-    return await inSlices(loadedSteps(await provider.load(), provider.source, requirement))
+    const loaded = await provider.load()
+    if (current !== undefined && isKnown(loaded, current)) return current
+    return await inSlices(loadedSteps(loaded, provider.source, requirement))
   } catch (cause) {
     if (cause instanceof FluxGateError) throw cause
     const message = `Rules could not be loaded from ${provider.source}: ${cause instanceof Error ? cause.message : String(cause)}`
@@ -156,18 +162,8 @@ async function load(provider: RuleSetProvider, requirement?: Requirement): Promi
   }
 }
 
-/** Parsed rules have their fields in one order, so equal rules have equal text however they were written. */
-function* digestOf(ruleSets: readonly RuleSet[]): Steps<string> {
-  const hash = createHash('sha256')
-  for (const { rules, ...head } of ruleSets) {
-    hash.update(`${JSON.stringify(head)}\n`)
-    for (const rule of rules) {
-      hash.update(`${JSON.stringify(rule)}\n`)
-      yield
-    }
-  }
-  return hash.digest('base64')
-}
+/** True if a provider has loaded the rules in force again, and has frozen the list: those have been checked already. */
+const isKnown = (loaded: unknown, current: readonly RuleSet[]): boolean => loaded === current && Object.isFrozen(loaded)
 
 /** A listener's error is its own: it must not pass for a failed reload, nor keep others from hearing. */
 async function tell(listener: Listener, result: ReloadResult): Promise<void> {

@@ -93,7 +93,10 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 
 /** The members of a list: a plain copy without holes, whatever else the list has been given. */
 export function itemsOf(value: unknown): readonly unknown[] | undefined {
-  return Array.isArray(value) ? Array.from({ length: value.length }, (_, index) => value[index]) : undefined
+  if (!Array.isArray(value)) return undefined
+  const items: unknown[] = []
+  for (let index = 0; index < value.length; index++) items.push(value[index])
+  return items
 }
 
 export const wrongValue = (value: unknown, allowed: string): string => `found ${found(value)}; allowed: ${allowed}`

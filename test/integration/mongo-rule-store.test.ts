@@ -213,7 +213,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       }
       const planning = { ruleSetId: 'api', kept, edit: { by: 'gone' }, at: '2026-01-31T12:00:00.000Z' }
       const change = finish(planPutRuleSet(planning, wanted)) ?? expect.unreachable()
-      await database.collection('r_sets').insertOne(headOf(change) as never)
+      await database.collection('r_sets').insertOne(finish(headOf(change)) as never)
       const ids = async () =>
         (await database.collection('r').find().sort({ _id: 1 }).toArray()).map(({ _id }) => String(_id))
       expect(await ids()).toEqual(['api/a', 'api/b'])
@@ -238,7 +238,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       }
       const change =
         finish(planPutRuleSet(planning, { id: 'api', rules: [{ id: 'a', bands }] })) ?? expect.unreachable()
-      await database.collection('r_sets').insertOne(headOf(change) as never)
+      await database.collection('r_sets').insertOne(finish(headOf(change)) as never)
       await eventually('the rule has its document', async () => {
         await storage.readAll()
         return (await database.collection('r').countDocuments()) === 1

@@ -283,6 +283,26 @@ describe('rules', () => {
       expect((await ask('PATCH', `${rules}/a`, wrong)).status).toBe(400)
   })
 
+  it('with one glob too many for their set are rejected by POST, PUT and PATCH, and the set stays in force', async () => {
+    const { ask } = await shop()
+    const globs = Array.from({ length: 100 }, (_, i) => ({ id: `r${i}`, path: `/a/*x${i}*`, bands: [band] }))
+    expect((await ask('PUT', set, { rules: [...globs, { id: 'plain', path: '/b', bands: [band] }] })).status).toBe(200)
+    const path = '/a/*more*'
+    const rejected = {
+      status: 400,
+      body: {
+        code: 'FLUXGATE_RULES_INVALID',
+        errors: [{ path: 'path', message: expect.stringContaining('more than 100 globs like "*more*"') }],
+      },
+    }
+    expect(await ask('POST', rules, { id: 'more', path, bands: [band] })).toMatchObject(rejected)
+    expect(await ask('PUT', `${rules}/more`, { path, bands: [band] })).toMatchObject(rejected)
+    expect(await ask('PATCH', `${rules}/plain`, { path })).toMatchObject(rejected)
+    expect(await ask('GET', set)).toMatchObject({ body: { version: 2 } })
+    expect((await ask('POST', '/api/reload')).status).toBe(200)
+    expect((await ask('PATCH', `${rules}/r7`, { path })).status).toBe(200)
+  })
+
   it('that say something twice are refused: nobody would know which was meant', async () => {
     const { ask } = await shop()
     const { status, body } = await ask('PUT', `${rules}/a`, '{"bands":[{"capacity":1,"capacity":2,"window":"1s"}]}')

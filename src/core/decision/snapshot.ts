@@ -66,7 +66,9 @@ export function* snapshotSteps(ruleSets: readonly RuleSet[], options: SnapshotOp
 
 function* planSteps(ruleSet: RuleSet, options: SnapshotOptions): Steps<Plan> {
   const { caseSensitive } = ruleSet
-  const compile = (rule: Rule): CompiledRule => compileRule(ruleSet.id, rule, { ...options, caseSensitive })
+  const ruleOptions = { ...options, caseSensitive }
+  const digests = new Map<string, string>()
+  const compile = (rule: Rule): CompiledRule => compileRule(ruleSet.id, rule, ruleOptions, digests)
   const rules = new Map<string, CompiledRule>()
   yield* eachInSteps(ruleSet.rules, (rule) => rules.set(rule.id, compile(rule)))
   const ranked = yield* rankedRules(ruleSet)
@@ -142,8 +144,15 @@ function mergeCharges(
 
 const none: readonly Demand[] = []
 
-export function compileRule(ruleSetId: string, rule: Rule, options: SnapshotOptions): CompiledRule {
-  const generation = `${options.resets(ruleSetId, rule.id)}${options.resetBucketsOnReload ? `.${bandsDigest(rule)}` : ''}`
+/** `digests` caches the digests of bands, because many rules have the same bands. */
+export function compileRule(
+  ruleSetId: string,
+  rule: Rule,
+  options: SnapshotOptions,
+  digests = new Map<string, string>(),
+): CompiledRule {
+  const digest = options.resetBucketsOnReload ? `.${bandsDigest(rule, digests)}` : ''
+  const generation = `${options.resets(ruleSetId, rule.id)}${digest}`
   const { id: ruleId, permits, bands, policy, consistency } = rule
   const { overrides: hasOverrides, limitScope, onStoreFailure } = rule
   // An override takes effect for the next decision, so rules with overrides are never leased.
@@ -193,7 +202,7 @@ function matchedContext(
 }
 
 /** A digest of the bands. Two rules have the same digest exactly if their buckets are interchangeable. */
-function bandsDigest({ bands }: Rule): string {
+function bandsDigest({ bands }: Rule, digests: Map<string, string>): string {
   const definition = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks }) => [
     label,
     algorithm,
@@ -202,5 +211,8 @@ function bandsDigest({ bands }: Rule): string {
     refillTokens,
     windowTicks,
   ])
-  return createHash('sha256').update(JSON.stringify(definition)).digest('base64url').slice(0, 12)
+  const text = JSON.stringify(definition)
+  const digest = digests.get(text) ?? createHash('sha256').update(text).digest('base64url').slice(0, 12)
+  digests.set(text, digest)
+  return digest
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { finish } from '../scheduling/steps.js'
 import { jsonPlaces } from './json-places.js'
-import { jsonText, onOneLine, parseJson, writtenText } from './written-json.js'
+import { jsonChunksSteps, jsonText, jsonTextSteps, onOneLine, parseJson, writtenText } from './written-json.js'
 
 const odd = '{"b": 1.0,"10":12345678901234567890, "2":"\\u00e9","a":1e400,"e":{},"l":[ ],"x":-0}'
 
@@ -72,5 +73,32 @@ describe('JSON source ranges', () => {
       }),
       { numRuns: 500 },
     )
+  })
+})
+
+describe('JSON that is written in steps', () => {
+  it('is the text that jsonText makes, for lists of any length', () => {
+    const member = fc.oneof(
+      fc.jsonValue(),
+      fc.constant(parseJson(`{"attributes":${odd}}`)),
+      fc.array(fc.jsonValue(), { minLength: 60, maxLength: 70 }),
+    )
+    fc.assert(
+      fc.property(fc.array(member, { minLength: 55, maxLength: 75 }), member, (list, value) => {
+        const whole = { list, value, nothing: undefined, attributes: parseJson(odd) }
+        const text = jsonText(whole)
+        expect(finish(jsonTextSteps(whole))).toBe(text)
+        expect(Buffer.concat(finish(jsonChunksSteps(whole))).toString()).toBe(text)
+      }),
+    )
+  })
+
+  it('comes in chunks, and a layout is applied to all of them', () => {
+    const rules = Array.from({ length: 3_000 }, (_, i) => parseJson(`{"id":"é${i}","attributes":{\n"n":1.0}}`))
+    const chunks = finish(jsonChunksSteps({ rules: [...rules, 'x'.repeat(100_000)] }, onOneLine))
+    expect(chunks.length).toBeGreaterThan(1)
+    const text = Buffer.concat(chunks).toString()
+    expect(text).not.toContain('\n')
+    expect(JSON.parse(text).rules).toHaveLength(3_001)
   })
 })

@@ -31,24 +31,52 @@ export const jsonText = (value: unknown, unit?: string): string =>
   withWriting(value, (marked) => JSON.stringify(marked, null, unit))
 
 const longListLength = 64
-const maxSlicedDepth = 6
+const outerLevels = 6
 
-/** As `jsonText`, as a sliced task that yields after each array element down to the given depth. */
-export function* jsonTextSteps(value: unknown, levels = maxSlicedDepth): Steps<string> {
-  if (levels === 0 || typeof value !== 'object' || value === null || writtenText(value) !== undefined)
-    return jsonText(value)
+/** As `jsonText`, with a step after each member of a long list. */
+export function* jsonTextSteps(value: unknown): Steps<string> {
   const parts: string[] = []
-  if (Array.isArray(value)) {
-    const areShort = value.length > longListLength && !value.some(hasLongList)
-    for (const item of value) {
-      parts.push((areShort ? jsonText(item) : yield* jsonTextSteps(item, levels - 1)) ?? 'null')
-      yield
-    }
-    return `[${parts.join(',')}]`
+  yield* writeJson(value, (text) => parts.push(text))
+  return parts.join('')
+}
+
+const chunkLength = 128 * 1_024
+
+/** The same in UTF-8, in chunks, because one buffer of many megabytes takes its time. `layout` is applied to the members of lists. */
+export function* jsonChunksSteps(value: unknown, layout: Layout = asWritten): Steps<Buffer[]> {
+  const chunks: Buffer[] = []
+  let text = ''
+  yield* writeJson(value, (part) => {
+    text += layout(part)
+    if (text.length < chunkLength) return
+    chunks.push(Buffer.from(text))
+    text = ''
+  })
+  chunks.push(Buffer.from(text))
+  return chunks
+}
+
+/** Writes the parts of a text, none of which begins or ends within a word. */
+function* writeJson(value: unknown, write: (part: string) => void, levels = outerLevels): Steps<void> {
+  if (levels === 0 || typeof value !== 'object' || value === null || writtenText(value) !== undefined) {
+    write(jsonText(value) ?? 'null')
+    return
   }
-  for (const [name, member] of Object.entries(value))
-    if (member !== undefined) parts.push(`${JSON.stringify(name)}:${yield* jsonTextSteps(member, levels - 1)}`)
-  return `{${parts.join(',')}}`
+  const isList = Array.isArray(value)
+  write(isList ? '[' : '{')
+  let isFirst = true
+  for (const [name, member] of isList ? value.entries() : Object.entries(value)) {
+    if (!isList && member === undefined) continue
+    const start = `${isFirst ? '' : ','}${isList ? '' : `${JSON.stringify(name)}:`}`
+    isFirst = false
+    if (isList && value.length > longListLength && !hasLongList(member)) write(start + (jsonText(member) ?? 'null'))
+    else {
+      if (start !== '') write(start)
+      yield* writeJson(member, write, levels - 1)
+    }
+    if (isList) yield
+  }
+  write(isList ? ']' : '}')
 }
 
 const hasLongList = (value: unknown): boolean =>
@@ -68,7 +96,13 @@ export function writtenText(value: unknown): string | undefined {
   return text !== undefined && isDeepStrictEqual(JSON.parse(text), value) ? text : undefined
 }
 
-/** Copies a JSON value deeply, including the kept source texts. */
+/** Whether some part of a value was written in a way that is more than what it says. */
+export const holdsWriting = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (writtenText(value) !== undefined || Object.values(value).some(holdsWriting))
+
+/** The same JSON in objects of its own, with what is known of how it was written. */
 export function copyWritten<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   const copy: object = Array.isArray(value)
@@ -87,7 +121,9 @@ const comparable = (value: unknown): string => withWriting([value], JSON.stringi
 
 /** Replaces line breaks in a JSON text. Runs in linear time for any length of white space. */
 export const onOneLine: Layout = (text) =>
-  text.replace(/[ \t\r\n]+/g, (run) => (run.includes('\n') || run.includes('\r') ? ' ' : run))
+  /[\r\n]/.test(text)
+    ? text.replace(/[ \t\r\n]+/g, (run) => (run.includes('\n') || run.includes('\r') ? ' ' : run))
+    : text
 
 /** Renders a value in which placeholders replace the objects with a kept source text, and then inserts these texts. */
 export function withWriting(value: unknown, render: (value: unknown) => string, layout: Layout = asWritten): string {

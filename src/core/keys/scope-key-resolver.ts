@@ -44,7 +44,8 @@ export function compileKey(rule: Rule, options: ScopeKeyOptions = {}): KeyOf {
 export function unknownResolvers(ruleSets: readonly RuleSet[], resolvers: NamedResolvers | undefined): Mistake[] {
   const issues: Mistake[] = []
   for (const [set, { rules }] of ruleSets.entries()) {
-    for (const [index, { limitScope, keyResolver }] of rules.entries()) {
+    for (let index = 0; index < rules.length; index++) {
+      const { limitScope, keyResolver } = rules[index] as Rule
       if (limitScope !== 'CUSTOM' || keyResolver === undefined || findResolver(resolvers, keyResolver)) continue
       const message = `key resolver "${keyResolver}" is not registered; ${registeredNames(resolvers)}`
       issues.push({ path: `ruleSets[${set}].rules[${index}].keyResolver`, message })

@@ -62,6 +62,31 @@ describe('Slicer', () => {
     expect(slicer.run(work(4))).toBe(4)
   })
 
+  it('shares one slice among all pending tasks, and continues each of them', async () => {
+    const { slicer, work, endTurn } = manualSlicer(5)
+    const done: number[][] = [[], [], []]
+    const results = Promise.all(done.map((steps) => slicer.run(work(10, steps))))
+    const count = () => done.reduce((sum, { length }) => sum + length, 0)
+    const counts = [count()]
+    while (count() < 30) {
+      await endTurn()
+      counts.push(count())
+    }
+    await endTurn()
+    expect(counts).toEqual([5, 10, 15, 20, 25, 30])
+    expect(await results).toEqual([10, 10, 10])
+  })
+
+  it('continues tasks in order', async () => {
+    const { slicer, work, endTurn } = manualSlicer(2)
+    const done: number[][] = [[], []]
+    void Promise.all(done.map((steps) => slicer.run(work(4, steps))))
+    await endTurn()
+    expect(done.map(({ length }) => length)).toEqual([4, 0])
+    await endTurn()
+    expect(done.map(({ length }) => length)).toEqual([4, 2])
+  })
+
   it('throws errors of the first slice synchronously and rejects with later ones', async () => {
     const { slicer, work, endTurn } = manualSlicer(2)
     function* failing(steps: number): Steps<never> {

@@ -23,9 +23,20 @@ export interface Slicing {
   readonly sliceMs: number
 }
 
-/** Runs tasks in slices. All tasks in one turn of the event loop share one slice, so that many short tasks do not add up to a stall. */
+/** A task that waits for its next slice. */
+interface Pending {
+  readonly steps: Steps<unknown>
+  readonly resolve: (value: unknown) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/**
+ * Runs tasks in slices. All tasks in one turn of the event loop share one slice, so that concurrent tasks do not add up to a
+ * stall. Tasks that do not fit wait in a queue for the next turn.
+ */
 export class Slicer {
   readonly #slicing: Slicing
+  readonly #pending: Pending[] = []
   #spentMs = 0
   #isTurning = false
 
@@ -35,52 +46,74 @@ export class Slicer {
 
   /** Returns the result if the first slice is enough, so that small rule sets stay synchronous. Otherwise returns a promise. */
   run<T>(steps: Steps<T>): T | Promise<T> {
-    if (this.#spentMs >= this.#slicing.sliceMs) return this.#later(steps)
-    const step = this.#slice(steps)
-    return step.done ? step.value : this.#later(steps)
-  }
-
-  async #later<T>(steps: Steps<T>): Promise<T> {
-    for (;;) {
-      await this.#slicing.nextTurn()
+    if (this.#pending.length === 0 && this.#spentMs < this.#slicing.sliceMs) {
       const step = this.#slice(steps)
       if (step.done) return step.value
     }
+    return new Promise<T>((resolve, reject) => {
+      this.#pending.push({ steps, resolve: resolve as Pending['resolve'], reject })
+      this.#awaitTurn()
+    })
   }
 
+  #awaitTurn(): void {
+    if (this.#isTurning) return
+    this.#isTurning = true
+    void this.#slicing.nextTurn().then(() => this.#turn())
+  }
+
+  #turn(): void {
+    this.#isTurning = false
+    this.#spentMs = 0
+    while (this.#spentMs < this.#slicing.sliceMs) {
+      const work = this.#pending.shift()
+      if (work === undefined) return
+      this.#continue(work)
+    }
+    if (this.#pending.length > 0) this.#awaitTurn()
+  }
+
+  #continue(work: Pending): void {
+    try {
+      const step = this.#slice(work.steps)
+      if (step.done) work.resolve(step.value)
+      else this.#pending.push(work)
+    } catch (error) {
+      work.reject(error)
+    }
+  }
+
+  /** Ends with the work, or with the slice of this turn. */
   #slice<T>(steps: Steps<T>): IteratorResult<undefined, T> {
     const { now, sliceMs } = this.#slicing
     const startedAt = now()
-    const endsAt = startedAt + Math.max(1, sliceMs - this.#spentMs)
+    const endsAt = startedAt + sliceMs - this.#spentMs
     let at = startedAt
-    let step: IteratorResult<undefined, T>
-    do {
-      step = steps.next()
-      at = now()
-    } while (!step.done && at < endsAt)
-    this.#spend(at - startedAt)
-    return step
-  }
-
-  #spend(ms: number): void {
-    this.#spentMs += ms
-    if (this.#isTurning || this.#spentMs < 1) return
-    this.#isTurning = true
-    void this.#slicing.nextTurn().then(() => {
-      this.#spentMs = 0
-      this.#isTurning = false
-    })
+    try {
+      for (;;) {
+        const step = steps.next()
+        at = now()
+        if (step.done || at >= endsAt) return step
+      }
+    } finally {
+      this.#spentMs += at - startedAt
+      if (this.#spentMs >= 1) this.#awaitTurn()
+    }
   }
 }
 
 const slicer = new Slicer({
   now: () => performance.now(),
-  nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
+  // Where I/O is handled, the first one is called before the event loop looks for more of it.
+  nextTurn: () => new Promise((resolve) => setImmediate(() => setImmediate(resolve))),
   sliceMs: 5,
 })
 
 /** As `Slicer.run`, with the slicer that all tasks of this process share. */
 export const inSlices = <T>(steps: Steps<T>): T | Promise<T> => slicer.run(steps)
+
+/** The items per step if each takes very little time, so that reading the clock between steps does not dominate. */
+export const manyPerStep = 64
 
 /** As `forEach`. Yields after each `every` items. */
 export function* eachInSteps<T>(list: Iterable<T>, use: (item: T, index: number) => void, every = 1): Steps<void> {
@@ -99,10 +132,18 @@ export function* mapInSteps<T, U>(list: Iterable<T>, map: (item: T, index: numbe
   return mapped
 }
 
+/** As `filter`. */
+export function* filterInSteps<T>(list: Iterable<T>, isWanted: (item: T) => boolean, every = 1): Steps<T[]> {
+  const wanted: T[] = []
+  yield* eachInSteps(list, (item) => isWanted(item) && wanted.push(item), every)
+  return wanted
+}
+
 const sortedAtOnce = 1_024
 
 /** As `toSorted`. The sort is stable. */
 export function* sortInSteps<T>(list: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+  if (yield* isSorted(list, compare)) return list.slice()
   let runs: T[][] = []
   for (let at = 0; at < list.length; at += sortedAtOnce) {
     runs.push(list.slice(at, at + sortedAtOnce).sort(compare))
@@ -114,6 +155,15 @@ export function* sortInSteps<T>(list: readonly T[], compare: (a: T, b: T) => num
     runs = merged
   }
   return runs[0] ?? []
+}
+
+/** Most lists were sorted before, and comparing neighbours is far less than sorting again. */
+function* isSorted<T>(list: readonly T[], compare: (a: T, b: T) => number): Steps<boolean> {
+  for (let at = 1; at < list.length; at++) {
+    if (compare(list[at - 1] as T, list[at] as T) > 0) return false
+    if (at % sortedAtOnce === 0) yield
+  }
+  return true
 }
 
 function* merge<T>(left: readonly T[], right: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {

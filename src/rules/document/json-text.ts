@@ -36,6 +36,13 @@ interface Open {
 
 export const jsonMistake = (text: string): TextMistake | undefined => finish(jsonSteps(text)).mistake
 
+/** As `parseJson`, in steps. */
+export function* jsonValueSteps(text: string): Steps<unknown> {
+  const read = yield* jsonSteps(text)
+  if (read.mistake === undefined) return read.value
+  throw new SyntaxError(`not JSON: at character ${read.mistake.offset + 1}, ${read.mistake.message}`)
+}
+
 export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOptions = {}): Steps<ReadJson> {
   const open: Open[] = []
   /** Of the members that are being read, from the outermost on. */

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { FluxGateError } from '../../core/errors.js'
@@ -12,6 +13,16 @@ export interface RulesFile {
 
 /** Reads a rules file whole; `shown` is how its path appears in messages. */
 export async function readRulesFile(path: string, shown: string): Promise<RulesFile> {
+  const bytes = await readBytes(path, shown)
+  if (!isUtf8(bytes)) throw unreadable(`${shown} is not UTF-8 text; save it as UTF-8.`)
+  return { text: await inSlices(decodeSteps(bytes)), digest: await inSlices(digestSteps([bytes])) }
+}
+
+/** The digest of what a rules file holds now. */
+export const digestOfFile = async (path: string, shown: string): Promise<string> =>
+  inSlices(digestSteps([await readBytes(path, shown)]))
+
+async function readBytes(path: string, shown: string): Promise<Buffer> {
   try {
     const file = await open(path, 'r')
     try {
@@ -23,8 +34,7 @@ export async function readRulesFile(path: string, shown: string): Promise<RulesF
         throw unreadable(
           `${shown} is too large: ${info.size} bytes; allowed: ${most}. Split it, or keep rules in Redis.`,
         )
-      const bytes = await file.readFile()
-      return { text: decoded(bytes, shown), digest: await inSlices(digestSteps(bytes)) }
+      return await file.readFile()
     } finally {
       await file.close()
     }
@@ -33,26 +43,49 @@ export async function readRulesFile(path: string, shown: string): Promise<RulesF
   }
 }
 
-export const digestOf = (bytes: Uint8Array): string => finish(digestSteps(bytes))
+export const digestOf = (bytes: Uint8Array): string => finish(digestSteps([bytes]))
 
-export function* digestSteps(bytes: Uint8Array): Steps<string> {
+export function* digestSteps(chunks: Iterable<Uint8Array>): Steps<string> {
   const hash = createHash('sha256')
-  for (let at = 0; at < bytes.length; at += bytesPerStep) {
-    hash.update(bytes.subarray(at, at + bytesPerStep))
-    yield
-  }
+  for (const bytes of chunks)
+    for (let at = 0; at < bytes.length; at += bytesPerStep) {
+      hash.update(bytes.subarray(at, at + bytesPerStep))
+      yield
+    }
   return hash.digest('hex')
 }
 
 const bytesPerStep = 256 * 1_024
 
-function decoded(bytes: Uint8Array, shown: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch (cause) {
-    throw unreadable(`${shown} is not UTF-8 text; save it as UTF-8.`, cause)
+/** UTF-8 → text, with the byte order mark. */
+export function* decodeSteps(bytes: Buffer): Steps<string> {
+  const parts: string[] = []
+  for (let at = 0; at < bytes.length; ) {
+    let end = Math.min(at + bytesPerStep, bytes.length)
+    while (isInsideCharacter(bytes[end])) end -= 1
+    parts.push(bytes.toString('utf8', at, end))
+    at = end
+    yield
   }
+  return parts.join('')
 }
+
+const isInsideCharacter = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+
+/** Text → UTF-8, in chunks. */
+export function* encodeSteps(text: string): Steps<Buffer[]> {
+  const parts: Buffer[] = []
+  for (let at = 0; at < text.length; ) {
+    let end = at + bytesPerStep
+    if (isLowSurrogate(text.charCodeAt(end))) end -= 1
+    parts.push(Buffer.from(text.slice(at, end)))
+    at = end
+    yield
+  }
+  return parts
+}
+
+const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 
 function sentence(error: unknown, path: string, shown: string): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

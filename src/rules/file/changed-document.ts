@@ -1,4 +1,5 @@
 import type { RuleDocument } from '../../core/rule-store.js'
+import { eachInSteps, filterInSteps, manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { isLoneSet, setsOf } from '../store/document-sets.js'
 import { storeFields } from '../store/rule-document.js'
 import type { Kept, RuleSetChange } from '../store/rule-storage.js'
@@ -6,34 +7,34 @@ import type { Kept, RuleSetChange } from '../store/rule-storage.js'
 type Fields = Readonly<Record<string, unknown>>
 
 /** The same document after a change, with everything that stays where it was, as the same objects. Of a lone set, `{ ruleSets }` is made. */
-export function changedDocument(document: unknown, change: RuleSetChange): unknown {
+export function* changedDocument(document: unknown, change: RuleSetChange): Steps<unknown> {
   const { ruleSetId, after } = change
   const sets = setsOf(document)
   const index = sets.findIndex(({ id }) => id === ruleSetId)
-  if (isLoneSet(document) && index === 0 && after.head !== undefined)
-    return changedSet(sets[0] as Fields, after, change)
+  const changed = after.head === undefined ? undefined : yield* changedSet(sets[index] ?? {}, after, change)
+  if (isLoneSet(document) && index === 0 && changed !== undefined) return changed
   const next =
-    after.head === undefined
+    changed === undefined
       ? sets.filter((_, place) => place !== index)
       : index < 0
-        ? [...sets, changedSet({}, after, change)]
-        : sets.map((set, place) => (place === index ? changedSet(set, after, change) : set))
+        ? [...sets, changed]
+        : sets.map((set, place) => (place === index ? changed : set))
   return Array.isArray(document) ? next : { ruleSets: next }
 }
 
-function changedSet(set: Fields, { head, version }: Kept, { put, remove }: RuleSetChange): Fields {
+function* changedSet(set: Fields, { head, version }: Kept, { put, remove }: RuleSetChange): Steps<Fields> {
   const present = (set.rules ?? []) as readonly RuleDocument[]
-  const byId = new Map(put.map((rule) => [rule.id, rule]))
+  const byId = new Map<string, RuleDocument>()
+  yield* eachInSteps(put, (rule) => byId.set(rule.id, rule), manyPerStep)
   const gone = new Set(remove)
-  const staying = present.filter(({ id }) => !gone.has(id))
-  const known = new Set(staying.map(({ id }) => id))
-  const rules = [
-    ...staying.map((rule) => {
-      const changed = byId.get(rule.id)
-      return changed === undefined ? rule : merged(rule, changed)
-    }),
-    ...put.filter(({ id }) => !known.has(id)).map((rule) => merged({}, rule)),
-  ]
+  const staying = yield* filterInSteps(present, ({ id }) => !gone.has(id), manyPerStep)
+  const rules = yield* mapInSteps(staying, (rule): Fields => {
+    const changed = byId.get(rule.id)
+    byId.delete(rule.id)
+    return changed === undefined ? rule : merged(rule, changed)
+  })
+  // Those that were not there before.
+  yield* eachInSteps(byId.values(), (rule) => rules.push(merged({}, rule)))
   return inOrderOf(set, { ...head, ...(Object.hasOwn(set, 'version') && { version }), rules })
 }
 

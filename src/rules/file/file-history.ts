@@ -1,24 +1,38 @@
-import { appendFile, readFile, stat } from 'node:fs/promises'
-import { jsonTextSteps, onOneLine, parseJson } from '../../core/json/written-json.js'
+import { open, readFile, stat, writeFile } from 'node:fs/promises'
+import { jsonChunksSteps, onOneLine } from '../../core/json/written-json.js'
 import { inSlices } from '../../core/scheduling/steps.js'
+import { jsonSteps } from '../document/json-text.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import { replaceFile } from './replace-file.js'
 
 /** When the history is longer than this, its older half is dropped. */
 const maxBytes = 4 * 2 ** 20
+const lineFeed = 0x0a
 
 /** Adds changes to a file of JSON lines, the newest at the end. */
 export async function appendHistory(file: string, entries: readonly NumberedEntry[]): Promise<void> {
   if (entries.length === 0) return
-  for (const entry of entries) await appendFile(file, `${onOneLine(await inSlices(jsonTextSteps(entry)))}\n`)
+  for (const entry of entries) {
+    const line = await inSlices(jsonChunksSteps(entry, onOneLine))
+    await append(file, [...line, Buffer.of(lineFeed)])
+  }
   if ((await stat(file)).size <= maxBytes) return
-  const lines = linesOf(await readFile(file, 'utf8'))
-  let bytes = 0
-  const kept = lines.reverse().filter((line, index) => {
-    bytes += Buffer.byteLength(line) + 1
-    return index === 0 || bytes <= maxBytes / 2
-  })
-  await replaceFile(file, `${kept.reverse().join('\n')}\n`, async () => true)
+  const bytes = await readFile(file)
+  let start = bytes.length
+  for (const [lineStart] of linesOf(bytes)) {
+    if (start < bytes.length && bytes.length - lineStart > maxBytes / 2) break
+    start = lineStart
+  }
+  await replaceFile(file, [bytes.subarray(start)], async () => true)
+}
+
+async function append(file: string, chunks: readonly Buffer[]): Promise<void> {
+  const handle = await open(file, 'a')
+  try {
+    await writeFile(handle, chunks)
+  } finally {
+    await handle.close()
+  }
 }
 
 /** The changes of one set, newest first. */
@@ -28,10 +42,10 @@ export async function readHistory(
   below: number,
   limit: number,
 ): Promise<readonly NumberedEntry[]> {
-  const text = await readFile(file, 'utf8').catch(() => '')
+  const bytes = await readFile(file).catch(() => Buffer.alloc(0))
   const found: NumberedEntry[] = []
-  for (const line of linesOf(text).reverse()) {
-    const entry = entryOf(line)
+  for (const [start, end] of linesOf(bytes)) {
+    const entry = await entryOf(bytes.toString('utf8', start, end))
     if (entry?.entry?.ruleSetId !== ruleSetId || entry.setVersion >= below) continue
     found.push(entry)
     if (found.length === limit) break
@@ -39,13 +53,17 @@ export async function readHistory(
   return found
 }
 
-const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+/** Where each line starts and ends, the last one first. Empty lines are left out. */
+function* linesOf(bytes: Buffer): Generator<readonly [start: number, end: number]> {
+  for (let end = bytes.length; end > 0; ) {
+    const start = bytes.lastIndexOf(lineFeed, end - 1) + 1
+    if (start < end) yield [start, end]
+    end = start - 1
+  }
+}
 
 /** A line that was cut short by a power failure is no entry. */
-function entryOf(line: string): NumberedEntry | undefined {
-  try {
-    return parseJson(line) as NumberedEntry
-  } catch {
-    return undefined
-  }
+async function entryOf(line: string): Promise<NumberedEntry | undefined> {
+  const read = await inSlices(jsonSteps(line))
+  return read.mistake === undefined ? (read.value as NumberedEntry) : undefined
 }

@@ -3,9 +3,10 @@
  * were when they got them, so that an edit by hand is noticed and gets a version like any other.
  */
 
-import { jsonTextSteps } from '../../core/json/written-json.js'
+import { jsonChunksSteps } from '../../core/json/written-json.js'
 import type { Steps } from '../../core/scheduling/steps.js'
 import { jsonSteps } from '../document/json-text.js'
+import { decodeSteps } from '../document/rules-file.js'
 import { planDeleteRuleSet, planPutRuleSet } from '../store/plan-edit.js'
 import type { CheckedRuleSet } from '../store/rule-document.js'
 import type { Kept, NumberedEntry } from '../store/rule-storage.js'
@@ -14,8 +15,8 @@ export type Records = ReadonlyMap<string, Kept>
 
 export const nothing: Kept = { version: 0, removedVersion: 0, rules: [] }
 
-export function* recordsIn(text: string): Steps<Records> {
-  const read = yield* jsonSteps(text)
+export function* recordsIn(bytes: Buffer): Steps<Records> {
+  const read = yield* jsonSteps(yield* decodeSteps(bytes))
   try {
     const { ruleSets } = ('value' in read ? read.value : {}) as { ruleSets: Record<string, Kept> }
     return new Map(Object.entries(ruleSets))
@@ -25,9 +26,8 @@ export function* recordsIn(text: string): Steps<Records> {
   }
 }
 
-export function* recordsText(records: Records): Steps<string> {
-  return `${yield* jsonTextSteps({ ruleSets: Object.fromEntries(records) })}\n`
-}
+export const recordsChunks = (records: Records): Steps<Buffer[]> =>
+  jsonChunksSteps({ ruleSets: Object.fromEntries(records) })
 
 /** Whom the history names for what was not edited through the store. */
 const outside = { by: 'outside' }

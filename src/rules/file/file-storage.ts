@@ -2,27 +2,30 @@ import { readFile, realpath, stat } from 'node:fs/promises'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { formatOf } from '../document/document.js'
-import { digestSteps, readRulesFile, unreadable } from '../document/rules-file.js'
+import { digestOfFile, digestSteps, encodeSteps, readRulesFile, unreadable } from '../document/rules-file.js'
 import { markOf, watchFile } from '../document/watch-file.js'
-import { ruleSetSteps } from '../schema/schema.js'
+import { unchangingRuleSets } from '../schema/schema.js'
 import { setsOf } from '../store/document-sets.js'
-import { type CheckedRuleSet, checkedRuleSet } from '../store/rule-document.js'
+import { type CheckedRuleSet, copiedRuleSet } from '../store/rule-document.js'
 import type { KeptRuleSet, RuleStorage } from '../store/rule-storage.js'
 import { changedDocument } from './changed-document.js'
 import { appendHistory, readHistory } from './file-history.js'
 import { codeOf, withFileLock } from './file-lock.js'
-import { nothing, type Records, reconciled, recordsIn, recordsText } from './file-records.js'
+import { nothing, type Records, reconciled, recordsChunks, recordsIn } from './file-records.js'
 import { replaceFile } from './replace-file.js'
 import { rewriteSteps } from './rewrite/rewrite-large.js'
 import { type RulesText, rulesTextSteps } from './rewrite/rules-text.js'
 
+const nothingRead = Buffer.alloc(0)
+
 /** Rules in one file. `file` is its absolute path, `shown` how it appears in messages. */
 export function fileStorage(file: string, shown: string): RuleStorage {
   const format = formatOf(file)
+  const [versionsFile, historyFile] = [`${file}.versions.json`, `${file}.history.jsonl`]
   let loaded: string | undefined
   let parsed: (RulesText & { readonly digest: string }) | undefined
   /** Records that are known to agree with a document. */
-  let agreed: { readonly text: string; readonly records: Records; readonly document: unknown } | undefined
+  let agreed: { readonly mark: string | undefined; readonly records: Records; readonly document: unknown } | undefined
   let seen: { readonly mark: string; readonly records: Records } | undefined
 
   /** What a text says is worked out once: a long one takes its time, and requests have to wait for it. */
@@ -30,7 +33,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     const { text, digest } = await readRulesFile(file, shown)
     if (parsed?.digest === digest) return parsed
     const read = await inSlices(rulesTextSteps(text, format, shown))
-    await inSlices(ruleSetSteps(read.document, shown))
+    await inSlices(unchangingRuleSets(read.document, shown))
     parsed = { digest, ...read }
     return parsed
   }
@@ -39,20 +42,21 @@ export function fileStorage(file: string, shown: string): RuleStorage {
   async function readState() {
     const read = await readDocument()
     const { document } = read
-    const text = await readFile(`${file}.versions.json`, 'utf8').catch(() => '')
-    if (agreed?.text === text && agreed.document === document) return { read, records: agreed.records, entries: [] }
+    const mark = await markOf(versionsFile)
+    if (agreed !== undefined && agreed.document === document && agreed.mark === mark)
+      return { read, records: agreed.records, entries: [] }
+    const bytes = await readFile(versionsFile).catch(() => nothingRead)
     const at = (await stat(file)).mtime.toISOString()
     const checked: CheckedRuleSet[] = []
-    for (const ruleSet of setsOf(document)) checked.push(await inSlices(checkedRuleSet(ruleSet)))
-    const state = await inSlices(reconciled(await inSlices(recordsIn(text)), checked, at))
-    if (state.entries.length === 0) agreed = { text, records: state.records, document }
+    for (const ruleSet of setsOf(document)) checked.push(await inSlices(copiedRuleSet(ruleSet)))
+    const state = await inSlices(reconciled(await inSlices(recordsIn(bytes)), checked, at))
+    if (state.entries.length === 0) agreed = { mark, records: state.records, document }
     return { read, ...state }
   }
 
   async function writeRecords(records: Records, document: unknown): Promise<void> {
-    const text = await inSlices(recordsText(records))
-    await replaceFile(`${file}.versions.json`, text, async () => true)
-    agreed = { text, records, document }
+    await replaceFile(versionsFile, await inSlices(recordsChunks(records)), async () => true)
+    agreed = { mark: await markOf(versionsFile), records, document }
   }
 
   /** What somebody has seen must not have the same version after the next edit by hand: so it is written down. */
@@ -63,7 +67,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
       return await writing(async () => {
         const state = await readState()
         await writeRecords(state.records, state.read.document)
-        await appendHistory(`${file}.history.jsonl`, state.entries)
+        await appendHistory(historyFile, state.entries)
         return state.records
       })
     } catch (error) {
@@ -82,7 +86,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     seen = { mark: (await marks()) === mark ? mark : '', records }
     return records
   }
-  const marks = async (): Promise<string> => `${await markOf(file)} ${await markOf(`${file}.versions.json`)}`
+  const marks = async (): Promise<string> => `${await markOf(file)} ${await markOf(versionsFile)}`
 
   /** One writer at a time; what the system objects to is said in words about the file. */
   async function writing<T>(write: () => Promise<T>): Promise<T> {
@@ -113,21 +117,23 @@ export function fileStorage(file: string, shown: string): RuleStorage {
       return writing(async () => {
         const { read, records, entries } = await readState()
         if ((records.get(change.ruleSetId) ?? nothing).version !== change.from) return false
-        const next = await inSlices(rewriteSteps(read, format, changedDocument(read.document, change)))
+        const document = await inSlices(changedDocument(read.document, change))
+        const next = await inSlices(rewriteSteps(read, format, document))
+        const chunks = await inSlices(encodeSteps(next.text))
         // A link stays one, and what it points to is replaced.
         const target = await realpath(file)
-        const isUntouched = async () => (await readRulesFile(file, shown)).digest === read.digest
-        if (next.text !== read.text && !(await replaceFile(target, next.text, isUntouched))) return false
-        parsed = { digest: await inSlices(digestSteps(Buffer.from(next.text))), ...next }
+        const isUntouched = async () => (await digestOfFile(file, shown)) === read.digest
+        if (next.text !== read.text && !(await replaceFile(target, chunks, isUntouched))) return false
+        parsed = { digest: await inSlices(digestSteps(chunks)), ...next }
         await writeRecords(new Map([...records, [change.ruleSetId, change.after]]), next.document)
         const entry = { setVersion: change.after.version, entry: change.entry }
-        await appendHistory(`${file}.history.jsonl`, [...entries, entry])
+        await appendHistory(historyFile, [...entries, entry])
         return true
       })
     },
-    history: (ruleSetId, below, limit) => readHistory(`${file}.history.jsonl`, ruleSetId, below, limit),
+    history: (ruleSetId, below, limit) => readHistory(historyFile, ruleSetId, below, limit),
     watch(onChange, onError) {
-      const digest = async () => (await readRulesFile(file, shown)).digest
+      const digest = () => digestOfFile(file, shown)
       return watchFile({ file, shown, digest, known: loaded, onChange, onError })
     },
     async close() {},

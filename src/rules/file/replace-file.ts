@@ -1,16 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, chown, open, rename, rm, stat } from 'node:fs/promises'
+import { chmod, chown, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 /** Whoever reads the file sees the old content or the new one, whatever happens while it is written. */
-export async function replaceFile(file: string, text: string, isStillWanted: () => Promise<boolean>): Promise<boolean> {
+export async function replaceFile(
+  file: string,
+  content: Iterable<Uint8Array>,
+  isStillWanted: () => Promise<boolean>,
+): Promise<boolean> {
   const directory = dirname(file)
   const temporary = join(directory, `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`)
   const before = await stat(file).catch(() => undefined)
   try {
     const handle = await open(temporary, 'wx', 0o600)
     try {
-      await handle.writeFile(text)
+      await writeFile(handle, content)
       await handle.sync()
     } finally {
       await handle.close()

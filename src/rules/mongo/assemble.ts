@@ -1,10 +1,11 @@
 import type { RuleDocument } from '../../core/rule-store.js'
+import { eachInSteps, filterInSteps, manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { wrongValue } from '../../validation/fields.js'
 import { noMistakes, placeOf, rulesInvalid } from '../../validation/issues.js'
 import type { Kept } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
-import { digestOf, fromMongo } from './document.js'
-import { type MongoHead, setHead, todoOf } from './head.js'
+import { digestOf, fromMongo, withVersion } from './document.js'
+import { type MongoHead, marksOf, setHead, todoOf } from './head.js'
 
 export interface Assembled extends Kept {
   /** Somebody has changed rules past FluxGate; `version` is the one that this will get. */
@@ -12,22 +13,25 @@ export interface Assembled extends Kept {
 }
 
 /** Every set that has a head or a rule; a document that names no set is a mistake. */
-export function assembleAll(
+export function* assembleAll(
   heads: ReadonlyMap<string, MongoHead>,
   documents: readonly MongoDocument[],
   source: string,
-): Map<string, Assembled> {
+): Steps<Map<string, Assembled>> {
   const bySet = new Map<string, MongoDocument[]>([...heads.keys()].map((id) => [id, []]))
   const mistakes = noMistakes()
-  for (const document of documents) {
+  const file = (document: MongoDocument): void => {
     const { _id, ruleSetId } = document
     const list = bySet.get(String(ruleSetId)) ?? []
     if (typeof ruleSetId === 'string') bySet.set(ruleSetId, list)
     else mistakes.add(placeOf(placeOf('', String(_id)), 'ruleSetId'), wrongValue(ruleSetId, 'the id of a rule set'))
     list.push(document)
   }
+  yield* eachInSteps(documents, file, manyPerStep)
   if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
-  return new Map([...bySet].map(([id, list]) => [id, assemble(id, heads.get(id), list)]))
+  const sets = new Map<string, Assembled>()
+  for (const [id, list] of bySet) sets.set(id, yield* assemble(id, heads.get(id), list))
+  return sets
 }
 
 /**
@@ -35,24 +39,24 @@ export function assembleAll(
  * as carried out, so it does not matter how far its author has come. A rule whose document differs from what was last put
  * has been edited by others, and has a new version.
  */
-export function assemble(
+export function* assemble(
   ruleSetId: string,
   head: MongoHead | undefined,
   documents: readonly MongoDocument[],
-): Assembled {
-  const marks = new Map(head?.rules.map((mark) => [mark.id, mark]))
+): Steps<Assembled> {
+  const marks = new Map((head && (yield* marksOf(head)))?.map((mark) => [mark[0], mark]))
   let removedVersion = head?.removedVersion ?? 0
   let isDrifted = false
-  const found = afterTodo(head, documents.map(fromMongo))
-  const rules = found.map((rule): RuleDocument => {
-    const mark = marks.get(rule.id)
+  const found = yield* afterTodo(head, yield* mapInSteps(documents, fromMongo))
+  const rules = yield* mapInSteps(found, (rule): RuleDocument => {
+    const [, version, digest] = marks.get(rule.id) ?? []
     marks.delete(rule.id)
-    if (mark?.digest === digestOf(rule)) return { ...rule, version: mark.version }
+    if (version !== undefined && digest === digestOf(rule)) return withVersion(rule, version)
     isDrifted = true
-    return { ...rule, version: mark === undefined ? removedVersion + 1 : mark.version + 1 }
+    return withVersion(rule, (version ?? removedVersion) + 1)
   })
   // What is left has lost its document.
-  for (const { version } of marks.values()) {
+  for (const [, version] of marks.values()) {
     isDrifted = true
     removedVersion = Math.max(removedVersion, version + 1)
   }
@@ -66,9 +70,9 @@ export function assemble(
   }
 }
 
-function afterTodo(head: MongoHead | undefined, rules: readonly RuleDocument[]): readonly RuleDocument[] {
-  const todo = head && todoOf(head)
+function* afterTodo(head: MongoHead | undefined, rules: readonly RuleDocument[]): Steps<readonly RuleDocument[]> {
+  const todo = head && (yield* todoOf(head))
   if (todo === undefined) return rules
   const changed = new Set([...todo.remove, ...todo.put.map(({ id }) => id)])
-  return [...rules.filter(({ id }) => !changed.has(id)), ...todo.put]
+  return [...(yield* filterInSteps(rules, ({ id }) => !changed.has(id), manyPerStep)), ...todo.put]
 }

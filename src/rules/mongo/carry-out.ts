@@ -1,10 +1,13 @@
-import { isDuplicate, type MongoCollections, type MongoDocument, type MongoOperation } from './database.js'
+import { eachInSteps, inSlices, type Steps } from '../../core/scheduling/steps.js'
+import { inBatches, isDuplicate, type MongoCollections, type MongoDocument, type MongoOperation } from './database.js'
 import { documentId, fromMongo, toMongo } from './document.js'
-import { latestHeads, type MongoHead, type Todo, todoOf } from './head.js'
+import { latestHeads, type MongoHead, marksOf, type Todo, todoOf } from './head.js'
 import { historyDocument } from './history.js'
 
 /** How many changes of each set are remembered. */
 const maxHistory = 1_000
+/** The driver encodes the operations of a call in one turn of the event loop. FerretDB hangs at a hundred updates in one call. */
+const operationsPerCall = 64
 
 /**
  * Carries out a change on the documents of rules, keeps its entry and says so in the head. It may be done twice, and by
@@ -13,11 +16,13 @@ const maxHistory = 1_000
 export async function carryOut(collections: MongoCollections, head: MongoHead): Promise<void> {
   const { rules, sets, history } = collections
   const { ruleSetId, version, commit } = head
-  const todo = todoOf(head)
+  const todo = await inSlices(todoOf(head))
   if (todo === undefined) return
-  const operations = operationsOf(ruleSetId, todo, await rules.find({ ruleSetId }).toArray())
-  if (operations.length > 0) await ignoringDuplicates(rules.bulkWrite(operations, { ordered: false }))
-  await ignoringDuplicates(history.insertOne(historyDocument(head, todo.entry)))
+  const documents = await rules.find({ ruleSetId }, inBatches).toArray()
+  const operations = await inSlices(operationsOf(ruleSetId, todo, documents))
+  for (let at = 0; at < operations.length; at += operationsPerCall)
+    await ignoringDuplicates(rules.bulkWrite(operations.slice(at, at + operationsPerCall), { ordered: false }))
+  await ignoringDuplicates(history.insertOne(await inSlices(historyDocument(head, todo.entry))))
   await sets.updateOne({ _id: head._id, commit }, { $unset: { todo: '' } })
   await sets.deleteMany({ ruleSetId, version: { $lt: version } })
   await history.deleteMany({ ruleSetId, version: { $lte: version - maxHistory } })
@@ -25,17 +30,22 @@ export async function carryOut(collections: MongoCollections, head: MongoHead): 
 }
 
 /** A document that has changed since it was looked at is left alone: whoever did so was later. */
-function operationsOf(ruleSetId: string, { put, remove }: Todo, documents: readonly MongoDocument[]): MongoOperation[] {
+function* operationsOf(
+  ruleSetId: string,
+  { put, remove }: Todo,
+  documents: readonly MongoDocument[],
+): Steps<MongoOperation[]> {
   const operations: MongoOperation[] = []
   const present = new Map<unknown, MongoDocument>()
+  const removed = new Set(remove)
   const changed = new Set([...remove, ...put.map(({ id }) => id)])
-  for (const document of documents) {
+  yield* eachInSteps(documents, (document) => {
     const { id } = fromMongo(document)
-    if (!changed.has(id)) continue
-    if (document._id === documentId(ruleSetId, id) && !remove.includes(id)) present.set(document._id, document)
+    if (!changed.has(id)) return
+    if (document._id === documentId(ruleSetId, id) && !removed.has(id)) present.set(document._id, document)
     else operations.push({ deleteOne: { filter: unchanged(document) } })
-  }
-  for (const rule of put) {
+  })
+  yield* eachInSteps(put, (rule) => {
     const replacement = toMongo(ruleSetId, rule)
     const document = present.get(replacement._id)
     operations.push(
@@ -43,7 +53,7 @@ function operationsOf(ruleSetId: string, { put, remove }: Todo, documents: reado
         ? { insertOne: { document: replacement } }
         : { replaceOne: { filter: unchanged(document), replacement } },
     )
-  }
+  })
   return operations
 }
 
@@ -52,9 +62,10 @@ const unchanged = ({ _id, version }: MongoDocument): MongoDocument => ({ _id, ve
 /** Who was so slow that others have gone on may have inserted what they had removed. */
 async function withdrawStrays({ rules, sets }: MongoCollections, head: MongoHead, { put }: Todo): Promise<void> {
   const { ruleSetId } = head
-  const latest = latestHeads(await sets.find({ ruleSetId }).toArray()).get(ruleSetId)
-  if (latest === undefined || latest.version === head.version) return
-  const staying = new Set(latest.rules.map(({ id }) => id))
+  const found = await sets.find({ ruleSetId, version: { $gt: head.version } }).toArray()
+  const latest = latestHeads(found).get(ruleSetId)
+  if (latest === undefined) return
+  const staying = new Set((await inSlices(marksOf(latest))).map(([id]) => id))
   const strays = put.filter(({ id }) => !staying.has(id))
   for (const { id, version } of strays) await rules.deleteMany({ _id: documentId(ruleSetId, id), version })
 }

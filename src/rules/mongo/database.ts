@@ -37,6 +37,9 @@ const concerns = {
   ignoreUndefined: true,
 }
 
+/** How the documents of rules are read. The driver makes objects of a whole batch in one turn of the event loop. */
+export const inBatches = { batchSize: 100 }
+
 export interface MongoCollections {
   /** One document for each rule, which others may read and write as well. */
   readonly rules: MongoCollection

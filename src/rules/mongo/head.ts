@@ -4,9 +4,11 @@
  * Then it is carried out on the documents of the rules, by its author or by somebody who finds it left undone.
  */
 import { randomUUID } from 'node:crypto'
-import { jsonText, parseJson } from '../../core/json/written-json.js'
+import { jsonTextSteps } from '../../core/json/written-json.js'
 import { given } from '../../core/omit-undefined.js'
 import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
+import { mapInSteps, type Steps } from '../../core/scheduling/steps.js'
+import { jsonValueSteps } from '../document/json-text.js'
 import { versionOf } from '../store/rule-document.js'
 import type { RuleSetChange } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
@@ -21,17 +23,14 @@ export interface MongoHead extends MongoDocument {
   readonly commit: string
   /** Whether there is a set, or only the memory of one. */
   readonly exists: boolean
-  readonly rules: readonly RuleMark[]
+  /** A `RuleMark` of each rule, as JSON: the driver makes thousands of objects in one turn of the event loop, but one text. */
+  readonly marks?: string
   /** What is left to do, as JSON; gone when it is done. */
   readonly todo?: string
 }
 
 /** By its digest one sees whether a rule was edited past FluxGate. */
-export interface RuleMark {
-  readonly id: string
-  readonly version: number
-  readonly digest: string
-}
+export type RuleMark = readonly [id: string, version: number, digest: string]
 
 export interface Todo {
   readonly put: readonly RuleDocument[]
@@ -39,10 +38,11 @@ export interface Todo {
   readonly entry: HistoryEntry
 }
 
-export function headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange): MongoHead {
+export function* headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange): Steps<MongoHead> {
   const { version, removedVersion, head, rules } = after
   const { description, strategy, caseSensitive } = head ?? {}
   const todo: Todo = { put, remove, entry }
+  const marks = yield* mapInSteps(rules, (rule): RuleMark => [rule.id, versionOf(rule), digestOf(rule)])
   return {
     _id: `${ruleSetId}/${version}`,
     ruleSetId,
@@ -51,13 +51,18 @@ export function headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange):
     commit: randomUUID(),
     exists: head !== undefined,
     ...pack(given({ description, strategy, caseSensitive })),
-    rules: rules.map((rule) => ({ id: rule.id, version: versionOf(rule), digest: digestOf(rule) })),
-    todo: jsonText(todo),
+    marks: yield* jsonTextSteps(marks),
+    todo: yield* jsonTextSteps(todo),
   }
 }
 
-export const todoOf = ({ todo }: MongoHead): Todo | undefined =>
-  todo === undefined ? undefined : (parseJson(todo) as Todo)
+export function* todoOf({ todo }: MongoHead): Steps<Todo | undefined> {
+  return todo === undefined ? undefined : ((yield* jsonValueSteps(todo)) as Todo)
+}
+
+export function* marksOf({ marks = '[]' }: MongoHead): Steps<readonly RuleMark[]> {
+  return (yield* jsonValueSteps(marks)) as readonly RuleMark[]
+}
 
 /** What the set says besides its rules. */
 export function setHead(head: MongoHead): RuleSetHead {

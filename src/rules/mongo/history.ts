@@ -1,18 +1,21 @@
-import { jsonText, parseJson } from '../../core/json/written-json.js'
+import { jsonTextSteps } from '../../core/json/written-json.js'
 import type { HistoryEntry } from '../../core/rule-store.js'
+import type { Steps } from '../../core/scheduling/steps.js'
+import { jsonValueSteps } from '../document/json-text.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
 import type { MongoHead } from './head.js'
 
 /** An entry as it is kept: found by the set's version, with the documents as text, since they may say anything. */
-export function historyDocument({ _id, commit, version }: MongoHead, entry: HistoryEntry): MongoDocument {
+export function* historyDocument({ _id, commit, version }: MongoHead, entry: HistoryEntry): Steps<MongoDocument> {
   const { version: entryVersion, before, after, ...rest } = entry
-  return { _id, commit, ...rest, version, entryVersion, before: jsonText(before), after: jsonText(after) }
+  const texts = { before: yield* jsonTextSteps(before), after: yield* jsonTextSteps(after) }
+  return { _id, commit, ...rest, version, entryVersion, ...texts }
 }
 
-export function numberedEntry(document: MongoDocument): NumberedEntry {
+export function* numberedEntry(document: MongoDocument): Steps<NumberedEntry> {
   const { at, by, action, ruleSetId, ruleId, version, entryVersion, before, after } = document
-  const texts = { before: parseJson(String(before)), after: parseJson(String(after)) }
+  const texts = { before: yield* jsonValueSteps(String(before)), after: yield* jsonValueSteps(String(after)) }
   const entry = { at, by, action, ruleSetId, ruleId, version: entryVersion, ...texts } as HistoryEntry
   return { setVersion: Number(version), entry }
 }

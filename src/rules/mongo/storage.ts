@@ -6,7 +6,7 @@
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import type { HistoryEntry } from '../../core/rule-store.js'
-import { inSlices } from '../../core/scheduling/steps.js'
+import { finish, inSlices } from '../../core/scheduling/steps.js'
 import { setDocument } from '../store/rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
 import { type Assembled, assemble, assembleAll } from './assemble.js'
@@ -14,6 +14,7 @@ import { carryOut } from './carry-out.js'
 import {
   collectionsOf,
   createIndexes,
+  inBatches,
   isDuplicate,
   isUnauthorized,
   type MongoCollections,
@@ -54,7 +55,7 @@ export class MongoStorage implements RuleStorage {
   read(ruleSetId: string): Promise<Kept> {
     return this.#doing('read', async (collections) => {
       const sets = await this.#settled(collections, { ruleSetId })
-      return sets.get(ruleSetId) ?? assemble(ruleSetId, undefined, [])
+      return sets.get(ruleSetId) ?? finish(assemble(ruleSetId, undefined, []))
     })
   }
 
@@ -71,7 +72,7 @@ export class MongoStorage implements RuleStorage {
       const head = await this.#head(collections, ruleSetId)
       if ((head?.version ?? 0) !== from) return false
       if (head !== undefined) await this.#finished(collections, head)
-      return this.#insert(collections, headOf(change))
+      return this.#insert(collections, await inSlices(headOf(change)))
     })
   }
 
@@ -79,7 +80,9 @@ export class MongoStorage implements RuleStorage {
     return this.#doing('read', async ({ history }) => {
       const options = { sort: { version: -1 }, limit }
       const found = await history.find({ ruleSetId, version: { $lt: below } }, options).toArray()
-      return found.map(numberedEntry)
+      const entries: NumberedEntry[] = []
+      for (const document of found) entries.push(await inSlices(numberedEntry(document)))
+      return entries
     })
   }
 
@@ -119,11 +122,11 @@ export class MongoStorage implements RuleStorage {
   async #snapshot({ rules, sets }: MongoCollections, filter: object) {
     for (let attempt = 1; attempt <= maxReads; attempt++) {
       const heads = latestHeads(await sets.find(filter).toArray())
-      const documents = await rules.find(filter).toArray()
+      const documents = await rules.find(filter, inBatches).toArray()
       const projection = { ruleSetId: 1, version: 1 }
       const after = latestHeads(await sets.find(filter, { projection }).toArray())
       const isSame = heads.size === after.size && [...heads].every(([id, { _id }]) => after.get(id)?._id === _id)
-      if (isSame) return { heads, sets: assembleAll(heads, documents, this.source) }
+      if (isSame) return { heads, sets: await inSlices(assembleAll(heads, documents, this.source)) }
       await pause()
     }
     throw new FluxGateError(
@@ -147,7 +150,7 @@ export class MongoStorage implements RuleStorage {
     try {
       if (before !== undefined) await this.#finished(collections, before)
       const change = { ruleSetId, from: version - 1, after: kept, put: [], remove: [], entry }
-      return await this.#insert(collections, headOf(change))
+      return await this.#insert(collections, await inSlices(headOf(change)))
     } catch (error) {
       // Who may only read still sees the rules.
       if (isUnauthorized(error)) return true
@@ -177,8 +180,9 @@ export class MongoStorage implements RuleStorage {
     return true
   }
 
+  /** The latest head of a set, without the marks of its rules. */
   async #head({ sets }: MongoCollections, ruleSetId: string): Promise<MongoHead | undefined> {
-    return latestHeads(await sets.find({ ruleSetId }).toArray()).get(ruleSetId)
+    return latestHeads(await sets.find({ ruleSetId }, { projection: { marks: 0 } }).toArray()).get(ruleSetId)
   }
 
   /** Resolves when the change is carried out: by its author, or here if they do not come to it. */

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { EditedRules, RuleSetProvider } from '../../core/rule-set-provider.js'
+import { inSlices } from '../../core/scheduling/steps.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { forwardedRules } from '../forwarded-rules.js'
+import { ruleSetsDigest } from '../rule-sets-digest.js'
 import { RuleAnnouncements } from './rule-announcements.js'
 import type { RulePoller } from './rule-poller.js'
 
@@ -36,9 +38,9 @@ export function announcedRules(
     watchKind: 'PUBSUB',
     async load() {
       const ruleSets = await provider.load()
-      const text = JSON.stringify(ruleSets)
-      const isNews = known !== undefined && known !== text && !isKnownToAll
-      known = text
+      const digest = await inSlices(ruleSetsDigest(ruleSets))
+      const isNews = known !== undefined && known !== digest && !isKnownToAll
+      known = digest
       isKnownToAll = false
       if (isNews && poller.isHeld) await announce('*')
       return ruleSets

@@ -8,6 +8,7 @@ import type { RedisConnection } from '../../redis/client/connection.js'
 import { reasonOf, withoutCommand } from '../../redis/client/connection-errors.js'
 import { Script } from '../../redis/client/script.js'
 import { lockOn, type RedisLock } from '../../redis/lock/lock-on.js'
+import { jsonValueSteps } from '../document/json-text.js'
 import { isEnabled, matchesSearch, priorityOf, wholeDocument } from '../store/rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleSearch, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
 import { announcement } from './announced-rules.js'
@@ -137,7 +138,7 @@ export class RedisRuleStorage implements RuleStorage {
       const flag = enabled === undefined ? '' : enabled ? '1' : '0'
       const texts = await this.#run('find', 'be read', keys, [String(limit), flag, ...place, ...pieces])
       if (texts === null) return undefined
-      const documents = (texts as Buffer[]).map((text) => parseJson(String(text)) as RuleDocument)
+      const documents = await inSlices(mapInSteps(texts as Buffer[], documentOf))
       found.push(...documents.filter((document) => matchesSearch(document, { q, enabled })))
       const last = documents.at(-1)
       if (documents.length < limit || found.length >= limit || last === undefined) return found.slice(0, limit)
@@ -187,7 +188,9 @@ export class RedisRuleStorage implements RuleStorage {
     const key = this.#key('history:', ruleSetId)
     const command = ['ZREVRANGEBYSCORE', key, `(${below}`, '-inf', 'LIMIT', '0', String(limit)]
     const entries = (await this.#asked('be read', () => this.#connection.call(key, command))) as string[]
-    return entries.map((text) => parseJson(text) as NumberedEntry)
+    const numbered: NumberedEntry[] = []
+    for (const text of entries) numbered.push((await inSlices(jsonValueSteps(text))) as NumberedEntry)
+    return numbered
   }
 
   alone<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -228,7 +231,7 @@ export class RedisRuleStorage implements RuleStorage {
           `The rules in ${this.source} are being changed all the time; try again.`,
         )
     }
-    const documents = await inSlices(mapInSteps(rules, (text) => parseJson(String(text)) as RuleDocument))
+    const documents = await inSlices(mapInSteps(rules, documentOf))
     return {
       version: Number(version),
       removedVersion: Number(removedVersion),
@@ -275,6 +278,8 @@ export class RedisRuleStorage implements RuleStorage {
     }
   }
 }
+
+const documentOf = (text: Buffer): RuleDocument => parseJson(String(text)) as RuleDocument
 
 /** Of a large set the number of its rules. */
 type SetReply = readonly [

@@ -1,11 +1,12 @@
 import { compilePathPattern } from '../../core/matching/paths/path-pattern.js'
 import { compileGlob } from '../../core/matching/paths/segment-glob.js'
 import type { Rule } from '../../core/rule.js'
-import type { Steps } from '../../core/scheduling/steps.js'
+import type { RuleDocument } from '../../core/rule-store.js'
+import { manyPerStep, type Steps } from '../../core/scheduling/steps.js'
 import type { Mistakes } from '../../validation/issues.js'
 
 /** A request tries each of these globs, so there are few. */
-const maxAlike = 100
+export const maxAlike = 100
 
 /**
  * Reports rules whose path has one glob too many. Globs with one `*` are looked up by the text around it, any number of
@@ -17,20 +18,47 @@ export function* checkGlobs(
   path: string,
   mistakes: Mistakes,
 ): Steps<void> {
-  const alike = new Map<string, Set<string>>()
+  const count = globCounter(caseSensitive)
   for (const [index, rule] of rules.entries()) {
-    // Nearly all rules have no such glob, and this is all that they cost.
-    if (!/\?|\*[^/*]+\*/.test(rule.path)) continue
-    yield
+    if (index % manyPerStep === 0) yield
+    const message = count(rule.path)
+    if (message !== undefined) mistakes.add(`${path}[${index}].path`, message)
+  }
+}
+
+/** What is wrong with the path of a rule that is added to others; undefined if nothing is. */
+export function* crowdedGlob(
+  rule: RuleDocument,
+  others: readonly RuleDocument[],
+  caseSensitive: boolean,
+): Steps<string | undefined> {
+  if (!hasCounted(pathOf(rule))) return undefined
+  const count = globCounter(caseSensitive)
+  for (const [index, other] of others.entries()) {
+    if (index % manyPerStep === 0) yield
+    count(pathOf(other))
+  }
+  return count(pathOf(rule))
+}
+
+/** Empty where it is left out. */
+const pathOf = ({ path }: RuleDocument): string => (typeof path === 'string' ? path : '')
+
+/** Nearly all paths have no such glob, and this is all that they cost. */
+const hasCounted = (path: string): boolean => /\?|\*[^/*]+\*/.test(path)
+
+/** Counts the globs of one path after the other; returns what is wrong with a path that has one too many. */
+function globCounter(caseSensitive: boolean): (path: string) => string | undefined {
+  const alike = new Map<string, Set<string>>()
+  return (path) => {
+    if (!hasCounted(path)) return undefined
     let before = ''
-    for (const { kind, text } of compilePathPattern(rule.path, caseSensitive).segments) {
-      if (kind === 'glob' && isCrowded(alike, before, text)) {
-        const message = `found more than ${maxAlike} globs like "${text}" in the same place of paths; allowed: up to ${maxAlike} with "?" or several "*" that start and end with the same text`
-        mistakes.add(`${path}[${index}].path`, message)
-        break
-      }
+    for (const { kind, text } of compilePathPattern(path, caseSensitive).segments) {
+      if (kind === 'glob' && isCrowded(alike, before, text))
+        return `found more than ${maxAlike} globs like "${text}" in the same place of paths; allowed: up to ${maxAlike} with "?" or several "*" that start and end with the same text`
       before += `/${text}`
     }
+    return undefined
   }
 }
 

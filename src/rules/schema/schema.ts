@@ -21,6 +21,7 @@ const strategyKind = oneOf(['all', 'first'] as const)
 const versionKind = wholeNumber(0, Number.MAX_SAFE_INTEGER)
 /** Checked before any rule is read: what is refused in the end must not cost a long read first. */
 export const maxRulesPerSet = 100_000
+export const allowedRules = `up to ${maxRulesPerSet} rules in a set; split it into several sets`
 const documentForms = '{ ruleSets: [...] }, a list of rule sets, or one rule set'
 
 /** All rule sets of a document, or a FluxGateError that lists every mistake. */
@@ -31,6 +32,17 @@ export function* ruleSetSteps(document: unknown, source = 'The rules'): Steps<Ru
   const mistakes = noMistakes()
   const ruleSets = yield* readDocument(document, mistakes)
   if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
+  return ruleSets
+}
+
+const parsed = new WeakMap<object, readonly RuleSet[]>()
+
+/** As `ruleSetSteps`, of a document that nobody changes any more: it is parsed once. */
+export function* unchangingRuleSets(document: unknown, source?: string): Steps<readonly RuleSet[]> {
+  const known = isObject(document) || Array.isArray(document) ? parsed.get(document) : undefined
+  if (known !== undefined) return known
+  const ruleSets = Object.freeze(yield* ruleSetSteps(document, source))
+  parsed.set(document as object, ruleSets)
   return ruleSets
 }
 
@@ -91,10 +103,7 @@ function* readRules(fields: Fields, mistakes: Mistakes): Steps<Rule[]> {
   const value = fields.value('rules')
   const list = Array.isArray(value) && value.length > maxRulesPerSet ? undefined : itemsOf(value)
   if (list !== undefined) return yield* readList(list, fields.at('rules'), ruleStep, 'the rule set', mistakes)
-  const allowed = Array.isArray(value)
-    ? `up to ${maxRulesPerSet} rules in a set; split it into several sets`
-    : 'a list of rules'
-  fields.wrong('rules', wrongValue(value, allowed))
+  fields.wrong('rules', wrongValue(value, Array.isArray(value) ? allowedRules : 'a list of rules'))
   return []
 }
 

@@ -6,7 +6,10 @@
 import { FluxGateError } from '../../core/errors.js'
 import { given } from '../../core/omit-undefined.js'
 import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
-import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
+import { eachInSteps, manyPerStep, mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
+import { noMistakes, rulesInvalid } from '../../validation/issues.js'
+import { crowdedGlob } from '../schema/crowded-globs.js'
+import { allowedRules, maxRulesPerSet } from '../schema/schema.js'
 import { type CheckedRuleSet, compareDocuments, isSameRule, setDocument, versionOf } from './rule-document.js'
 import type { Kept, KeptRuleSet, RuleSetChange } from './rule-storage.js'
 
@@ -36,8 +39,10 @@ export function* planPutRule(planning: Planning, document: RuleDocument): Steps<
   const before = kept.rules.find(({ id }) => id === document.id)
   checkVersion(`Rule "${document.id}" of "${ruleSetId}"`, before === undefined ? 0 : versionOf(before), edit)
   if (before !== undefined && isSameRule(before, document)) return undefined
+  const others = kept.rules.filter(({ id }) => id !== document.id)
+  yield* checkBeside(document, others, head)
   const after = stamped(document, before, kept, planning.at)
-  const rules = [...kept.rules.filter(({ id }) => id !== document.id), after]
+  const rules = [...others, after]
   return yield* change(planning, { head, rules }, [after], [], {
     action: 'PUT_RULE',
     ruleId: document.id,
@@ -68,17 +73,19 @@ export function* planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): Ste
   checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
   const { id, description, strategy, caseSensitive } = wanted
   const head: RuleSetHead = { id, ...given({ description, strategy, caseSensitive }) }
-  const byId = new Map(kept.rules.map((rule) => [rule.id, rule]))
+  const byId = new Map<string, RuleDocument>()
+  yield* eachInSteps(kept.rules, (rule) => byId.set(rule.id, rule), manyPerStep)
   const put: RuleDocument[] = []
   const rules = yield* mapInSteps(wanted.rules, (rule) => {
     const before = byId.get(rule.id)
+    byId.delete(rule.id)
     if (before !== undefined && isSameRule(before, rule)) return before
     const after = stamped(rule, before, kept, at)
     put.push(after)
     return after
   })
-  const staying = new Set(wanted.rules.map((rule) => rule.id))
-  const remove = kept.rules.map((rule) => rule.id).filter((ruleId) => !staying.has(ruleId))
+  // What is left is not wanted any more.
+  const remove = [...byId.keys()]
   const isSame = put.length === 0 && remove.length === 0 && isSameHead(kept.head, head)
   if (isSame) return undefined
   return yield* change(planning, { head, rules }, put, remove, {
@@ -104,6 +111,20 @@ export function* planDeleteRuleSet(planning: Planning): Steps<RuleSetChange | un
   })
 }
 
+/** Throws if a set with this rule could not be loaded, although the rule by itself is valid. */
+function* checkBeside(
+  rule: RuleDocument,
+  others: readonly RuleDocument[],
+  { caseSensitive }: RuleSetHead,
+): Steps<void> {
+  const mistakes = noMistakes()
+  if (others.length >= maxRulesPerSet)
+    mistakes.add('id', `found one rule more than the ${maxRulesPerSet} of this set; allowed: ${allowedRules}`)
+  const crowded = yield* crowdedGlob(rule, others, caseSensitive === true)
+  if (crowded !== undefined) mistakes.add('path', crowded)
+  if (mistakes.count > 0) throw rulesInvalid('The rule', mistakes)
+}
+
 /** Also of what was read: a set that is missing here is missing for the caller. */
 export function existingHead(ruleSetId: string, { head }: Kept): RuleSetHead {
   if (head !== undefined) return head
@@ -122,7 +143,10 @@ function* change(
 ): Steps<RuleSetChange> {
   const gone = new Set(remove)
   let { removedVersion } = kept
-  for (const rule of kept.rules) if (gone.has(rule.id)) removedVersion = Math.max(removedVersion, versionOf(rule) + 1)
+  const note = (rule: RuleDocument): void => {
+    if (gone.has(rule.id)) removedVersion = Math.max(removedVersion, versionOf(rule) + 1)
+  }
+  if (gone.size > 0) yield* eachInSteps(kept.rules, note, manyPerStep)
   return {
     ruleSetId,
     from: kept.version,

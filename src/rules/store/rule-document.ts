@@ -45,6 +45,11 @@ export function* checkedRuleSet(document: unknown, required: Iterable<Requiremen
   const ruleSets = yield* ruleSetSteps([document], 'The rule set')
   const mistakes = noMistakes()
   for (const { path, message } of unmet(ruleSets, required)) mistakes.add(path, message)
+  return yield* copiedRuleSet(document, mistakes)
+}
+
+/** The same for a set that was validated before. */
+export function* copiedRuleSet(document: unknown, mistakes = noMistakes()): Steps<CheckedRuleSet> {
   const { rules, ...head } = document as CheckedRuleSet
   // One by one: what is bounded is a rule, and not how many there are.
   const copies = yield* mapInSteps(rules, (rule, index) => {

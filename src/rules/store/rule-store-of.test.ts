@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { finish } from '../../core/scheduling/steps.js'
 import { ruleStoreContract } from '../../testing/index.js'
+import { maxRulesPerSet } from '../schema/schema.js'
 import { checkedRuleSet } from './rule-document.js'
 import type { Kept, KeptRuleSet, NumberedEntry, RuleStorage } from './rule-storage.js'
 import { ruleStoreOf } from './rule-store-of.js'
@@ -82,6 +83,67 @@ describe('an edit', () => {
     await expect(store.deleteRule('api', 'b', { by: 'ann', ifVersion: 2 })).rejects.toThrow(
       'Rule "b" of "api" does not exist, and version 2 was expected. Nothing was changed: read it again and repeat the edit.',
     )
+  })
+})
+
+describe('an edit of one rule that its set has no room for', () => {
+  const globRule = (id: string, path: string) => ({ id, path, bands: [{ capacity: 1, window: '1s' }] })
+  const globs = (count: number) => Array.from({ length: count }, (_, i) => globRule(`r${i}`, `/a/*x${i}*`))
+  const edit = { by: 'ann' }
+
+  it('is rejected as the whole set would be: a hundred globs alike are allowed, and no more', async () => {
+    const store = ruleStoreOf(shelfStorage(emptyShelf()))
+    await store.putRuleSet({ id: 'api', rules: globs(99) }, edit)
+    expect((await store.putRule('api', globRule('last', '/a/*last*'), edit)).created).toBe(true)
+    const message =
+      'found more than 100 globs like "*more*" in the same place of paths; allowed: up to 100 with "?" or several "*" that start and end with the same text'
+    await expect(store.putRule('api', globRule('more', '/a/*more*'), edit)).rejects.toMatchObject({
+      code: 'FLUXGATE_RULES_INVALID',
+      errors: [{ path: 'path', message }],
+    })
+    await expect(store.putRuleSet({ id: 'api', rules: [...globs(100), globRule('more', '/a/*more*')] }, edit))
+      .rejects //
+      .toMatchObject({ errors: [{ path: 'ruleSets[0].rules[100].path', message }] })
+    expect((await store.getRuleSet('api'))?.version).toBe(2)
+    await store.load()
+  })
+
+  it('is made where it takes the place of a glob, is of another kind, or is elsewhere', async () => {
+    const store = ruleStoreOf(shelfStorage(emptyShelf()))
+    await store.putRuleSet({ id: 'api', rules: globs(100) }, edit)
+    await store.putRule('api', globRule('r7', '/a/*seven*'), edit)
+    await store.putRule('api', globRule('same', '/a/*x8*'), edit)
+    await store.putRule('api', globRule('single', '/a/*single'), edit)
+    await store.putRule('api', globRule('elsewhere', '/b/*x1*'), edit)
+    expect((await store.load())[0]?.rules).toHaveLength(103)
+  })
+
+  it('counts globs that differ in letter case once, unless case matters in the set', async () => {
+    const store = ruleStoreOf(shelfStorage(emptyShelf()))
+    for (const [id, caseSensitive] of [
+      ['folded', false],
+      ['exact', true],
+    ] as const)
+      await store.putRuleSet({ id, caseSensitive, rules: globs(100) }, edit)
+    await store.putRule('folded', globRule('upper', '/a/*X1*'), edit)
+    await expect(store.putRule('exact', globRule('upper', '/a/*X1*'), edit)).rejects.toThrow('more than 100 globs')
+  })
+
+  it('is rejected if there are as many rules as a set may have', async () => {
+    const rules = Array.from({ length: maxRulesPerSet }, (_, i) => globRule(`r${i}`, '/a'))
+    const kept = { version: 1, removedVersion: 0, head: { id: 'api' }, rules }
+    const store = ruleStoreOf(shelfStorage({ ...emptyShelf(), sets: new Map([['api', kept]]) }))
+    await expect(store.putRule('api', globRule('more', '/a'), edit)).rejects.toMatchObject({
+      code: 'FLUXGATE_RULES_INVALID',
+      errors: [
+        {
+          path: 'id',
+          message:
+            'found one rule more than the 100000 of this set; allowed: up to 100000 rules in a set; split it into several sets',
+        },
+      ],
+    })
+    expect((await store.putRule('api', globRule('r7', '/b'), edit)).created).toBe(false)
   })
 })
 

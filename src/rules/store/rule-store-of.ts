@@ -1,12 +1,11 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import { copyWritten } from '../../core/json/written-json.js'
-import type { RuleSet } from '../../core/rule.js'
 import type { EditedRules } from '../../core/rule-set-provider.js'
 import type { Edit, RuleDocument, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
-import { inSlices, type Steps } from '../../core/scheduling/steps.js'
+import { filterInSteps, inSlices, manyPerStep, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import type { Requirement } from '../requirement.js'
-import { ruleSetSteps } from '../schema/schema.js'
+import { unchangingRuleSets } from '../schema/schema.js'
 import { closePage, isNumber, isRank, isText, openPage } from './page.js'
 import {
   checkEdit,
@@ -40,8 +39,6 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
   const requirements = new Set<Requirement>()
   let turn: Promise<unknown> = Promise.resolve()
   let isClosed = false
-  /** The rule sets of the document that was loaded last. Storages that remember a document are not read twice. */
-  let parsed: { readonly document: unknown; readonly ruleSets: readonly RuleSet[] } | undefined
 
   const open = (): void => {
     if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This rule store was closed. Create another one.')
@@ -78,10 +75,8 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     if (found !== undefined) return found
     const kept = await storage.read(ruleSetId)
     existingHead(ruleSetId, kept)
-    return kept.rules
-      .filter((rule) => matchesSearch(rule, search))
-      .sort(compareDocuments)
-      .slice(0, search.limit)
+    const matching = await inSlices(foundIn(kept.rules, search))
+    return matching.slice(0, search.limit)
   }
 
   const { source, watchKind } = storage
@@ -98,10 +93,7 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
       open()
       const document = await (storage.loadDocument?.() ??
         storage.readAll().then((sets) => inSlices(wholeDocument(sets))))
-      if (parsed !== undefined && parsed.document === document) return parsed.ruleSets
-      const ruleSets = await inSlices(ruleSetSteps(document, source))
-      parsed = { document, ruleSets }
-      return ruleSets
+      return inSlices(unchangingRuleSets(document, source))
     },
     onEdit(listener) {
       listeners.add(listener)
@@ -177,6 +169,11 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
       await storage.close()
     },
   }
+}
+
+function* foundIn(rules: readonly RuleDocument[], search: RuleSearch): Steps<RuleDocument[]> {
+  const matching = yield* filterInSteps(rules, (rule) => matchesSearch(rule, search), manyPerStep)
+  return yield* sortInSteps(matching, compareDocuments)
 }
 
 type Planning = Parameters<typeof planPutRule>[0]

@@ -150,7 +150,7 @@ export class ApiRequest {
     this.#parts.log.error('request failed', fields)
   }
 
-  #send({ status, headers, json, text, stream }: Reply): void {
+  #send({ status, headers, json, text, chunks, stream }: Reply): void {
     const response = this.#response
     // The client disconnected, or the response was sent already.
     if (response.headersSent || response.destroyed) return
@@ -158,22 +158,25 @@ export class ApiRequest {
       stream(response)
       return
     }
-    const body = text ?? (json === undefined ? undefined : jsonText(json))
+    const body = text ?? chunks?.at(-1) ?? (json === undefined ? undefined : jsonText(json))
     const lines: string[] = []
     if (json !== undefined && headers?.['Content-Type'] === undefined) lines.push('Content-Type', 'application/json')
     if (headers !== undefined) for (const name in headers) lines.push(name, headers[name] as string)
     if (this.#request.method !== 'POST') lines.push('Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff')
-    const size = body === undefined ? 0 : Buffer.byteLength(body)
+    const size = chunks === undefined ? (body === undefined ? 0 : Buffer.byteLength(body)) : sizeOf(chunks)
     if (body !== undefined || (status !== 204 && status !== 304)) lines.push('Content-Length', String(size))
     const isLong = mayBeLong(this.#request)
     // Without `100 Continue` the client may or may not send the body, so the start of the next request is unknown.
     if (isLong || this.#awaitsContinue || this.#parts.isDraining()) lines.push('Connection', 'close')
     response.writeHead(status, lines)
+    if (chunks !== undefined) for (const chunk of chunks.slice(0, -1)) response.write(chunk)
     if (isLong) endAfterBody(this.#request, response, body)
     else if (typeof body === 'string') response.end(body, size === body.length ? 'latin1' : 'utf8')
     else response.end(body)
   }
 }
+
+const sizeOf = (chunks: readonly Buffer[]): number => chunks.reduce((size, { length }) => size + length, 0)
 
 /** Returns a promise only for large rule documents, which are parsed in slices. */
 function bodyOf(route: Route, bytes: Buffer): unknown {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Static, TObject, TSchema, TUnknown } from 'typebox'
-import { jsonTextSteps } from '../../core/json/written-json.js'
+import { jsonChunksSteps } from '../../core/json/written-json.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 
 /** Required token: PUBLIC none, CHECK the check or admin token, ADMIN the admin token. */
@@ -24,6 +24,8 @@ export interface Reply {
   readonly json?: unknown
   /** Sent unchanged, with the content type of `headers`. */
   readonly text?: string | Buffer
+  /** As `text`, in several pieces. */
+  readonly chunks?: readonly Buffer[]
   /** Writes the response itself and keeps it open. */
   readonly stream?: (response: ServerResponse) => void
 }
@@ -76,7 +78,7 @@ export async function longJson(
 ): Promise<Reply> {
   return {
     status,
-    text: await inSlices(jsonTextSteps(body)),
+    chunks: await inSlices(jsonChunksSteps(body)),
     headers: { 'Content-Type': 'application/json', ...headers },
   }
 }

@@ -1,4 +1,5 @@
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
+import { manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { algorithmKind } from '../../rules/schema/band-schema.js'
 
 /**
@@ -13,9 +14,8 @@ export function canonicalRule(rule: RuleDocument): RuleDocument {
   return { ...own, bands: bands.map(canonicalAlgorithm) }
 }
 
-export function canonicalSet(set: RuleSetDocument): RuleSetDocument {
-  const rules = set.rules.map(canonicalRule)
-  return rules.every((rule, index) => rule === set.rules[index]) ? set : { ...set, rules }
+export function* canonicalSet(set: RuleSetDocument): Steps<RuleSetDocument> {
+  return { ...set, rules: yield* mapInSteps(set.rules, canonicalRule, manyPerStep) }
 }
 
 function canonicalAlgorithm<T extends object>(document: T): T {

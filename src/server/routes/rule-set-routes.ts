@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { RuleSetDocument, RuleStore } from '../../core/rule-store.js'
+import { inSlices } from '../../core/scheduling/steps.js'
 import type { ApiParts } from '../api-parts.js'
 import { audit } from '../audit.js'
 import type { ApiProblem } from '../request/api-problem.js'
@@ -41,7 +42,9 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       responses: { 200: { description: 'A page of rule sets.', schema: ruleSetPageSchema } },
       async handle({ query }) {
         const { items, cursor } = await findRuleSets(rulesOf(parts), query)
-        return longJson({ ruleSets: items.map(canonicalSet), cursor })
+        const ruleSets: RuleSetDocument[] = []
+        for (const item of items) ruleSets.push(await inSlices(canonicalSet(item)))
+        return longJson({ ruleSets, cursor })
       },
     }),
     route({
@@ -62,7 +65,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         const etag = { ETag: etagOf(found.version) }
         return isKnown(headers, found.version)
           ? { status: 304, headers: etag }
-          : longJson(canonicalSet(found), 200, etag)
+          : longJson(await inSlices(canonicalSet(found)), 200, etag)
       },
     }),
     route({
@@ -91,7 +94,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
         await putInForce(parts, 'The rule set was saved, but is not in force.')
         const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
-        return longJson(canonicalSet(document), created ? 201 : 200, headers)
+        return longJson(await inSlices(canonicalSet(document)), created ? 201 : 200, headers)
       },
     }),
     route({

@@ -208,7 +208,7 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   retire(group: BucketGroup): void {
-    this.#tables.drop(this.#tables.of(group))
+    this.#tables.retire(group)
   }
 
   async close(): Promise<void> {

@@ -20,7 +20,7 @@ export class RuleTables {
 
   #find(group: BucketGroup): RuleTable {
     const { memo } = group
-    const name = JSON.stringify([group.ruleSetId, group.ruleId, group.generation])
+    const name = nameOf(group)
     const table = this.#byName.get(name) ?? new RuleTable(name)
     this.#byName.set(name, table)
     if (memo !== undefined) {
@@ -39,6 +39,12 @@ export class RuleTables {
     if (!table.delete(key)) return
     this.#size -= 1
     if (table.size === 0) this.drop(table)
+  }
+
+  /** Drops the table of a rule, if it has one: thousands of rules that are edited at once may have none. */
+  retire(group: BucketGroup): void {
+    const table = this.#byName.size === 0 ? undefined : this.#byName.get(nameOf(group))
+    if (table !== undefined) this.drop(table)
   }
 
   /** Forgets all identities of a rule at once. */
@@ -63,3 +69,6 @@ export class RuleTables {
       }
   }
 }
+
+const nameOf = ({ ruleSetId, ruleId, generation }: BucketGroup): string =>
+  JSON.stringify([ruleSetId, ruleId, generation])

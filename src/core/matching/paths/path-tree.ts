@@ -1,4 +1,4 @@
-import type { Steps } from '../../scheduling/steps.js'
+import { eachInSteps, manyPerStep, type Steps } from '../../scheduling/steps.js'
 import { GlobIndex } from './glob-index.js'
 import { matchesFrom, type PatternSegment, segmentEnd } from './path-pattern.js'
 
@@ -80,16 +80,15 @@ function* branchOf<Leaf extends TreeLeaf>(
       return only.leaf
     }
   }
+  const { groups, leaf, below } = yield* groupEntries(entries, depth)
   function* branchesOf(kind: PatternSegment['kind']): Steps<Map<string, Branch<Leaf>>> {
     const branches = new Map<string, Branch<Leaf>>()
-    for (const [text, group] of yield* groupByText(entries, depth, kind)) {
+    for (const [text, group] of groups[kind]) {
       branches.set(text, yield* branchOf(group, depth + 1, repeats || kind === 'globstar', tails))
       yield
     }
     return branches
   }
-  const endsAt = (end: number, kind?: PatternSegment['kind']) =>
-    entries.find(({ segments }) => segments.length === end && segments[depth]?.kind === kind)?.leaf
   const literals = yield* branchesOf('literal')
   const [onlyText, onlyBranch] = literals.size === 1 ? ([...literals][0] ?? []) : []
   return {
@@ -100,8 +99,8 @@ function* branchOf<Leaf extends TreeLeaf>(
     globs: yield* globIndex(yield* branchesOf('glob')),
     any: (yield* branchesOf('any')).get('*'),
     globstar: (yield* branchesOf('globstar')).get('**'),
-    leaf: endsAt(depth),
-    below: endsAt(depth + 1, 'globstar'),
+    leaf,
+    below,
     repeats,
   }
 }
@@ -123,22 +122,32 @@ function shared(tails: SharedTails, tail: readonly PatternSegment[]): readonly P
   return first
 }
 
-/** Groups the entries whose next segment has this kind. A final `**` is a leaf of its node, not a branch. */
-function* groupByText<Leaf extends TreeLeaf>(
-  entries: readonly Entry<Leaf>[],
-  depth: number,
-  kind: PatternSegment['kind'],
-): Steps<Map<string, Entry<Leaf>[]>> {
-  const groups = new Map<string, Entry<Leaf>[]>()
-  for (const [index, entry] of entries.entries()) {
-    if (index % 1_024 === 1_023) yield
-    const segment = entry.segments[depth]
-    if (segment?.kind !== kind || (kind === 'globstar' && entry.segments.length === depth + 1)) continue
-    const group = groups.get(segment.text)
-    if (group) group.push(entry)
-    else groups.set(segment.text, [entry])
+interface Groups<Leaf extends TreeLeaf> {
+  /** The entries that go on, by the kind and the text of their next segment. */
+  readonly groups: Readonly<Record<PatternSegment['kind'], Map<string, Entry<Leaf>[]>>>
+  /** Of the pattern that ends here. */
+  readonly leaf: Leaf | undefined
+  /** Of the pattern that ends in a `**` here, which is a leaf of its node, not a branch. */
+  readonly below: Leaf | undefined
+}
+
+function* groupEntries<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[], depth: number): Steps<Groups<Leaf>> {
+  const groups: Groups<Leaf>['groups'] = { literal: new Map(), glob: new Map(), any: new Map(), globstar: new Map() }
+  let leaf: Leaf | undefined
+  let below: Leaf | undefined
+  const add = (entry: Entry<Leaf>): void => {
+    const { segments } = entry
+    const segment = segments[depth]
+    if (segment === undefined) leaf = entry.leaf
+    else if (segment.kind === 'globstar' && segments.length === depth + 1) below = entry.leaf
+    else {
+      const group = groups[segment.kind].get(segment.text)
+      if (group) group.push(entry)
+      else groups[segment.kind].set(segment.text, [entry])
+    }
   }
-  return groups
+  yield* eachInSteps(entries, add, manyPerStep)
+  return { groups, leaf, below }
 }
 
 interface Walk<Leaf extends TreeLeaf> {

@@ -1,11 +1,14 @@
 /** The rules of one long list, rewritten one by one: each that stays keeps its text, and the comments above it. */
-import type { Steps } from '../../../core/scheduling/steps.js'
+
+import { holdsWriting } from '../../../core/json/written-json.js'
+import { eachInSteps, manyPerStep, mapInSteps, type Steps } from '../../../core/scheduling/steps.js'
 import { isObject } from '../../../validation/fields.js'
 import type { DocumentFormat } from '../../document/document.js'
 import { documentEdits } from './document-edits.js'
 import { blockYaml, indentedJson } from './render-value.js'
 import { differenceOf, isJsonOf, placesOfList, rewriteWindow } from './rewrite-rules.js'
 import { moved, type RulePlaces, type RulesText } from './rules-text.js'
+import { simpleYaml } from './simple-yaml.js'
 import { jsonUnit, lineIndent, spliced } from './text-layout.js'
 
 export interface ListChange {
@@ -35,24 +38,28 @@ export function* rewriteList(
   }
   const items =
     format === 'json' ? yield* jsonItems(given.text, places, change) : yield* yamlItems(given.text, places, change)
-  return items && joined(given, format, set, places, items)
+  return items && (yield* joined(given, format, set, places, items))
 }
 
-function joined(
+function* joined(
   { text, places: all, document }: RulesText,
   format: DocumentFormat,
   set: number,
   places: RulePlaces,
   items: readonly string[],
-): RulesText {
+): Steps<RulesText> {
   const start = places.starts[0] as number
   const separator = format === 'json' ? ',' : ''
   const starts: number[] = []
   let at = start
-  for (const item of items) {
-    starts.push(at)
-    at += item.length + separator.length
-  }
+  yield* eachInSteps(
+    items,
+    (item) => {
+      starts.push(at)
+      at += item.length + separator.length
+    },
+    manyPerStep,
+  )
   const end = at - separator.length
   const own: RulePlaces = { column: places.column, starts, end }
   const by = end - places.end
@@ -69,15 +76,19 @@ function* origins({
   after,
 }: ListChange): Steps<readonly { readonly rule: unknown; readonly index?: number }[]> {
   const places = new Map<unknown, number>()
-  for (const [index, rule] of before.entries()) {
-    places.set(rule, index)
-    if (isObject(rule)) places.set(rule.id, index)
-    yield
-  }
-  return after.map((rule) => {
+  yield* eachInSteps(
+    before,
+    (rule, index) => {
+      places.set(rule, index)
+      if (isObject(rule)) places.set(rule.id, index)
+    },
+    manyPerStep,
+  )
+  const originOf = (rule: unknown) => {
     const index = places.get(rule) ?? places.get((rule as { id?: unknown }).id)
     return index === undefined ? { rule } : { rule, index }
-  })
+  }
+  return yield* mapInSteps(after, originOf, manyPerStep)
 }
 
 function* jsonItems(text: string, { starts, end }: RulePlaces, change: ListChange): Steps<string[] | undefined> {
@@ -93,7 +104,8 @@ function* jsonItems(text: string, { starts, end }: RulePlaces, change: ListChang
       continue
     }
     const rendered = space + indentedJson(rule, indent, unit)
-    if (!isJsonOf(`[${rendered}]`, [rule])) return undefined
+    // What JSON.stringify writes is read as it was; what a client wrote need not fit into this file.
+    if (holdsWriting(rule) && !isJsonOf(`[${rendered}]`, [rule])) return undefined
     items.push(rendered)
   }
   return items
@@ -106,6 +118,11 @@ function* yamlItems(text: string, places: RulePlaces, change: ListChange): Steps
   const inLines = (item: string): string => (item.endsWith('\n') ? item : item + lineBreak)
   const textOf = (index: number): string => text.slice(starts[index], starts[index + 1] ?? end)
   const isItem = (item: string, rule: unknown): boolean => placesOfList(item, [rule])?.column === column
+  const inItem = (lines: string): string => `${indent}- ${lines}\n`.replaceAll('\n', lineBreak)
+  const simpleItem = (rule: unknown): string | undefined => {
+    const lines = simpleYaml(rule, `${indent}  `)
+    return lines && inItem(lines)
+  }
   const items: string[] = []
   for (const { rule, index } of yield* origins(change)) {
     yield
@@ -114,12 +131,19 @@ function* yamlItems(text: string, places: RulePlaces, change: ListChange): Steps
       continue
     }
     const present = index === undefined ? undefined : inLines(textOf(index))
+    const simple = simpleItem(rule)
+    // Where nobody has laid out the text by hand, there is nothing to keep, and nothing to verify.
+    const isOwn = present === undefined || present === simpleItem(change.before[index as number])
+    if (simple !== undefined && isOwn) {
+      items.push(simple)
+      continue
+    }
     const edited = present && edits(present, change.before[index as number], rule)
     if (edited?.endsWith('\n') && isItem(edited, rule)) {
       items.push(edited)
       continue
     }
-    const rendered = `${indent}- ${blockYaml(rule, `${indent}  `)}\n`.replaceAll('\n', lineBreak)
+    const rendered = inItem(blockYaml(rule, `${indent}  `))
     if (!isItem(rendered, rule)) return undefined
     items.push(rendered)
   }
