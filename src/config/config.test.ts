@@ -4,9 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { FluxGateError } from '../core/errors.js'
-import { gateOptions, readGateOptions } from '../gate/configured-options.js'
-import { createFluxGate } from '../gate/create-flux-gate.js'
-import { manualClock } from '../testing/index.js'
 import { loadConfig } from './config.js'
 import type { Environment } from './placeholders.js'
 
@@ -228,7 +225,7 @@ describe('environment variables', () => {
     expect(gateway.accessLog).toBe('stdout')
     expect(ratelimit).toMatchObject({ trustedProxies: ['10.0.0.1', '192.168.0.0/16'], headers: false })
     expect(await issues('', { FLUXGATE_GATEWAY_ROUTES: 'none' })).toEqual([
-      'FLUXGATE_GATEWAY_ROUTES: found "none"; allowed: a list of routes: { id, uri, predicates, filters }',
+      'FLUXGATE_GATEWAY_ROUTES: must be a list of routes: { id, uri, predicates, filters }; received "none"',
     ])
   })
 
@@ -245,8 +242,8 @@ describe('environment variables', () => {
 
   it('appear by name in error messages', async () => {
     expect(await issues('', { FLUXGATE_STORE_TYPE: 'disk', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
-      'FLUXGATE_GATEWAY_PORT: found "http"; allowed: a whole number from 0 to 65535',
-      'FLUXGATE_STORE_TYPE: found "disk"; allowed: memory, redis',
+      'FLUXGATE_GATEWAY_PORT: must be a whole number from 0 to 65535; received "http"',
+      'FLUXGATE_STORE_TYPE: must be one of memory, redis; received "disk"',
     ])
   })
 
@@ -280,23 +277,23 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
     )
     expect(error.code).toBe('FLUXGATE_CONFIG_INVALID')
     expect(error.message.split('\n')).toEqual([
-      'fluxgate.yaml: 16 mistakes',
+      'fluxgate.yaml: 16 errors',
       '  gatway: unknown key; did you mean gateway?',
       '  gateway.prot: unknown key; did you mean port?',
-      '  gateway.host: found ""; allowed: a non-empty string',
-      '  gateway.port: found 65536; allowed: a whole number from 0 to 65535',
-      '  store: found "memory"; allowed: an object with type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, knownRefusals, redis',
+      '  gateway.host: must be a non-empty string; received ""',
+      '  gateway.port: must be a whole number from 0 to 65535; received 65536',
+      '  store: must be an object with type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, knownRefusals, redis; received "memory"',
       `  rules.path: environment variable A is not set; set it, or add a default: \${A:default}`,
       `  rules.path: environment variable B is not set; set it, or add a default: \${B:default}`,
       '  ratelimit.color: unknown key; allowed: defaultRuleSetId, filterEnabled, includePatterns, excludePatterns, missingRuleBehavior, trustedProxies, clientIpHeader, ipv6Prefix, userIdHeader, apiKeyHeader, headers, onStoreFailure, localShare',
-      '  ratelimit.missingRuleBehavior: found "MAYBE"; allowed: ALLOW, DENY',
-      '  ratelimit.ipv6Prefix: found null; allowed: a whole number from 1 to 128',
-      '  ratelimit.localShare: found 0; allowed: a number greater than 0 and at most 1',
-      '  reload.strategy: found "SOMETIMES"; allowed: AUTO, WATCH, PUBSUB, POLLING, NONE',
+      '  ratelimit.missingRuleBehavior: must be one of ALLOW, DENY; received "MAYBE"',
+      '  ratelimit.ipv6Prefix: must be a whole number from 1 to 128; received null',
+      '  ratelimit.localShare: must be a number greater than 0 and at most 1; received 0',
+      '  reload.strategy: must be one of AUTO, WATCH, PUBSUB, POLLING, NONE; received "SOMETIMES"',
       `  reload.pollingInterval: environment variable EVERY is not set; set it, or add a default: \${EVERY:default}`,
       '  wait-for-refill.max-concurrent-waits: duplicates maxConcurrentWaits; keep only one of them',
-      '  wait-for-refill.max-wait-time: found "soon"; allowed: a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d, from 0s to 366d',
-      '  wait-for-refill.maxConcurrentWaits: found 1.5; allowed: a whole number from 0 to 1000000',
+      '  wait-for-refill.max-wait-time: must be a duration from 0s to 366d (a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d); received "soon"',
+      '  wait-for-refill.maxConcurrentWaits: must be a whole number from 0 to 1000000; received 1.5',
     ])
   })
 
@@ -338,52 +335,5 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
     writeFileSync(join(directory, 'latin.yaml'), Buffer.from([0x23, 0xe9]))
     const latin = await failure(loadConfig({ path: 'latin.yaml', env: {}, cwd: directory }))
     expect(latin.message).toBe('latin.yaml is not valid UTF-8. Save the file as UTF-8.')
-  })
-})
-
-describe('gate options', () => {
-  it('are derived from the configuration', async () => {
-    const options = gateOptions(await load('ratelimit: { defaultRuleSetId: api }\nreload: { strategy: NONE }'))
-    expect(options).toMatchObject({
-      rules: { type: 'file', path: join(directory, 'rules.yaml') },
-      defaultRuleSetId: 'api',
-      missingRuleBehavior: 'ALLOW',
-      ipv6Prefix: 56,
-      onStoreFailure: 'LOCAL',
-      localShare: 1,
-      reload: {
-        strategy: 'NONE',
-        pollingIntervalMs: 30_000,
-        resetBucketsOnReload: true,
-        channel: 'fluxgate:rule-reload',
-      },
-      waitForRefill: { maxWaitMs: 5_000, maxConcurrentWaits: 100 },
-    })
-  })
-
-  it('in code override single settings of the file', async () => {
-    write('reload: { strategy: NONE, pollingInterval: 1m }\nratelimit: { ipv6Prefix: 48, defaultRuleSetId: api }')
-    const config = join(directory, 'fluxgate.yaml')
-    const options = await readGateOptions({ config, reload: { strategy: 'POLLING' }, rules: { id: 'x', rules: [] } })
-    expect(options.reload).toMatchObject({ strategy: 'POLLING', pollingIntervalMs: 60_000, resetBucketsOnReload: true })
-    expect(options).toMatchObject({ rules: { id: 'x', rules: [] }, ipv6Prefix: 48, defaultRuleSetId: 'api' })
-  })
-
-  it('create a gate that uses the given clock', async () => {
-    const bands = '[{ capacity: 1, window: 1m }]'
-    write(`ruleSets: [{ id: a, rules: [] }, { id: b, rules: [{ id: one, bands: ${bands} }] }]`, 'rules.yaml')
-    write('ratelimit: { default-rule-set-id: b }\nreload: { strategy: NONE }\nstore: { maxKeys: 10 }')
-    const clock = manualClock(0)
-    const gate = await createFluxGate({ config: join(directory, 'fluxgate.yaml'), clock })
-    const ask = async () => (await gate.check({ clientIp: '192.0.2.1' })).allowed
-    expect([await ask(), await ask()]).toEqual([true, false])
-    clock.advance(60_000)
-    expect(await ask()).toBe(true)
-    await gate.close()
-  })
-
-  it('are unchanged without a configuration file', async () => {
-    const options = { rules: 'rules.yaml' }
-    expect(await readGateOptions(options)).toBe(options)
   })
 })

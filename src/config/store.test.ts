@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { FluxGateError } from '../core/errors.js'
-import { gateOptions } from '../gate/configured-options.js'
 import { noMistakes } from '../validation/issues.js'
 import { loadConfig } from './config.js'
 import type { Environment } from './placeholders.js'
-import { checkRedisSettings } from './store.js'
+import { checkRedisSettings, redisSettings } from './store.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'fluxgate-config-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -27,7 +26,8 @@ const issues = async (text: string, env: Environment = {}) =>
   (await failure(text, env)).errors.map(({ path, message }) => `${path}: ${message}`)
 
 const storeOf = async (text: string, env: Environment = {}) => (await load(text, env)).store
-const gateStoreOf = async (text: string, env: Environment = {}) => gateOptions(await load(text, env)).store
+const gateStoreOf = async (text: string, env: Environment = {}) =>
+  redisSettings((await load(text, env)).store) ?? 'memory'
 
 const defaults = {
   sentinelName: 'mymaster',
@@ -134,10 +134,10 @@ describe('Redis store settings', () => {
     expect(await issues(text)).toEqual([
       expect.stringMatching(/^store.redis.maxKeys: unknown key; allowed: uri, /),
       'store.redis.conections: unknown key; did you mean connections?',
-      'store.clusterNodes: found a list of 2; allowed: a list of host:port or { host, port }, or a comma-separated string',
-      'store.prefix: found "a{b"; allowed: 1 to 64 letters, digits or . _ - :',
-      'store.timeoutMs: found 0; allowed: a whole number from 1 to 60000',
-      'store.leaseShare: found 2; allowed: a number greater than 0 and at most 1',
+      'store.clusterNodes: must be a list of host:port or { host, port }, or a comma-separated string; received a list of 2 items',
+      'store.prefix: must be 1 to 64 characters (letters, digits, . _ - :); received "a{b"',
+      'store.timeoutMs: must be a whole number from 1 to 60000; received 0',
+      'store.leaseShare: must be a number greater than 0 and at most 1; received 2',
     ])
   })
 
@@ -178,7 +178,7 @@ describe('Redis store settings', () => {
       expect.stringMatching(/^store.type: unknown key; allowed: uri, /),
       expect.stringMatching(/^store.uri: must be redis:.*; the received value is hidden$/),
       'store.perfix: unknown key; did you mean prefix?',
-      'store.connections: found "2"; allowed: a whole number from 1 to 64',
+      'store.connections: must be a whole number from 1 to 64; received "2"',
     ])
     expect(check('x')[1]).toEqual(['store: needs exactly one of uri, clusterNodes, sentinels; received none'])
   })

@@ -67,7 +67,7 @@ describe('work on large rule sets', () => {
   it('rejects a list that is too long before it validates a rule', () => {
     const tooMany = { id: 'api', rules: new Array(maxRulesPerSet + 1).fill('not a rule') }
     expect(() => parseRuleSets(tooMany)).toThrow(
-      /1 mistake\n {2}ruleSets\[0\]\.rules: found a list of 100001; allowed: up to 100000 rules in a set/,
+      /1 error\n {2}ruleSets\[0\]\.rules: must be a list of at most 100000 rules; received a list of 100001 items\. Split it into several rule sets$/,
     )
   })
 })

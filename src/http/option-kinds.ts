@@ -6,7 +6,7 @@ import type { HeaderChoice } from './headers/headers.js'
 /** A list of strings, or a comma-separated string for environment variables. */
 function listOf(allowed: string, isAllowed: (item: string) => boolean): Kind<readonly string[]> {
   return {
-    allowed: `a list of ${allowed}, or a comma-separated string`,
+    allowed: `a list, or text separated by commas, of ${allowed}`,
     parse(value) {
       const items: unknown = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
       if (!Array.isArray(items) || items.length > 10_000) return undefined
@@ -23,7 +23,7 @@ export const trustedProxies: Kind<number | readonly string[]> = {
 }
 
 export const headerChoice: Kind<HeaderChoice> = {
-  allowed: 'both, standard, legacy or false',
+  allowed: 'one of both, standard, legacy, false',
   parse: (value) =>
     value === false || value === 'both' || value === 'standard' || value === 'legacy' ? value : undefined,
 }

@@ -23,7 +23,7 @@ afterEach(async () => {
 })
 
 describe('a rules file', () => {
-  it('is YAML, or JSON by its ending', async () => {
+  it('is parsed as JSON if its name ends in .json, otherwise as YAML', async () => {
     await writeFile(join(directory, 'rules.yaml'), rules(5))
     await writeFile(join(directory, 'rules.json'), '\ufeff{"id":"s","rules":[]}')
     expect(await capacityOf(fileRules(join(directory, 'rules.yaml')))).toBe(5)
@@ -31,20 +31,20 @@ describe('a rules file', () => {
     await writeFile(join(directory, 'rules.json'), rules(5))
     await expect(fileRules(join(directory, 'rules.json')).load()).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_INVALID',
-      errors: [{ path: 'line 1, column 1', message: 'found "i"; expected a value' }],
+      errors: [{ path: 'line 1, column 1', message: 'unexpected "i"; expected a value' }],
     })
   })
 
-  it('is named in the message about its mistakes', async () => {
+  it('is named in the error message if it is invalid', async () => {
     const path = join(directory, 'rules.yaml')
     await writeFile(path, rules('ten'))
     await expect(fileRules(path).load()).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_INVALID',
-      message: `${path}: 1 mistake\n  ruleSets[0].rules[0].bands[0].capacity: found "ten"; allowed: a whole number from 1 to 1000000000`,
+      message: `${path}: 1 error\n  ruleSets[0].rules[0].bands[0].capacity: must be a whole number from 1 to 1000000000; received "ten"`,
     })
   })
 
-  it('that is missing says what to do', async () => {
+  it('that is missing is reported with its path', async () => {
     const path = join(directory, 'rules.yaml')
     await expect(fileRules(path).load()).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_UNREADABLE',
@@ -54,7 +54,7 @@ describe('a rules file', () => {
     await expect(fileRules(short).load()).rejects.toThrow(`There is no rules file ${short} (${path}); create it`)
   })
 
-  it('that cannot be read says why', async () => {
+  it('that is unreadable is reported with the reason', async () => {
     await expect(fileRules(directory).load()).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_UNREADABLE',
       message: `${directory} is not a file; give the path of a YAML or JSON file.`,
@@ -64,12 +64,12 @@ describe('a rules file', () => {
     await expect(fileRules(path).load()).rejects.toThrow(`${path} is not UTF-8 text; save it as UTF-8.`)
     await writeFile(path, rules(5))
     await chmod(path, 0)
-    // Root may read anything.
+    // Permissions do not apply to root.
     if (process.getuid?.() !== 0) await expect(fileRules(path).load()).rejects.toThrow('change its permissions')
   })
 })
 
-/** Loads, watches, and lets a test await what the watcher reports. */
+/** Loads and watches a file. `next` resolves with the next report of the watcher. */
 async function watched(path: string) {
   const provider = fileRules(path)
   await provider.load().catch(() => {})
@@ -88,7 +88,7 @@ async function watched(path: string) {
 }
 
 describe('watching a rules file', () => {
-  it('sees an edit in place', async () => {
+  it('reports an edit in place', async () => {
     const path = join(directory, 'rules.yaml')
     await writeFile(path, rules(5))
     const { provider, next } = await watched(path)
@@ -101,7 +101,7 @@ describe('watching a rules file', () => {
     }
   })
 
-  it('sees a file that replaces the old one, again and again', async () => {
+  it('reports each replacement of the file', async () => {
     const path = join(directory, 'rules.yaml')
     await writeFile(path, rules(5))
     const { provider, next } = await watched(path)
@@ -113,7 +113,7 @@ describe('watching a rules file', () => {
     }
   })
 
-  it('sees it go and come back', async () => {
+  it('reports when the file is removed and created again', async () => {
     const path = join(directory, 'rules.yaml')
     await writeFile(path, rules(5))
     const { provider, next } = await watched(path)
@@ -126,7 +126,7 @@ describe('watching a rules file', () => {
     }
   })
 
-  it('sees a directory of links swapped, as Kubernetes updates a ConfigMap', async () => {
+  it('reports a swapped symbolic link, as in a Kubernetes ConfigMap update', async () => {
     for (const version of [1, 2, 3]) {
       await mkdir(join(directory, `..v${version}`))
       await writeFile(join(directory, `..v${version}`, 'rules.yaml'), rules(version))
@@ -143,7 +143,7 @@ describe('watching a rules file', () => {
     }
   })
 
-  it('sees an edit of what a link points to, and a directory that is replaced', async () => {
+  it('reports an edit of the target of a symbolic link, and a replaced directory', async () => {
     await mkdir(join(directory, 'a'))
     await mkdir(join(directory, 'b'))
     const path = join(directory, 'a', 'rules.yaml')
@@ -154,14 +154,14 @@ describe('watching a rules file', () => {
     expect(await next()).toBe('changed')
     await mkdir(join(directory, 'c'))
     await writeFile(join(directory, 'c', 'real.yaml'), rules(7))
-    // Without a pause between the two, in which the file would be found missing.
+    // Synchronous, so that the watcher cannot run between the two and find the file missing.
     renameSync(join(directory, 'b'), join(directory, 'old'))
     renameSync(join(directory, 'c'), join(directory, 'b'))
     expect(await next()).toBe('changed')
     expect(await capacityOf(provider)).toBe(7)
   })
 
-  it('sees what changed between loading and watching', async () => {
+  it('reports a change between loading and watching', async () => {
     const path = join(directory, 'rules.yaml')
     await writeFile(path, rules(5))
     const provider = fileRules(path)
@@ -173,13 +173,13 @@ describe('watching a rules file', () => {
     expect(report).toBe('changed')
   })
 
-  it('says nothing when the content is the same, or another file changes', async () => {
+  it('reports nothing if the content is the same or another file changes', async () => {
     const path = join(directory, 'rules.yaml')
     await writeFile(path, rules(5))
     const { reports, next } = await watched(path)
     await writeFile(`${path}.tmp`, rules(5))
     await rename(`${path}.tmp`, path)
-    // Watches the same directory, so once it has seen its file change, both have looked.
+    // Both watch the same directory, so once this one has seen its file change, both have checked.
     const other = fileRules(join(directory, 'other.yaml'))
     const otherSeen = new Promise<void>((resolve) => {
       const stopFirst = stop
@@ -209,7 +209,7 @@ describe('watching a rules file', () => {
     expect(keepingAlive('Timeout')).toBeLessThanOrEqual(timers)
   })
 
-  it('says nothing after it was stopped', async () => {
+  it('reports nothing after it was stopped', async () => {
     const path = join(directory, 'rules.yaml')
     await writeFile(path, rules(5))
     const { provider, reports } = await watched(path)
@@ -222,7 +222,7 @@ describe('watching a rules file', () => {
     expect(reports).toEqual([])
   })
 
-  it('gives each of two watchers the change, whoever loads first', async () => {
+  it('reports a change to each of two watchers', async () => {
     const path = join(directory, 'rules.yaml')
     await writeFile(path, rules(5))
     const provider = fileRules(path)

@@ -6,9 +6,13 @@ import { digestOfFile, readRulesFile } from './document/rules-file.js'
 import { watchFile } from './document/watch-file.js'
 import { ruleSetSteps } from './schema/schema.js'
 
-/** Rules from one YAML or JSON file (by its ending), watched for changes. */
+/**
+ * Creates a rule provider for one YAML or JSON file, which it watches for changes.
+ *
+ * @param path Relative to the current working directory. A file whose name ends in `.json` is parsed as JSON, others as YAML.
+ */
 export function fileRules(path: string): RuleSetProvider {
-  // Later changes of the working directory must not change which file it is.
+  // Resolved now, so that later changes of the working directory have no effect.
   const file = resolve(path)
   let loaded: string | undefined
   return {

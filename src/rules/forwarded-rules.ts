@@ -1,6 +1,6 @@
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 
-/** All that a provider can do, for another one that does some of it differently. */
+/** Forwards all methods of a provider, as a base for wrappers that override some of them. */
 export function forwardedRules(provider: RuleSetProvider): RuleSetProvider {
   const { source, watchKind } = provider
   const [watch, canWatch] = [provider.watch?.bind(provider), provider.canWatch?.bind(provider)]

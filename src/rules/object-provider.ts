@@ -2,7 +2,10 @@ import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
 import { ruleSetSteps } from './schema/schema.js'
 
-/** Rules from an object in memory. It is read again at each load, so its owner may change it and ask for a reload. */
+/**
+ * Creates a rule provider for a document in memory. Each load reads the document again, so a change takes effect with the next
+ * reload.
+ */
 export function objectRules(document: unknown, source = 'The rules'): RuleSetProvider {
   return { source, load: async () => inSlices(ruleSetSteps(document, source)) }
 }

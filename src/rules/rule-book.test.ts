@@ -13,7 +13,7 @@ import { parseRuleSets } from './schema/schema.js'
 const document = (capacity: unknown) => ({ id: 's', rules: [{ id: 'r', bands: [{ capacity, window: '1s' }] }] })
 const capacityOf = (ruleSets: readonly RuleSet[]) => ruleSets[0]?.rules[0]?.bands[0]?.capacity
 
-/** A provider whose loads finish when the test says so. */
+/** A provider whose loads the test completes. */
 function slowProvider(): { provider: RuleSetProvider; loads: (() => void)[] } {
   const loads: (() => void)[] = []
   const load = () => new Promise<RuleSet[]>((resolve) => loads.push(() => resolve([])))
@@ -21,7 +21,7 @@ function slowProvider(): { provider: RuleSetProvider; loads: (() => void)[] } {
 }
 
 describe('the rule book', () => {
-  it('opens with rules, or not at all', async () => {
+  it('opens with rules, or throws', async () => {
     const book = await RuleBook.open(objectRules(document(5), 'objects'), { clock: { now: () => 1_000 } })
     expect(capacityOf(book.current)).toBe(5)
     expect(book.status()).toEqual({
@@ -35,7 +35,7 @@ describe('the rule book', () => {
     await expect(RuleBook.open(objectRules(document('x')))).rejects.toMatchObject({ code: 'FLUXGATE_RULES_INVALID' })
   })
 
-  it('replaces the rules by changed ones, and leaves the old list to those who hold it', async () => {
+  it('replaces changed rules and leaves the old list unchanged', async () => {
     let now = 1_000
     const objects = document(5)
     const book = await RuleBook.open(objectRules(objects), { clock: { now: () => now } })
@@ -52,14 +52,14 @@ describe('the rule book', () => {
     expect(book.status()).toMatchObject({ changedAt: 3_000, loadedAt: 3_000 })
   })
 
-  it('does not take another spelling of the same rules for a change', async () => {
+  it('does not report a change if equal rules are written differently', async () => {
     const objects = document(5) as { rules: unknown[] }
     const book = await RuleBook.open(objectRules(objects))
     objects.rules = [{ bands: [{ windowSeconds: 1, refillTokens: 5, capacity: 5 }], scope: 'PER_IP', id: 'r' }]
     expect(await book.reload()).toMatchObject({ changed: false })
   })
 
-  it('keeps the rules when new ones fail, and says since when and why', async () => {
+  it('keeps the rules if a reload fails, and reports when and why', async () => {
     let now = 1_000
     const objects = document(5)
     const book = await RuleBook.open(objectRules(objects), { clock: { now: () => now } })
@@ -79,7 +79,7 @@ describe('the rule book', () => {
     expect(book.status()).toMatchObject({ loadedAt: 4_000, failure: null })
   })
 
-  it('wraps what a provider of somebody else throws', async () => {
+  it('wraps errors of custom providers', async () => {
     const cause = new TypeError('no such host')
     const provider: RuleSetProvider = {
       source: 'elsewhere',
@@ -94,11 +94,11 @@ describe('the rule book', () => {
     })
   })
 
-  it('refuses rules of a provider that were not read, with their places, and keeps those in force', async () => {
+  it('rejects rules that are not parsed, with their paths, and keeps the current rules', async () => {
     const written = [{ id: 's', strategy: 'all', rules: [{ id: 'r', bands: [{ capacity: 5, window: '1s' }] }] }]
     let loaded: unknown = parseRuleSets(written)
     const book = await RuleBook.open({ source: 'elsewhere', load: async () => loaded as RuleSet[] })
-    const allowed = 'rule sets as parseRuleSets gives them'
+    const allowed = 'rule sets returned by parseRuleSets'
     for (const [unread, path, found] of [
       [written, 'ruleSets[0].rules[0]', 'an object'],
       [[{ id: 's', rules: [] }], 'ruleSets[0]', 'an object'],
@@ -110,12 +110,12 @@ describe('the rule book', () => {
       const result = await book.reload()
       const error = 'error' in result ? result.error : undefined
       expect(error).toMatchObject({ code: 'FLUXGATE_RULES_INVALID' })
-      expect(error?.errors).toEqual([{ path, message: `found ${found}; allowed: ${allowed}` }])
+      expect(error?.errors).toEqual([{ path, message: `must be ${allowed}; received ${found}` }])
     }
     expect(book.current[0]?.rules[0]?.bands[0]?.capacity).toBe(5)
   })
 
-  it('refuses rules that do not meet what is required of them here, and keeps those in force', async () => {
+  it('rejects rules that do not meet the requirement, and keeps the current rules', async () => {
     const objects = document(5)
     const message = 'more than 9 is not for us'
     const book = await RuleBook.open(objectRules(objects, 'objects'), {
@@ -123,14 +123,14 @@ describe('the rule book', () => {
     })
     Object.assign(objects, document(10))
     expect(await book.reload()).toMatchObject({
-      error: { code: 'FLUXGATE_RULES_INVALID', message: `objects: 1 mistake\n  ruleSets[0].rules[0]: ${message}` },
+      error: { code: 'FLUXGATE_RULES_INVALID', message: `objects: 1 error\n  ruleSets[0].rules[0]: ${message}` },
     })
     expect(capacityOf(book.current)).toBe(5)
     Object.assign(objects, document(9))
     expect(await book.reload()).toMatchObject({ changed: true })
   })
 
-  it('loads once for all who ask while a load is running, and after it, so that none gets rules from before', async () => {
+  it('shares one further load among all reloads requested during a load, so that none returns older rules', async () => {
     const { provider, loads } = slowProvider()
     const opening = RuleBook.open(provider)
     loads[0]?.()
@@ -155,7 +155,7 @@ describe('the rule book', () => {
     await afterwards
   })
 
-  it('tells its listeners what came of each reload, until they leave', async () => {
+  it('calls listeners with the result of each reload until they unsubscribe', async () => {
     const objects = document(5)
     const book = await RuleBook.open(objectRules(objects))
     const heard: string[] = []
@@ -172,7 +172,7 @@ describe('the rule book', () => {
     expect(heard).toEqual(['changed: false', 'changed: true', 'FLUXGATE_RULES_INVALID'])
   })
 
-  it('takes a poll for a reload only if it finds something: a change, a mistake, or that it is well again', async () => {
+  it('calls listeners after a poll only for a change, an error or a recovery', async () => {
     const objects = document(5)
     const book = await RuleBook.open(objectRules(objects))
     const heard: string[] = []
@@ -184,20 +184,20 @@ describe('the rule book', () => {
       await book.reload({ poll: true })
     }
     expect(heard).toEqual(['changed: true', 'FLUXGATE_RULES_INVALID', 'changed: false'])
-    // Who asks while a poll is under way is told, also if others poll beside them.
+    // A reload requested during a poll calls the listeners, even if another poll is requested too.
     await Promise.all([book.reload({ poll: true }), book.reload({ poll: true }), book.reload()])
     expect(heard.slice(3)).toEqual(['changed: false'])
   })
 })
 
-describe('a rule book that follows its file', () => {
+describe('a rule book that watches its file', () => {
   let directory: string
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'fluxgate-'))
   })
   afterEach(() => rm(directory, { recursive: true, force: true }))
 
-  it('takes good edits, keeps the old rules through broken ones, and says so', async () => {
+  it('applies valid edits, and keeps the old rules and reports an error for invalid ones', async () => {
     const path = join(directory, 'rules.json')
     const write = async (capacity: unknown) => {
       await writeFile(`${path}.tmp`, JSON.stringify(document(capacity)))

@@ -7,7 +7,7 @@ import { loadedSteps } from './loaded-rules.js'
 import type { Requirement } from './requirement.js'
 import { ruleSetsDigest } from './rule-sets-digest.js'
 
-/** What came of a reload. After an error the rules are the ones from before. */
+/** The result of a reload. After an error, the previous rules stay in use. */
 export type ReloadResult =
   | { readonly changed: boolean; readonly ruleSets: readonly RuleSet[] }
   | { readonly error: FluxGateError }
@@ -16,25 +16,25 @@ export interface RuleBookStatus {
   readonly source: string
   readonly ruleSets: number
   readonly rules: number
-  /** When the rules in force were first read, and when they were last confirmed; epoch milliseconds. */
+  /** When the current rules were first loaded, and when they were last confirmed; epoch milliseconds. */
   readonly changedAt: number
   readonly loadedAt: number
-  /** Since when, and why, newer rules could not be loaded; `null` when all is well. */
+  /** The error of the last reload and the time since which reloads fail; `null` if the last reload succeeded. */
   readonly failure: { readonly error: FluxGateError; readonly sinceAt: number } | null
 }
 
 export interface RuleBookOptions {
   readonly clock?: Clock | undefined
-  /** Rules that do not meet it are not taken, as if they did not parse. */
+  /** Rules that do not meet the requirement are rejected like invalid rules. */
   readonly requirement?: Requirement | undefined
 }
 
-/** A reload is over when every listener has settled. */
+/** A reload completes after every listener has settled. */
 type Listener = (result: ReloadResult) => unknown
 
 /**
- * The rules in force. The list is replaced as a whole and never changed, so whoever holds one finishes with it; rules
- * that do not load or parse replace nothing.
+ * The current rules. The list is immutable and replaced as a whole, so callers can keep using the list they hold.
+ * Rules that fail to load or parse replace nothing.
  */
 export class RuleBook {
   readonly #provider: RuleSetProvider
@@ -48,7 +48,7 @@ export class RuleBook {
   #failure: RuleBookStatus['failure'] = null
   #running: Promise<ReloadResult> | undefined
   #next: Promise<ReloadResult> | undefined
-  /** Whether nobody waits for the next one but those who poll. */
+  /** True if the next load was only requested by polls. */
   #isNextPoll = true
 
   private constructor(
@@ -67,7 +67,7 @@ export class RuleBook {
     this.#loadedAt = this.#changedAt
   }
 
-  /** Loads for the first time. There is nothing to fall back to yet, so a failure is thrown. */
+  /** Loads the rules for the first time. A failure is thrown, because there are no previous rules to keep. */
   static async open(provider: RuleSetProvider, options: RuleBookOptions = {}): Promise<RuleBook> {
     const ruleSets = await load(provider, options.requirement)
     return new RuleBook(provider, options, ruleSets, await inSlices(ruleSetsDigest(ruleSets)))
@@ -77,15 +77,15 @@ export class RuleBook {
     return this.#current
   }
 
-  /** Calls back after each reload, changed or not, and after a poll that found something; the result unsubscribes. */
+  /** Adds a listener for every reload, and for polls that find a change, an error or a recovery. Returns a function that removes it. */
   onReload(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
   /**
-   * Loads again; never rejects. One load runs at a time. Those who ask while it runs share the one after it, because the
-   * one that runs may have read the rules before the change they ask for.
+   * Loads the rules again; never rejects. One load runs at a time. Requests during a load share the next one, because
+   * the running load may have read the rules before the change.
    */
   reload({ poll = false }: ReloadRequest = {}): Promise<ReloadResult> {
     if (this.#running === undefined) {
@@ -115,18 +115,18 @@ export class RuleBook {
   }
 
   async #load(isPoll: boolean): Promise<ReloadResult> {
-    const wasWell = this.#failure === null
+    const hadNoFailure = this.#failure === null
     const result = await load(this.#provider, this.#requirement, this.#current).then(
-      (ruleSets) => this.#take(ruleSets),
-      (error: FluxGateError) => this.#keep(error),
+      (ruleSets) => this.#accept(ruleSets),
+      (error: FluxGateError) => this.#recordFailure(error),
     )
-    const isNews = !isPoll || !wasWell || 'error' in result || result.changed
-    if (isNews) for (const listener of this.#listeners) await tell(listener, result)
+    const isNews = !isPoll || !hadNoFailure || 'error' in result || result.changed
+    if (isNews) for (const listener of this.#listeners) await notify(listener, result)
     if (this.#next === undefined) this.#running = undefined
     return result
   }
 
-  async #take(ruleSets: readonly RuleSet[]): Promise<ReloadResult> {
+  async #accept(ruleSets: readonly RuleSet[]): Promise<ReloadResult> {
     const digest = isKnown(ruleSets, this.#current) ? this.#digest : await inSlices(ruleSetsDigest(ruleSets))
     const changed = digest !== this.#digest
     this.#failure = null
@@ -139,7 +139,7 @@ export class RuleBook {
     return { changed, ruleSets: this.#current }
   }
 
-  #keep(error: FluxGateError): ReloadResult {
+  #recordFailure(error: FluxGateError): ReloadResult {
     this.#failure = { error, sinceAt: this.#failure?.sinceAt ?? this.#clock.now() }
     return { error }
   }
@@ -165,8 +165,8 @@ async function load(
 /** True if a provider has loaded the rules in force again, and has frozen the list: those have been checked already. */
 const isKnown = (loaded: unknown, current: readonly RuleSet[]): boolean => loaded === current && Object.isFrozen(loaded)
 
-/** A listener's error is its own: it must not pass for a failed reload, nor keep others from hearing. */
-async function tell(listener: Listener, result: ReloadResult): Promise<void> {
+/** Rethrows an error of a listener outside the reload, so that the reload does not fail and the other listeners still run. */
+async function notify(listener: Listener, result: ReloadResult): Promise<void> {
   try {
     await listener(result)
   } catch (error) {

@@ -20,7 +20,7 @@ const inFile = async (open: (path: string) => RuleSetProvider): Promise<Provider
 
 describe('rules from a file', () => ruleSetProviderContract(it, () => inFile(fileRules)))
 
-describe('rules from a file that is edited too', () => ruleSetProviderContract(it, () => inFile(fileRuleStore)))
+describe('rules from a file rule store', () => ruleSetProviderContract(it, () => inFile(fileRuleStore)))
 
 describe('rules from an object', () =>
   ruleSetProviderContract(it, () => {

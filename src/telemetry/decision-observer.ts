@@ -1,12 +1,12 @@
 import type { Decision } from '../core/decision.js'
 import type { RequestContext } from '../core/request-context.js'
 
-/** Told of every decision at once, on its own path: no I/O, and nothing made for what nobody looks at. */
+/** Called synchronously for every decision. Implementations must not do I/O, and should not allocate for unused data. */
 export interface DecisionObserver {
-  /** Whether it wants to know how long the next decision takes: reading a clock twice costs more than counting. */
+  /** True if the next decision should be timed. Reading the clock twice costs more than counting, so not every decision is. */
   readonly isTiming: boolean
-  /** `durationMs` is below 0 where it was not measured. A peek is not told. */
+  /** Called after a decision, but not after a peek. `durationMs` is negative if it was not measured. */
   decided(decision: Decision, context: RequestContext, durationMs: number): void
-  /** A call to the store failed, was too late, or was not tried. */
+  /** Called if a store call failed, timed out, or was skipped by the open circuit breaker. */
   storeFailed(error: unknown): void
 }

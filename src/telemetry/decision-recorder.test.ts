@@ -27,7 +27,7 @@ const band = (changes: Partial<BandDecision>): BandDecision => ({
   ...changes,
 })
 
-/** Of a fixed seed, so that gaps are the same in every run. */
+/** Has a fixed seed, so that the gaps are the same in every run. */
 function seededRandom(seed: number): () => number {
   let state = seed
   return () => {
@@ -37,7 +37,7 @@ function seededRandom(seed: number): () => number {
 }
 
 describe('DecisionRecorder', () => {
-  it('counts each decision once under the rule that decided, and refusing shadows under theirs', () => {
+  it('counts each decision once under the deciding rule, and shadow rejections under their own rules', () => {
     const recorder = new DecisionRecorder(manualClock(0))
     recorder.decided(decision(), {}, -1)
     recorder.decided(decision({ delayMs: 5 }), {}, -1)
@@ -51,7 +51,7 @@ describe('DecisionRecorder', () => {
     expect(recorder.summary().totals).toEqual({ allowed: 2, delayed: 1, denied: 1, shadowDenied: 1, degraded: 1 })
   })
 
-  it('tells rules of the same id in two sets apart', () => {
+  it('counts rules with the same id in two rule sets separately', () => {
     const recorder = new DecisionRecorder(manualClock(0))
     for (const ruleSetId of ['api', 'web', 'api']) recorder.decided(decision({ ruleSetId }), {}, -1)
     expect(recorder.summary().rules.map(({ ruleSetId, allowed }) => [ruleSetId, allowed])).toEqual([
@@ -60,7 +60,7 @@ describe('DecisionRecorder', () => {
     ])
   })
 
-  it('keeps no name of a rule set that does not exist, because clients choose it', () => {
+  it('does not keep the names of unknown rule sets, because clients choose them', () => {
     const recorder = new DecisionRecorder(manualClock(0))
     for (let i = 0; i < 100; i++)
       recorder.decided(decision({ reason: 'NO_RULE_SET', ruleSetId: `guess-${i}`, ruleId: null }), {}, -1)
@@ -69,7 +69,7 @@ describe('DecisionRecorder', () => {
     ])
   })
 
-  it('counts rules beyond the most that are kept together, as other', () => {
+  it('counts rules beyond the limit together as "other"', () => {
     const counters = new RuleCounters(2)
     for (const ruleId of ['a', 'b', 'c', 'd', 'a']) counters.add(decision({ ruleId }))
     expect(counters.rows().map(({ ruleSetId, ruleId, allowed }) => [ruleSetId, ruleId, allowed])).toEqual([
@@ -79,7 +79,7 @@ describe('DecisionRecorder', () => {
     ])
   })
 
-  it('tells all of 1000 decisions a second, and of more a sample whose weights add up to them', () => {
+  it('samples every decision up to 1000 per second; above, the weights of the samples add up to all decisions', () => {
     const recorder = new DecisionRecorder(manualClock(0), seededRandom(7))
     const samples: DecisionSample[] = []
     recorder.onSample((sample) => samples.push(sample))
@@ -98,14 +98,14 @@ describe('DecisionRecorder', () => {
     for (let i = 0; i < 100_000; i++) recorder.decided(decision(), {}, -1)
     recorder.secondPassed()
     recorder.secondPassed()
-    let told = 0
-    recorder.onSample(() => told++)
+    let sampled = 0
+    recorder.onSample(() => sampled++)
     for (let i = 0; i < 10; i++) recorder.decided(decision(), {}, -1)
-    expect(told).toBe(10)
+    expect(sampled).toBe(10)
   })
 
-  it('gives two alternating callers the same weight', () => {
-    // The clock stands still and the seed is fixed, so the sample is always the same.
+  it('gives two alternating clients the same weight', () => {
+    // The clock does not advance and the seed is fixed, so the sample is deterministic.
     const recorder = new DecisionRecorder(manualClock(0), seededRandom(7))
     const weights: Record<string, number> = { a: 0, b: 0 }
     recorder.onSample(({ decision, weight }) => {
@@ -116,7 +116,7 @@ describe('DecisionRecorder', () => {
     expect((weights.a as number) / (weights.b as number)).toBeLessThan(1.1)
   })
 
-  it('has every decision in the histogram, whether or not it was timed', () => {
+  it('counts every decision in the histogram, timed or not', () => {
     const recorder = new DecisionRecorder(manualClock(0), seededRandom(7))
     for (let i = 0; i < 50_000; i++) recorder.decided(decision(), {}, recorder.isTiming ? 0.002 : -1)
     const { count, cumulative, sumSeconds } = recorder.durations.read()
@@ -128,7 +128,7 @@ describe('DecisionRecorder', () => {
     expect(recorder.durations.read().count).toBe(50_001)
   })
 
-  it('keeps what each second brought, for five minutes', () => {
+  it('keeps the counts of each second for five minutes', () => {
     const clock = manualClock(0)
     const recorder = new DecisionRecorder(clock)
     for (let second = 1; second <= 302; second++) {
@@ -142,7 +142,7 @@ describe('DecisionRecorder', () => {
     expect(seconds[299]).toEqual({ at: 302_000, allowed: 1, delayed: 0, denied: 0, shadowDenied: 0 })
   })
 
-  it('counts failures of the store by their kind', () => {
+  it('counts store failures by kind', () => {
     const recorder = new DecisionRecorder(manualClock(0))
     recorder.storeFailed(new FluxGateError('FLUXGATE_STORE_TIMEOUT', 'late'))
     recorder.storeFailed(new FluxGateError('FLUXGATE_STORE_OPEN', 'left alone'))

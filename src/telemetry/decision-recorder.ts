@@ -13,7 +13,7 @@ import {
   type StatisticsSummary,
 } from './statistics/statistics.js'
 
-/** Up to so many decisions a second are all told; of more, each stands for several. */
+/** Up to this rate, every decision is sampled. Above it, a sample represents several decisions. */
 const samplesPerSecond = 1_000
 
 type StoreErrorKind = 'timeout' | 'error' | 'open' | 'unreachable' | 'misconfigured'
@@ -26,8 +26,8 @@ const kindByCode: Readonly<Record<string, StoreErrorKind>> = {
 }
 
 /**
- * Counts every decision, and tells listeners about as many as they can take. Between two samples a decision costs a few
- * increments: how far apart they are follows from the second before, and grows within a second that is busier.
+ * Counts every decision and passes a bounded number of samples to listeners. A decision that is not sampled costs a few
+ * increments. The sampling rate follows from the previous second, and drops within a second with more traffic.
  */
 export class DecisionRecorder implements DecisionObserver {
   readonly counters = new RuleCounters()
@@ -45,14 +45,14 @@ export class DecisionRecorder implements DecisionObserver {
   readonly #seconds: (DecisionCounts & { readonly at: number })[] = []
   #totals: DecisionCounts
   readonly #random: () => number
-  /** Each sample stands for so many decisions, on the average. */
+  /** Average number of decisions per sample. */
   #stride = 1
-  /** The one under way, and what is left of it. */
+  /** The number of decisions from the previous sample to the next, and how many of them are left. */
   #gap = 1
   #untilSample = 1
   #samples = 0
   #seen = 0
-  /** Of the gap under way, how many decisions are in the histogram. */
+  /** How many decisions of the current gap are in the histogram. */
   #timed = 0
 
   constructor(clock: Clock, random: () => number = Math.random) {
@@ -78,18 +78,18 @@ export class DecisionRecorder implements DecisionObserver {
     this.storeErrors[kindByCode[code] ?? 'error']++
   }
 
-  /** The result stops it. A listener that throws is a mistake of this program. */
+  /** Adds a listener, which must not throw. Returns a function that removes it. */
   onSample(listener: (sample: DecisionSample) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** To be called about once a second. */
+  /** Must be called about once per second. */
   secondPassed(): void {
     this.#stride = Math.max(1, Math.ceil(this.#seen / samplesPerSecond))
     this.#samples = 0
     this.#seen = 0
-    // Who has been waiting for a busier second to go on is told at once.
+    // After a busy second, the next decision is sampled at once instead of at the end of a long gap.
     if (this.#stride === 1 && this.#untilSample > 1) {
       this.#gap -= this.#untilSample - 1
       this.#untilSample = 1
@@ -116,7 +116,7 @@ export class DecisionRecorder implements DecisionObserver {
     }
   }
 
-  /** Those that were not timed are taken to have lasted as long as the next that is. */
+  /** Decisions that were not timed count with the duration of the next one that is. */
   #time(durationMs: number): void {
     const passed = this.#gap - this.#untilSample
     this.durations.observe(durationMs, passed - this.#timed)
@@ -127,7 +127,7 @@ export class DecisionRecorder implements DecisionObserver {
     const weight = this.#gap
     this.#seen += weight
     if (++this.#samples % samplesPerSecond === 0) this.#stride *= 2
-    // Of uneven length, so that traffic with a rhythm of its own is seen as it is.
+    // A random length, so that periodic traffic does not bias the sample.
     this.#gap = this.#stride === 1 ? 1 : 1 + Math.floor(this.#random() * (2 * this.#stride - 1))
     this.#untilSample = this.#gap
     this.#timed = 0

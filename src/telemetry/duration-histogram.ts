@@ -1,4 +1,4 @@
-/** Upper bounds in seconds: from a decision in memory to one that waited for its deadline. */
+/** Upper bounds in seconds, from an in-memory decision to one that reached its timeout. */
 export const durationBounds = [
   0.000_001, 0.000_002_5, 0.000_005, 0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005,
   0.01, 0.025, 0.05, 0.1, 0.25, 1,
@@ -6,13 +6,13 @@ export const durationBounds = [
 
 const boundsMs = durationBounds.map((seconds) => seconds * 1_000)
 
-/** How many took how long. */
+/** A histogram of decision durations. */
 export class DurationHistogram {
-  /** One more than there are bounds: what took longer than all of them. */
+  /** The last count is for durations above all bounds. */
   readonly #counts: number[] = new Array(boundsMs.length + 1).fill(0)
   #sumMs = 0
 
-  /** `weight` decisions that are taken to have lasted as long as this one. */
+  /** Adds `weight` decisions with this duration. */
   observe(durationMs: number, weight: number): void {
     let place = 0
     while (place < boundsMs.length && durationMs > (boundsMs[place] as number)) place++
@@ -20,7 +20,7 @@ export class DurationHistogram {
     this.#sumMs += durationMs * weight
   }
 
-  /** As Prometheus has it: each bucket includes those below it, and the last holds all. */
+  /** Returns cumulative buckets, as in Prometheus. The last one contains all decisions. */
   read(): { readonly cumulative: readonly number[]; readonly count: number; readonly sumSeconds: number } {
     let count = 0
     const cumulative = this.#counts.map((own) => {

@@ -45,19 +45,19 @@ describe('a log', () => {
     },
   )
 
-  it('keeps what every line has, whatever fields are called', () => {
+  it('does not let fields override time, level and message', () => {
     const [line = ''] = logged((log) => log.error('m', { level: 'debug', message: 'other', time: 0, own: 1 }))
     expect(JSON.parse(line)).toMatchObject({ level: 'error', message: 'm', own: 1, time: '2026-01-31T12:00:00.005Z' })
   })
 
-  it.each(['json', 'text'] as const)('in %s shows no password of an address', (format) => {
+  it.each(['json', 'text'] as const)('in %s masks passwords in URLs', (format) => {
     const uri = 'redis://app:s3cr3t@cache:6379/0'
     const [line = ''] = logged((log) => log.error(`no answer of ${uri}`, { uri, error: new Error(uri) }), { format })
     expect(line).not.toContain('s3cr3t')
     expect(line).toContain('redis://***@cache:6379/0')
   })
 
-  it('writes what JSON has no word for', () => {
+  it('writes values that JSON cannot represent', () => {
     const cycle: Record<string, unknown> = {}
     cycle.self = cycle
     const lines = logged((log) => {
@@ -68,12 +68,12 @@ describe('a log', () => {
     expect(lines).toHaveLength(2)
   })
 
-  it('bounds what one value may take', () => {
+  it('limits the length of a value', () => {
     const [line = ''] = logged((log) => log.info('long', { text: 'x'.repeat(1_000_000) }))
     expect(line.length).toBeLessThan(9_000)
   })
 
-  it('is for people as text', () => {
+  it('is human-readable in text format', () => {
     const [line = ''] = logged((log) => log.warn('the store is "down"', { error: 'no answer', since: 5 }), {
       format: 'text',
     })

@@ -1,4 +1,4 @@
-/** Log lines that stay lines: whatever a client, a server or a file has put into a message, it is one line and holds no password. */
+/** A logger that writes one line per message, without control characters and without passwords in URLs, whatever the message contains. */
 
 const logLevels = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -7,44 +7,44 @@ export type LogFields = Readonly<Record<string, unknown>>
 export type Logger = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>
 
 export interface LoggerOptions {
-  /** The least that is written; default info. */
+  /** Minimum level. Default: info. */
   readonly level?: LogLevel
-  /** One JSON document per line, or text for people. */
+  /** `json`: one JSON document per line. `text`: human-readable. */
   readonly format: 'json' | 'text'
-  /** Takes a line with its end. */
+  /** Receives a line including its line break. */
   readonly write: (line: string) => void
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly now?: () => number
 }
 
 export function createLogger({ level = 'info', format, write, now = Date.now }: LoggerOptions): Logger {
-  const least = logLevels.indexOf(level)
+  const minimum = logLevels.indexOf(level)
   const line = format === 'json' ? jsonLine : textLine
-  const at = (own: LogLevel) =>
-    logLevels.indexOf(own) < least
+  const at = (lineLevel: LogLevel) =>
+    logLevels.indexOf(lineLevel) < minimum
       ? () => {}
-      : (message: string, fields: LogFields = {}) => write(`${line(new Date(now()), own, message, fields)}\n`)
+      : (message: string, fields: LogFields = {}) => write(`${line(new Date(now()), lineLevel, message, fields)}\n`)
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
 const jsonLine = (time: Date, level: LogLevel, message: string, fields: LogFields): string =>
-  // What a field is called never takes the place of what every line has.
-  written({ time: time.toISOString(), level, message, ...without(fields, ['time', 'level', 'message']) })
+  // Fields cannot override time, level and message.
+  serialized({ time: time.toISOString(), level, message, ...without(fields, ['time', 'level', 'message']) })
 
 function textLine(time: Date, level: LogLevel, message: string, fields: LogFields): string {
   const shown = Object.entries(fields).flatMap(([name, value]) => {
     if (value === undefined) return []
-    return [`${name}=${typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? cleaned(value) : written(value)}`]
+    return [`${name}=${typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? sanitized(value) : serialized(value)}`]
   })
-  const text = written(message).slice(1, -1).replaceAll('\\"', '"')
+  const text = serialized(message).slice(1, -1).replaceAll('\\"', '"')
   return [time.toTimeString().slice(0, 8), level, text, ...shown].join(' ')
 }
 
 const without = (fields: LogFields, names: readonly string[]): LogFields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 
-/** JSON, in which also those characters are escaped that some readers take for the end of a line, or obey. */
-function written(value: unknown): string {
+/** JSON in which control characters, line separators and text direction marks are escaped too. */
+function serialized(value: unknown): string {
   try {
     const text = JSON.stringify(value, (_, member: unknown) => plain(member)) ?? 'null'
     return text.replaceAll(
@@ -52,20 +52,20 @@ function written(value: unknown): string {
       (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
     )
   } catch {
-    return '"(cannot be written)"'
+    return '"(not serializable)"'
   }
 }
 
-const longest = 8_192
+const maxLength = 8_192
 
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
-  if (value instanceof Error) return cleaned(value.message)
-  return typeof value === 'string' ? cleaned(value) : value
+  if (value instanceof Error) return sanitized(value.message)
+  return typeof value === 'string' ? sanitized(value) : value
 }
 
-/** Bounded, and without what stands between :// and @ in an address. */
-function cleaned(text: string): string {
+/** Limits the length and masks the user and password of URLs. */
+function sanitized(text: string): string {
   const safe = text.replaceAll(/(\w:\/\/)[^\s/]*@/g, '$1***@')
-  return safe.length > longest ? `${safe.slice(0, longest)}…` : safe
+  return safe.length > maxLength ? `${safe.slice(0, maxLength)}…` : safe
 }

@@ -2,7 +2,7 @@ import { type MetricName, metricFamilies } from './metrics.js'
 
 type Merge = (one: number, other: number) => number
 
-/** States that all processes share, or of which the worst matters. All other metrics are added up. */
+/** Metrics that are not summed: states that all processes share, and states where the worst counts. */
 const merges: Readonly<Record<string, Merge>> = {
   fluxgate_breaker_state: Math.max,
   fluxgate_rules: Math.max,
@@ -11,7 +11,7 @@ const merges: Readonly<Record<string, Merge>> = {
 
 const sum: Merge = (one, other) => one + other
 
-/** The metrics of several processes as those of one. Takes what `renderMetrics` gives. */
+/** Merges the outputs of `renderMetrics` of several processes. */
 export function mergeMetrics(texts: readonly string[]): string {
   const series = new Map<string, number>()
   for (const line of texts.flatMap((text) => text.split('\n'))) {

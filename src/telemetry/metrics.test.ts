@@ -21,7 +21,7 @@ interface Sample {
   readonly value: number
 }
 
-/** The text format, as the documentation of Prometheus has it; throws at anything that is not in it. */
+/** Parses the Prometheus text format and throws for anything that is not part of it. */
 function parse(text: string): { types: Map<string, string>; helps: Map<string, string>; samples: Sample[] } {
   const types = new Map<string, string>()
   const helps = new Map<string, string>()
@@ -54,7 +54,7 @@ const decision = (ruleId: string, allowed = true) =>
   unmeteredDecision(allowed, allowed ? 'ALLOWED' : 'LIMITED', 0, { ruleSetId: 'api', ruleId })
 
 describe('the metrics', () => {
-  it('have a type and a help for each of the ten families, and no sample of another', () => {
+  it('have TYPE and HELP for each of the ten families, and no samples of other families', () => {
     const { types, helps, samples } = parse(renderMetrics(sourceOf()))
     expect(Object.fromEntries(types)).toEqual(
       Object.fromEntries(Object.entries(metricFamilies).map(([name, { type }]) => [name, type])),
@@ -65,7 +65,7 @@ describe('the metrics', () => {
     for (const name of families) expect(types.has(name), name).toBe(true)
   })
 
-  it('say what was decided, by rule and result', () => {
+  it('count decisions by rule and result', () => {
     const source = sourceOf()
     source.recorder.decided(decision('login'), {}, 0.004)
     source.recorder.decided(decision('login', false), {}, 20)
@@ -93,7 +93,7 @@ describe('the metrics', () => {
     expect(valuesOf('fluxgate_lease_permits')).toEqual([5])
   })
 
-  it('have buckets of a histogram that only grow', () => {
+  it('have cumulative histogram buckets', () => {
     const source = sourceOf()
     for (let i = 0; i < 100; i++) source.recorder.decided(decision('a'), {}, i / 10)
     const buckets = parse(renderMetrics(source)).samples.filter(({ name }) => name.endsWith('_bucket'))
@@ -103,7 +103,7 @@ describe('the metrics', () => {
     expect(buckets.at(-1)?.value).toBe(100)
   })
 
-  it('have each series once, however many rules and sets there are', () => {
+  it('contain each series once for any number of rules and rule sets', () => {
     const ruleCounts = Array.from({ length: 3_000 }, (_, i) => ({
       ruleSetId: i === 0 ? 'other' : `set-${i}`,
       count: 1,
@@ -117,14 +117,14 @@ describe('the metrics', () => {
     expect(samples.filter(({ name }) => name === 'fluxgate_decisions_total')).toHaveLength(4 * 5_001)
   })
 
-  it('escape what a label may hold', () => {
+  it('escape label values', () => {
     const ruleCounts = [{ ruleSetId: 'a"b\\c\nd', count: 1 }]
     const { samples } = parse(renderMetrics(sourceOf({ ruleCounts })))
     expect(samples.find(({ name }) => name === 'fluxgate_rules')?.labels).toEqual({ rule_set: 'a"b\\c\nd' })
   })
 })
 
-it('adds up the metrics of several processes, and shows the worst state of breaker and store and the rules that all have', () => {
+it('sums the metrics of several processes, and reports the worst circuit breaker and store state', () => {
   const one = sourceOf({ breaker: 'OPEN', isStoreUp: false, waiting: 1 })
   const two = sourceOf({ breaker: 'CLOSED', waiting: 2 })
   one.recorder.decided(decision('a'), {}, 0.004)
@@ -145,7 +145,7 @@ it('adds up the metrics of several processes, and shows the worst state of break
   expect(parse(mergeMetrics([renderMetrics(one)]))).toEqual(parse(renderMetrics(one)))
 })
 
-it('has a reference that lists every metric with its type, labels and meaning, and nothing else', () => {
+it('docs/reference/metrics.md lists exactly the metrics, with type, labels and meaning', () => {
   const page = readFileSync(new URL('../../docs/reference/metrics.md', import.meta.url), 'utf8')
   const rows = page.split('\n').filter((line) => line.startsWith('| `'))
   const documented = rows.map((row) =>

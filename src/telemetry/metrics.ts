@@ -1,6 +1,6 @@
 /**
- * The Prometheus text format, version 0.0.4, written by hand: what is counted on a decision's path is a plain number, and
- * text is made when somebody asks. Label values are ids of rules and words of this program, never what a client chose.
+ * Renders metrics in the Prometheus text format, version 0.0.4. It uses no client library: decisions increment plain numbers,
+ * and the text is built for each scrape. Label values are rule ids and constants, never values chosen by clients.
  */
 import { type DurationHistogram, durationBounds } from './duration-histogram.js'
 import { otherRules, type RuleCounters } from './rule-counters.js'
@@ -11,21 +11,21 @@ export interface MetricFamily {
   readonly labels: readonly string[]
 }
 
-/** docs/reference/metrics.md lists the same, which a test compares. */
+/** A test compares these with docs/reference/metrics.md. */
 export const metricFamilies = {
   fluxgate_decisions_total: {
     type: 'counter',
-    help: 'Decisions by the rule that decided; shadow_denied counts what rules in SHADOW would have refused.',
+    help: 'Decisions by deciding rule; shadow_denied counts rejections that SHADOW rules would have caused.',
     labels: ['rule_set', 'rule', 'result'],
   },
   fluxgate_decision_duration_seconds: {
     type: 'histogram',
-    help: 'How long decisions took, without the time that a request is held.',
+    help: 'Duration of decisions, without the time for which a request is held.',
     labels: [],
   },
   fluxgate_store_errors_total: {
     type: 'counter',
-    help: 'Calls to the bucket store that failed, by kind.',
+    help: 'Failed calls to the bucket store, by kind.',
     labels: ['kind'],
   },
   fluxgate_degraded_decisions_total: {
@@ -40,19 +40,19 @@ export const metricFamilies = {
   },
   fluxgate_store_up: {
     type: 'gauge',
-    help: 'Whether the bucket store can decide, by a probe at most once per second: 1 yes, 0 no.',
+    help: '1 if the bucket store can decide, else 0; probed at most once per second.',
     labels: [],
   },
   fluxgate_rule_reloads_total: {
     type: 'counter',
-    help: 'Reloads of the rules by their result: changed, unchanged or failed.',
+    help: 'Rule reloads by result: changed, unchanged or failed.',
     labels: ['result'],
   },
-  fluxgate_rules: { type: 'gauge', help: 'Rules in force.', labels: ['rule_set'] },
-  fluxgate_waiting_requests: { type: 'gauge', help: 'Requests that are held until their time.', labels: [] },
+  fluxgate_rules: { type: 'gauge', help: 'Rules in use.', labels: ['rule_set'] },
+  fluxgate_waiting_requests: { type: 'gauge', help: 'Requests that are waiting for permits.', labels: [] },
   fluxgate_lease_permits: {
     type: 'gauge',
-    help: 'Permits paid for in advance that this process may still spend.',
+    help: 'Leased permits that this process has not used yet.',
     labels: [],
   },
 } as const satisfies Record<string, MetricFamily>
@@ -73,7 +73,7 @@ export interface MetricsSource {
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Rule sets are few where people write them; a program may write any number. */
+/** Bounds the number of series, because programs may create any number of rule sets. */
 const mostRuleSets = 1_000
 
 export function renderMetrics(source: MetricsSource): string {
@@ -87,7 +87,7 @@ export function renderMetrics(source: MetricsSource): string {
   return `${lines.join('\n')}\n`
 }
 
-/** The end of the name, values of its labels in their order, and the number. */
+/** The suffix of the metric name, the label values in order, and the value. */
 type Sample = readonly [suffix: string, labels: readonly string[], value: number]
 
 const single = (value: number): Sample[] => [['', [], value]]

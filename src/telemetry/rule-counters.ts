@@ -6,30 +6,30 @@ interface Row extends RuleCounts {
   delayed: number
   denied: number
   shadowDenied: number
-  /** Another rule of the same id, in another set. */
+  /** The next row with the same rule id in another rule set. */
   next: Row | undefined
 }
 
-/** Rules are written by their owners, but over the years there may be any number of them. */
-const mostRows = 5_000
+/** Bounds the memory of a long-running process whose rules change often. */
+const maxRows = 5_000
 
-/** What is counted under this name came after all the others had been seen. */
+/** The rule id under which all rules beyond the limit are counted. */
 export const otherRules = 'other'
 
 /**
- * Exact counts of decisions by the rule that decided; each costs one lookup and an increment. Rule sets that do not exist
- * share one row without a name, because clients choose what they ask for.
+ * Exact counts of decisions by deciding rule, at the cost of one lookup and one increment. Unknown rule sets share one row
+ * without a name, because clients can request any name.
  */
 export class RuleCounters {
   readonly #byRule = new Map<string | null, Row>()
   readonly #rows: Row[] = []
   readonly #most: number
-  /** Most decisions are about the same rule as the one before, and to compare is cheaper than to look up. */
+  /** Cache of the last row: consecutive decisions often have the same rule, and a comparison is cheaper than a lookup. */
   #last: Row | undefined
-  /** Decisions made without the shared store. */
+  /** The number of decisions made without the shared store. */
   degraded = 0
 
-  constructor(most: number = mostRows) {
+  constructor(most: number = maxRows) {
     this.#most = most
   }
 
@@ -43,7 +43,7 @@ export class RuleCounters {
     else if (decision.delayMs > 0) row.delayed++
     else row.allowed++
     if (decision.degraded) this.degraded++
-    // A shadow stands beside a band that speaks, or nobody speaks.
+    // A decision with one band and a deciding rule has no shadow rejection.
     if (decision.bands.length > 1 || decision.ruleId === null) this.#addShadows(decision)
   }
 
@@ -62,7 +62,7 @@ export class RuleCounters {
     return { ...sum, degraded: this.degraded }
   }
 
-  /** Once for each rule, however many of its bands refuse; the bands of a rule stand together. */
+  /** Counts each shadow rule once, even if several of its bands reject. The bands of a rule are adjacent. */
   #addShadows({ ruleSetId, bands }: Decision): void {
     let counted: string | undefined
     for (const { shadow, allowed, ruleId } of bands) {

@@ -1,6 +1,7 @@
 import { FluxGateError, type Mistake } from '../core/errors.js'
 import { noMistakes, rulesInvalid } from './issues.js'
 
+/** The error for invalid options or settings: one line for each of the first issues, and all of them in `errors`. */
 export function configInvalid(source: string, errors: readonly Mistake[]): FluxGateError {
   const issues = noMistakes()
   for (const { path, message } of errors) issues.add(path, message)

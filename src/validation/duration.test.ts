@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { durationText } from '../core/band-label.js'
 import { durationTicks } from './duration.js'
 
-describe('durations', () => {
+describe('durationTicks and durationText', () => {
   it.each([
     ['1ms', 1_000],
     ['500ms', 500_000],
@@ -21,7 +21,9 @@ describe('durations', () => {
     [0.000001, 1],
     [1.000001, 1_000_001],
     [60, 60_000_000],
-  ])('%s is %d µs', (_value, _ticks) => {})
+  ])('parses %s as %d µs', (value, ticks) => {
+    expect(durationTicks(value)).toBe(ticks)
+  })
 
   it.each([
     ...['', '1', '60', 'm', '1M', '1w', '1h30m', '-1s', '+1s', '1e3s', '.5s', '1.s', '1  s', ' 1s', '0x1s', '1us'],
@@ -37,7 +39,7 @@ describe('durations', () => {
       1e21,
     ],
     ...[0.0000015, null, undefined, true, [], {}, 10n],
-  ])('%s is none', (value) => {
+  ])('rejects %s', (value) => {
     expect(durationTicks(value)).toBeUndefined()
   })
 
@@ -48,7 +50,7 @@ describe('durations', () => {
     [90_000_000, '90s'],
     [1_500_000, '1500ms'],
     [1_001, '1001us'],
-  ])('%d µs is shown as %s', (ticks, text) => {
+  ])('formats %d µs as %s', (ticks, text) => {
     expect(durationText(ticks)).toBe(text)
   })
 })

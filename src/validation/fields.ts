@@ -1,59 +1,59 @@
 import { found, type Mistakes, placeOf, quoted } from './issues.js'
 import { nearest } from './nearest.js'
 
-/** What one value may be. `parse` answers `undefined` for anything that is not allowed. */
+/** A kind of value. `parse` returns `undefined` for an invalid value. */
 export interface Kind<T> {
-  /** For people: completes "allowed: …". */
+  /** Completes the message "must be …". */
   readonly allowed: string
   parse(value: unknown): T | undefined
 }
 
 /**
- * One object of a document. Only its own properties exist, so neither `constructor` nor `__proto__` means anything.
- * A property that is `undefined` counts as left out.
+ * An object of a document. Only own properties count, so `constructor` and `__proto__` are never inherited.
+ * A property with the value `undefined` counts as omitted.
  */
 export interface Fields {
   has(name: string): boolean
   value(name: string): unknown
-  /** The field's place, for messages. */
+  /** The path of the field, for messages. */
   at(name: string): string
-  /** `undefined` if it is left out, or mistaken and reported. */
+  /** Returns `undefined` if the field is omitted or invalid. An invalid field is reported. */
   read<T>(name: string, kind: Kind<T>): T | undefined
-  /** As `read`, and leaving it out is a mistake. */
+  /** Like `read`, but an omitted field is reported as well. */
   require<T>(name: string, kind: Kind<T>): T | undefined
-  /** A list of 1 to `max` values of a kind; the mistaken ones are reported by their place and left out. */
+  /** Reads a list of 1 to `max` values. Invalid items are reported by their index and omitted. */
   list<T>(name: string, kind: Kind<T>, max: number): readonly T[]
   wrong(name: string, message: string): void
 }
 
-/** Opens an object and reports what it has beyond `names`; `undefined` if it is no object at all. */
+/** Reports fields that are not in `names`. Returns `undefined`, and reports `value`, if it is not an object. */
 export function openFields(
   value: unknown,
   path: string,
   names: readonly string[],
   allowed: string,
-  mistakes: Mistakes,
+  issues: Mistakes,
 ): Fields | undefined {
   if (!isObject(value)) {
-    mistakes.add(path === '' ? 'document' : path, wrongValue(value, allowed))
+    issues.add(path === '' ? 'document' : path, wrongValue(value, allowed))
     return undefined
   }
   for (const name of Object.keys(value)) {
     if (names.includes(name) || value[name] === undefined) continue
-    const meant = nearest(name, names)
-    const hint = meant === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${meant}?`
-    mistakes.add(placeOf(path, name), `unknown field ${quoted(name)}; ${hint}`)
+    const suggestion = nearest(name, names)
+    const hint = suggestion === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${suggestion}?`
+    issues.add(placeOf(path, name), `unknown field ${quoted(name)}; ${hint}`)
   }
-  return fieldsOf(value, path, mistakes)
+  return fieldsOf(value, path, issues)
 }
 
-export function fieldsOf(object: Readonly<Record<string, unknown>>, path: string, mistakes: Mistakes): Fields {
+export function fieldsOf(object: Readonly<Record<string, unknown>>, path: string, issues: Mistakes): Fields {
   const ownValue = (name: string): unknown => (Object.hasOwn(object, name) ? object[name] : undefined)
   const at = (name: string): string => placeOf(path, name)
   const parsed = <T>(name: string, kind: Kind<T>): T | undefined => {
     const value = ownValue(name)
     const result = kind.parse(value)
-    if (result === undefined) mistakes.add(at(name), wrongValue(value, kind.allowed))
+    if (result === undefined) issues.add(at(name), invalidValue(value, kind))
     return result
   }
   return {
@@ -65,24 +65,27 @@ export function fieldsOf(object: Readonly<Record<string, unknown>>, path: string
     list(name, kind, max) {
       const given = itemsOf(ownValue(name))
       if (given === undefined || given.length === 0 || given.length > max) {
-        mistakes.add(at(name), wrongValue(ownValue(name), `a list of 1 to ${max} of these: ${kind.allowed}`))
+        issues.add(at(name), wrongValue(ownValue(name), `a list of 1 to ${max} items, each ${kind.allowed}`))
         return []
       }
       return given.flatMap((value, index) => {
         const result = kind.parse(value)
-        if (result === undefined) mistakes.add(`${at(name)}[${index}]`, wrongValue(value, kind.allowed))
+        if (result === undefined) issues.add(`${at(name)}[${index}]`, invalidValue(value, kind))
         return result === undefined ? [] : [result]
       })
     },
-    wrong: (name, message) => mistakes.add(at(name), message),
+    wrong: (name, message) => issues.add(at(name), message),
   }
 }
 
-/** One of several spellings of a field; giving two of them is a mistake, and the first one counts. */
+/** Returns the name under which a field with aliases is given. If several are given, the first one counts and the others are reported. */
 export function oneSpelling(fields: Fields, spellings: readonly string[]): string | undefined {
   const given = spellings.filter((name) => fields.has(name))
   for (const extra of given.slice(1)) {
-    fields.wrong(extra, `found beside ${given[0]}, which means the same; allowed: only one of ${spellings.join(', ')}`)
+    fields.wrong(
+      extra,
+      `must not be combined with ${given[0]}, which means the same; use only one of ${spellings.join(', ')}`,
+    )
   }
   return given[0]
 }
@@ -91,7 +94,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The members of a list: a plain copy without holes, whatever else the list has been given. */
+/** Copies the items of a list into a dense array, without extra properties; `undefined` if `value` is not a list. */
 export function itemsOf(value: unknown): readonly unknown[] | undefined {
   if (!Array.isArray(value)) return undefined
   const items: unknown[] = []
@@ -99,4 +102,11 @@ export function itemsOf(value: unknown): readonly unknown[] | undefined {
   return items
 }
 
-export const wrongValue = (value: unknown, allowed: string): string => `found ${found(value)}; allowed: ${allowed}`
+function invalidValue(value: unknown, kind: Kind<unknown>): string {
+  const message = wrongValue(value, kind.allowed)
+  if (typeof value !== 'string' || !/^(?:-?\d+(?:\.\d+)?|true|false)$/.test(value)) return message
+  return kind.parse(JSON.parse(value)) === undefined ? message : `${message}. Remove the quotes`
+}
+
+/** The message for an invalid value: `must be true or false; received 7`. */
+export const wrongValue = (value: unknown, allowed: string): string => `must be ${allowed}; received ${found(value)}`

@@ -5,7 +5,7 @@ const maxShown = 20
 const maxFoundLength = 60
 const maxPath = 500
 
-/** What is wrong with a document so far. Counts everything, keeps the first thousand. */
+/** Collects the validation issues of a document. `count` includes every issue; `kept` holds the first 1000. */
 export interface Mistakes {
   readonly kept: readonly Mistake[]
   readonly count: number
@@ -28,24 +28,25 @@ export function noMistakes(): Mistakes {
   }
 }
 
-/** The sentence for people: how many, then a line for each of the first ones. */
-export function rulesInvalid(source: string, mistakes: Mistakes, cause?: unknown): FluxGateError {
-  const { kept, count } = mistakes
+/** The error for an invalid document. Its message gives the number of issues and one line for each of the first 20. */
+export function rulesInvalid(source: string, issues: Mistakes, cause?: unknown): FluxGateError {
+  const { kept, count } = issues
   const lines = kept.slice(0, maxShown).map(({ path, message }) => `  ${path}: ${message}`)
   if (count > lines.length) lines.push(`  … and ${count - lines.length} more`)
-  const message = `${source}: ${count} ${count === 1 ? 'mistake' : 'mistakes'}\n${lines.join('\n')}`
+  const message = `${source}: ${count} ${count === 1 ? 'error' : 'errors'}\n${lines.join('\n')}`
   return new FluxGateError('FLUXGATE_RULES_INVALID', message, {
     errors: kept,
     ...(cause !== undefined && { cause }),
   })
 }
 
-/** How a value from a document appears in a message: on one line, bounded, and unable to steer a terminal. */
+/** Describes a value in an error message. The text is one line, bounded, and free of terminal control characters. */
 export function found(value: unknown): string {
   if (typeof value === 'string') return quoted(value)
   if (value === undefined) return 'nothing'
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return String(value)
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`
+  if (Array.isArray(value))
+    return value.length === 0 ? 'an empty list' : `a list of ${value.length} ${value.length === 1 ? 'item' : 'items'}`
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
@@ -54,7 +55,7 @@ export function quoted(text: string): string {
   return printable(JSON.stringify(shown))
 }
 
-/** Escapes what a terminal or a log would not show: controls, line ends, and marks that reverse the text after them. */
+/** Escapes invisible characters: control characters, line separators and marks that change the text direction. */
 export function printable(text: string): string {
   return text.replace(
     /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu,
@@ -62,7 +63,7 @@ export function printable(text: string): string {
   )
 }
 
-/** The place of a member: `rules[0].id`, or `when["attributes.tier"]` for a name that could be misread. */
+/** The path of a member: `rules[0].id`, or `when["attributes.tier"]` if the name is not a plain identifier. */
 export function placeOf(path: string, name: string): string {
   if (!/^[A-Za-z_$][\w$-]{0,63}$/.test(name)) return `${path}[${quoted(name)}]`
   return path === '' ? name : `${path}.${name}`

@@ -1,7 +1,7 @@
 import type { Kind } from './fields.js'
 
 export const text: Kind<string> = {
-  allowed: 'text',
+  allowed: 'a string',
   parse: (value) => (typeof value === 'string' ? value : undefined),
 }
 
@@ -10,32 +10,33 @@ export const yesOrNo: Kind<boolean> = {
   parse: (value) => (typeof value === 'boolean' ? value : undefined),
 }
 
-/** Ids of rules and sets, labels of bands, names of resolvers: safe in a key, a header and a URL. */
+/** An id of a rule or rule set, a band label or a resolver name. Its characters are safe in Redis keys, headers and URLs. */
 export const identifier: Kind<string> = {
-  allowed: '1 to 128 of letters, digits, . _ - :',
+  allowed: '1 to 128 characters (letters, digits, . _ - :)',
   parse: (value) => (typeof value === 'string' && /^[A-Za-z0-9._:-]{1,128}$/.test(value) ? value : undefined),
 }
 
-/** An actual number: `"10"` is text. */
+/** Accepts numbers only; the string `"10"` is invalid. */
 export function wholeNumber(min: number, max: number): Kind<number> {
   return {
     allowed: `a whole number from ${min} to ${max}`,
     parse: (value) =>
       typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
-        ? value + 0 // -0 becomes 0
+        ? value + 0 // converts -0 to 0
         : undefined,
   }
 }
 
+/** One of `values`. An alias is accepted too and becomes the value it stands for. */
 export function oneOf<T extends string>(
   values: readonly T[],
   aliases: readonly (readonly [string, T])[] = [],
 ): Kind<T> {
   const byName = new Map<unknown, T>([...values.map((value) => [value, value] as const), ...aliases])
-  return { allowed: values.join(', '), parse: (value) => byName.get(value) }
+  return { allowed: `one of ${values.join(', ')}`, parse: (value) => byName.get(value) }
 }
 
-/** When a store wrote something: ISO 8601 text, or a Date as drivers return it. */
+/** A timestamp set by a rule store: an ISO 8601 string, or the Date that a database driver returns. */
 export const instant: Kind<string> = {
   allowed: 'a date and time such as 2026-01-31T12:00:00Z',
   parse(value) {

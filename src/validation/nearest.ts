@@ -1,11 +1,11 @@
-/** The candidate that somebody who wrote `name` probably meant, if one is near. */
+/** The candidate closest to a misspelt `name` by edit distance, for "did you mean" hints; `undefined` if none is close. */
 export function nearest(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > 40) return undefined
-  const plain = simplified(name)
+  const normalizedName = normalized(name)
   let best: string | undefined
-  let bestDistance = Math.min(3, Math.floor(plain.length / 2) + 1)
+  let bestDistance = Math.min(3, Math.floor(normalizedName.length / 2) + 1)
   for (const candidate of candidates) {
-    const distance = editDistance(plain, simplified(candidate))
+    const distance = editDistance(normalizedName, normalized(candidate))
     if (distance >= bestDistance) continue
     best = candidate
     bestDistance = distance
@@ -13,8 +13,8 @@ export function nearest(name: string, candidates: readonly string[]): string | u
   return best
 }
 
-/** `limit_scope`, `limit-scope` and `LimitScope` are all spellings of the same word. */
-const simplified = (name: string): string => name.toLowerCase().replaceAll(/[-_\s]/g, '')
+/** Ignores case and separators, so that `limit_scope`, `limit-scope` and `LimitScope` are equal. */
+const normalized = (name: string): string => name.toLowerCase().replaceAll(/[-_\s]/g, '')
 
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)

@@ -39,7 +39,7 @@ export const share: SettingKind<number> = {
 
 /** A key prefix, or the name of a database or collection. */
 export const keyPrefix: SettingKind<string> = {
-  allowed: '1 to 64 letters, digits or . _ - :',
+  allowed: '1 to 64 characters (letters, digits, . _ - :)',
   parse: (value) => (typeof value === 'string' && /^[A-Za-z0-9._:-]{1,64}$/.test(value) ? value : undefined),
   schema: { type: 'string', pattern: '^[A-Za-z0-9._:-]{1,64}$' },
 }
@@ -55,7 +55,7 @@ export const dayTicks = 86_400_000_000
 
 /** A duration, parsed to milliseconds. The bounds are in ticks. */
 export const duration = (min: number, max: number): SettingKind<number> => ({
-  allowed: `${durationForms}, from ${min === 0 ? '0s' : durationText(min)} to ${durationText(max)}`,
+  allowed: `a duration from ${min === 0 ? '0s' : durationText(min)} to ${durationText(max)} (${durationForms})`,
   parse(value) {
     const ticks = durationTicks(value)
     return ticks !== undefined && ticks >= min && ticks <= max ? ticks / 1_000 : undefined

@@ -132,7 +132,8 @@ describe('fluxgate bulk overrides', () => {
     expect({ ...bad, stdout: plain(bad.stdout) }).toEqual({
       status: 1,
       stdout: '1 of 2 records written, 1 failed, in …\nNothing has changed.\n',
-      stderr: '✗ line 2: bands: found nothing; allowed: with LIMIT a list of 1 to 8 bands, or a balance\n',
+      stderr:
+        '✗ line 2: bands: must be a list of 1 to 8 bands with LIMIT, unless there is a balance; received nothing\n',
     })
     expect(await server.call('HGET', 'fluxgate:{overrides}:live', '["api","per-key"]')).toBe(live)
     expect(overrides('good.csv', '--rule', 'per-kay')).toMatchObject({

@@ -95,7 +95,7 @@ describe('fluxgate doctor', () => {
       status: 'fail',
       advice: expect.stringContaining('FLUXGATE_ADMIN_TOKEN'),
     })
-    expect(find('rules')).toMatchObject({ status: 'fail', message: expect.stringContaining('wrong.yaml: 1 mistake') })
+    expect(find('rules')).toMatchObject({ status: 'fail', message: expect.stringContaining('wrong.yaml: 1 error') })
     expect(find('gateway.routes')).toMatchObject({ status: 'warn', message: expect.stringContaining('of route shop') })
   })
 

@@ -150,7 +150,7 @@ describe.each(targets)('rules on %s', (_, setup) => {
     const { target, env } = await setup(place)
     const { status, stderr } = await run(place, ['rules', 'apply', 'wrong.yaml', ...target], { env })
     expect(status).toBe(2)
-    expect(stderr).toContain('ruleSets[1].rules[0].bands[0].capacity: found "none"')
+    expect(stderr).toMatch(/ruleSets\[1\]\.rules\[0\]\.bands\[0\]\.capacity: must be .*; received "none"/)
     expect((await run(place, ['rules', 'list', ...target], { env })).stdout).not.toMatch(/new/)
   })
 })

@@ -121,7 +121,7 @@ describe('an edit of the rules', () => {
   })
 
   const notTaken =
-    'failed to reload rules.yaml, the current rules stay in force: ruleSets[0].rules[3].bands[0].capacity: found "none"; allowed: a whole number from 1 to 1000000000'
+    'failed to reload rules.yaml, the current rules stay in force: ruleSets[0].rules[3].bands[0].capacity: must be a whole number from 1 to 1000000000; received "none"'
 
   it('that is broken changes nothing, and is a line of the log with its place', async () => {
     const running = await start()
@@ -150,7 +150,7 @@ describe('an edit of the rules', () => {
       'it has complained',
       () => told.stdout().includes('"event":"reloaded"') && told.stderr().includes('\n'),
     )
-    expect(told.stdout()).toContain('found \\"none\\"')
+    expect(told.stdout()).toContain('received \\"none\\"')
     expect(JSON.parse(told.stderr())).toMatchObject({ level: 'error', message: notTaken })
   })
 })
@@ -340,11 +340,11 @@ describe('starting', () => {
 
   it.each([
     ['no rules', ['--rules', 'none.yaml'], /^error: There is no rules file none\.yaml/],
-    ['mistaken rules', ['--rules', 'wrong.yaml'], /^error: wrong\.yaml: 1 mistake\n {2}ruleSets: found 7; allowed: /],
+    ['mistaken rules', ['--rules', 'wrong.yaml'], /^error: wrong\.yaml: 1 error\n {2}ruleSets: must be .*; received 7/],
     [
       'a mistaken configuration',
       ['--config', 'conf.yaml'],
-      /^error: conf\.yaml: 1 mistake\n {2}gateway\.prot: unknown key/,
+      /^error: conf\.yaml: 1 error\n {2}gateway\.prot: unknown key/,
     ],
     ['no configuration', ['--config', 'none.yaml'], /^error: Configuration file not found: none\.yaml/],
     ['a port that is none', ['--port', 'http'], /must be an integer from 0 to 65535/],

@@ -111,7 +111,7 @@ it('a record that is wrong is named by its line, and nothing changes', async () 
   const report = await bulkOverrides(server.uri, input, { format: 'jsonl', ruleSetId: 'api', rule: rule('keys') })
   expect(report).toMatchObject({ records: 4, done: 1, failed: 3, isLive: false })
   expect(report.failures.map(({ line }) => line)).toEqual([2, 3, 4])
-  expect(report.failures[0]?.message).toBe('action: found "MAYBE"; allowed: LIMIT, ALLOW, DENY')
+  expect(report.failures[0]?.message).toBe('action: must be one of LIMIT, ALLOW, DENY; received "MAYBE"')
   // Besides a number that is never given again.
   expect(await server.call('DBSIZE')).toBe(before + 1)
   expect([await limitOf(gate, 'old'), await limitOf(gate, 'a')]).toEqual([-1, 2])

@@ -168,7 +168,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
     it('a document without a set is named, and what can be read by itself is', async () => {
       await store.putRuleSet({ id: 'api', rules: [] }, { by })
       await rules().insertOne({ _id: 'stray' })
-      const errors = [{ path: 'stray.ruleSetId', message: 'found nothing; allowed: the id of a rule set' }]
+      const errors = [{ path: 'stray.ruleSetId', message: 'must be the id of a rule set; received nothing' }]
       await expect(store.load()).rejects.toMatchObject({ code: 'FLUXGATE_RULES_INVALID', errors })
       expect((await store.getRuleSet('api'))?.version).toBe(1)
     })

@@ -193,7 +193,7 @@ describe('a subscription that is lost', () => {
     const gate = await gateWith({ rules: open(), reload: { pollingIntervalMs: 100 } })
     await server.call('FLUSHALL')
     const { error } = await reloaded(gate, (event) => event.error !== null)
-    expect(error?.message).toContain('had rules and has none any more, nor any trace of them: was it emptied?')
+    expect(error?.message).toContain('had rules and is empty now. Restore the rules.')
     expect(await limitOf(gate)).toBe(10)
     await store.putRuleSet({ id: 'api', rules: [rule('all', 30)] }, { by })
     await eventually('the rules that were put back', async () => (await limitOf(gate)) === 30)

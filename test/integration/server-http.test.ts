@@ -223,11 +223,11 @@ describe('health', () => {
     gate.health = async () => ({
       ...health,
       status: 'DEGRADED',
-      rules: { ...health.rules, status: 'STALE', error: 'rules.yaml: 1 mistake', sinceAt: 1 },
+      rules: { ...health.rules, status: 'STALE', error: 'rules.yaml: 1 error', sinceAt: 1 },
     })
     expect(await ask('GET', '/health/ready')).toMatchObject({
       status: 200,
-      body: { status: 'DEGRADED', rules: { status: 'STALE', error: 'rules.yaml: 1 mistake', sinceAt: 1 } },
+      body: { status: 'DEGRADED', rules: { status: 'STALE', error: 'rules.yaml: 1 error', sinceAt: 1 } },
     })
   })
 })

@@ -24,7 +24,7 @@ export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, i
   if (fields === undefined) return undefined
   const name = fields.value('name')
   const form = typeof name === 'string' ? formOf(name, fields.at('name'), forms, issues) : undefined
-  if (typeof name !== 'string') fields.wrong('name', wrongValue(name, names.join(', ')))
+  if (typeof name !== 'string') fields.wrong('name', wrongValue(name, `one of ${names.join(', ')}`))
   if (form === undefined) return undefined
   const place = fields.at('args')
   const args = openFields(

@@ -7,28 +7,28 @@ import { type ReadYaml, yamlSteps } from './yaml-text.js'
 
 export type DocumentFormat = 'yaml' | 'json'
 
-/** In characters. YAML takes far longer to read than JSON, and a process that reloads still has requests to answer. */
+/** In characters. YAML takes far longer to parse than JSON, and a reload must not delay requests. */
 export const maxDocumentLength: Readonly<Record<DocumentFormat, number>> = { yaml: 4 * 2 ** 20, json: 32 * 2 ** 20 }
 
-/** After the first few, syntax mistakes are echoes of earlier ones. */
-const maxSyntaxMistakes = 20
+/** Further syntax errors are usually caused by the first ones. */
+const maxSyntaxErrors = 20
 
 export interface DocumentOptions {
-  /** How the document is called in messages. */
+  /** The name of the document in messages. */
   readonly source?: string | undefined
-  /** Of JSON: as in `JsonOptions`. */
+  /** JSON only: see `JsonOptions`. */
   readonly onPlace?: ((path: JsonPath, start: number, end: number) => void) | undefined
 }
 
 export interface ReadDocument {
   readonly value: unknown
-  /** What else is known of it if it is YAML. */
+  /** The parsed nodes, if the document is YAML. */
   readonly yaml?: ReadYaml
 }
 
 export const formatOf = (path: string): DocumentFormat => (path.toLowerCase().endsWith('.json') ? 'json' : 'yaml')
 
-/** Text → document, or a FluxGateError with the line and column of each mistake. */
+/** Parses the text of a document. Throws `FLUXGATE_RULES_INVALID` with the line and column of each syntax error. */
 export const parseDocument = (text: string, format: DocumentFormat, source?: string): unknown =>
   readDocument(text, format, source).value
 
@@ -42,8 +42,8 @@ export function* documentSteps(
 ): Steps<ReadDocument> {
   const max = maxDocumentLength[format]
   if (text.length > max) {
-    const advice = format === 'yaml' ? `; JSON may have ${maxDocumentLength.json}` : ''
-    const message = `found ${text.length} characters of ${format.toUpperCase()}; allowed: ${max}${advice}`
+    const advice = format === 'yaml' ? `. Use JSON, which may have ${maxDocumentLength.json}` : ''
+    const message = `must have at most ${max} characters of ${format.toUpperCase()}; received ${text.length}${advice}`
     throw syntaxError(source, text, [{ offset: 0, message }])
   }
   const mark = text.startsWith('\ufeff') ? 1 : 0
@@ -51,7 +51,7 @@ export function* documentSteps(
   if (format === 'json') {
     const onBodyPlace =
       onPlace && ((path: JsonPath, start: number, end: number) => onPlace(path, start + mark, end + mark))
-    // How a file is laid out is nothing that its rules say.
+    // The layout of a file is not part of its rules.
     const read = yield* jsonSteps(body, { layout: compactJson, onPlace: onBodyPlace })
     if (read.mistake !== undefined) throw syntaxError(source, body, [read.mistake])
     return { value: read.value }
@@ -63,7 +63,7 @@ export function* documentSteps(
 
 function syntaxError(source: string, text: string, mistakes: readonly TextMistake[]): FluxGateError {
   const located = noMistakes()
-  for (const { offset, message } of mistakes.slice(0, maxSyntaxMistakes)) {
+  for (const { offset, message } of mistakes.slice(0, maxSyntaxErrors)) {
     located.add(placeIn(text, offset), message)
   }
   return rulesInvalid(source, located)

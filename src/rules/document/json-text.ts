@@ -1,6 +1,6 @@
 /**
- * JSON text → value, in steps, with the place of the first mistake. `JSON.parse` does not always say where a text stops
- * being JSON, takes the last of two equal names without a word, and reads a long text in one call that nothing can interrupt.
+ * An incremental JSON parser that reports the position of the first syntax error and rejects duplicate keys. `JSON.parse`
+ * does not always report a position, silently keeps the last of two duplicate keys, and blocks the event loop for long texts.
  */
 import type { JsonPath } from '../../core/json/json-places.js'
 import { asWritten, keepText, type Layout } from '../../core/json/written-json.js'
@@ -14,23 +14,23 @@ export interface TextMistake {
 export type ReadJson = { readonly value: unknown; readonly mistake?: undefined } | { readonly mistake: TextMistake }
 
 export interface JsonOptions {
-  /** How the text of `attributes` is kept; default as it is written. */
+  /** Formats the source text that is kept with `attributes`. Default: unchanged. */
   readonly layout?: Layout | undefined
-  /** Called with the place of each member of a list or an object that is at most four levels deep. The path is the reader's. */
+  /** Called with the position of each list item and object member up to four levels deep. The parser reuses `path`; copy it to keep it. */
   readonly onPlace?: ((path: JsonPath, start: number, end: number) => void) | undefined
 }
 
 export const maxDepth = 100
 
-/** Deeper than any rule of a document. */
+/** At least the depth of a rule in a document. */
 const placesDepth = 4
 const valuesPerStep = 64
 
-/** A list or an object that is being read. */
+/** A list or object that is being parsed. */
 interface Open {
   readonly value: unknown[] | Record<string, unknown>
   readonly end: ']' | '}'
-  /** Where the value of the present member begins. */
+  /** Offset of the value of the current member. */
   start: number
 }
 
@@ -45,14 +45,14 @@ export function* jsonValueSteps(text: string): Steps<unknown> {
 
 export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOptions = {}): Steps<ReadJson> {
   const open: Open[] = []
-  /** Of the members that are being read, from the outermost on. */
+  /** Path of the current member, outermost first. */
   const path: (string | number)[] = []
   let offset = 0
-  /** How many levels deep the outermost `attributes` are that are being read. */
+  /** Depth of the outermost `attributes` member that contains the current offset. */
   let attributesDepth: number | undefined
 
   const fail = (message: string, at = offset): ReadJson => ({ mistake: { offset: at, message } })
-  const shown = (): string => (offset < text.length ? JSON.stringify(text[offset]) : 'the end')
+  const unexpected = (): string => `unexpected ${offset < text.length ? JSON.stringify(text[offset]) : 'end of input'}`
   const skipSpace = (): void => {
     while (isSpace(text.charCodeAt(offset))) offset += 1
   }
@@ -62,7 +62,7 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
     offset += 1
     return true
   }
-  /** `undefined` if there is none, or a mistaken one. */
+  /** Returns `undefined` if there is no valid string at the offset. */
   const string = (): string | undefined => {
     const end = endOfString(text, offset)
     if (end === undefined) return undefined
@@ -74,7 +74,7 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
       return undefined
     }
   }
-  /** A mistake, or nothing once the reader is at the value of the next member. */
+  /** Parses up to the value of the next member. Returns an error, or `undefined` on success. */
   const name = ({ value, end }: Open): ReadJson | undefined => {
     if (end === ']') {
       path.push((value as unknown[]).length)
@@ -83,11 +83,11 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
     skipSpace()
     const start = offset
     const found = string()
-    if (found === undefined) return fail(`found ${shown()}; expected a name in double quotes`)
+    if (found === undefined) return fail(`${unexpected()}; expected a property name in double quotes`)
     if (Object.hasOwn(value, found)) return fail(`${JSON.stringify(found.slice(0, 60))} is given twice`, start)
     path.push(found)
     if (found === 'attributes') attributesDepth ??= path.length
-    return take(':') ? undefined : fail(`found ${shown()}; expected :`)
+    return take(':') ? undefined : fail(`${unexpected()}; expected :`)
   }
   const add = ({ value, start }: Open, member: unknown): void => {
     const last = path.at(-1) as string | number
@@ -120,20 +120,20 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
       }
       value = opened.value
     } else {
-      const scalar = first === '"' ? string() : wordAt(text, offset)
+      const scalar = first === '"' ? string() : literalAt(text, offset)
       if (scalar === undefined)
         return first === '"'
-          ? fail('text that is not closed, or has a line break or a wrong \\ in it')
-          : fail(`found ${shown()}; expected a value`)
+          ? fail('invalid string: not closed, or with a line break or an invalid escape')
+          : fail(`${unexpected()}; expected a value`)
       if (first !== '"') offset += (scalar as string).length
       value = first === '"' ? scalar : JSON.parse(scalar as string)
     }
-    // The value may be the last one of several lists and objects.
+    // The value may be the last one of several nested lists and objects.
     for (;;) {
       const inner = open.at(-1)
       if (inner === undefined) {
         skipSpace()
-        return offset === text.length ? { value } : fail(`found ${shown()} after the end of the document`)
+        return offset === text.length ? { value } : fail(`${unexpected()} after the end of the document`)
       }
       add(inner, value)
       if (take(',')) {
@@ -141,7 +141,7 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
         if (mistake !== undefined) return mistake
         break
       }
-      if (!take(inner.end)) return fail(`found ${shown()}; expected , or ${inner.end}`)
+      if (!take(inner.end)) return fail(`${unexpected()}; expected , or ${inner.end}`)
       open.pop()
       value = inner.value
     }
@@ -150,13 +150,13 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
-/** Assigning would take the name `__proto__` for the prototype. */
+/** An assignment to `__proto__` would set the prototype. */
 function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') object[name] = value
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }
 
-/** Behind the quotation mark that closes; whether all between is allowed is for `JSON.parse` to say. */
+/** Returns the offset after the closing quote. `JSON.parse` validates the characters in between. */
 function endOfString(text: string, start: number): number | undefined {
   if (text[start] !== '"') return undefined
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
@@ -168,9 +168,9 @@ function endOfString(text: string, start: number): number | undefined {
 }
 
 /** A number, true, false or null. */
-function wordAt(text: string, offset: number): string | undefined {
-  word.lastIndex = offset
-  return word.exec(text)?.[0]
+function literalAt(text: string, offset: number): string | undefined {
+  literal.lastIndex = offset
+  return literal.exec(text)?.[0]
 }
 
-const word = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const literal = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y

@@ -7,11 +7,11 @@ import { formatOf, maxDocumentLength } from './document.js'
 
 export interface RulesFile {
   readonly text: string
-  /** The same for the same content, whatever its name, time or inode. */
+  /** SHA-256 of the content. */
   readonly digest: string
 }
 
-/** Reads a rules file whole; `shown` is how its path appears in messages. */
+/** Reads a rules file. `shown` is the path to show in messages. */
 export async function readRulesFile(path: string, shown: string): Promise<RulesFile> {
   const bytes = await readBytes(path, shown)
   if (!isUtf8(bytes)) throw unreadable(`${shown} is not UTF-8 text; save it as UTF-8.`)
@@ -28,11 +28,11 @@ async function readBytes(path: string, shown: string): Promise<Buffer> {
     try {
       const info = await file.stat()
       if (!info.isFile()) throw unreadable(`${shown} is not a file; give the path of a YAML or JSON file.`)
-      // UTF-8 needs up to three bytes for a character; the exact bound is the parser's.
+      // A UTF-16 code unit takes up to three bytes in UTF-8. The parser checks the exact limit.
       const most = 3 * maxDocumentLength[formatOf(path)]
       if (info.size > most)
         throw unreadable(
-          `${shown} is too large: ${info.size} bytes; allowed: ${most}. Split it, or keep rules in Redis.`,
+          `${shown} is too large: ${info.size} bytes; the maximum is ${most}. Split it, or keep rules in Redis.`,
         )
       return await file.readFile()
     } finally {
@@ -92,7 +92,7 @@ function sentence(error: unknown, path: string, shown: string): string {
   const where = path === shown ? path : `${shown} (${path})`
   if (code === 'ENOENT' || code === 'ENOTDIR') return `There is no rules file ${where}; create it, or correct the path.`
   if (code === 'EACCES' || code === 'EPERM') {
-    return `The rules file ${where} may not be read by this process; change its permissions.`
+    return `This process has no permission to read the rules file ${where}; change its permissions.`
   }
   return `The rules file ${where} could not be read: ${error instanceof Error ? error.message : String(error)}.`
 }

@@ -3,62 +3,62 @@ import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { unreadable } from './rules-file.js'
 
-/** Editors write in several steps; a look waits until they have been quiet for this long, */
+/** Editors write in several steps, so a check waits until there are no events for this long. */
 const quietMs = 50
-/** but not for ever in a directory that is never quiet. */
-const patienceMs = 500
-/** What the system does not announce (network mounts, a swapped parent directory) is noticed this often. */
-const lookEveryMs = 2_000
+/** Upper bound of that wait, for directories with continuous events. */
+const maxQuietWaitMs = 500
+/** Interval of regular checks, for changes without events (network mounts, a replaced parent directory). */
+const checkIntervalMs = 2_000
 
 interface WatchedFile {
   readonly file: string
   readonly shown: string
-  /** Of the present content; rejects if it cannot be read. */
+  /** Digest of the current content; rejects if the file is unreadable. */
   digest(): Promise<string>
-  /** The content that the watcher's owner already has; `undefined` if it has none. */
+  /** Digest of the content that is already loaded, if any. */
   readonly known: string | undefined
   onChange(): void
   onError(error: unknown): void
 }
 
 /**
- * Calls back when the content of a file has changed. Directories are watched, not the file: editors and Kubernetes
- * replace a file, or a link on the way to it, and a watch on the file itself would keep looking at the old one.
- * Nothing here keeps the process alive.
+ * Calls `onChange` when the content of a file changes. It watches directories, not the file: editors and Kubernetes
+ * replace the file or a symbolic link in its path, and a watcher on the file itself would keep watching the old inode.
+ * The watcher does not keep the process alive.
  */
 export function watchFile({ file, shown, digest, known, onChange, onError }: WatchedFile): () => void {
   const watchers = new Map<string, { readonly watcher: FSWatcher; readonly inode: number }>()
   let seen = known
   let firstEventAt: number | undefined
   let quiet: NodeJS.Timeout | undefined
-  let looking = false
-  let lookAgain = false
+  let checking = false
+  let checkAgain = false
   let stopped = false
   let watchFailed = false
   let mark: string | undefined
 
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     firstEventAt = undefined
-    if (looking) {
-      lookAgain = true
+    if (checking) {
+      checkAgain = true
       return
     }
-    looking = true
+    checking = true
     try {
       do {
-        lookAgain = false
+        checkAgain = false
         await attach()
         mark = await markOf(file)
         await compare()
-      } while (lookAgain && !stopped)
+      } while (checkAgain && !stopped)
     } finally {
-      looking = false
+      checking = false
     }
   }
 
-  const lookIfTouched = async (): Promise<void> => {
-    if (looking || ((await markOf(file)) === mark && watchers.size > 0)) return
-    await look()
+  const checkIfTouched = async (): Promise<void> => {
+    if (checking || ((await markOf(file)) === mark && watchers.size > 0)) return
+    await check()
   }
 
   const compare = async (): Promise<void> => {
@@ -73,7 +73,7 @@ export function watchFile({ file, shown, digest, known, onChange, onError }: Wat
     else if (!isFirst) onChange()
   }
 
-  /** Watches the directory of the file and, if it is a link, the one of what it points to. */
+  /** Watches the directory of the file and, if the file is a symbolic link, the directory of its target. */
   const attach = async (): Promise<void> => {
     const target = await realpath(file).catch(() => file)
     const wanted = new Set([dirname(file), dirname(target)])
@@ -94,14 +94,16 @@ export function watchFile({ file, shown, digest, known, onChange, onError }: Wat
       detach(directory)
       if (watchFailed || stopped) return
       watchFailed = true
-      onError(unreadable(`${shown} cannot be watched; it is looked at every ${lookEveryMs / 1_000} s instead.`, cause))
+      onError(
+        unreadable(`${shown} cannot be watched; it is checked every ${checkIntervalMs / 1_000} s instead.`, cause),
+      )
     }
     try {
       const watcher = watch(directory, { persistent: false }, eventSeen)
       watcher.on('error', failed)
       watchers.set(directory, { watcher, inode })
-      // The file may have changed between the last look and now.
-      lookAgain = true
+      // The file may have changed since the last check.
+      checkAgain = true
     } catch (error) {
       failed(error)
     }
@@ -117,11 +119,11 @@ export function watchFile({ file, shown, digest, known, onChange, onError }: Wat
     const now = performance.now()
     firstEventAt ??= now
     clearTimeout(quiet)
-    quiet = setTimeout(look, Math.min(quietMs, Math.max(0, firstEventAt + patienceMs - now))).unref()
+    quiet = setTimeout(check, Math.min(quietMs, Math.max(0, firstEventAt + maxQuietWaitMs - now))).unref()
   }
 
-  const regular = setInterval(lookIfTouched, lookEveryMs).unref()
-  void look()
+  const regular = setInterval(checkIfTouched, checkIntervalMs).unref()
+  void check()
   return () => {
     stopped = true
     clearTimeout(quiet)
@@ -130,7 +132,7 @@ export function watchFile({ file, shown, digest, known, onChange, onError }: Wat
   }
 }
 
-/** Changes with almost every change of the file, and costs no reading. */
+/** File metadata that changes with almost every change of the content, without reading it. */
 export async function markOf(file: string): Promise<string | undefined> {
   return stat(file).then(
     ({ dev, ino, size, mtimeMs, ctimeMs }) => [dev, ino, size, mtimeMs, ctimeMs].join(),

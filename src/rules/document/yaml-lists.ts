@@ -1,38 +1,38 @@
 /**
- * Long lists of a YAML document, composed a few items at a time. The composer makes nodes of a whole document in one call,
- * which takes seconds for thousands of rules. Long lists are therefore taken out of the tokens of the document, and put back
- * after it was composed without them.
+ * Composes long lists of a YAML document a few items at a time. The composer converts a whole document to nodes in one
+ * call, which takes seconds for thousands of rules. Long lists are therefore detached from the tokens of the document,
+ * composed separately, and attached to the nodes again.
  */
 import { Composer, type CST, isMap, isPair, isSeq, type YAMLError, type YAMLSeq } from 'yaml'
 import type { Steps } from '../../core/scheduling/steps.js'
 
 export const composerOptions = {
   schema: 'core',
-  // Tags of other schemas would make dates, sets and bytes; here they are unknown, and a mistake.
+  // Tags of other schemas, such as dates, sets and binary data, are reported as unknown.
   resolveKnownTags: false,
   stringKeys: true,
-  // The package compares each key with all others; `mapValue` needs one look.
+  // The package compares each key with all others; `mapValue` detects duplicates with one lookup.
   uniqueKeys: false,
   prettyErrors: false,
   logLevel: 'error',
 } as const
 
-/** `{ ruleSets: [{ rules: [...] }] }`: what is deeper belongs to one rule. */
+/** The depth of a rule in `{ ruleSets: [{ rules: [...] }] }`. */
 export const outerDepth = 4
 
-/** Shorter lists are composed with their document. */
+/** Lists up to this length are composed with their document. */
 const shortList = 64
 const itemsPerStep = 8
 
-/** A list, and all of its items but the last. */
+/** A list and its detached items: all but the last. */
 interface DetachedList {
   readonly list: CST.BlockSequence
   readonly items: CST.BlockSequence['items']
 }
 
 /**
- * Takes the items out of the long lists of the outer levels. The last one stays, because the composer goes on from its end.
- * Nothing is taken out where directives could change what the items mean.
+ * Detaches the items of long lists on the outer levels. The last item stays, because the composer continues from its end.
+ * A document with directives is left unchanged, because directives can change the meaning of the items.
  */
 export function detachLists(tokens: readonly CST.Token[]): readonly DetachedList[] {
   const documents = tokens.filter((token) => token.type === 'document')
@@ -46,11 +46,11 @@ export function detachLists(tokens: readonly CST.Token[]): readonly DetachedList
     token.items = token.items.slice(-1)
   }
   walk(documents[0]?.value, outerDepth)
-  // Lists inside others are put back after those.
+  // An outer list must be attached before the lists inside it.
   return detached.reverse()
 }
 
-/** Composes the items into the nodes that were made of their document; returns what is wrong with them. */
+/** Composes the detached items, attaches them to the nodes of their document, and returns the syntax errors. */
 export function* composeLists(contents: unknown, lists: readonly DetachedList[]): Steps<readonly YAMLError[]> {
   const errors: YAMLError[] = []
   for (const { list, items } of lists) {
@@ -70,7 +70,7 @@ export function* composeLists(contents: unknown, lists: readonly DetachedList[])
   return errors
 }
 
-/** The list that begins there; `undefined` if what stands around it is so mistaken that there is no such node. */
+/** Finds the list node at an offset. Returns `undefined` if syntax errors around it left no such node. */
 function listAt(node: unknown, offset: number, depth: number): YAMLSeq | undefined {
   if (isSeq(node) && node.range?.[0] === offset) return node
   if (depth === 0 || !(isMap(node) || isSeq(node))) return undefined

@@ -1,6 +1,6 @@
 /**
- * YAML → plain values, within bounds. The yaml package does the grammar; what it would do beyond a bound (run out of
- * stack, compare all keys with each other, expand aliases of aliases) is refused here before it happens.
+ * Parses YAML to plain values with limits on depth and size. The yaml package parses the grammar. This module adds what it
+ * lacks: protection against stack overflow, quadratic key comparison and exponential alias expansion.
  */
 import {
   Composer,
@@ -24,15 +24,15 @@ import { composeLists, composerOptions, detachLists, outerDepth } from './yaml-l
 
 const lexemesPerStep = 64
 
-/** How many values aliases may add to a document in total. */
-const maxBorrowed = 100_000
+/** Maximum number of values that aliases add to a document. */
+const maxAliased = 100_000
 
 export interface ReadYaml {
   readonly value: unknown
   readonly mistakes: readonly TextMistake[]
-  /** The nodes that the value was made of. */
+  /** The parsed nodes. */
   readonly contents: unknown
-  /** Whether some part of it may stand for another one. */
+  /** True if the document has anchors, so a node may occur in several places. */
   readonly hasAnchors: boolean
 }
 
@@ -47,14 +47,15 @@ export function* yamlSteps(text: string): Steps<ReadYaml> {
   for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? []), ...found]) {
     mistakes.push({ offset: pos[0], message: printable(message.slice(0, 200)) })
   }
-  if (second !== undefined) mistakes.push({ offset: second.range[0], message: 'a second document; allowed: one' })
+  if (second !== undefined)
+    mistakes.push({ offset: second.range[0], message: 'must be a single document; received a second one' })
   const contents: unknown = document?.contents
   const plain =
     mistakes.length === 0 ? yield* plainValue(text, contents, mistakes) : { value: undefined, hasAnchors: false }
   return { ...plain, mistakes, contents }
 }
 
-/** Stops at the first token that nests too deep, because the composer recurses and has no bound of its own. */
+/** Stops at the first token that exceeds the depth limit, because the composer is recursive and has no limit. */
 function* tokensOf(text: string, mistakes: TextMistake[]): Steps<readonly CST.Token[]> {
   const parser = new Parser()
   const tokens: CST.Token[] = []
@@ -78,7 +79,7 @@ function* plainValue(
 ): Steps<Pick<ReadYaml, 'value' | 'hasAnchors'>> {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   let size = 0
-  let borrowed = 0
+  let aliased = 0
 
   const nodeValue = (node: unknown): unknown => {
     const before = size
@@ -92,7 +93,7 @@ function* plainValue(
       anchors.set(node.anchor, { value, size: size - before })
     return value
   }
-  /** As `nodeValue`, with a step after each member of the outer lists and maps. */
+  /** Like `nodeValue`, but yields after each member of the outer lists and maps. */
   function* outerValue(node: unknown, depth: number): Steps<unknown> {
     if (depth === 0 || !(isMap(node) || isSeq(node))) return nodeValue(node)
     const before = size
@@ -105,13 +106,13 @@ function* plainValue(
     }
     return anchored(node, isMap(node) ? object : list, before)
   }
-  /** Shares the value: nothing grows here, but readers of the result will see it as often as it is used. */
+  /** Returns the shared value of the anchor. Consumers visit it once per alias, so its size counts each time. */
   const aliasValue = (name: string, offset: number): unknown => {
     const anchor = anchors.get(name)
     size += anchor?.size ?? 0
-    borrowed += anchor?.size ?? 0
-    if (anchor === undefined) mistakes.push({ offset, message: `*${name} stands before, or inside, what it refers to` })
-    else if (borrowed > maxBorrowed) mistakes.push({ offset, message: `aliases add more than ${maxBorrowed} values` })
+    aliased += anchor?.size ?? 0
+    if (anchor === undefined) mistakes.push({ offset, message: `*${name} must refer to an anchor before it` })
+    else if (aliased > maxAliased) mistakes.push({ offset, message: `aliases add more than ${maxAliased} values` })
     return anchor?.value
   }
   const mapValue = (map: YAMLMap): unknown => {
@@ -125,10 +126,10 @@ function* plainValue(
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
     if (Object.hasOwn(object, name)) mistakes.push({ offset, message: `${quoted(name)} is given twice` })
     if (name === 'attributes' && isMap(value) && value.flow) keepIfJson(member as object, value)
-    // Assigning would take the name `__proto__` for the prototype.
+    // An assignment to `__proto__` would set the prototype.
     Object.defineProperty(object, name, { value: member, writable: true, enumerable: true, configurable: true })
   }
-  /** What a program wrote through a rule store stands here as JSON, which is YAML too. */
+  /** Keeps the source text of `attributes` that a rule store wrote as JSON, which is valid YAML. */
   const keepIfJson = (value: object, { range }: YAMLMap): void => {
     const written = text.slice(range?.[0], range?.[1])
     if (jsonMistake(written) === undefined) keepText(value, compactJson(written))

@@ -38,7 +38,7 @@ function* changedSet(set: Fields, { head, version }: Kept, { put, remove }: Rule
   return inOrderOf(set, { ...head, ...(Object.hasOwn(set, 'version') && { version }), rules })
 }
 
-/** What the store sets is kept elsewhere; where it is written all the same, it is kept up to date. */
+/** Store fields are kept in another file. If the document has them too, they are updated. */
 function merged(before: Fields, after: RuleDocument): Fields {
   const entries = Object.entries(after).filter(
     ([name]) => !storeFields.some((field) => field === name) || Object.hasOwn(before, name),
@@ -46,7 +46,7 @@ function merged(before: Fields, after: RuleDocument): Fields {
   return inOrderOf(before, Object.fromEntries(entries))
 }
 
-/** Names that were there keep their order; new ones follow. */
+/** Existing keys keep their order; new keys follow. */
 function inOrderOf(before: Fields, after: Fields): Fields {
   const old = Object.keys(before).filter((name) => Object.hasOwn(after, name))
   const names = new Set([...old, ...Object.keys(after)])

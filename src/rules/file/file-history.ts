@@ -5,11 +5,11 @@ import { jsonSteps } from '../document/json-text.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import { replaceFile } from './replace-file.js'
 
-/** When the history is longer than this, its older half is dropped. */
+/** Beyond this size, the older half of the history is dropped. */
 const maxBytes = 4 * 2 ** 20
 const lineFeed = 0x0a
 
-/** Adds changes to a file of JSON lines, the newest at the end. */
+/** Appends entries to a file of JSON lines, newest last. */
 export async function appendHistory(file: string, entries: readonly NumberedEntry[]): Promise<void> {
   if (entries.length === 0) return
   for (const entry of entries) {
@@ -35,7 +35,7 @@ async function append(file: string, chunks: readonly Buffer[]): Promise<void> {
   }
 }
 
-/** The changes of one set, newest first. */
+/** Reads the entries of one rule set, newest first. */
 export async function readHistory(
   file: string,
   ruleSetId: string,

@@ -4,13 +4,13 @@ import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FluxGateError } from '../../core/errors.js'
 
-/** An edit takes milliseconds; whoever has held the lock for this long is gone. */
+/** An edit takes milliseconds, so the holder of an older lock has died. */
 const staleMs = 10_000
 const patienceMs = 20_000
 
 /**
- * One editor at a time, among all processes that see the same directory. A lock that was left behind by a process that
- * died is taken over: at once if it died on this machine, after a while if it did on another one.
+ * Serializes edits of all processes that share the directory. The lock of a dead process is taken over: at once if the process
+ * ran on this machine, after a timeout otherwise.
  */
 export async function withFileLock<T>(lock: string, run: () => Promise<T>): Promise<T> {
   const mine = JSON.stringify({ pid: process.pid, host: hostname(), token: randomBytes(8).toString('hex') })
@@ -21,7 +21,7 @@ export async function withFileLock<T>(lock: string, run: () => Promise<T>): Prom
     else
       throw new FluxGateError(
         'FLUXGATE_RULES_CONFLICT',
-        `${lock} is held by another editor all the time. Nothing was changed: repeat the edit, or remove that file if nobody edits.`,
+        `${lock} is held by another editor. Nothing was changed: repeat the edit, or remove that file if no edit is running.`,
       )
   }
   try {
@@ -49,7 +49,7 @@ async function isStale(lock: string): Promise<boolean> {
   return owner?.host === hostname() && !isAlive(owner.pid)
 }
 
-/** By another name first, so that of several who want to remove it only one does. */
+/** Renames the lock before removing it, so that only one of several processes removes it. */
 async function discard(lock: string): Promise<void> {
   const aside = `${lock}.${randomBytes(6).toString('hex')}`
   await rename(lock, aside).catch(() => {})
@@ -60,7 +60,7 @@ function ownerOf(content: string | undefined): { readonly host: unknown; readonl
   try {
     return JSON.parse(content ?? '')
   } catch {
-    // It is just being written, or by somebody else.
+    // The lock is still being written, or was written by another program.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What a rules file does not say itself: versions and times. They stand in a file beside it, together with the rules as they
- * were when they got them, so that an edit by hand is noticed and gets a version like any other.
+ * Versions and timestamps of the rules in a rules file. They are kept in a second file, with a copy of each rule at that
+ * version, so that manual edits are detected and get a version too.
  */
 
 import { jsonChunksSteps } from '../../core/json/written-json.js'
@@ -21,7 +21,7 @@ export function* recordsIn(bytes: Buffer): Steps<Records> {
     const { ruleSets } = ('value' in read ? read.value : {}) as { ruleSets: Record<string, Kept> }
     return new Map(Object.entries(ruleSets))
   } catch {
-    // None yet, or removed by somebody: versions begin anew.
+    // The file does not exist yet or was removed: versions start again.
     return new Map()
   }
 }
@@ -29,10 +29,10 @@ export function* recordsIn(bytes: Buffer): Steps<Records> {
 export const recordsChunks = (records: Records): Steps<Buffer[]> =>
   jsonChunksSteps({ ruleSets: Object.fromEntries(records) })
 
-/** Whom the history names for what was not edited through the store. */
+/** The editor of manual edits in the history. */
 const outside = { by: 'outside' }
 
-/** The records after everything that was edited by hand since they were written. */
+/** Updates the records for all manual edits since they were written. */
 export function* reconciled(
   records: Records,
   ruleSets: readonly CheckedRuleSet[],

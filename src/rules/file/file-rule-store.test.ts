@@ -10,7 +10,7 @@ import { fileRuleStore } from './file-rule-store.js'
 describe.each([
   ['rules.yaml', 'ruleSets: []\n'],
   ['rules.json', '[]'],
-])('a rule store over %s that says %j', (name, text) => {
+])('a rule store over %s that contains %j', (name, text) => {
   ruleStoreContract(
     it,
     async (clock) => {
@@ -21,7 +21,7 @@ describe.each([
         remove: () => rm(directory, { recursive: true }),
       }
     },
-    // Each edit waits until the disk has it, which takes its time on some.
+    // Each edit waits for fsync, which is slow on some disks.
     { notices: true, edits: 60 },
   )
 })
@@ -50,7 +50,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }))
 const login = (more: object) => ({ id: 'login', path: '/login', bands: [{ capacity: 1, window: '1m' }], ...more })
 
 describe('a rules file that is edited through the store', () => {
-  it('keeps every byte that the edit is not about', async () => {
+  it('keeps every byte outside the edit', async () => {
     const store = fileRuleStore(path)
     await store.putRule('api', login({ bands: [{ capacity: 2, window: '1m' }] }), { by: 'ann' })
     expect(await readFile(path, 'utf8')).toBe(text.replace('capacity: 1,', 'capacity: 2,'))
@@ -58,7 +58,7 @@ describe('a rules file that is edited through the store', () => {
     expect(await readFile(path, 'utf8')).toBe(text.slice(0, text.indexOf('  - id: login')))
   })
 
-  it('keeps its permissions, and a link stays a link', async () => {
+  it('keeps its permissions and symbolic links', async () => {
     await chmod(path, 0o640)
     const link = join(directory, 'link.yaml')
     await symlink('rules.yaml', link)
@@ -68,7 +68,7 @@ describe('a rules file that is edited through the store', () => {
     expect(await readFile(path, 'utf8')).toContain('    name: x\n')
   })
 
-  it('leaves nothing in the directory but the file, its versions and its history', async () => {
+  it('leaves only the file, its versions and its history in the directory', async () => {
     await fileRuleStore(path).putRule('api', login({ name: 'x' }), { by: 'ann' })
     expect((await readdir(directory)).sort()).toEqual([
       'rules.yaml',
@@ -77,16 +77,16 @@ describe('a rules file that is edited through the store', () => {
     ])
   })
 
-  it('that is read only says what to do, and stays as it is', async () => {
+  it('that is read-only is rejected and stays unchanged', async () => {
     await chmod(path, 0o444)
     await expect(fileRuleStore(path).putRule('api', login({ name: 'x' }), { by: 'ann' })).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_READ_ONLY',
-      message: `${path} may not be written by this process: allow it to write the file and its directory, or edit the file by hand.`,
+      message: `This process has no permission to write ${path}. Allow it to write the file and its directory, or edit the file manually.`,
     })
     expect(await readFile(path, 'utf8')).toBe(text)
   })
 
-  it('that is missing, or broken, is not written over', async () => {
+  it('that is missing or invalid is not overwritten', async () => {
     await writeFile(path, 'id: api\nrules: [')
     await expect(fileRuleStore(path).putRuleSet({ id: 'api', rules: [] }, { by: 'ann' })).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_INVALID',
@@ -99,8 +99,8 @@ describe('a rules file that is edited through the store', () => {
   })
 })
 
-describe('a rules file that is edited by hand', () => {
-  it('gives what was changed a new version, and what was not its old one', async () => {
+describe('a rules file that is edited manually', () => {
+  it('gets new versions for changed rules only', async () => {
     const store = fileRuleStore(path)
     expect(await store.getRule('api', 'all')).toMatchObject({ version: 1, attributes: { owner: 'Ann', n: 1 } })
     await writeFile(path, text.replace('capacity: 1,', 'capacity: 5,').replace('# Everybody', '# Each of them'))
@@ -122,7 +122,7 @@ describe('a rules file that is edited by hand', () => {
     expect(history.items[1]?.after).toMatchObject({ rules: [{ id: 'all' }, { bands: [{ capacity: 5 }] }] })
   })
 
-  it('in the middle of an edit wins, and the edit is made on top of it', async () => {
+  it('during an edit keeps the manual change, and the edit is applied on top of it', async () => {
     const store = fileRuleStore(path)
     const before = await store.getRuleSet('api')
     const edit = store.putRule('api', login({ name: 'x' }), { by: 'ann' })
@@ -133,7 +133,7 @@ describe('a rules file that is edited by hand', () => {
     expect(after?.version).toBeGreaterThan(before?.version ?? 0)
   })
 
-  it('keeps versions that were written into it up to date', async () => {
+  it('has the versions in its text updated', async () => {
     await writeFile(
       path,
       'id: s\nversion: 7\nrules:\n  - { id: a, version: 9, bands: [{ capacity: 1, window: 1s }] }\n',
@@ -149,7 +149,7 @@ describe('a rules file that is edited by hand', () => {
 describe('the lock of a rules file', () => {
   const edit = () => fileRuleStore(path).putRule('api', login({ name: 'x' }), { by: 'ann' })
 
-  it('that a dead process has left behind is in nobody’s way', async () => {
+  it('of a dead process is taken over', async () => {
     const child = fork('-e', ['0'], { execArgv: [], stdio: 'ignore' })
     await once(child, 'exit')
     await writeFile(`${path}.lock`, JSON.stringify({ pid: child.pid, host: hostname(), token: 'x' }))
@@ -157,14 +157,14 @@ describe('the lock of a rules file', () => {
     expect(await readdir(directory)).not.toContain('rules.yaml.lock')
   })
 
-  it('that nobody has touched for long is in nobody’s way', async () => {
+  it('that is stale is taken over', async () => {
     await writeFile(`${path}.lock`, JSON.stringify({ pid: 1, host: 'elsewhere', token: 'x' }))
     const longAgo = new Date(Date.now() - 60_000)
     await utimes(`${path}.lock`, longAgo, longAgo)
     await edit()
   })
 
-  it('is given back when an edit fails', async () => {
+  it('is released when an edit fails', async () => {
     await mkdir(join(directory, 'rules.yaml.versions.json'))
     await expect(edit()).rejects.toMatchObject({ code: 'FLUXGATE_RULES_UNREADABLE' })
     expect(await readdir(directory)).not.toContain('rules.yaml.lock')

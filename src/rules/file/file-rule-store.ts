@@ -9,10 +9,12 @@ export interface FileRuleStoreOptions {
 }
 
 /**
- * Rules in one YAML or JSON file, by its ending, edited by hand and through the store. The file keeps its comments and
- * its style; versions and the history are kept in files beside it.
+ * Creates a rule store in one YAML or JSON file, which can be edited manually as well. Edits keep the comments and the style of
+ * the file. Versions and history are kept in separate files in the same directory.
+ *
+ * @param path Relative to the current working directory. A file whose name ends in `.json` is parsed as JSON, others as YAML.
  */
 export function fileRuleStore(path: string, options: FileRuleStoreOptions = {}): RuleStore {
-  // Later changes of the working directory must not change which file it is.
+  // Resolved now, so that later changes of the working directory have no effect.
   return ruleStoreOf(fileStorage(resolve(path), path), options)
 }

@@ -28,7 +28,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
   let agreed: { readonly mark: string | undefined; readonly records: Records; readonly document: unknown } | undefined
   let seen: { readonly mark: string; readonly records: Records } | undefined
 
-  /** What a text says is worked out once: a long one takes its time, and requests have to wait for it. */
+  /** Caches the parsed document, because parsing a long text delays requests. */
   async function readDocument() {
     const { text, digest } = await readRulesFile(file, shown)
     if (parsed?.digest === digest) return parsed
@@ -38,7 +38,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     return parsed
   }
 
-  /** The file, and the records as they have to be after what was edited by hand. */
+  /** Reads the file, and the records updated for manual edits. */
   async function readState() {
     const read = await readDocument()
     const { document } = read
@@ -59,7 +59,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     agreed = { mark: await markOf(versionsFile), records, document }
   }
 
-  /** What somebody has seen must not have the same version after the next edit by hand: so it is written down. */
+  /** Writes updated records, so that a version that was returned once is not reused after the next manual edit. */
   async function readNoted(): Promise<Records> {
     const { records, entries } = await readState()
     if (entries.length === 0) return records
@@ -71,24 +71,24 @@ export function fileStorage(file: string, shown: string): RuleStorage {
         return state.records
       })
     } catch (error) {
-      // Where nothing can be written, nothing can be edited by anybody who relies on versions.
+      // In a read-only directory no edit can rely on these versions.
       if (error instanceof FluxGateError && error.code === 'FLUXGATE_RULES_READ_ONLY') return records
       throw error
     }
   }
 
-  /** The records, read again only if one of the files was touched. */
+  /** Returns the records, and reads them again only if one of the files was touched. */
   async function currentRecords(): Promise<Records> {
     const mark = await marks()
     if (seen?.mark === mark) return seen.records
     const records = await readNoted()
-    // Of files that were written in between, the next reader finds other marks.
+    // If a file was written in between, the next call reads again.
     seen = { mark: (await marks()) === mark ? mark : '', records }
     return records
   }
   const marks = async (): Promise<string> => `${await markOf(file)} ${await markOf(versionsFile)}`
 
-  /** One writer at a time; what the system objects to is said in words about the file. */
+  /** Runs a write with the lock, and converts system errors to errors about the file. */
   async function writing<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await withFileLock(`${file}.lock`, write)
@@ -140,7 +140,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
   }
 }
 
-/** Also for an administrator, whom the system would let write it. */
+/** Rejects read-only files even for root, which could write them. */
 async function checkWritable(file: string, shown: string): Promise<void> {
   const info = await stat(file).catch(() => undefined)
   if (info !== undefined && (info.mode & 0o222) === 0) throw readOnly(shown)
@@ -149,6 +149,6 @@ async function checkWritable(file: string, shown: string): Promise<void> {
 const readOnly = (shown: string, cause?: unknown): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_RULES_READ_ONLY',
-    `${shown} may not be written by this process: allow it to write the file and its directory, or edit the file by hand.`,
+    `This process has no permission to write ${shown}. Allow it to write the file and its directory, or edit the file manually.`,
     cause === undefined ? {} : { cause },
   )

@@ -20,7 +20,7 @@ export async function replaceFile(
       await handle.close()
     }
     await chmod(temporary, before?.mode ?? 0o644)
-    // Only the administrator may give a file away; for everybody else it is theirs already, or stays so.
+    // Only root can change the owner; a failure is ignored for other users.
     if (before !== undefined) await chown(temporary, before.uid, before.gid).catch(() => {})
     if (!(await isStillWanted())) return false
     await rename(temporary, file)
@@ -31,7 +31,7 @@ export async function replaceFile(
   }
 }
 
-/** The new name outlives a power failure too, on systems that can promise it. */
+/** Makes the rename durable across a power failure, on systems that support it. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})

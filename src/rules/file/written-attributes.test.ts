@@ -1,4 +1,4 @@
-/** `attributes` as programs of any language may write them, in files of any layout. */
+/** `attributes` as written by programs in any language, in files of any layout. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,26 +42,29 @@ const layouts: [string, string][] = [
   ['lines.json', JSON.stringify(document, null, 2)],
 ]
 
-it.each(layouts)('come back to the byte from %s, and stand in the file as they were written', async (file, before) => {
-  await fc.assert(
-    fc.asyncProperty(object, async (attributes) => {
-      const directory = await mkdtemp(join(tmpdir(), 'fluxgate-'))
-      const path = join(directory, file)
-      await writeFile(path, before)
-      const edited = fileRuleStore(path)
-      const wanted = parseJson(`{"id":"a","attributes":${attributes},"bands":[{"capacity":1,"window":"1s"}]}`)
-      await edited.putRule('api', wanted, { by: 'ann' })
-      await edited.putRule('api', { ...(await edited.getRule('api', 'x')), name: 'edited' }, { by: 'ann' })
-      const read = await fileRuleStore(path).getRuleSet('api')
-      expect(jsonText(read?.rules[0]?.attributes)).toBe(attributes)
-      expect(read?.version).toBe(3)
-      if (file === 'rules.yaml') expect(await readFile(path, 'utf8')).toContain('# about x')
-      // The file alone has lost nothing but white space.
-      await rm(`${path}.versions.json`)
-      const alone = await fileRuleStore(path).getRule('api', 'a')
-      expect(compactJson(jsonText(alone?.attributes))).toBe(compactJson(attributes))
-      await rm(directory, { recursive: true })
-    }),
-    { numRuns: 30 },
-  )
-})
+it.each(layouts)(
+  'attributes round-trip byte for byte through %s and keep their text in the file',
+  async (file, before) => {
+    await fc.assert(
+      fc.asyncProperty(object, async (attributes) => {
+        const directory = await mkdtemp(join(tmpdir(), 'fluxgate-'))
+        const path = join(directory, file)
+        await writeFile(path, before)
+        const edited = fileRuleStore(path)
+        const wanted = parseJson(`{"id":"a","attributes":${attributes},"bands":[{"capacity":1,"window":"1s"}]}`)
+        await edited.putRule('api', wanted, { by: 'ann' })
+        await edited.putRule('api', { ...(await edited.getRule('api', 'x')), name: 'edited' }, { by: 'ann' })
+        const read = await fileRuleStore(path).getRuleSet('api')
+        expect(jsonText(read?.rules[0]?.attributes)).toBe(attributes)
+        expect(read?.version).toBe(3)
+        if (file === 'rules.yaml') expect(await readFile(path, 'utf8')).toContain('# about x')
+        // The file keeps everything except white space.
+        await rm(`${path}.versions.json`)
+        const alone = await fileRuleStore(path).getRule('api', 'a')
+        expect(compactJson(jsonText(alone?.attributes))).toBe(compactJson(attributes))
+        await rm(directory, { recursive: true })
+      }),
+      { numRuns: 30 },
+    )
+  },
+)

@@ -8,7 +8,7 @@ import { digestOf, fromMongo, withVersion } from './document.js'
 import { type MongoHead, marksOf, setHead, todoOf } from './head.js'
 
 export interface Assembled extends Kept {
-  /** Somebody has changed rules past FluxGate; `version` is the one that this will get. */
+  /** Rules were edited by another program. `version` is the version that this edit gets. */
   readonly isDrifted: boolean
 }
 
@@ -35,9 +35,9 @@ export function* assembleAll(
 }
 
 /**
- * A set out of its head and the documents of its rules. A change that is made but not carried out on all documents counts
- * as carried out, so it does not matter how far its author has come. A rule whose document differs from what was last put
- * has been edited by others, and has a new version.
+ * Assembles a rule set from its head and the documents of its rules. A committed change counts as applied even if some
+ * documents are not updated yet. A rule whose document differs from the last write was edited by another program and gets a
+ * new version.
  */
 export function* assemble(
   ruleSetId: string,

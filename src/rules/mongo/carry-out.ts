@@ -4,14 +4,14 @@ import { documentId, fromMongo, toMongo } from './document.js'
 import { latestHeads, type MongoHead, marksOf, type Todo, todoOf } from './head.js'
 import { historyDocument } from './history.js'
 
-/** How many changes of each set are remembered. */
+/** The number of history entries per rule set. */
 const maxHistory = 1_000
 /** The driver encodes the operations of a call in one turn of the event loop. FerretDB hangs at a hundred updates in one call. */
 const operationsPerCall = 64
 
 /**
- * Carries out a change on the documents of rules, keeps its entry and says so in the head. It may be done twice, and by
- * several at once: each step either does nothing the second time or is told apart by versions.
+ * Applies a committed change to the documents of the rules, writes its history entry and marks the head as done. It is
+ * idempotent and may run concurrently: a repeated step has no effect or is detected by version.
  */
 export async function carryOut(collections: MongoCollections, head: MongoHead): Promise<void> {
   const { rules, sets, history } = collections
@@ -59,7 +59,7 @@ function* operationsOf(
 
 const unchanged = ({ _id, version }: MongoDocument): MongoDocument => ({ _id, version: version ?? null })
 
-/** Who was so slow that others have gone on may have inserted what they had removed. */
+/** Removes documents that a slow process inserted after another process had already removed them. */
 async function withdrawStrays({ rules, sets }: MongoCollections, head: MongoHead, { put }: Todo): Promise<void> {
   const { ruleSetId } = head
   const found = await sets.find({ ruleSetId, version: { $gt: head.version } }).toArray()

@@ -1,4 +1,4 @@
-/** As much of a database of the official driver as is used here; its `Db` fits. */
+/** The subset of the official driver's `Db` that is used here. */
 export interface MongoDatabase {
   readonly databaseName: string
   collection(name: string, options?: object): MongoCollection
@@ -20,7 +20,7 @@ export type MongoOperation =
   | { deleteOne: { filter: MongoDocument } }
 
 export interface MongoChangeStream {
-  /** The next change if there is one; the first call opens the stream. */
+  /** Returns the next change, if any. The first call opens the stream. */
   tryNext(): Promise<unknown>
   next(): Promise<unknown>
   close(): Promise<void>
@@ -29,7 +29,7 @@ export interface MongoChangeStream {
 
 export type MongoDocument = Readonly<Record<string, unknown>>
 
-/** One change is seen by whoever reads after it, whichever server of a replica set goes down meanwhile. */
+/** Majority reads and writes: a change is visible to every later read, even after a failover of the replica set. */
 const concerns = {
   readPreference: 'primary',
   readConcern: { level: 'majority' },
@@ -41,9 +41,9 @@ const concerns = {
 export const inBatches = { batchSize: 100 }
 
 export interface MongoCollections {
-  /** One document for each rule, which others may read and write as well. */
+  /** One document per rule. Other programs may read and write them too. */
   readonly rules: MongoCollection
-  /** For each set the last change, and what it left behind. */
+  /** The last change of each rule set and the resulting state. */
   readonly sets: MongoCollection
   readonly history: MongoCollection
 }
@@ -56,7 +56,7 @@ export function collectionsOf(database: MongoDatabase, name: string): MongoColle
   }
 }
 
-/** Indexes that are there already, under whatever name, are fine; so is a user who may not create any. */
+/** Ignores existing indexes with other names or options, and missing permission to create indexes. */
 export async function createIndexes({ rules, sets, history }: MongoCollections): Promise<void> {
   const create = async (collection: MongoCollection, ...keys: Record<string, 1 | -1>[]): Promise<void> => {
     try {

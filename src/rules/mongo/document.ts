@@ -1,9 +1,9 @@
 /**
- * Rules as documents of MongoDB: the fields of a rule under their own names, in their own order.
+ * Converts rules to MongoDB documents and back. Fields keep their names and order.
  *
- * Not every server keeps everything that JSON can say: names with a dot or a `$`, lists of lists, texts with NUL or half a
- * character. A field with any of it is null in its place, and stands as JSON text in `asJson`. So do `attributes` whose owner
- * gets back more than what they mean (`core/written-json`), beside their value: who edits that has written something new.
+ * Some servers do not support all JSON values: names with a dot or `$`, nested lists, strings with NUL or unpaired
+ * surrogates. Such a field is stored as null, with its JSON text in `asJson`. `attributes` with source text to keep
+ * (`core/json/written-json`) are stored both as a value and as JSON text; an edit of the value takes precedence.
  */
 import { createHash } from 'node:crypto'
 import { jsonText, keepText, writtenText } from '../../core/json/written-json.js'
@@ -13,10 +13,10 @@ import { jsonMistake } from '../document/json-text.js'
 import { withoutStoreFields } from '../store/rule-document.js'
 import type { MongoDocument } from './database.js'
 
-/** Servers nest documents up to a hundred levels deep, and some of them are ours. */
+/** Servers support 100 levels of nesting, and FluxGate itself uses some of them. */
 const maxDepth = 50
 
-/** What is in a document besides the fields of a rule: ours, and the mark that Spring Data leaves. */
+/** Fields that are not part of a rule: those of FluxGate, and the class marker of Spring Data. */
 const otherNames = new Set(['_id', 'ruleSetId', 'asJson', '_class'])
 
 export const documentId = (ruleSetId: string, ruleId: string): string => `${ruleSetId}/${ruleId}`
@@ -25,7 +25,7 @@ export function toMongo(ruleSetId: string, rule: RuleDocument): MongoDocument {
   return { _id: documentId(ruleSetId, rule.id), ruleSetId, ...pack(rule) }
 }
 
-/** Also of documents that others wrote, which may leave the rule's id to `_id`. */
+/** Documents of other programs may have the rule id only in `_id`. */
 export function fromMongo(document: MongoDocument): RuleDocument {
   const fields = unpack(document)
   return typeof fields.id === 'string' ? (fields as RuleDocument) : { id: idIn(document), ...fields }
@@ -64,7 +64,7 @@ function withText(value: unknown, text: unknown): unknown {
   return value
 }
 
-/** Whether every server gives it back as it is. */
+/** True if every supported server returns the value unchanged. */
 function isKept(value: unknown, depth: number): boolean {
   if (depth > maxDepth) return false
   if (typeof value === 'number') return Number.isFinite(value)
@@ -79,7 +79,7 @@ const isText = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(text)
 
 const isName = (name: string): boolean => isText(name) && !name.includes('.') && !/^(?:\$|__proto__$)/.test(name)
 
-/** What drivers of other languages write as dates and as numbers of their own kinds, as JSON has it. */
+/** Converts dates and numeric types, as written by drivers of other languages, to JSON values. */
 function plain(value: unknown): unknown {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? String(value) : value.toISOString()
   const items = itemsOf(value)
@@ -87,7 +87,7 @@ function plain(value: unknown): unknown {
   if (!isObject(value)) return value
   if ('_bsontype' in value) return isNumeric(value._bsontype) ? Number(String(value)) : String(value)
   const object = {}
-  // Assigning would take the name `__proto__` for the prototype.
+  // An assignment to `__proto__` would set the prototype.
   for (const [name, member] of Object.entries(value))
     Object.defineProperty(object, name, { value: plain(member), writable: true, enumerable: true, configurable: true })
   return object

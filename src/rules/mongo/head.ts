@@ -1,7 +1,7 @@
 /**
- * The head of a set: its last change and what it left behind. Heads are only ever inserted, under `<set>/<version>`, because
- * that is the one step which every server takes for one caller alone; whoever inserts the next version has made the change.
- * Then it is carried out on the documents of the rules, by its author or by somebody who finds it left undone.
+ * The head of a rule set: its last change and the resulting state. Heads are only inserted, with the id `<set>/<version>`,
+ * because an insert is atomic on every server: the process that inserts the next version commits its change. The change is
+ * then applied to the documents of the rules, by that process or by another one that finds it incomplete.
  */
 import { randomUUID } from 'node:crypto'
 import { jsonTextSteps } from '../../core/json/written-json.js'
@@ -19,9 +19,9 @@ export interface MongoHead extends MongoDocument {
   readonly ruleSetId: string
   readonly version: number
   readonly removedVersion: number
-  /** Another one for every attempt, so that its author knows it again. */
+  /** Unique per attempt, so that the writer can recognize its own head. */
   readonly commit: string
-  /** Whether there is a set, or only the memory of one. */
+  /** False if the rule set was removed. */
   readonly exists: boolean
   /** A `RuleMark` of each rule, as JSON: the driver makes thousands of objects in one turn of the event loop, but one text. */
   readonly marks?: string
@@ -64,7 +64,7 @@ export function* marksOf({ marks = '[]' }: MongoHead): Steps<readonly RuleMark[]
   return (yield* jsonValueSteps(marks)) as readonly RuleMark[]
 }
 
-/** What the set says besides its rules. */
+/** The fields of the rule set other than its rules. */
 export function setHead(head: MongoHead): RuleSetHead {
   const { ruleSetId, description, strategy, caseSensitive, asJson } = head
   return { id: ruleSetId, ...unpack({ description, strategy, caseSensitive, asJson }) }

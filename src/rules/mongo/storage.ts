@@ -1,7 +1,7 @@
 /**
- * Rules in MongoDB. Transactions are not needed, so that a server without a replica set will do: a change is made by
- * inserting the next head of its set (`head.ts`), and readers look at the heads before and after they read the rules, so
- * that what they return is never half a change.
+ * The MongoDB storage of a rule store. It needs no transactions, so it works without a replica set: a change is committed by
+ * inserting the next head of its rule set (`head.ts`). Readers read the heads before and after the rules, so they never
+ * return a partial change.
  */
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
@@ -25,14 +25,14 @@ import { numberedEntry } from './history.js'
 import { canWatch, watchRules } from './watch.js'
 
 export interface MongoStorageOptions {
-  /** Called once, when the database is needed for the first time, and again if that failed. */
+  /** Connects on first use. Called again only if it failed. */
   readonly connect: () => Promise<MongoDatabase>
   readonly disconnect: () => Promise<void>
   readonly collection: string
-  /** How the place appears in messages. */
+  /** The name of the storage in messages. */
   readonly source: string
   readonly clock: Clock
-  /** A change that nobody has carried out for so long has lost its author; default 5000. */
+  /** After this time in milliseconds, another process applies a change that its writer has not applied. Default: 5000. */
   readonly abandonedMs?: number
 }
 
@@ -44,7 +44,7 @@ export class MongoStorage implements RuleStorage {
   readonly #options: MongoStorageOptions
   #opened: Promise<MongoCollections> | undefined
   readonly #watches = new Set<() => void>()
-  /** The changes that were seen undone, and since when. */
+  /** Changes that are committed but not applied, and when they were first seen. */
   readonly #undone = new Map<string, number>()
 
   constructor(options: MongoStorageOptions) {
@@ -100,13 +100,13 @@ export class MongoStorage implements RuleStorage {
   }
 
   async close(): Promise<void> {
-    // A stream that is left open would connect again.
+    // An open stream would reconnect.
     for (const end of this.#watches) end()
     await this.#opened?.catch(() => {})
     await this.#options.disconnect()
   }
 
-  /** Each set as it is, with what others have changed taken into the history. */
+  /** Reads the rule sets, and adds edits by other programs to the history. */
   async #settled(collections: MongoCollections, filter: object): Promise<Map<string, Assembled>> {
     for (;;) {
       const { heads, sets } = await this.#snapshot(collections, filter)
@@ -118,7 +118,7 @@ export class MongoStorage implements RuleStorage {
     }
   }
 
-  /** All from one moment: no change was made between the first and the last look at the heads. */
+  /** A consistent snapshot: no change was committed between the first and the last read of the heads. */
   async #snapshot({ rules, sets }: MongoCollections, filter: object) {
     for (let attempt = 1; attempt <= maxReads; attempt++) {
       const heads = latestHeads(await sets.find(filter).toArray())
@@ -131,11 +131,11 @@ export class MongoStorage implements RuleStorage {
     }
     throw new FluxGateError(
       'FLUXGATE_RULES_UNREADABLE',
-      `The rules in ${this.source} are being changed all the time; try again.`,
+      `The rules in ${this.source} changed during every attempt to read them. Try again.`,
     )
   }
 
-  /** Gives what others have changed a version, and an entry in the history. False if somebody was faster. */
+  /** Records an edit by another program with a version and a history entry. Returns false if another process committed first. */
   async #adopt(
     collections: MongoCollections,
     ruleSetId: string,
@@ -152,7 +152,7 @@ export class MongoStorage implements RuleStorage {
       const change = { ruleSetId, from: version - 1, after: kept, put: [], remove: [], entry }
       return await this.#insert(collections, await inSlices(headOf(change)))
     } catch (error) {
-      // Who may only read still sees the rules.
+      // A user with read-only access can still read the rules.
       if (isUnauthorized(error)) return true
       throw error
     }
@@ -166,7 +166,7 @@ export class MongoStorage implements RuleStorage {
       if (isDuplicate(error)) return false
       throw error
     }
-    // A version that others have long gone past is free again; whoever takes it has changed nothing.
+    // The head of an old version may have been removed, so its id can be inserted again. Such an insert commits nothing.
     const latest = await this.#head(collections, head.ruleSetId)
     if (latest !== undefined && latest.version > head.version) {
       const [entry] = await history.find({ _id: head._id }).toArray()
@@ -175,7 +175,7 @@ export class MongoStorage implements RuleStorage {
         return false
       }
     }
-    // From here on the change is made. If it cannot be carried out now, whoever comes next does it.
+    // The change is committed. If applying it fails now, the next reader or writer applies it.
     await carryOut(collections, head).catch(() => {})
     return true
   }
@@ -185,7 +185,7 @@ export class MongoStorage implements RuleStorage {
     return latestHeads(await sets.find({ ruleSetId }, { projection: { marks: 0 } }).toArray()).get(ruleSetId)
   }
 
-  /** Resolves when the change is carried out: by its author, or here if they do not come to it. */
+  /** Resolves when the change is applied, by its writer or by this process after a timeout. */
   async #finished(collections: MongoCollections, head: MongoHead): Promise<void> {
     let left: MongoHead | undefined = head
     while (left?.todo !== undefined && !(await this.#finishAbandoned(collections, left))) {
@@ -206,7 +206,7 @@ export class MongoStorage implements RuleStorage {
     return true
   }
 
-  /** Readers need not wait for it, so it is nobody's error if it fails. */
+  /** Runs in the background. A failure is ignored, because readers do not depend on it. */
   #noticeUndone(collections: MongoCollections, head: MongoHead): void {
     if (head.todo !== undefined) this.#finishAbandoned(collections, head).catch(() => {})
     else if (this.#undone.size > 0) this.#undone.delete(head.commit)

@@ -1,8 +1,8 @@
 import type { MongoChangeStream, MongoCollection, MongoCollections } from './database.js'
 
 /**
- * Asks the server whether it has change streams: MongoDB does in a replica set or a sharded cluster, a server by itself and
- * some that speak its protocol do not.
+ * Checks whether the server supports change streams. MongoDB supports them in replica sets and sharded clusters; standalone
+ * servers and some compatible servers do not.
  */
 export async function canWatch({ rules }: MongoCollections): Promise<boolean> {
   const stream = rules.watch([], { maxAwaitTimeMS: 1 })
@@ -17,7 +17,7 @@ export async function canWatch({ rules }: MongoCollections): Promise<boolean> {
   }
 }
 
-/** A server that has answered has said no; one that cannot be reached has not. */
+/** An error reply means that change streams are not supported; a connection error does not. */
 const isAnswer = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && typeof error.code === 'number'
 
@@ -30,7 +30,7 @@ export interface WatchOptions {
 const firstPauseMs = 100
 const longestPauseMs = 30_000
 
-/** Follows the changes of rules and of heads, whoever makes them. The result stops it. */
+/** Watches the collections of rules and heads for changes by any process. Returns a function that stops watching. */
 export function watchRules({ open, onChange, onError }: WatchOptions): () => void {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -45,8 +45,8 @@ interface Following extends Omit<WatchOptions, 'open'> {
 }
 
 /**
- * The driver mends a stream that breaks for a moment. One that is lost is opened again where it ended, or from now on if the
- * server has forgotten that place; as something may have been missed, there is a change to look for then.
+ * The driver resumes a stream after a short interruption. A lost stream is reopened at its last position, or at the current
+ * time if the server no longer has that position. In both cases a change is reported, because some may have been missed.
  */
 async function follow({ open, onChange, onError, signal }: Following): Promise<void> {
   let resumeAfter: unknown

@@ -7,13 +7,13 @@ import { ruleSetsDigest } from '../rule-sets-digest.js'
 import { RuleAnnouncements } from './rule-announcements.js'
 import type { RulePoller } from './rule-poller.js'
 
-/** Told to others with each change: what it was about, and whom it comes from. */
+/** The message that announces a change: the rule set, the time and the id of the sender. */
 export const announcement = (ruleSetId: string, timestamp: number, source: string): string =>
   JSON.stringify({ ruleSetId, fullReload: false, timestamp, source })
 
 /**
- * Rules that are kept anywhere, and announced on a channel of Redis: edits that are made through the provider are told
- * there, and those of others are heard. Changes that nobody tells of are looked for by one process, which then tells.
+ * Adds change announcements on a Redis channel to any rule provider. Edits through the provider are published, and those of
+ * other processes are received. One elected process polls for changes that were not announced, and publishes them.
  */
 export function announcedRules(
   provider: RuleSetProvider,
@@ -26,7 +26,7 @@ export function announcedRules(
   let known: string | undefined
   let isKnownToAll = false
 
-  /** Others learn of it at the next poll, if not by this. */
+  /** A failure is ignored, because other processes find the change at their next poll. */
   async function announce(message: string): Promise<void> {
     isKnownToAll = true
     await connection.call(channel, ['PUBLISH', channel, message]).catch(() => {})
@@ -45,7 +45,7 @@ export function announcedRules(
       if (isNews && poller.isHeld) await announce('*')
       return ruleSets
     },
-    // Who cannot hear, such as for want of leave to, has to look.
+    // A process that cannot subscribe, for example without permission, polls itself.
     isPoller: async () => !announcements.isListening || poller.isOurs(),
     watch(onChange, onError) {
       const heard = (): void => {

@@ -28,25 +28,25 @@ import { RuleAnnouncements } from './rule-announcements.js'
 import { piecesAsked, piecesOf } from './text-pieces.js'
 
 export interface RedisRuleStorageOptions {
-  /** What the names of all keys begin with. */
+  /** Prefix of all keys. */
   readonly prefix: string
-  /** Where changes are announced. */
+  /** Channel on which changes are announced. */
   readonly channel: string
-  /** How many changes of each set are kept. */
+  /** The number of history entries per rule set. */
   readonly maxHistory?: number | undefined
-  /** How long an answer may take. */
+  /** Timeout of a call in milliseconds. */
   readonly timeoutMs?: number | undefined
   readonly clock?: Clock | undefined
 }
 
-/** So long one who wants to change many sets waits for another one. */
+/** How long an edit of many rule sets waits for another one. */
 const longestImportMs = 60_000
 
-/** Redis does nothing else while a script runs: larger sets are read, and larger changes written, in parts. */
+/** Larger rule sets are read and written in parts, because a running script blocks Redis. */
 const largeSet = 1_000
 const largeChange = 500
 const rulesPerCall = 100
-/** After this time an editor that writes in parts is taken for gone. */
+/** After this time, an unfinished write in parts expires. */
 const stagedMs = 10 * 60_000
 const maxReads = 50
 
@@ -59,8 +59,8 @@ const scripts = {
 }
 
 /**
- * Rules in Redis: each a JSON text, found by id, by rank and by text through indexes that the script of an edit keeps in
- * step. All keys of a prefix share a slot, so that one script may touch them all on a cluster too.
+ * The Redis storage of a rule store. Each rule is a JSON text with indexes by id, rank and text, which the edit script updates
+ * atomically. All keys of a prefix share a hash slot, so that one script can access them on a cluster.
  */
 export class RedisRuleStorage implements RuleStorage {
   readonly source: string
@@ -73,7 +73,7 @@ export class RedisRuleStorage implements RuleStorage {
   readonly #clock: Clock
   readonly #announcements: RuleAnnouncements
   readonly #lock: RedisLock
-  /** Told to others with each change: whom it comes from. */
+  /** The sender id in announcements. */
   readonly #id = randomUUID()
   #loaded: { readonly latest: string; readonly document: unknown } | undefined
 
@@ -94,16 +94,16 @@ export class RedisRuleStorage implements RuleStorage {
     return this.#announcements.watch(onChange, onError)
   }
 
-  /** What has not changed is not sent again. */
+  /** Skips the transfer if nothing has changed. */
   async loadDocument(): Promise<unknown> {
     const known = this.#loaded
     const [latest, ...sets] = await this.#read(known?.latest)
-    // Names of changes are not used twice, also not by a server that has lost some.
+    // Change ids are random, so a server that lost data never reuses one.
     if (known !== undefined && latest === known.latest) return known.document
     if (known !== undefined && latest === '')
       throw new FluxGateError(
         'FLUXGATE_RULES_UNREADABLE',
-        `${this.source} had rules and has none any more, nor any trace of them: was it emptied? Put them back.`,
+        `${this.source} had rules and is empty now. Restore the rules.`,
       )
     const document = await inSlices(wholeDocument((await this.#keptAll(sets)) as KeptRuleSet[]))
     this.#loaded = { latest, document }
@@ -132,7 +132,7 @@ export class RedisRuleStorage implements RuleStorage {
     const keys = ['head:', 'rules:', 'ranks:', 'disabled:', 'texts:'].map((kind) => this.#key(kind, ruleSetId))
     const found: RuleDocument[] = []
     let { after } = search
-    // Who has all pieces may still not have them in that order, so that some of a page may fall out again.
+    // A rule with all trigrams may not contain the text itself, so some candidates are filtered out.
     for (;;) {
       const place = after === undefined ? ['', ''] : [String(-after.priority), after.id]
       const flag = enabled === undefined ? '' : enabled ? '1' : '0'
@@ -161,7 +161,7 @@ export class RedisRuleStorage implements RuleStorage {
     return (await this.#run('commit', 'be changed', keys, [...args, String(put.length), ...rules, ...remove])) === 1
   }
 
-  /** Writes all rules of a set into keys of their own, which then take the place of those that it has. */
+  /** Writes all rules of a set to staging keys, which then replace the keys of the set. */
   async #swap(keys: readonly string[], args: readonly string[], rules: readonly RuleDocument[]): Promise<boolean> {
     const staging = `${this.#base}staged:${randomUUID()}:`
     const staged = ['rules', 'ranks', 'disabled', 'texts', 'pieces'].map((kind) => staging + kind)
@@ -180,7 +180,7 @@ export class RedisRuleStorage implements RuleStorage {
     }
     throw new FluxGateError(
       'FLUXGATE_RULES_UNREADABLE',
-      `Rules in ${this.source} could not be changed: Redis has lost a part of them meanwhile. Nothing was changed: repeat the edit.`,
+      `Rules in ${this.source} could not be changed: Redis lost staged data. Nothing was changed: repeat the edit.`,
     )
   }
 
@@ -217,7 +217,7 @@ export class RedisRuleStorage implements RuleStorage {
     return all
   }
 
-  /** Of a large set, the rules are read in parts, and again if the set was changed meanwhile. */
+  /** Reads the rules of a large set in parts, and again if the set changed in between. */
   async #kept(reply: SetReply): Promise<Kept> {
     let [id, version, removedVersion, head, rules] = reply
     for (let attempt = 1; !Array.isArray(rules); attempt++) {
@@ -228,7 +228,7 @@ export class RedisRuleStorage implements RuleStorage {
       if (attempt === maxReads)
         throw new FluxGateError(
           'FLUXGATE_RULES_UNREADABLE',
-          `The rules in ${this.source} are being changed all the time; try again.`,
+          `The rules in ${this.source} changed during every attempt to read them. Try again.`,
         )
     }
     const documents = await inSlices(mapInSteps(rules, documentOf))
@@ -240,7 +240,7 @@ export class RedisRuleStorage implements RuleStorage {
     }
   }
 
-  /** All values of a hash; each once, although Redis may return some twice. */
+  /** Reads all values of a hash. Redis may return some twice; they are deduplicated. */
   async #scan(key: string): Promise<readonly Buffer[]> {
     const values = new Map<string, Buffer>()
     let cursor = '0'
@@ -258,7 +258,7 @@ export class RedisRuleStorage implements RuleStorage {
     return this.#asked(what, () => scripts[name].run(this.#connection, 0, keys, args))
   }
 
-  /** Answered in time, or not at all. */
+  /** Rejects if there is no reply within the timeout. */
   async #asked(what: string, ask: () => Promise<unknown>): Promise<unknown> {
     let timer: NodeJS.Timeout | undefined
     const tooLate = new Promise<never>((_, reject) => {
@@ -290,11 +290,11 @@ type SetReply = readonly [
   rules: readonly Buffer[] | number,
 ]
 
-/** A rule and its indexes, as scripts take it. */
+/** A rule and its index entries as script arguments. */
 const indexed = (rule: RuleDocument): readonly string[] => [
   rule.id,
   jsonText(rule),
-  // Ids in ascending order of rank come highest priority first, and those of one rank by id.
+  // Ascending rank is descending priority; Redis orders members with equal rank by id.
   String(-priorityOf(rule)),
   isEnabled(rule) ? '1' : '0',
   JSON.stringify(piecesOf(rule)),

@@ -1,12 +1,12 @@
 import type { RedisConnection } from '../../redis/client/connection.js'
 
 const slowestRetryMs = 5_000
-/** Many processes hear of a change at the same moment; they need not all read at the same moment. */
+/** Maximum random delay of a reload, so that processes do not all read at the same time. */
 const spreadMs = 20
 
 /**
- * Hears on a channel that rules have changed. Whatever a message says (`*`, nothing, the id of a rule set or JSON), all
- * rules are read again and compared, so that none can be wrong or come too often.
+ * Subscribes to change announcements. Any message (`*`, empty, a rule set id or JSON) reloads and compares all rules, so that
+ * wrong or repeated messages do no harm.
  */
 export class RuleAnnouncements {
   readonly #connection: RedisConnection
@@ -19,7 +19,7 @@ export class RuleAnnouncements {
     this.#channel = channel
   }
 
-  /** Whether anything could have been heard yet. */
+  /** True once a subscription has been active. */
   get isListening(): boolean {
     return this.#isListening
   }
@@ -31,7 +31,7 @@ export class RuleAnnouncements {
     let retry: NodeJS.Timeout | undefined
     let soon: NodeJS.Timeout | undefined
 
-    /** Several messages within a moment are one reason to read. */
+    /** Several messages in a short time cause one reload. */
     const heard = (): void => {
       soon ??= setTimeout(() => {
         soon = undefined
@@ -49,7 +49,7 @@ export class RuleAnnouncements {
         return
       }
       if (isStopped) await leave().catch(() => {})
-      // Whatever was changed before somebody listened was not heard.
+      // Changes before the subscription was active were not received.
       else onChange()
     }
     const stop = (): void => {

@@ -1,7 +1,7 @@
 import type { Hold } from '../../redis/lock/hold.js'
 import type { Holdable } from '../../redis/lock/lock.js'
 
-/** Of all processes that name the same lock, the one that looks for changes: until it ends, or its lease does. */
+/** Elects one process per lock name to poll for changes, until it exits or its lease expires. */
 export class RulePoller {
   readonly #lock: Pick<Holdable, 'tryAcquire'>
   readonly #name: string
@@ -16,7 +16,7 @@ export class RulePoller {
     return this.#hold?.isHeld === true
   }
 
-  /** Where Redis cannot say who it is, everybody looks. */
+  /** If Redis is unavailable, every process polls. */
   async isOurs(): Promise<boolean> {
     if (this.isHeld) return true
     try {

@@ -1,16 +1,16 @@
 /**
- * Rules are found by any part of their text, whatever its case. What is indexed are pieces of three characters, from each
- * character on; who has every piece of what is looked for probably has all of it, and is read to be sure.
+ * A trigram index for case-insensitive substring search. Every sequence of three characters is indexed. A rule that has all
+ * trigrams of the search text is a candidate, and its text is then checked.
  */
 import type { RuleDocument } from '../../core/rule-store.js'
 import { searchedFields } from '../store/rule-document.js'
 
 const pieceLength = 3
-/** Nobody needs an index of a novel: such a rule is read whenever somebody looks for something. */
+/** Rules with longer texts are not indexed, but read for every search. */
 const maxPieces = 2_000
 const maxPiecesAsked = 8
 
-/** In lower case; the last ones of a text are shorter. */
+/** Trigrams in lower case. The last ones of a text are shorter. */
 export function piecesOf(document: RuleDocument): readonly string[] {
   const pieces = new Set<string>()
   for (const name of searchedFields) {
@@ -20,7 +20,7 @@ export function piecesOf(document: RuleDocument): readonly string[] {
   return pieces.size <= maxPieces ? [...pieces] : ['']
 }
 
-/** What a text that contains `q` must have. */
+/** The trigrams of every text that contains `q`. */
 export function piecesAsked(q: string): readonly string[] {
   const text = charactersOf(q)
   const count = Math.max(1, text.length - pieceLength + 1)
@@ -30,5 +30,5 @@ export function piecesAsked(q: string): readonly string[] {
 
 const pieceAt = (text: readonly string[], at: number): string => text.slice(at, at + pieceLength).join('')
 
-/** As they arrive in Redis: half of a pair of surrogates becomes the sign for what cannot be encoded. */
+/** As encoded in UTF-8: an unpaired surrogate becomes the replacement character. */
 const charactersOf = (text: string): string[] => [...Buffer.from(text.toLowerCase()).toString()]

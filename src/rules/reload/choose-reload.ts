@@ -10,11 +10,11 @@ export const reloadChoices = ['AUTO', 'WATCH', 'PUBSUB', 'POLLING', 'NONE'] as c
 export type ReloadChoice = (typeof reloadChoices)[number]
 
 export interface ReloadOptions extends PollingOptions {
-  /** Trouble with noticing changes, such as a directory that cannot be watched. */
+  /** Called with errors of change detection, such as a directory that cannot be watched. */
   readonly onError?: (error: unknown) => void
 }
 
-/** AUTO is the best that the provider offers: it notices changes by itself, or else it is asked now and then. */
+/** Creates the reload strategy for a provider. AUTO selects change notifications if the provider supports them, otherwise polling. */
 export async function chooseReload(
   choice: ReloadChoice | ReloadStrategy,
   provider: RuleSetProvider,
@@ -25,11 +25,11 @@ export async function chooseReload(
   if (choice === 'POLLING') return pollingReload(options)
   const kind = await watchKindOf(provider)
   if (choice === 'AUTO' && kind === undefined) return pollingReload(options)
-  if (choice !== 'AUTO' && choice !== kind) throw cannot(choice, provider)
+  if (choice !== 'AUTO' && choice !== kind) throw unsupported(choice, provider)
   return kind === 'PUBSUB' ? pubSubReload(provider, options) : watchReload(provider, options.onError)
 }
 
-/** One of the caller's own, as far as can be seen. */
+/** True for a custom strategy. */
 export const isStrategy = (value: unknown): value is ReloadStrategy =>
   isObject(value) && typeof value.start === 'function' && typeof value.name === 'string'
 
@@ -38,7 +38,7 @@ async function watchKindOf(provider: RuleSetProvider): Promise<'WATCH' | 'PUBSUB
   return (await provider.canWatch?.()) === false ? undefined : (provider.watchKind ?? 'WATCH')
 }
 
-function cannot(choice: 'WATCH' | 'PUBSUB', { source }: RuleSetProvider): FluxGateError {
+function unsupported(choice: 'WATCH' | 'PUBSUB', { source }: RuleSetProvider): FluxGateError {
   const problem =
     choice === 'WATCH'
       ? 'cannot be watched; use the reload strategy AUTO, POLLING or NONE.'

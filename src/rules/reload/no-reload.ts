@@ -1,4 +1,4 @@
 import type { ReloadStrategy } from '../../core/rule-set-provider.js'
 
-/** Rules are loaded again only when somebody asks. */
+/** A reload strategy without automatic reloads. `gate.reload()` still works. */
 export const noReload: ReloadStrategy = { name: 'NONE', start: () => () => {} }

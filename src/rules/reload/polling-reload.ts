@@ -3,9 +3,9 @@ import { FluxGateError } from '../../core/errors.js'
 import type { ReloadStrategy } from '../../core/rule-set-provider.js'
 
 export interface PollingOptions {
-  /** From the end of one reload to the start of the next, on average. */
+  /** Average time from the end of one reload to the start of the next, in milliseconds. Default: 30000. */
   readonly intervalMs?: number
-  /** The part of the interval by which a wait may differ from it, either way; keeps a fleet from asking in step. */
+  /** Random deviation from the interval, as a fraction from 0 to 1, so that many processes do not poll at the same time. Default: 0.1. */
   readonly jitter?: number
   readonly random?: () => number
   readonly clock?: Clock
@@ -13,12 +13,13 @@ export interface PollingOptions {
 
 const longestTimerMs = 2 ** 31 - 1
 
+/** Creates a reload strategy that reloads at a regular interval. Throws `FLUXGATE_ARGUMENT_INVALID` for invalid options. */
 export function pollingReload(options: PollingOptions = {}): ReloadStrategy {
   const { intervalMs = 30_000, jitter = 0.1, random = Math.random, clock } = options
   if (!(intervalMs >= 1 && intervalMs <= longestTimerMs / 2)) {
-    throw invalid(`intervalMs is ${intervalMs}; allowed: 1 to ${Math.floor(longestTimerMs / 2)} milliseconds.`)
+    throw invalid(`intervalMs must be a number from 1 to ${Math.floor(longestTimerMs / 2)}; received ${intervalMs}.`)
   }
-  if (!(jitter >= 0 && jitter <= 1)) throw invalid(`jitter is ${jitter}; allowed: 0 to 1.`)
+  if (!(jitter >= 0 && jitter <= 1)) throw invalid(`jitter must be a number from 0 to 1; received ${jitter}.`)
   return {
     name: 'POLLING',
     start(reload) {
@@ -29,7 +30,7 @@ export function pollingReload(options: PollingOptions = {}): ReloadStrategy {
         cancel = wakeAfter(intervalMs * (1 + jitter * (2 * random() - 1)), clock, poll)
       }
       const poll = (): void => {
-        // Whatever came of one reload, the next one comes.
+        // Polling continues after a failed reload.
         reload({ poll: true }).then(wait, wait)
       }
       wait()
@@ -41,7 +42,7 @@ export function pollingReload(options: PollingOptions = {}): ReloadStrategy {
   }
 }
 
-/** The clock's own timer if it has one; else a real one that does not keep the process alive. */
+/** Uses the timer of the clock if it has one, otherwise a timer that does not keep the process alive. */
 export function wakeAfter(ms: number, clock: Clock | undefined, wake: () => void): () => void {
   if (clock?.schedule) return clock.schedule(ms, wake)
   const timer = setTimeout(wake, ms).unref()

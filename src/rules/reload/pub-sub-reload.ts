@@ -8,10 +8,10 @@ const firstRetryMs = 50
 const slowestRetryMs = 5_000
 
 /**
- * Reloads when a change is announced, and now and then all the same: a channel may be cut without anybody noticing, and
- * then a change is in force one interval later. Rules that could not be read after an announcement are tried again soon,
- * because a channel is often back before whoever has to be asked for the rules.
- * Where one process polls for all, the others hear of what it finds.
+ * Creates a reload strategy that reloads when a change is announced. It polls as well, because a lost subscription may go
+ * unnoticed; a missed change then takes effect within one polling interval. If the rules are unreadable after an announcement,
+ * it retries with exponential backoff, because the channel often recovers before the rule store.
+ * If the provider elects a poller (`isPoller`), only that process polls and announces the changes it finds.
  */
 export function pubSubReload(provider: RuleSetProvider, options: ReloadOptions = {}): ReloadStrategy {
   const [announced, polled] = [watchReload(provider, options.onError), pollingReload(options)]
@@ -20,21 +20,21 @@ export function pubSubReload(provider: RuleSetProvider, options: ReloadOptions =
     start(reload) {
       let cancel = (): void => {}
       let failures = 0
-      const reloadUntilRead = async (): Promise<void> => {
+      const reloadWithRetries = async (): Promise<void> => {
         cancel()
         try {
           await reload()
           failures = 0
         } catch (error) {
           if (isStopped || !isUnreadable(error)) return
-          cancel = wakeAfter(Math.min(slowestRetryMs, firstRetryMs * 2 ** failures++), options.clock, reloadUntilRead)
+          cancel = wakeAfter(Math.min(slowestRetryMs, firstRetryMs * 2 ** failures++), options.clock, reloadWithRetries)
         }
       }
-      const pollInTurn = async (asked?: ReloadRequest): Promise<void> => {
-        if ((await provider.isPoller?.()) !== false) await reload(asked)
+      const pollIfPoller = async (request?: ReloadRequest): Promise<void> => {
+        if ((await provider.isPoller?.()) !== false) await reload(request)
       }
       let isStopped = false
-      const stops = [announced.start(reloadUntilRead), polled.start(pollInTurn)]
+      const stops = [announced.start(reloadWithRetries), polled.start(pollIfPoller)]
       return () => {
         isStopped = true
         cancel()

@@ -10,7 +10,7 @@ import { noReload } from './no-reload.js'
 import { pollingReload } from './polling-reload.js'
 import { watchReload } from './watch-reload.js'
 
-/** A clock that records what is scheduled and runs it when told. */
+/** A clock that records scheduled timers and fires them on demand. */
 function scheduledClock() {
   const waits: number[] = []
   let pending: (() => void) | undefined
@@ -32,7 +32,7 @@ function scheduledClock() {
 }
 
 describe('polling', () => {
-  it('asks after each interval, spread around it by the jitter', async () => {
+  it('reloads after each interval, varied by the jitter', async () => {
     const { clock, waits, fire } = scheduledClock()
     const randoms = [0, 0.5, 1]
     let reloads = 0
@@ -45,13 +45,13 @@ describe('polling', () => {
     expect(waits).toEqual([8_000, 10_000, 12_000])
   })
 
-  it('asks every 30 s unless told otherwise', () => {
+  it('reloads every 30 s by default', () => {
     const { clock, waits } = scheduledClock()
     pollingReload({ random: () => 0.5, clock }).start(async () => {})
     expect(waits).toEqual([30_000])
   })
 
-  it('goes on after a reload that failed, and ends when stopped, even in the middle of one', async () => {
+  it('continues after a failed reload, and stops even during one', async () => {
     const { clock, waits, fire, isWaiting } = scheduledClock()
     let finish = () => {}
     const results = [Promise.reject(new Error('down')), new Promise<void>((resolve) => (finish = resolve))]
@@ -75,15 +75,15 @@ describe('polling', () => {
   })
 
   it.each([{ intervalMs: 0 }, { intervalMs: Number.NaN }, { intervalMs: 2 ** 31 }, { jitter: -0.1 }, { jitter: 1.1 }])(
-    'refuses %j',
+    'rejects %j',
     (options) => {
-      expect(() => pollingReload(options)).toThrow(/allowed: /)
+      expect(() => pollingReload(options)).toThrow(/^(intervalMs|jitter) must be a number from /)
     },
   )
 })
 
 describe('watching', () => {
-  it('reloads on each change, and on trouble, which it also reports', async () => {
+  it('reloads on each change and each error, and reports the error', async () => {
     let change = () => {}
     let fail = (_error: unknown) => {}
     let stopped = false
@@ -103,16 +103,16 @@ describe('watching', () => {
     const stop = watchReload(provider, (error) => errors.push(error)).start(async () => void reloads++)
     change()
     expect(reloads).toBe(1)
-    fail('trouble')
+    fail('failure')
     expect(reloads).toBe(2)
-    expect(errors).toEqual(['trouble'])
+    expect(errors).toEqual(['failure'])
     stop()
     expect(stopped).toBe(true)
   })
 })
 
 describe('announcements', () => {
-  it('reload at once, and a poll comes all the same, because a channel may be cut', async () => {
+  it('reload immediately, and polling continues because a subscription may be lost', async () => {
     const { clock, waits, fire, isWaiting } = scheduledClock()
     let announce = () => {}
     let isWatched = false
@@ -141,11 +141,11 @@ describe('announcements', () => {
   })
 })
 
-describe('rules that could not be loaded after an announcement', () => {
+describe('a failed load after an announcement', () => {
   it.each([
     ['FLUXGATE_RULES_UNREADABLE', [1, 1, 2, 2, 3, 3]],
     ['FLUXGATE_RULES_INVALID', [1, 1, 1, 1, 1, 1]],
-  ] as const)('of %s are tried again soon if waiting may help', async (code, expected) => {
+  ] as const)('with %s is retried soon only if the rules are unreadable', async (code, expected) => {
     const clock = manualClock(0)
     let announce = () => {}
     const watch = (onChange: () => void) => {
@@ -171,7 +171,7 @@ describe('rules that could not be loaded after an announcement', () => {
   })
 })
 
-describe('choosing how to reload', () => {
+describe('chooseReload', () => {
   const file = fileRules('rules.yaml')
   const objects = objectRules([], 'objects')
   const announced: RuleSetProvider = { ...file, watchKind: 'PUBSUB' }
@@ -197,11 +197,11 @@ describe('choosing how to reload', () => {
     ['WATCH', watched(false), 'Rules from rules.yaml cannot be watched'],
     ['WATCH', announced, 'Rules from rules.yaml cannot be watched'],
     ['PUBSUB', file, 'Rules from rules.yaml are not announced on a channel; use the reload strategy AUTO.'],
-  ] as const)('refuses %s where the provider cannot do it', async (choice, provider, message) => {
+  ] as const)('rejects %s if the provider does not support it', async (choice, provider, message) => {
     await expect(chooseReload(choice, provider)).rejects.toThrow(message)
   })
 
-  it('NONE never asks', () => {
+  it('NONE never reloads', () => {
     expect(noReload.start(() => Promise.reject(new Error('asked')))()).toBeUndefined()
   })
 })

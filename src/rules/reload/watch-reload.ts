@@ -1,15 +1,15 @@
 import type { ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
 
 /**
- * Reloads when the provider, which must have `watch`, notices a change. It also does when the provider reports trouble:
- * what is wrong with the rules then shows where every failed reload does, and is over as soon as they can be read again.
+ * Creates a reload strategy that reloads when the provider reports a change; the provider must have `watch`. It also reloads
+ * when the provider reports an error, so that the error appears as a failed reload and is cleared by the next successful one.
  */
 export function watchReload(provider: RuleSetProvider, onError: (error: unknown) => void = () => {}): ReloadStrategy {
   return {
     name: 'WATCH',
     start(reload) {
       const changed = (): void => {
-        // That it failed was told by the reload itself.
+        // The reload itself reports its failure.
         reload().catch(() => {})
       }
       const stop = provider.watch?.(changed, (error) => {

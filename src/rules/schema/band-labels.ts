@@ -4,10 +4,10 @@ import { type Mistakes, placeOf, quoted } from '../../validation/issues.js'
 import type { DraftBand } from './band-schema.js'
 
 /**
- * Gives every band its label. A band's label is the name of its buckets, so two bands of a rule must never have the
- * same one, and one that is left out must not depend on the order of the bands.
+ * Assigns a label to every band. Bucket keys contain the label, so labels are unique within a rule, and a default label
+ * does not depend on the order of the bands.
  */
-export function labelBands(drafts: readonly DraftBand[], path: string, mistakes: Mistakes): readonly Band[] {
+export function labelBands(drafts: readonly DraftBand[], path: string, issues: Mistakes): readonly Band[] {
   const unlabelled = drafts.filter(isComplete).filter((band) => band.label === undefined)
   const owners = new Map<string, number>()
   for (const [index, { label }] of drafts.entries()) {
@@ -16,7 +16,7 @@ export function labelBands(drafts: readonly DraftBand[], path: string, mistakes:
     if (owner === undefined) owners.set(label, index)
     else {
       const place = placeOf(`${path}[${index}]`, 'label')
-      mistakes.add(place, `found ${quoted(label)}, a duplicate of bands[${owner}]; allowed: labels unique in the rule`)
+      issues.add(place, `must be unique in the rule; received ${quoted(label)}, which bands[${owner}] already has`)
     }
   }
   return drafts.flatMap((band, index) => {
@@ -26,9 +26,9 @@ export function labelBands(drafts: readonly DraftBand[], path: string, mistakes:
     const owner = owners.get(label)
     if (owner === undefined) owners.set(label, index)
     else {
-      mistakes.add(
+      issues.add(
         `${path}[${index}]`,
-        `a duplicate of bands[${owner}]: without a label of its own it is ${quoted(label)} too; allowed: one band per label`,
+        `must have a label of its own: bands[${owner}] already has the default label ${quoted(label)}`,
       )
     }
     return [{ ...band, label }]
@@ -42,7 +42,7 @@ function isComplete(band: DraftBand): band is Complete {
   return [algorithm, refill, capacity, refillTokens, windowTicks].every((value) => value !== undefined)
 }
 
-/** `100-per-1h`; the algorithm is added only where another unlabelled band differs in nothing else. */
+/** `100-per-1h`. The algorithm is appended only if another unlabelled band has the same capacity and window but another algorithm. */
 function derivedLabel(band: Complete, unlabelled: readonly Complete[]): string {
   const label = bandLabel(band)
   const isAmbiguous = unlabelled.some((other) => bandLabel(other) === label && kindOf(other) !== kindOf(band))

@@ -8,13 +8,13 @@ const document = (bands: unknown, rule: object = {}) => ({
 const bandsOf = (bands: unknown, rule?: object): readonly Band[] =>
   parseRuleSets(document(bands, rule))[0]?.rules[0]?.bands ?? []
 const bandOf = (band: unknown, rule?: object) => bandsOf([band], rule)[0]
-const mistakesIn = (bands: unknown, rule?: object) =>
+const issuesIn = (bands: unknown, rule?: object) =>
   checkRuleSets(document(bands, rule)).errors.map(({ path, message }) => `${path}: ${message}`)
-const mistakeIn = (band: unknown, rule?: object) =>
-  mistakesIn([band], rule).map((mistake) => mistake.replace('ruleSets[0].rules[0].', ''))
+const issuesInBand = (band: unknown, rule?: object) =>
+  issuesIn([band], rule).map((issue) => issue.replace('ruleSets[0].rules[0].', ''))
 
 describe('a band', () => {
-  it('needs a capacity and a window, and fills in the rest', () => {
+  it('requires a capacity and a window, and applies defaults', () => {
     expect(bandOf({ capacity: 100, window: '1h' })).toEqual({
       label: '100-per-1h',
       algorithm: 'TOKEN_BUCKET',
@@ -23,9 +23,9 @@ describe('a band', () => {
       refillTokens: 100,
       windowTicks: 3_600_000_000,
     })
-    expect(mistakeIn({})).toEqual([
-      'bands[0].capacity: found nothing; allowed: a whole number from 1 to 1000000000',
-      'bands[0].window: found nothing; allowed: a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d, from 1 ms to 366 days in whole microseconds',
+    expect(issuesInBand({})).toEqual([
+      'bands[0].capacity: must be a whole number from 1 to 1000000000; received nothing',
+      'bands[0].window: must be a duration from 1ms to 366d in whole microseconds (a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d); received nothing',
     ])
   })
 
@@ -42,7 +42,7 @@ describe('a band', () => {
     [{ window: '1.001ms' }, 1_001],
     [{ window: '366d' }, 31_622_400_000_000],
     [{ refillSeconds: 31_622_400 }, 31_622_400_000_000],
-  ])('takes %j as its window', (window, windowTicks) => {
+  ])('accepts %j as its window', (window, windowTicks) => {
     expect(bandOf({ capacity: 1, ...window })?.windowTicks).toBe(windowTicks)
   })
 
@@ -64,20 +64,24 @@ describe('a band', () => {
     ['refillSeconds', 0],
     ['windowSeconds', '1m'],
     ['windowSeconds', 31_622_401],
-  ])('refuses %s: %s', (name, value) => {
-    expect(mistakeIn({ capacity: 1, [name]: value })).toEqual([
-      expect.stringMatching(new RegExp(`^bands\\[0\\]\\.${name}: found .*; allowed: a number of seconds`)),
+  ])('rejects %s: %s', (name, value) => {
+    expect(issuesInBand({ capacity: 1, [name]: value })).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^bands\\[0\\]\\.${name}: must be a duration from 1ms to 366d in whole microseconds \\(a number of seconds.*; received `,
+        ),
+      ),
     ])
   })
 
-  it('takes its window in one spelling only', () => {
-    expect(mistakeIn({ capacity: 1, window: '1s', refillSeconds: 1, windowSeconds: 1 })).toEqual([
-      'bands[0].refillSeconds: found beside window, which means the same; allowed: only one of window, refillSeconds, windowSeconds',
-      'bands[0].windowSeconds: found beside window, which means the same; allowed: only one of window, refillSeconds, windowSeconds',
+  it('rejects several aliases of window', () => {
+    expect(issuesInBand({ capacity: 1, window: '1s', refillSeconds: 1, windowSeconds: 1 })).toEqual([
+      'bands[0].refillSeconds: must not be combined with window, which means the same; use only one of window, refillSeconds, windowSeconds',
+      'bands[0].windowSeconds: must not be combined with window, which means the same; use only one of window, refillSeconds, windowSeconds',
     ])
   })
 
-  it.each(['capacity', 'refillTokens'])('takes 1 to 1 000 000 000 as its %s', (name) => {
+  it.each(['capacity', 'refillTokens'])('accepts 1 to 1 000 000 000 as its %s', (name) => {
     const band = (value: unknown) => ({ capacity: 1, window: '1s', [name]: value })
     expect(bandOf(band(1))).toMatchObject({ [name]: 1 })
     expect(bandOf(band(1_000_000_000))).toMatchObject({ [name]: 1_000_000_000 })
@@ -95,19 +99,19 @@ describe('a band', () => {
       [],
       {},
     ]) {
-      const [mistake, ...others] = mistakeIn(band(wrong))
-      expect(mistake).toMatch(/; allowed: a whole number from 1 to 1000000000$/)
-      expect(mistake).toContain(`bands[0].${name}: found `)
+      const [issue, ...others] = issuesInBand(band(wrong))
+      expect(issue).toMatch(/: must be a whole number from 1 to 1000000000; received /)
+      expect(issue).toContain(`bands[0].${name}: must be `)
       expect(others).toEqual([])
     }
   })
 
-  it('refills as much as it holds unless it says otherwise', () => {
+  it('defaults refillTokens to its capacity', () => {
     expect(bandOf({ capacity: 7, window: 1 })?.refillTokens).toBe(7)
     expect(bandOf({ capacity: 7, refillTokens: 2, window: 1 })?.refillTokens).toBe(2)
   })
 
-  it('overrides the algorithm of its rule, in any spelling', () => {
+  it('overrides the algorithm of its rule, ignoring case and separators', () => {
     const bands = [
       { capacity: 1, window: 1 },
       { capacity: 2, window: 1, algorithm: 'sliding-window_LOG' },
@@ -118,47 +122,47 @@ describe('a band', () => {
       'SLIDING_WINDOW_LOG',
       'LEAKY_BUCKET',
     ])
-    expect(mistakeIn({ capacity: 1, window: 1, algorithm: 'TOKEN_BUKET' })).toEqual([
-      'bands[0].algorithm: found "TOKEN_BUKET"; allowed: TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER',
+    expect(issuesInBand({ capacity: 1, window: 1, algorithm: 'TOKEN_BUKET' })).toEqual([
+      'bands[0].algorithm: must be one of TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER; received "TOKEN_BUKET"',
     ])
   })
 
-  it('refills at intervals only as a token bucket', () => {
+  it('accepts INTERVAL only with TOKEN_BUCKET', () => {
     const band = { capacity: 1, window: 1, refill: 'INTERVAL' }
     expect(bandOf(band)?.refill).toBe('INTERVAL')
     expect(bandOf({ ...band, algorithm: 'TOKEN_BUCKET' }, { algorithm: 'LEAKY_BUCKET' })?.refill).toBe('INTERVAL')
     expect(bandOf({ ...band, refill: 'STEADY' }, { algorithm: 'LEAKY_BUCKET' })?.refill).toBe('STEADY')
-    expect(mistakeIn(band, { algorithm: 'LEAKY_BUCKET' })).toEqual([
-      'bands[0].refill: found INTERVAL on LEAKY_BUCKET; allowed: INTERVAL on TOKEN_BUCKET only',
+    expect(issuesInBand(band, { algorithm: 'LEAKY_BUCKET' })).toEqual([
+      'bands[0].refill: must be STEADY with LEAKY_BUCKET; INTERVAL requires TOKEN_BUCKET',
     ])
-    expect(mistakeIn({ ...band, refill: 'interval' })).toEqual([
-      'bands[0].refill: found "interval"; allowed: STEADY, INTERVAL',
+    expect(issuesInBand({ ...band, refill: 'interval' })).toEqual([
+      'bands[0].refill: must be one of STEADY, INTERVAL; received "interval"',
     ])
   })
 
-  it('holds at most 100 000 as a sliding log', () => {
+  it('limits the capacity of SLIDING_WINDOW_LOG to 100 000', () => {
     const rule = { algorithm: 'SLIDING_WINDOW_LOG' }
     expect(bandOf({ capacity: 100_000, window: 1 }, rule)?.capacity).toBe(100_000)
-    expect(mistakeIn({ capacity: 100_001, window: 1 }, rule)).toEqual([
-      'bands[0].capacity: found 100001; allowed: 1 to 100000 on SLIDING_WINDOW_LOG',
+    expect(issuesInBand({ capacity: 100_001, window: 1 }, rule)).toEqual([
+      'bands[0].capacity: must be at most 100000 with SLIDING_WINDOW_LOG; received 100001',
     ])
     expect(bandOf({ capacity: 100_001, window: 1 })?.capacity).toBe(100_001)
   })
 
   it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET'])(
-    'is refused as %s when it would take too long to fill to be exact',
+    'is rejected as %s if refilling takes too long for exact arithmetic',
     (algorithm) => {
-      // 2²⁸ tokens at one per 2²⁴ µs are 2⁵² µs, the longest fill there is.
+      // 2²⁸ tokens at one per 2²⁴ µs take 2⁵² µs, the longest supported refill time.
       const band = { refillTokens: 1, refillSeconds: 16.777216 }
       expect(bandOf({ ...band, capacity: 268_435_456 }, { algorithm })?.capacity).toBe(268_435_456)
-      expect(mistakeIn({ ...band, capacity: 268_435_457 }, { algorithm })).toEqual([
-        'bands[0].refillTokens: a band that cannot be exact: 268435457 at 1 per 16777216us take longer than 142 years to fill; allowed: a smaller capacity, more refillTokens or a shorter window',
+      expect(issuesInBand({ ...band, capacity: 268_435_457 }, { algorithm })).toEqual([
+        'bands[0].refillTokens: must allow the bucket to refill within 142 years; received capacity 268435457 at 1 per 16777216us. Use a smaller capacity, more refillTokens or a shorter window',
       ])
       expect(bandOf({ capacity: 1_000_000_000, window: '366d' }, { algorithm })?.capacity).toBe(1_000_000_000)
     },
   )
 
-  it('of a window never takes longer than its window, whatever refillTokens says', () => {
+  it('with a window algorithm has no refill time limit', () => {
     const band = { capacity: 1_000_000_000, refillTokens: 1, window: '366d', algorithm: 'FIXED_WINDOW' }
     expect(bandOf(band)?.windowTicks).toBe(31_622_400_000_000)
   })
@@ -167,21 +171,21 @@ describe('a band', () => {
 describe('the list of bands', () => {
   const distinct = (count: number) => Array.from({ length: count }, (_, index) => ({ capacity: index + 1, window: 1 }))
 
-  it('has 1 to 8 of them', () => {
+  it('has 1 to 8 bands', () => {
     expect(bandsOf(distinct(1))).toHaveLength(1)
     expect(bandsOf(distinct(8))).toHaveLength(8)
-    expect(mistakesIn(distinct(9))).toEqual([
-      'ruleSets[0].rules[0].bands: found a list of 9; allowed: a list of 1 to 8 bands',
+    expect(issuesIn(distinct(9))).toEqual([
+      'ruleSets[0].rules[0].bands: must be a list of 1 to 8 bands; received a list of 9 items',
     ])
-    expect(mistakesIn([])).toEqual(['ruleSets[0].rules[0].bands: found an empty list; allowed: a list of 1 to 8 bands'])
-    expect(mistakesIn({ capacity: 1 })).toEqual([
-      'ruleSets[0].rules[0].bands: found an object; allowed: a list of 1 to 8 bands',
+    expect(issuesIn([])).toEqual(['ruleSets[0].rules[0].bands: must be a list of 1 to 8 bands; received an empty list'])
+    expect(issuesIn({ capacity: 1 })).toEqual([
+      'ruleSets[0].rules[0].bands: must be a list of 1 to 8 bands; received an object',
     ])
-    expect(mistakesIn(undefined)).toEqual([
-      'ruleSets[0].rules[0].bands: found nothing; allowed: a list of 1 to 8 bands',
+    expect(issuesIn(undefined)).toEqual([
+      'ruleSets[0].rules[0].bands: must be a list of 1 to 8 bands; received nothing',
     ])
-    expect(mistakesIn([10])).toEqual([
-      'ruleSets[0].rules[0].bands[0]: found 10; allowed: a band: { capacity, window, … }',
+    expect(issuesIn([10])).toEqual([
+      'ruleSets[0].rules[0].bands[0]: must be a band: { capacity, window, … }; received 10',
     ])
   })
 })
@@ -189,17 +193,19 @@ describe('the list of bands', () => {
 describe('labels', () => {
   const labels = (bands: unknown, rule?: object) => bandsOf(bands, rule).map(({ label }) => label)
 
-  it('are letters, digits, . _ - and :', () => {
+  it('consist of letters, digits, . _ - and :', () => {
     expect(labels([{ capacity: 1, window: 1, label: 'per-Hour_1.a:b' }])).toEqual(['per-Hour_1.a:b'])
     expect(labels([{ capacity: 1, window: 1, label: 'x'.repeat(128) }])).toEqual(['x'.repeat(128)])
     for (const wrong of ['', 'x'.repeat(129), 'a b', 'a/b', 'é', 7, null]) {
-      expect(mistakeIn({ capacity: 1, window: 1, label: wrong })).toEqual([
-        expect.stringMatching(/^bands\[0\]\.label: found .*; allowed: 1 to 128 of letters, digits, \. _ - :$/),
+      expect(issuesInBand({ capacity: 1, window: 1, label: wrong })).toEqual([
+        expect.stringMatching(
+          /^bands\[0\]\.label: must be 1 to 128 characters \(letters, digits, \. _ - :\); received .*$/,
+        ),
       ])
     }
   })
 
-  it('left out say what the band is, the same whichever order the bands have', () => {
+  it('default to capacity and window, independent of the order of bands', () => {
     const bands = [
       { capacity: 100, window: '1h' },
       { capacity: 5, window: '1s' },
@@ -212,7 +218,7 @@ describe('labels', () => {
     expect(labels(bands.toReversed())).toEqual(expected.toReversed())
   })
 
-  it('left out tell bands apart that differ in the algorithm alone', () => {
+  it('default to distinct labels for bands that differ only in the algorithm', () => {
     const bands = [
       { capacity: 5, window: '1s' },
       { capacity: 5, window: 1, algorithm: 'FIXED_WINDOW' },
@@ -223,21 +229,21 @@ describe('labels', () => {
     expect(labels(bands.toReversed())).toEqual(expected.toReversed())
   })
 
-  it('are a mistake when two bands would share them', () => {
+  it('must be unique in a rule', () => {
     const place = 'ruleSets[0].rules[0].bands'
     const band = { capacity: 5, window: '1s' }
     expect(
-      mistakesIn([
+      issuesIn([
         { ...band, label: 'a' },
         { ...band, label: 'b' },
         { capacity: 'x', label: 'a' },
       ]),
-    ).toContain(`${place}[2].label: found "a", a duplicate of bands[0]; allowed: labels unique in the rule`)
-    expect(mistakesIn([band, { capacity: 5, refillSeconds: 1 }])).toEqual([
-      `${place}[1]: a duplicate of bands[0]: without a label of its own it is "5-per-1s" too; allowed: one band per label`,
+    ).toContain(`${place}[2].label: must be unique in the rule; received "a", which bands[0] already has`)
+    expect(issuesIn([band, { capacity: 5, refillSeconds: 1 }])).toEqual([
+      `${place}[1]: must have a label of its own: bands[0] already has the default label "5-per-1s"`,
     ])
-    expect(mistakesIn([band, { capacity: 9, window: 1, label: '5-per-1s' }])).toEqual([
-      `${place}[0]: a duplicate of bands[1]: without a label of its own it is "5-per-1s" too; allowed: one band per label`,
+    expect(issuesIn([band, { capacity: 9, window: 1, label: '5-per-1s' }])).toEqual([
+      `${place}[0]: must have a label of its own: bands[1] already has the default label "5-per-1s"`,
     ])
     expect(labels([{ ...band, label: 'a' }, band])).toEqual(['a', '5-per-1s'])
   })

@@ -14,7 +14,7 @@ import { durationForms, durationTicks } from '../../validation/duration.js'
 import { type Fields, type Kind, oneSpelling } from '../../validation/fields.js'
 import { identifier, oneOf, wholeNumber } from '../../validation/kinds.js'
 
-/** What a band may say. `algorithm` overrides the rule's. */
+/** The fields of a band. `algorithm` overrides the algorithm of the rule. */
 export const bandFields: readonly string[] = [
   'label',
   'capacity',
@@ -26,25 +26,25 @@ export const bandFields: readonly string[] = [
   'algorithm',
 ]
 
-/** A band as far as it could be read: what is missing or mistaken is `undefined`. */
+/** A band in which missing and invalid fields are `undefined`. */
 export type DraftBand = { readonly [K in keyof Band]: Band[K] | undefined }
 
-/** Any case, with or without `-` and `_`: `token-bucket`, `TOKEN_BUCKET`, `tokenBucket`. */
+/** Ignores case, `-` and `_`: `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` are equal. */
 export const algorithmKind: Kind<AlgorithmName> = {
-  allowed: algorithmNames.join(', '),
+  allowed: `one of ${algorithmNames.join(', ')}`,
   parse(value) {
     if (typeof value !== 'string' || value.length > 40) return undefined
-    return algorithmNames.find((name) => plain(name) === plain(value))
+    return algorithmNames.find((name) => normalized(name) === normalized(value))
   },
 }
-const plain = (name: string): string => name.toUpperCase().replaceAll(/[-_]/g, '')
+const normalized = (name: string): string => name.toUpperCase().replaceAll(/[-_]/g, '')
 
 const capacityKind = wholeNumber(1, maxCapacity)
 const refillKind = oneOf(['STEADY', 'INTERVAL'] as const)
 const windowSpellings = ['window', 'refillSeconds', 'windowSeconds']
 
 const windowKind = (forms: string, takesText: boolean): Kind<number> => ({
-  allowed: `${forms}, from 1 ms to 366 days in whole microseconds`,
+  allowed: `a duration from 1ms to 366d in whole microseconds (${forms})`,
   parse(value) {
     const ticks = typeof value === 'number' || takesText ? durationTicks(value) : undefined
     return ticks !== undefined && ticks >= minWindowTicks && ticks <= maxWindowTicks ? ticks : undefined
@@ -53,7 +53,7 @@ const windowKind = (forms: string, takesText: boolean): Kind<number> => ({
 const textWindow = windowKind(durationForms, true)
 const secondsWindow = windowKind('a number of seconds', false)
 
-/** Reads one band. `algorithm` is its own or its rule's, `undefined` when that one is mistaken. */
+/** Reads one band. `algorithm` comes from the band or its rule; it is `undefined` if invalid. */
 export function readBand(fields: Fields, algorithm: AlgorithmName | undefined): DraftBand {
   const capacity = fields.require('capacity', capacityKind)
   const refillTokens = fields.has('refillTokens') ? fields.read('refillTokens', capacityKind) : capacity
@@ -69,23 +69,23 @@ function readWindow(fields: Fields): number | undefined {
   return fields.require(spelling, spelling === 'window' ? textWindow : secondsWindow)
 }
 
-/** What fits one algorithm and not another. */
+/** Reports combinations of fields that the algorithm does not support. */
 function checkAlgorithm(fields: Fields, band: DraftBand): void {
   const { algorithm, capacity, refillTokens, windowTicks } = band
   if (algorithm === undefined) return
   if (band.refill === 'INTERVAL' && algorithm !== 'TOKEN_BUCKET') {
-    fields.wrong('refill', `found INTERVAL on ${algorithm}; allowed: INTERVAL on TOKEN_BUCKET only`)
+    fields.wrong('refill', `must be STEADY with ${algorithm}; INTERVAL requires TOKEN_BUCKET`)
   }
   if (capacity === undefined) return
   if (algorithm === 'SLIDING_WINDOW_LOG' && capacity > maxLogCapacity) {
-    fields.wrong('capacity', `found ${capacity}; allowed: 1 to ${maxLogCapacity} on SLIDING_WINDOW_LOG`)
+    fields.wrong('capacity', `must be at most ${maxLogCapacity} with SLIDING_WINDOW_LOG; received ${capacity}`)
   }
   if (refillTokens === undefined || windowTicks === undefined || !algorithmTraits[algorithm].isRefilled) return
   if (BigInt(capacity) * BigInt(windowTicks) <= BigInt(maxFillTicks) * BigInt(refillTokens)) return
   const rate = `${refillTokens} per ${durationText(windowTicks)}`
   fields.wrong(
     fields.has('refillTokens') ? 'refillTokens' : 'capacity',
-    `a band that cannot be exact: ${capacity} at ${rate} take longer than 142 years to fill; ` +
-      'allowed: a smaller capacity, more refillTokens or a shorter window',
+    `must allow the bucket to refill within 142 years; received capacity ${capacity} at ${rate}. ` +
+      'Use a smaller capacity, more refillTokens or a shorter window',
   )
 }

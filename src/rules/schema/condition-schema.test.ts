@@ -5,16 +5,16 @@ import { checkRuleSets, parseRuleSets } from './schema.js'
 const bands = [{ capacity: 10, window: '1s' }]
 const document = (rule: object) => ({ ruleSets: [{ id: 's', rules: [{ id: 'r', bands, ...rule }] }] })
 const ruleOf = (rule: object) => parseRuleSets(document(rule))[0]?.rules[0] as Rule
-const mistakesIn = (rule: object): string[] =>
+const issuesIn = (rule: object): string[] =>
   checkRuleSets(document(rule)).errors.map(({ path, message }) =>
     `${path}: ${message}`.replace('ruleSets[0].rules[0].', ''),
   )
-/** One mistake, at this place. */
-const refuses = (rule: object, place: string, message: string) =>
-  expect(mistakesIn(rule)).toEqual([`${place}: ${message}`])
+/** Expects exactly one issue, at this path. */
+const expectIssue = (rule: object, place: string, message: string) =>
+  expect(issuesIn(rule)).toEqual([`${place}: ${message}`])
 
 describe('when', () => {
-  it('turns every value into text, and lists into alternatives', () => {
+  it('converts every value to a string, and lists to alternatives', () => {
     const when = {
       'attributes.tier': 'premium',
       'attributes.level': [1, 2.5, true, 1, '1'],
@@ -48,23 +48,25 @@ describe('when', () => {
     'localhost',
     '',
     10,
-  ])('refuses the address %j', (clientIp) => {
-    expect(mistakesIn({ when: { clientIp } })).toEqual([
-      expect.stringMatching(/^when\.clientIp: found .*; allowed: an IP address, or a range such as 10\.0\.0\.0\/8/),
+  ])('rejects the address %j', (clientIp) => {
+    expect(issuesIn({ when: { clientIp } })).toEqual([
+      expect.stringMatching(
+        /^when\.clientIp: must be an IP address, or a range such as 10\.0\.0\.0\/8 or .*; received /,
+      ),
     ])
   })
   it.each(['10.0.0.0/32', '0.0.0.0/0', '2001:db8::/128', '::/0', '::ffff:10.0.0.1'])(
-    'takes the address %s',
+    'accepts the address %s',
     (clientIp) => {
       expect(ruleOf({ when: { clientIp } }).when).toEqual([{ field: 'clientIp', values: [clientIp] }])
     },
   )
 
-  it('says which condition is wrong, and how', () => {
+  it('reports each invalid condition', () => {
     const fields = 'attributes.x, header.x, path.x, clientIp, userId, apiKey, method'
-    const value = 'text of at most 1024 characters, a number, true or false'
+    const value = 'a string of at most 1024 characters, a number, true or false'
     expect(
-      mistakesIn({
+      issuesIn({
         when: {
           tier: 'premium',
           'attributes.': 'x',
@@ -78,17 +80,21 @@ describe('when', () => {
         },
       }),
     ).toEqual([
-      `when.tier: unknown condition; allowed: ${fields}`,
-      `when["attributes."]: unknown condition; allowed: ${fields}`,
-      `when["attributes.tier"]: found null; allowed: ${value}`,
-      `when["attributes.plan"][1]: found an object; allowed: ${value}`,
-      `when["attributes.plan"][2]: found NaN; allowed: ${value}`,
-      `when["attributes.none"]: found an empty list; allowed: a list of 1 to 1000 of these: ${value}`,
-      `when["attributes.long"]: found "${'x'.repeat(60)}…"; allowed: ${value}`,
-      'when["header.A"]: a duplicate of header.a; allowed: each field once',
-      `when.__proto__: unknown condition; allowed: ${fields}`,
+      `when.tier: unknown field "tier"; allowed: ${fields}`,
+      `when["attributes."]: unknown field "attributes."; allowed: ${fields}`,
+      `when["attributes.tier"]: must be ${value}; received null`,
+      `when["attributes.plan"][1]: must be ${value}; received an object`,
+      `when["attributes.plan"][2]: must be ${value}; received NaN`,
+      `when["attributes.none"]: must be a list of 1 to 1000 items, each ${value}; received an empty list`,
+      `when["attributes.long"]: must be ${value}; received "${'x'.repeat(60)}…"`,
+      'when["header.A"]: must be unique; header.a is already given with different letter case',
+      `when.__proto__: unknown field "__proto__"; allowed: ${fields}`,
     ])
-    refuses({ when: ['x'] }, 'when', `found a list of 1; allowed: a map from ${fields} to a value or a list of values`)
+    expectIssue(
+      { when: ['x'] },
+      'when',
+      `must be an object whose keys are ${fields}, and whose values are a value or a list of values; received a list of 1 item`,
+    )
     expect(ruleOf({ when: {} }).when).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Condition } from '../../core/rule.js'
 import { type Fields, fieldsOf, isObject, type Kind, wrongValue } from '../../validation/fields.js'
-import type { Mistakes } from '../../validation/issues.js'
+import { type Mistakes, quoted } from '../../validation/issues.js'
 import { memberField } from './key-schema.js'
 import { methodName } from './method-schema.js'
 
@@ -10,21 +10,25 @@ const maxLength = 1_024
 const plainFields = ['clientIp', 'userId', 'apiKey', 'method']
 const fieldForms = `attributes.x, header.x, path.x, ${plainFields.join(', ')}`
 
-/** `when`: field → value or list of values. Every field must hold, by any one of its values. */
-export function readWhen(fields: Fields, mistakes: Mistakes): readonly Condition[] {
+/** Reads `when`, a map from field to value or list of values. A request matches if every field has one of its values. */
+export function readWhen(fields: Fields, issues: Mistakes): readonly Condition[] {
   const when = fields.value('when')
   if (when === undefined) return []
   if (!isObject(when)) {
-    fields.wrong('when', wrongValue(when, `a map from ${fieldForms} to a value or a list of values`))
+    fields.wrong(
+      'when',
+      wrongValue(when, `an object whose keys are ${fieldForms}, and whose values are a value or a list of values`),
+    )
     return []
   }
-  const values = fieldsOf(when, fields.at('when'), mistakes)
+  const values = fieldsOf(when, fields.at('when'), issues)
   const conditions = new Map<string, Condition>()
   for (const name of Object.keys(when)) {
     if (!values.has(name)) continue
     const field = plainFields.includes(name) ? name : memberField(name)
-    if (field === undefined) values.wrong(name, `unknown condition; allowed: ${fieldForms}`)
-    else if (conditions.has(field)) values.wrong(name, `a duplicate of ${field}; allowed: each field once`)
+    if (field === undefined) values.wrong(name, `unknown field ${quoted(name)}; allowed: ${fieldForms}`)
+    else if (conditions.has(field))
+      values.wrong(name, `must be unique; ${field} is already given with different letter case`)
     else conditions.set(field, { field, values: readValues(values, name, kindOf(field)) })
   }
   return [...conditions.values()]
@@ -39,9 +43,9 @@ function readValues(values: Fields, name: string, kind: Kind<string>): readonly 
 const kindOf = (field: string): Kind<string> =>
   field === 'clientIp' ? addressRange : field === 'method' ? methodName : plainValue
 
-/** Numbers and booleans are compared by their text, as a header would bring them. */
+/** Numbers and booleans become strings, because header values are strings. */
 const plainValue: Kind<string> = {
-  allowed: `text of at most ${maxLength} characters, a number, true or false`,
+  allowed: `a string of at most ${maxLength} characters, a number, true or false`,
   parse(value) {
     if (typeof value === 'string') return value.length <= maxLength ? value : undefined
     return typeof value === 'boolean' || Number.isFinite(value) ? String(value) : undefined

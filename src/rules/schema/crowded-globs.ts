@@ -9,20 +9,20 @@ import type { Mistakes } from '../../validation/issues.js'
 export const maxAlike = 100
 
 /**
- * Reports rules whose path has one glob too many. Globs with one `*` are looked up by the text around it, any number of
- * them. Globs with a `?` or several `*` in the same place are tried one by one if they start and end with the same text.
+ * Reports rules whose path exceeds the limit on similar globs. A glob with one `*` is found by an index on its prefix and
+ * suffix, so those are unlimited. Globs with a `?` or several `*` that share a position, prefix and suffix are tried one by one.
  */
 export function* checkGlobs(
   rules: readonly Rule[],
   caseSensitive: boolean,
   path: string,
-  mistakes: Mistakes,
+  issues: Mistakes,
 ): Steps<void> {
   const count = globCounter(caseSensitive)
   for (const [index, rule] of rules.entries()) {
     if (index % manyPerStep === 0) yield
     const message = count(rule.path)
-    if (message !== undefined) mistakes.add(`${path}[${index}].path`, message)
+    if (message !== undefined) issues.add(`${path}[${index}].path`, message)
   }
 }
 
@@ -55,7 +55,7 @@ function globCounter(caseSensitive: boolean): (path: string) => string | undefin
     let before = ''
     for (const { kind, text } of compilePathPattern(path, caseSensitive).segments) {
       if (kind === 'glob' && isCrowded(alike, before, text))
-        return `found more than ${maxAlike} globs like "${text}" in the same place of paths; allowed: up to ${maxAlike} with "?" or several "*" that start and end with the same text`
+        return `must be one of at most ${maxAlike} similar globs; "${text}" exceeds the limit for globs with "?" or several "*" in the same position with the same start and end`
       before += `/${text}`
     }
     return undefined

@@ -6,11 +6,11 @@ const maxDepth = 100
 export const maxNodes = 100_000
 
 /**
- * A copy of what the owner of a rule keeps on it: same content, same order of keys, no longer shared with the
- * document. Anything that JSON could not carry is a mistake, as it would be lost at the first save; a number that is too
- * large for JavaScript is not, where its text is kept.
+ * Copies a JSON value, such as the `attributes` of a rule, with the same order of keys. Values that JSON cannot represent
+ * are reported, because the first save would lose them. A number too large for JavaScript is accepted if its source text is
+ * kept with it.
  */
-export function copyJson(value: unknown, path: string, mistakes: Mistakes): unknown {
+export function copyJson(value: unknown, path: string, issues: Mistakes): unknown {
   let nodes = 0
   let isWritten = false
   const copy = (from: unknown, place: string, depth: number): unknown => {
@@ -22,12 +22,12 @@ export function copyJson(value: unknown, path: string, mistakes: Mistakes): unkn
     const items = itemsOf(from)
     if (items !== undefined) return items.map((item, index) => copy(item, `${place}[${index}]`, depth + 1))
     if (isPlain(from)) return copyWritten(from, place, depth)
-    return refuse(place, found(from))
+    return reject(place, found(from))
   }
   const copyWritten = (from: Readonly<Record<string, unknown>>, place: string, depth: number): unknown => {
     const text = writtenText(from)
     if (text === undefined) return copyObject(from, place, depth)
-    // Inside what was written, another part of it may have a text of its own.
+    // An object inside one with source text may have source text of its own.
     const wasWritten = isWritten
     isWritten = true
     const to = copyObject(from, place, depth)
@@ -40,25 +40,25 @@ export function copyJson(value: unknown, path: string, mistakes: Mistakes): unkn
     for (const [name, member] of Object.entries(from)) {
       if (member === undefined) continue
       const value = copy(member, placeOf(place, name), depth + 1)
-      // Assigning would take the name `__proto__` for the prototype.
+      // An assignment to `__proto__` would set the prototype.
       Object.defineProperty(to, name, { value, writable: true, enumerable: true, configurable: true })
     }
     return to
   }
-  const refuse = (place: string, what: string): undefined => {
-    mistakes.add(place, `found ${what}; allowed: JSON`)
+  const reject = (place: string, what: string): undefined => {
+    issues.add(place, `must be a JSON value; received ${what}`)
     return undefined
   }
-  /** Beyond a bound one mistake is enough: the rest may be endless. */
+  /** Reports an exceeded bound once and stops copying, because the value may be cyclic. */
   const giveUp = (place: string, what: string): undefined => {
-    if (Number.isFinite(nodes)) refuse(place, what)
+    if (Number.isFinite(nodes)) reject(place, what)
     nodes = Number.POSITIVE_INFINITY
     return undefined
   }
   return copy(value, path, 0)
 }
 
-/** Also when it comes from another realm, whose Object is not this one. */
+/** Also true for plain objects of another realm, which have another `Object.prototype`. */
 function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   if (!isObject(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -1,66 +1,94 @@
-/** Rule documents as TypeScript sees them: what a YAML or JSON file, REST, or code may say. `docs/reference/rules.md` explains each. */
+/** The types of rule documents in code. YAML and JSON files and the REST API take the same fields; `docs/reference/rules.md` describes them. */
 import type { Consistency, LimitScope, Mode, OnMissingKey, OnStoreFailure, Policy, Strategy } from '../../core/rule.js'
 
+/** One limit of a rule: a capacity per window. */
 export interface BandInput {
+  /** Unique in the rule. Default: derived from capacity and window, such as `100-per-1h`. */
   readonly label?: string
+  /** Permits per window, or the size of the bucket. */
   readonly capacity: number
+  /** Permits added per window. Default: `capacity`. */
   readonly refillTokens?: number
-  /** `'1m'`, `'500ms'`, or a number of seconds. */
+  /** `'1m'`, `'500ms'`, or a number of seconds. Required, unless `refillSeconds` or `windowSeconds` is given. */
   readonly window?: string | number
+  /** Alias of `window`, in seconds. */
   readonly refillSeconds?: number
+  /** Alias of `window`, in seconds. */
   readonly windowSeconds?: number
+  /** `TOKEN_BUCKET` only: continuous refill, or all at once at the end of each window. Default: `STEADY`. */
   readonly refill?: 'STEADY' | 'INTERVAL'
-  /** As in `AlgorithmName`; case, `-` and `_` do not matter. */
+  /** An `AlgorithmName`; case, `-` and `_` are ignored. Default: the algorithm of the rule. */
   readonly algorithm?: string
 }
 
 type Scalar = string | number | boolean
 
-/** What rules in a set and rules alone have in common. */
+/** The fields that `RuleInput` and `LoneRuleInput` share. */
 interface RuleFields {
   readonly id?: string
   readonly name?: string
   readonly description?: string
+  /** Default: true. */
   readonly enabled?: boolean
+  /** Higher priorities come first. Default: 0. */
   readonly priority?: number
+  /** A path pattern such as `/users/{id}/**`. Default: every path. */
   readonly path?: string
+  /** `GET`, `['GET', 'HEAD']` or `*`. Default: every method. */
   readonly method?: string | readonly string[]
+  /** Conditions on the request: field to value or list of values. Every field must match. */
   readonly when?: Readonly<Record<string, Scalar | readonly Scalar[]>>
+  /** The key that is limited. Default: `IP`. */
   readonly limitScope?: LimitScope | 'PER_IP' | 'PER_USER' | 'PER_API_KEY'
+  /** With `COMPOSITE`: the fields that form the key. */
   readonly compositeKeyFields?: readonly string[]
+  /** With `CUSTOM`: the field that is the key, such as `header.x-tenant`. */
   readonly keyField?: string
+  /** With `CUSTOM`: the name of a key resolver. */
   readonly keyResolver?: string
+  /** Default: `ANONYMOUS`. */
   readonly onMissingKey?: OnMissingKey
+  /** Algorithm of the bands that set none. Default: `TOKEN_BUCKET`. */
   readonly algorithm?: string
+  /** Permits that one request takes. Default: 1. */
   readonly permits?: number
+  /** Default: `REJECT`. */
   readonly onLimitExceed?: Policy | 'REJECT_REQUEST'
+  /** With `WAIT_FOR_REFILL`: the longest wait in milliseconds. */
   readonly maxWaitMs?: number
+  /** Default: `ENFORCE`. */
   readonly mode?: Mode
+  /** Default: `EXACT`. */
   readonly consistency?: Consistency
   readonly onStoreFailure?: OnStoreFailure
+  /** Enables overrides of the limits of single keys. Default: false. */
   readonly overrides?: boolean
+  /** Data of your own, returned unchanged. */
   readonly attributes?: Readonly<Record<string, unknown>>
-  /** Set by rule stores; a rule may be given back as it was received. */
+  /** `createdAt`, `updatedAt` and `version` are set by rule stores. They are accepted, so that a rule can be saved as it was read. */
   readonly createdAt?: string
   readonly updatedAt?: string
   readonly version?: number
 }
 
+/** A rule of a rule set. */
 export interface RuleInput extends RuleFields {
   readonly id: string
   readonly bands: readonly BandInput[]
 }
 
-/** A rule by itself: no id needed, and a single band may be written without `bands`. */
+/** A rule outside a rule set, as `createLimiter` takes it. It needs no id, and a single band may be written without `bands`. */
 export interface LoneRuleInput extends RuleFields, Partial<Omit<BandInput, 'algorithm'>> {
   readonly bands?: readonly BandInput[]
 }
 
+/** A set of rules that are decided together. */
 export interface RuleSetInput {
   readonly id: string
   readonly description?: string
+  /** Apply all matching rules, or only the first. Default: `all`. */
   readonly strategy?: Strategy
-  /** Whether letter case matters in paths; default false. */
+  /** Makes path matching case-sensitive. Default: false. */
   readonly caseSensitive?: boolean
   /** Set by rule stores. */
   readonly version?: number

@@ -12,9 +12,9 @@ const scopeKind = oneOf(limitScopes, [
   ['PER_API_KEY', 'API_KEY'],
 ])
 
-const fieldForms = `${plainFields.join(', ')}, attributes.x, header.x, path.x`
+const fieldForms = `one of ${plainFields.join(', ')}, attributes.x, header.x, path.x`
 
-/** A field that can identify a caller. Header names come out in lower case. */
+/** A field of the request that identifies a client. Header names are converted to lower case. */
 const keyFieldKind: Kind<string> = {
   allowed: fieldForms,
   parse(value) {
@@ -23,7 +23,7 @@ const keyFieldKind: Kind<string> = {
   },
 }
 
-/** `attributes.x`, `header.x` or `path.x`, if that is what it is. */
+/** Returns a normalized `attributes.x`, `header.x` or `path.x`, or `undefined` for other names. */
 export function memberField(name: string): string | undefined {
   if (/^attributes\.[^\p{Cc}]{1,128}$/u.test(name)) return name
   if (/^header\.[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/.test(name)) return name.toLowerCase()
@@ -32,7 +32,7 @@ export function memberField(name: string): string | undefined {
 
 type Keys = Pick<Rule, 'limitScope' | 'compositeKeyFields' | 'keyField' | 'keyResolver'>
 
-/** Whom a rule counts against. A field that the scope would ignore is a mistake: its author expects it to matter. */
+/** Reads the fields that define the key of a rule. A field that the scope would ignore is reported, because its author expects an effect. */
 export function readKeys(fields: Fields): Keys {
   const spelling = oneSpelling(fields, ['limitScope', 'scope'])
   const limitScope = spelling === undefined ? 'IP' : fields.read(spelling, scopeKind)
@@ -52,16 +52,16 @@ function readCompositeFields(fields: Fields, scope: LimitScope | undefined): rea
   const name = 'compositeKeyFields'
   const given = fields.value(name)
   if (scope === 'COMPOSITE') return withoutRepeats(fields, fields.list(name, keyFieldKind, maxKeyFields))
-  // Stores that keep every field write an empty list where there is nothing to say.
+  // Some stores write every field, with an empty list for an omitted one.
   if (given === undefined || (Array.isArray(given) && given.length === 0)) return []
-  if (scope !== undefined) fields.wrong(name, `found with limitScope ${scope}; allowed: only with COMPOSITE`)
+  if (scope !== undefined) fields.wrong(name, `must be omitted with limitScope ${scope}; it requires COMPOSITE`)
   return fields.list(name, keyFieldKind, maxKeyFields)
 }
 
 function withoutRepeats(fields: Fields, given: readonly string[]): readonly string[] {
   const repeated = given.find((field, index) => given.indexOf(field) !== index)
   if (repeated !== undefined) {
-    fields.wrong('compositeKeyFields', `found ${quoted(repeated)} twice, a duplicate; allowed: each field once`)
+    fields.wrong('compositeKeyFields', `must not contain duplicates; received ${quoted(repeated)} twice`)
   }
   return given
 }
@@ -69,11 +69,11 @@ function withoutRepeats(fields: Fields, given: readonly string[]): readonly stri
 function checkCustom(fields: Fields, scope: LimitScope): void {
   const custom = ['keyField', 'keyResolver'].filter((name) => fields.has(name))
   if (scope === 'CUSTOM' && custom.length === 0) {
-    fields.wrong('keyField', 'found nothing with limitScope CUSTOM; allowed: one of keyField and keyResolver')
+    fields.wrong('keyField', 'must be given with limitScope CUSTOM, unless keyResolver is; received neither')
   }
   if (scope === 'CUSTOM' && custom.length === 2) {
-    fields.wrong('keyResolver', 'found beside keyField; allowed: only one of keyField and keyResolver')
+    fields.wrong('keyResolver', 'must not be combined with keyField; use only one of keyField and keyResolver')
   }
   if (scope === 'CUSTOM') return
-  for (const name of custom) fields.wrong(name, `found with limitScope ${scope}; allowed: only with CUSTOM`)
+  for (const name of custom) fields.wrong(name, `must be omitted with limitScope ${scope}; it requires CUSTOM`)
 }

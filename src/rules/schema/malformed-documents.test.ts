@@ -1,6 +1,6 @@
 /**
- * Whatever somebody writes into a rules file or sends to the API, they get rules within all bounds or a list of
- * located mistakes. Replay a failure with the seed it prints: FLUXGATE_SEED=… npx vitest run malformed-documents
+ * Any input gives either rules within all limits, or a list of issues with paths.
+ * Replay a failure with the printed seed: FLUXGATE_SEED=… npx vitest run malformed-documents
  */
 import { expect, it } from 'vitest'
 import { FluxGateError } from '../../core/errors.js'
@@ -39,7 +39,7 @@ const yaml = `ruleSets:
 const valid = parseDocument(yaml, 'yaml')
 const json = JSON.stringify(valid, null, 1)
 
-/** mulberry32: small, seeded, good enough to shuffle mistakes. */
+/** mulberry32, a small seeded generator. */
 function randomOf(state: number): () => number {
   return () => {
     state = (state + 0x6d2b79f5) | 0
@@ -118,7 +118,7 @@ const name = (): string => pick([...names.split(' '), '', 'a b', '\n'])
 type Holder = Record<string | number, unknown>
 const isHolder = (value: unknown): value is Holder => typeof value === 'object' && value !== null
 
-/** A random object or list inside, reached by walking down from the top. */
+/** A random nested object or list. */
 function holderIn(root: unknown): Holder | undefined {
   let holder = isHolder(root) ? root : undefined
   while (holder !== undefined && random() < 0.8) {
@@ -172,14 +172,14 @@ function mutateText(text: string): string {
 const times = <T>(count: number, value: T, change: (value: T) => T): T =>
   count === 0 ? value : times(count - 1, change(value), change)
 
-/** Made first, read later: only the reading is under test. */
+/** All documents are generated first, because only parsing is under test. */
 function malformed(): () => readonly RuleSet[] {
   const changes = 1 + below(5)
   if (random() < 0.6) {
     const document = times(changes, structuredClone(valid), mutate)
     return () => parseRuleSets(document)
   }
-  // YAML takes most of the time.
+  // Parsing YAML takes most of the time.
   const format = random() < 0.3 ? 'yaml' : 'json'
   const text = times(changes, format === 'yaml' ? yaml : json, mutateText)
   return () => parseRuleSets(parseDocument(text, format))
@@ -240,7 +240,7 @@ const isLocated = (error: unknown) =>
     ({ path, message }) => path.length > 0 && path.length <= 501 && message.length > 0 && message.length < 1_000,
   )
 
-it(`any of ${documents} malformed documents gives rules within all bounds, or located mistakes`, () => {
+it(`each of ${documents} malformed documents gives rules within all limits, or issues with paths`, () => {
   console.info(`malformed documents: FLUXGATE_SEED=${seed}`)
   const prototypes = () => [Object, Array, Function, String].map(({ prototype }) => Reflect.ownKeys(prototype).length)
   const before = prototypes()
@@ -259,7 +259,7 @@ it(`any of ${documents} malformed documents gives rules within all bounds, or lo
   }
   expect(prototypes()).toEqual(before)
   expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
-  // Both outcomes occur, or the generator is no good.
+  // Both outcomes must occur, or the generator is not effective.
   expect(parsed).toBeGreaterThan(documents / 100)
   expect(parsed).toBeLessThan(documents / 2)
 }, 120_000)

@@ -2,7 +2,7 @@ import type { Fields, Kind } from '../../validation/fields.js'
 
 export const maxMethods = 64
 
-/** One HTTP method, in upper case. */
+/** An HTTP method, converted to upper case. */
 export const methodName: Kind<string> = {
   allowed: 'an HTTP method such as GET',
   parse: (value) =>
@@ -10,11 +10,11 @@ export const methodName: Kind<string> = {
 }
 
 const methodOrAny: Kind<string> = {
-  allowed: 'an HTTP method such as GET, a list of them, or *',
+  allowed: 'an HTTP method such as GET, a list of methods, or *',
   parse: (value) => (value === '*' ? '*' : methodName.parse(value)),
 }
 
-/** `GET`, `[GET, HEAD]` or `*`; nothing in the result means any. */
+/** Reads `GET`, `[GET, HEAD]` or `*`. An empty result means any method. */
 export function readMethods(fields: Fields): readonly string[] {
   const isList = Array.isArray(fields.value('method'))
   const methods = isList ? fields.list('method', methodOrAny, maxMethods) : [fields.read('method', methodOrAny) ?? '*']

@@ -8,14 +8,14 @@ import { noMistakes, rulesInvalid } from '../../validation/issues.js'
 import { instant, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { readBands } from './rule-schema.js'
 
-/** What an override may say. */
+/** The fields of an override. */
 const overrideFields: readonly string[] = ['key', 'action', 'bands', 'expiresAt', 'note', 'balance', 'balanceAt']
 
 export const longestKey = 1_024
 export const longestNote = 1_000
 const actionKind = oneOf(['LIMIT', 'ALLOW', 'DENY'] as const)
 const balanceKind = wholeNumber(0, maxCapacity)
-/** Epoch milliseconds, as instants of decisions are; below this, somebody meant seconds. */
+/** The smallest accepted epoch time in milliseconds (March 1973). A smaller number is probably in seconds. */
 export const leastMs = 100_000_000_000
 const momentKind: Kind<number> = {
   allowed: `${instant.allowed}, or epoch milliseconds`,
@@ -25,8 +25,8 @@ const momentKind: Kind<number> = {
     return isMoment ? found : undefined
   },
 }
-const noteKind = { allowed: `text of at most ${longestNote} characters`, parse: bounded(longestNote, 0) }
-const keyKind = { allowed: `an identity: text of 1 to ${longestKey} characters`, parse: bounded(longestKey, 1) }
+const noteKind = { allowed: `a string of at most ${longestNote} characters`, parse: bounded(longestNote, 0) }
+const keyKind = { allowed: `a string of 1 to ${longestKey} characters`, parse: bounded(longestKey, 1) }
 
 export interface ParsedOverride extends OverrideKey {
   readonly terms: OverrideTerms
@@ -37,19 +37,19 @@ export interface OverrideKey {
   readonly isRange: boolean
 }
 
-/** Reads an override of a rule as of `nowMs`; throws FLUXGATE_OVERRIDE_INVALID with every mistake. */
+/** Reads an override of a rule as of `nowMs`. Throws `FLUXGATE_OVERRIDE_INVALID` with every issue. */
 export function parseOverride(document: unknown, rule: Rule, nowMs: number, ipv6Prefix = 56): ParsedOverride {
-  const mistakes = noMistakes()
-  const fields = openFields(document, '', overrideFields, 'an override: { key, action, … }', mistakes)
+  const issues = noMistakes()
+  const fields = openFields(document, '', overrideFields, 'an override: { key, action, … }', issues)
   const result = fields && readOverride(fields, rule, nowMs, ipv6Prefix)
-  const bands = fields?.has('bands') ? readBands(fields, algorithmOf(rule), mistakes) : []
-  if (result !== undefined && mistakes.count === 0)
+  const bands = fields?.has('bands') ? readBands(fields, algorithmOf(rule), issues) : []
+  if (result !== undefined && issues.count === 0)
     return { ...result, terms: { ...result.terms, bands } } as ParsedOverride
-  const { message, errors } = rulesInvalid('The override', mistakes)
+  const { message, errors } = rulesInvalid('The override', issues)
   throw new FluxGateError('FLUXGATE_OVERRIDE_INVALID', message, { errors })
 }
 
-/** A band of an override that names no algorithm counts as the first of its rule's. */
+/** A band without an algorithm uses the algorithm of the first band of the rule. */
 const algorithmOf = ({ bands: [first] }: Rule) => first?.algorithm ?? 'TOKEN_BUCKET'
 
 function readOverride(fields: Fields, rule: Rule, nowMs: number, ipv6Prefix: number) {
@@ -59,52 +59,48 @@ function readOverride(fields: Fields, rule: Rule, nowMs: number, ipv6Prefix: num
   const note = fields.read('note', noteKind)
   const balance = readBalance(fields, nowMs)
   if (action === 'LIMIT' && !fields.has('bands') && !fields.has('balance'))
-    fields.wrong('bands', 'found nothing; allowed: with LIMIT a list of 1 to 8 bands, or a balance')
+    fields.wrong('bands', 'must be a list of 1 to 8 bands with LIMIT, unless there is a balance; received nothing')
   if (action !== 'LIMIT' && action !== undefined)
     for (const name of ['bands', 'balance'])
-      if (fields.has(name)) fields.wrong(name, `found with ${action}; allowed: ${name} with LIMIT only`)
+      if (fields.has(name)) fields.wrong(name, `must be omitted with ${action}; ${name} requires LIMIT`)
   const key = given === undefined ? undefined : overrideKey(given, rule, ipv6Prefix)
   if (typeof key === 'string') fields.wrong('key', key)
   const terms = { action, expiresAtMs, note, ...(balance !== undefined && { balance }) }
   return typeof key === 'object' ? { ...key, terms } : undefined
 }
 
-/** What is left as of an instant; if none is given, as of now. */
+/** The permits available at `balanceAt`, which defaults to now. */
 function readBalance(fields: Fields, nowMs: number): StartingBalance | undefined {
   const permits = fields.read('balance', balanceKind)
   const at = fields.read('balanceAt', momentKind)
-  if (fields.has('balanceAt') && !fields.has('balance'))
-    fields.wrong('balanceAt', 'found without balance; allowed: beside a balance')
+  if (fields.has('balanceAt') && !fields.has('balance')) fields.wrong('balanceAt', 'must be combined with balance')
   const atMs = at ?? Math.floor(nowMs)
-  if (atMs > nowMs)
-    fields.wrong(
-      'balanceAt',
-      `found ${new Date(atMs).toISOString()}, which is still to come; allowed: an instant up to now`,
-    )
+  if (atMs > nowMs) fields.wrong('balanceAt', `must not be in the future; received ${new Date(atMs).toISOString()}`)
   return permits === undefined ? undefined : { permits, atMs }
 }
 
 /**
- * A key in the spelling in which the rule counts it: of addresses there is only one. What is wrong with it, if anything.
+ * Normalizes a key to the form that the rule uses for its buckets; addresses have several spellings. Returns a message if
+ * the key is invalid.
  */
 export function overrideKey(given: string, { limitScope }: Rule, ipv6Prefix = 56): OverrideKey | string {
   if (limitScope !== 'IP') return { key: given, isRange: false }
   const network = parseCidr(given)
   if (network === undefined && given.includes('/'))
-    return `found ${JSON.stringify(given)}; allowed: an address, or a range such as 10.0.0.0/8 or 2001:db8::/32`
+    return `must be an IP address, or a range such as 10.0.0.0/8 or 2001:db8::/32; received ${JSON.stringify(given)}`
   if (network === undefined) return { key: given, isRange: false }
-  const spelt = cidrText(network)
-  const [address = '', length = ''] = spelt.split('/')
+  const normalized = cidrText(network)
+  const [address = '', length = ''] = normalized.split('/')
   const whole = address.includes(':') ? ipv6Prefix : 32
   if (!given.includes('/') || (whole === 32 && length === '32'))
     return { key: ipIdentity(address, ipv6Prefix), isRange: false }
   if (Number(length) > whole)
-    return `found ${JSON.stringify(given)}; allowed: a prefix of at most ${whole}, because IPv6 addresses count by their first ${whole} bits`
+    return `must have a prefix length of at most ${whole}, because IPv6 keys use the first ${whole} bits; received ${JSON.stringify(given)}`
   if (Number(length) === whole) return { key: ipIdentity(address, ipv6Prefix), isRange: false }
-  return { key: spelt, isRange: true }
+  return { key: normalized, isRange: true }
 }
 
-/** As it is told again: in the spelling of a document. */
+/** Converts an override back to a document. */
 export function overrideDocument(key: string, { action, bands, expiresAtMs, note, balance }: OverrideTerms): Override {
   return {
     key,

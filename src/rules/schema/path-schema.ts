@@ -3,11 +3,11 @@ import type { Kind } from '../../validation/fields.js'
 
 export const maxPathLength = 1_024
 
-/** A path pattern: `?`, `*`, `**` and `{name}`, as `core/path-pattern` understands it. */
+/** A path pattern with `?`, `*`, `**` and `{name}`; `core/matching/paths/path-pattern` compiles it. */
 export const pathPattern: Kind<string> = {
   allowed:
     `a pattern of at most ${maxPathLength} characters and 64 segments that starts with /, such as /api/*/items or /users/{id}/**, ` +
-    'in which a segment has at most one {name} and no name occurs twice',
+    'with at most one {name} per segment and no name twice',
   parse: (value) => (typeof value === 'string' && isPattern(value) ? value : undefined),
 }
 

@@ -15,14 +15,14 @@ const examples = [...reference.matchAll(/^```(\w+)( \w+)?\n(.*?)^```$/gms)].map(
 )
 const documents = examples.filter(({ language, kind }) => language !== 'text' && kind !== 'broken')
 
-describe('the reference of rules', () => {
+describe('docs/reference/rules.md', () => {
   it.each(documents)('has examples that parse: $text', ({ language, kind, text }) => {
     const document = parseDocument(text, language === 'json' ? 'json' : 'yaml')
     if (kind === 'rule') expect(parseRule(document).bands).toHaveLength(1)
     else expect(parseRuleSets(document)).not.toEqual([])
   })
 
-  it('shows what a broken document really gives', () => {
+  it('shows the actual error message of an invalid document', () => {
     const broken = examples.find(({ kind }) => kind === 'broken')?.text ?? ''
     const message = examples.find(({ language }) => language === 'text')?.text.trimEnd() ?? ''
     expect(() => parseRuleSets(parseDocument(broken, 'yaml'), 'rules.yaml')).toThrow(
@@ -30,11 +30,11 @@ describe('the reference of rules', () => {
     )
   })
 
-  it.each([...new Set([...ruleSetFields, ...ruleFields, ...bandFields])])('explains %s', (field) => {
+  it.each([...new Set([...ruleSetFields, ...ruleFields, ...bandFields])])('documents %s', (field) => {
     expect(reference).toContain(`\`${field}\``)
   })
 
-  it('explains no field that does not exist', () => {
+  it('documents no unknown fields', () => {
     const rows = [...reference.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| [^|]* \| [^|]* \|$/gm)].map(
       ([, names = '']) => names,
     )

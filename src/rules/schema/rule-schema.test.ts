@@ -5,16 +5,16 @@ import { checkRuleSets, parseRuleSets } from './schema.js'
 const bands = [{ capacity: 10, window: '1s' }]
 const document = (rule: object) => ({ ruleSets: [{ id: 's', rules: [{ id: 'r', bands, ...rule }] }] })
 const ruleOf = (rule: object) => parseRuleSets(document(rule))[0]?.rules[0] as Rule
-const mistakesIn = (rule: object): string[] =>
+const issuesIn = (rule: object): string[] =>
   checkRuleSets(document(rule)).errors.map(({ path, message }) =>
     `${path}: ${message}`.replace('ruleSets[0].rules[0].', ''),
   )
-/** One mistake, at this place. */
-const refuses = (rule: object, place: string, message: string) =>
-  expect(mistakesIn(rule)).toEqual([`${place}: ${message}`])
+/** Expects exactly one issue, at this path. */
+const expectIssue = (rule: object, place: string, message: string) =>
+  expect(issuesIn(rule)).toEqual([`${place}: ${message}`])
 
 describe('a rule', () => {
-  it('needs an id and bands, and fills in the rest', () => {
+  it('requires an id and bands, and applies defaults', () => {
     expect(ruleOf({})).toEqual({
       id: 'r',
       enabled: true,
@@ -41,39 +41,41 @@ describe('a rule', () => {
       consistency: 'EXACT',
       overrides: false,
     })
-    expect(mistakesIn({ id: undefined, bands: undefined })).toEqual([
-      'id: found nothing; allowed: 1 to 128 of letters, digits, . _ - :',
-      'bands: found nothing; allowed: a list of 1 to 8 bands',
+    expect(issuesIn({ id: undefined, bands: undefined })).toEqual([
+      'id: must be 1 to 128 characters (letters, digits, . _ - :); received nothing',
+      'bands: must be a list of 1 to 8 bands; received nothing',
     ])
   })
 
-  it.each(['a', 'A.b_c-d:9', 'x'.repeat(128), '__proto__', 'constructor'])('may be called %s', (id) => {
+  it.each(['a', 'A.b_c-d:9', 'x'.repeat(128), '__proto__', 'constructor'])('accepts the id %s', (id) => {
     expect(ruleOf({ id }).id).toBe(id)
   })
-  it.each(['', 'x'.repeat(129), 'a b', 'a/b', 'ü', 'a\n', 7, null, {}])('may not be called %j', (id) => {
-    expect(mistakesIn({ id })).toEqual([expect.stringMatching(/^id: found .*; allowed: 1 to 128 of letters/)])
+  it.each(['', 'x'.repeat(129), 'a b', 'a/b', 'ü', 'a\n', 7, null, {}])('rejects the id %j', (id) => {
+    expect(issuesIn({ id })).toEqual([
+      expect.stringMatching(/^id: must be 1 to 128 characters \(letters, .*\); received /),
+    ])
   })
 
-  it('has a name and a description for people', () => {
+  it('has a name and a description', () => {
     expect(ruleOf({ name: 'Ünï', description: 'two\nlines' })).toMatchObject({ name: 'Ünï', description: 'two\nlines' })
-    refuses({ name: 7 }, 'name', 'found 7; allowed: text')
-    refuses({ description: ['x'] }, 'description', 'found a list of 1; allowed: text')
+    expectIssue({ name: 7 }, 'name', 'must be a string; received 7')
+    expectIssue({ description: ['x'] }, 'description', 'must be a string; received a list of 1 item')
   })
 
-  it('can be turned off', () => {
+  it('can be disabled', () => {
     expect(ruleOf({ enabled: false }).enabled).toBe(false)
-    refuses({ enabled: 'false' }, 'enabled', 'found "false"; allowed: true or false')
-    refuses({ enabled: 0 }, 'enabled', 'found 0; allowed: true or false')
+    expectIssue({ enabled: 'false' }, 'enabled', 'must be true or false; received "false". Remove the quotes')
+    expectIssue({ enabled: 0 }, 'enabled', 'must be true or false; received 0')
   })
 
-  it('has a priority, negative too', () => {
+  it('has a priority, which may be negative', () => {
     expect(ruleOf({ priority: -5 }).priority).toBe(-5)
     expect(ruleOf({ priority: 1_000_000_000 }).priority).toBe(1_000_000_000)
-    const allowed = 'allowed: a whole number from -1000000000 to 1000000000'
-    refuses({ priority: 1.5 }, 'priority', `found 1.5; ${allowed}`)
-    refuses({ priority: '1' }, 'priority', `found "1"; ${allowed}`)
-    refuses({ priority: 1_000_000_001 }, 'priority', `found 1000000001; ${allowed}`)
-    refuses({ priority: Number.NaN }, 'priority', `found NaN; ${allowed}`)
+    const expected = 'must be a whole number from -1000000000 to 1000000000'
+    expectIssue({ priority: 1.5 }, 'priority', `${expected}; received 1.5`)
+    expectIssue({ priority: '1' }, 'priority', `${expected}; received "1". Remove the quotes`)
+    expectIssue({ priority: 1_000_000_001 }, 'priority', `${expected}; received 1000000001`)
+    expectIssue({ priority: Number.NaN }, 'priority', `${expected}; received NaN`)
   })
 
   it.each([
@@ -83,7 +85,7 @@ describe('a rule', () => {
     '/users/{id}/orders/{order-id}',
     '/files/{name}.json',
     `/${'a'.repeat(1_023)}`,
-  ])('takes the path %s', (path) => {
+  ])('accepts the path %s', (path) => {
     expect(ruleOf({ path }).path).toBe(path)
   })
   it.each([
@@ -100,12 +102,14 @@ describe('a rule', () => {
     '/a\nb',
     7,
     null,
-  ])('refuses the path %j', (path) => {
-    expect(mistakesIn({ path })).toEqual([expect.stringMatching(/^path: found .*; allowed: a pattern of at most 1024/)])
+  ])('rejects the path %j', (path) => {
+    expect(issuesIn({ path })).toEqual([
+      expect.stringMatching(/^path: must be a pattern of at most 1024 .*; received /),
+    ])
   })
-  it('refuses a path of 1025 characters, and does not repeat all of it', () => {
-    const [mistake] = mistakesIn({ path: `/${'a'.repeat(1_024)}` })
-    expect(mistake).toContain(`found "/${'a'.repeat(59)}…"; allowed: a pattern`)
+  it('rejects a path of 1025 characters and truncates it in the message', () => {
+    const [issue] = issuesIn({ path: `/${'a'.repeat(1_024)}` })
+    expect(issue).toMatch(/must be a pattern .*; received "\/a{59}…"$/)
   })
 
   it.each([
@@ -119,16 +123,18 @@ describe('a rule', () => {
     [['*'], []],
     [['GET', '*'], []],
     ['VERSION-CONTROL', ['VERSION-CONTROL']],
-  ])('takes the method %j', (method, methods) => {
+  ])('accepts the method %j', (method, methods) => {
     expect(ruleOf({ method }).methods).toEqual(methods)
   })
-  it('refuses a method that is none, and says which', () => {
-    const allowed = 'allowed: an HTTP method such as GET, a list of them, or *'
-    refuses({ method: 'GET,HEAD' }, 'method', `found "GET,HEAD"; ${allowed}`)
-    refuses({ method: 7 }, 'method', `found 7; ${allowed}`)
-    refuses({ method: '' }, 'method', `found ""; ${allowed}`)
-    refuses({ method: ['GET', 7] }, 'method[1]', `found 7; ${allowed}`)
-    expect(mistakesIn({ method: [] })[0]).toContain('method: found an empty list; allowed: a list of 1 to 64')
+  it('rejects invalid methods', () => {
+    const expected = 'must be an HTTP method such as GET, a list of methods, or *'
+    expectIssue({ method: 'GET,HEAD' }, 'method', `${expected}; received "GET,HEAD"`)
+    expectIssue({ method: 7 }, 'method', `${expected}; received 7`)
+    expectIssue({ method: '' }, 'method', `${expected}; received ""`)
+    expectIssue({ method: ['GET', 7] }, 'method[1]', `${expected}; received 7`)
+    expect(issuesIn({ method: [] })[0]).toMatch(
+      /^method: must be a list of 1 to 64 items, each .*; received an empty list$/,
+    )
   })
 
   it.each([
@@ -139,22 +145,22 @@ describe('a rule', () => {
     ['PER_IP', 'IP'],
     ['PER_USER', 'USER_ID'],
     ['PER_API_KEY', 'API_KEY'],
-  ])('counts by the scope %s', (given, limitScope) => {
+  ])('accepts the scope %s', (given, limitScope) => {
     expect(ruleOf({ limitScope: given })).toMatchObject({ limitScope })
     expect(ruleOf({ scope: given })).toMatchObject({ limitScope })
   })
-  it('refuses a scope that is none, or given twice', () => {
-    const allowed = 'allowed: GLOBAL, IP, USER_ID, API_KEY, COMPOSITE, CUSTOM'
-    refuses({ limitScope: 'USER' }, 'limitScope', `found "USER"; ${allowed}`)
-    refuses({ scope: 'ip' }, 'scope', `found "ip"; ${allowed}`)
-    refuses(
+  it('rejects an invalid scope, and limitScope together with scope', () => {
+    const expected = 'must be one of GLOBAL, IP, USER_ID, API_KEY, COMPOSITE, CUSTOM'
+    expectIssue({ limitScope: 'USER' }, 'limitScope', `${expected}; received "USER"`)
+    expectIssue({ scope: 'ip' }, 'scope', `${expected}; received "ip"`)
+    expectIssue(
       { limitScope: 'IP', scope: 'IP' },
       'scope',
-      'found beside limitScope, which means the same; allowed: only one of limitScope, scope',
+      'must not be combined with limitScope, which means the same; use only one of limitScope, scope',
     )
   })
 
-  it('counts by several fields together', () => {
+  it('accepts composite keys', () => {
     const compositeKeyFields = [
       'IP',
       'USER_ID',
@@ -168,52 +174,52 @@ describe('a rule', () => {
     expect(ruleOf({ limitScope: 'COMPOSITE', compositeKeyFields }).compositeKeyFields).toEqual([
       ...['IP', 'USER_ID', 'API_KEY', 'METHOD', 'PATH', 'attributes.a b', 'header.x-app', 'path.id'],
     ])
-    const composite = (fields: unknown) => mistakesIn({ limitScope: 'COMPOSITE', compositeKeyFields: fields })
-    const names = 'IP, USER_ID, API_KEY, METHOD, PATH, attributes.x, header.x, path.x'
-    const list = `allowed: a list of 1 to 16 of these: ${names}`
-    expect(composite(undefined)).toEqual([`compositeKeyFields: found nothing; ${list}`])
-    expect(composite([])).toEqual([`compositeKeyFields: found an empty list; ${list}`])
-    expect(composite('IP')).toEqual([`compositeKeyFields: found "IP"; ${list}`])
+    const composite = (fields: unknown) => issuesIn({ limitScope: 'COMPOSITE', compositeKeyFields: fields })
+    const names = 'one of IP, USER_ID, API_KEY, METHOD, PATH, attributes.x, header.x, path.x'
+    const list = `must be a list of 1 to 16 items, each ${names}`
+    expect(composite(undefined)).toEqual([`compositeKeyFields: ${list}; received nothing`])
+    expect(composite([])).toEqual([`compositeKeyFields: ${list}; received an empty list`])
+    expect(composite('IP')).toEqual([`compositeKeyFields: ${list}; received "IP"`])
     expect(composite(['IP', 'ip', 7, 'header.', 'header.a b'])).toEqual([
-      `compositeKeyFields[1]: found "ip"; allowed: ${names}`,
-      `compositeKeyFields[2]: found 7; allowed: ${names}`,
-      `compositeKeyFields[3]: found "header."; allowed: ${names}`,
-      `compositeKeyFields[4]: found "header.a b"; allowed: ${names}`,
+      `compositeKeyFields[1]: must be ${names}; received "ip"`,
+      `compositeKeyFields[2]: must be ${names}; received 7`,
+      `compositeKeyFields[3]: must be ${names}; received "header."`,
+      `compositeKeyFields[4]: must be ${names}; received "header.a b"`,
     ])
     expect(composite(['header.A', 'header.a'])).toEqual([
-      'compositeKeyFields: found "header.a" twice, a duplicate; allowed: each field once',
+      'compositeKeyFields: must not contain duplicates; received "header.a" twice',
     ])
     expect(composite(Array.from({ length: 16 }, (_, index) => `path.${index}`))).toEqual([])
     expect(composite(Array.from({ length: 17 }, (_, index) => `path.${index}`))).toEqual([
-      `compositeKeyFields: found a list of 17; ${list}`,
+      `compositeKeyFields: ${list}; received a list of 17 items`,
     ])
-    refuses(
+    expectIssue(
       { compositeKeyFields: ['IP'] },
       'compositeKeyFields',
-      'found with limitScope IP; allowed: only with COMPOSITE',
+      'must be omitted with limitScope IP; it requires COMPOSITE',
     )
     expect(ruleOf({ compositeKeyFields: [] }).compositeKeyFields).toEqual([])
   })
 
-  it('counts by a field or a resolver of its own', () => {
+  it('accepts custom keys by field or resolver', () => {
     expect(ruleOf({ limitScope: 'CUSTOM', keyField: 'header.X-Tenant' }).keyField).toBe('header.x-tenant')
     expect(ruleOf({ limitScope: 'CUSTOM', keyResolver: 'tenant' }).keyResolver).toBe('tenant')
-    refuses(
+    expectIssue(
       { limitScope: 'CUSTOM' },
       'keyField',
-      'found nothing with limitScope CUSTOM; allowed: one of keyField and keyResolver',
+      'must be given with limitScope CUSTOM, unless keyResolver is; received neither',
     )
-    refuses(
+    expectIssue(
       { limitScope: 'CUSTOM', keyField: 'IP', keyResolver: 'tenant' },
       'keyResolver',
-      'found beside keyField; allowed: only one of keyField and keyResolver',
+      'must not be combined with keyField; use only one of keyField and keyResolver',
     )
-    refuses({ keyResolver: 'tenant' }, 'keyResolver', 'found with limitScope IP; allowed: only with CUSTOM')
-    expect(mistakesIn({ limitScope: 'CUSTOM', keyField: 'cookie.x' })[0]).toContain(
-      'keyField: found "cookie.x"; allowed: IP,',
+    expectIssue({ keyResolver: 'tenant' }, 'keyResolver', 'must be omitted with limitScope IP; it requires CUSTOM')
+    expect(issuesIn({ limitScope: 'CUSTOM', keyField: 'cookie.x' })[0]).toMatch(
+      /^keyField: must be one of IP, .*; received "cookie\.x"$/,
     )
-    expect(mistakesIn({ limitScope: 'CUSTOM', keyResolver: 'a b' })[0]).toContain(
-      'keyResolver: found "a b"; allowed: 1 to',
+    expect(issuesIn({ limitScope: 'CUSTOM', keyResolver: 'a b' })[0]).toMatch(
+      /^keyResolver: must be 1 to .*; received "a b"$/,
     )
   })
 
@@ -224,65 +230,65 @@ describe('a rule', () => {
     ['mode', ['ENFORCE', 'SHADOW'], 'mode'],
     ['consistency', ['EXACT', 'LEASED'], 'consistency'],
     ['onStoreFailure', ['LOCAL', 'ALLOW', 'DENY'], 'onStoreFailure'],
-  ])('takes %s: %j', (name, values, property) => {
+  ])('accepts %s: %j', (name, values, property) => {
     for (const value of values) expect(ruleOf({ [name]: value })).toHaveProperty(property, value)
-    refuses({ [name]: 'reject' }, name, `found "reject"; allowed: ${values.join(', ')}`)
-    refuses({ [name]: null }, name, `found null; allowed: ${values.join(', ')}`)
+    expectIssue({ [name]: 'reject' }, name, `must be one of ${values.join(', ')}; received "reject"`)
+    expectIssue({ [name]: null }, name, `must be one of ${values.join(', ')}; received null`)
   })
-  it('takes REJECT_REQUEST for REJECT, and the policy once', () => {
+  it('accepts REJECT_REQUEST as REJECT, and rejects two policies', () => {
     expect(ruleOf({ onLimitExceed: 'REJECT_REQUEST' }).policy).toBe('REJECT')
-    expect(mistakesIn({ onLimitExceed: 'REJECT', onLimitExceedPolicy: 'REJECT' })).toEqual([
-      'onLimitExceedPolicy: found beside onLimitExceed, which means the same; allowed: only one of onLimitExceed, onLimitExceedPolicy',
+    expect(issuesIn({ onLimitExceed: 'REJECT', onLimitExceedPolicy: 'REJECT' })).toEqual([
+      'onLimitExceedPolicy: must not be combined with onLimitExceed, which means the same; use only one of onLimitExceed, onLimitExceedPolicy',
     ])
   })
 
-  it.each(['TOKEN_BUCKET', 'token-bucket', 'tokenBucket', 'Token_Bucket'])('takes the algorithm %s', (algorithm) => {
+  it.each(['TOKEN_BUCKET', 'token-bucket', 'tokenBucket', 'Token_Bucket'])('accepts the algorithm %s', (algorithm) => {
     expect(ruleOf({ algorithm }).bands[0]?.algorithm).toBe('TOKEN_BUCKET')
   })
-  it('refuses an algorithm that is none, once, however many bands there are', () => {
-    expect(mistakesIn({ algorithm: 'GCRA', bands: [...bands, { capacity: 5, window: '1m' }] })).toEqual([
-      'algorithm: found "GCRA"; allowed: TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER',
+  it('reports an invalid algorithm once for any number of bands', () => {
+    expect(issuesIn({ algorithm: 'GCRA', bands: [...bands, { capacity: 5, window: '1m' }] })).toEqual([
+      'algorithm: must be one of TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER; received "GCRA"',
     ])
   })
 
-  it('leases only what a lease can keep exact', () => {
+  it('accepts LEASED only with TOKEN_BUCKET and FIXED_WINDOW', () => {
     expect(ruleOf({ consistency: 'LEASED' }).consistency).toBe('LEASED')
     expect(ruleOf({ consistency: 'LEASED', algorithm: 'FIXED_WINDOW' }).consistency).toBe('LEASED')
-    const allowed = 'allowed: LEASED with TOKEN_BUCKET, FIXED_WINDOW only'
+    const required = 'LEASED requires TOKEN_BUCKET or FIXED_WINDOW'
     for (const algorithm of ['LEAKY_BUCKET', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER']) {
-      refuses({ consistency: 'LEASED', algorithm }, 'consistency', `found LEASED with ${algorithm}; ${allowed}`)
+      expectIssue({ consistency: 'LEASED', algorithm }, 'consistency', `must be EXACT with ${algorithm}; ${required}`)
     }
     const mixed = [...bands, { capacity: 1, window: 1, algorithm: 'leaky-bucket' }]
-    refuses({ consistency: 'LEASED', bands: mixed }, 'consistency', `found LEASED with LEAKY_BUCKET; ${allowed}`)
+    expectIssue({ consistency: 'LEASED', bands: mixed }, 'consistency', `must be EXACT with LEAKY_BUCKET; ${required}`)
   })
 
   it.each([
     ['permits', 1, 1_000_000_000],
     ['maxWaitMs', 0, 31_622_400_000],
     ['version', 0, Number.MAX_SAFE_INTEGER],
-  ])('takes %s from %d to %d', (name, min, max) => {
+  ])('accepts %s from %d to %d', (name, min, max) => {
     for (const value of [min, max]) expect(ruleOf({ [name]: value })).toHaveProperty(name, value)
     for (const value of [min - 1, max + 1, min + 0.5, '5', null]) {
-      expect(mistakesIn({ [name]: value })).toEqual([
-        expect.stringMatching(`^${name}: found .*; allowed: a whole number`),
+      expect(issuesIn({ [name]: value })).toEqual([
+        expect.stringMatching(`^${name}: must be a whole number .*; received `),
       ])
     }
   })
 
-  it('opts in to overrides', () => {
+  it('enables overrides', () => {
     expect(ruleOf({ overrides: true }).overrides).toBe(true)
-    refuses({ overrides: [] }, 'overrides', 'found an empty list; allowed: true or false')
+    expectIssue({ overrides: [] }, 'overrides', 'must be true or false; received an empty list')
   })
 
-  it('carries when it was written', () => {
+  it('accepts timestamps of the store', () => {
     const createdAt = '2026-01-31T12:00:00.5Z'
     expect(ruleOf({ createdAt, updatedAt: new Date(0) })).toMatchObject({
       createdAt,
       updatedAt: '1970-01-01T00:00:00.000Z',
     })
     for (const wrong of ['yesterday', 5, '2026-13-01', new Date(Number.NaN)]) {
-      expect(mistakesIn({ createdAt: wrong })).toEqual([
-        expect.stringMatching(/^createdAt: found .*; allowed: a date and time/),
+      expect(issuesIn({ createdAt: wrong })).toEqual([
+        expect.stringMatching(/^createdAt: must be a date and time .*; received /),
       ])
     }
   })

@@ -14,7 +14,7 @@ import { pathPattern } from './path-schema.js'
 
 export const maxBands = 8
 
-/** What a rule may say, in the order of the reference. */
+/** The fields of a rule, in the order of the reference. */
 export const ruleFields: readonly string[] = [
   ...['id', 'name', 'description', 'enabled', 'priority', 'path', 'method', 'when', 'limitScope', 'scope'],
   ...['compositeKeyFields', 'keyField', 'keyResolver', 'onMissingKey', 'algorithm', 'bands', 'permits'],
@@ -22,7 +22,7 @@ export const ruleFields: readonly string[] = [
   ...['attributes', 'createdAt', 'updatedAt', 'version'],
 ]
 
-/** Fields of a band that may stand on a rule with a single one, when that rule is all there is. */
+/** Band fields that a single rule may have in place of `bands`. */
 const shortFields = bandFields.filter((name) => name !== 'algorithm')
 export const loneRuleFields: readonly string[] = [...ruleFields, ...shortFields]
 
@@ -38,47 +38,48 @@ const consistencyKind = oneOf(['EXACT', 'LEASED'] as const)
 const storeFailureKind = oneOf(['LOCAL', 'ALLOW', 'DENY'] as const)
 const leasable: readonly AlgorithmName[] = ['TOKEN_BUCKET', 'FIXED_WINDOW']
 
-/** A rule of a set; `undefined` if it has mistakes, all of which are then reported. */
-export function readRule(value: unknown, path: string, mistakes: Mistakes): Rule | undefined {
-  const before = mistakes.count
-  const fields = openFields(value, path, ruleFields, 'a rule: { id, bands, … }', mistakes)
+/** Reads a rule of a set. Returns `undefined` if it is invalid, after reporting all of its issues. */
+export function readRule(value: unknown, path: string, issues: Mistakes): Rule | undefined {
+  const before = issues.count
+  const fields = openFields(value, path, ruleFields, 'a rule: { id, bands, … }', issues)
   if (fields === undefined) return undefined
   const id = fields.require('id', identifier)
   const algorithm = readAlgorithm(fields, 'TOKEN_BUCKET')
-  const rule = { id: id ?? '', ...readCommon(fields, mistakes), bands: readBands(fields, algorithm, mistakes) }
-  return mistakes.count === before ? rule : undefined
+  const rule = { id: id ?? '', ...readCommon(fields, issues), bands: readBands(fields, algorithm, issues) }
+  return issues.count === before ? rule : undefined
 }
 
-/** A rule by itself: it needs no id, and its only band may be written without `bands`. */
-export function readLoneRule(value: unknown, path: string, mistakes: Mistakes): Rule | undefined {
-  const before = mistakes.count
+/** Reads a rule outside a rule set. It needs no id, and its only band may be written without `bands`. */
+export function readLoneRule(value: unknown, path: string, issues: Mistakes): Rule | undefined {
+  const before = issues.count
   const allowed = 'a rule: { capacity, window, … } or { bands, … }'
-  const fields = openFields(value, path, loneRuleFields, allowed, mistakes)
+  const fields = openFields(value, path, loneRuleFields, allowed, issues)
   if (fields === undefined) return undefined
   const id = fields.read('id', identifier) ?? 'limiter'
   const algorithm = readAlgorithm(fields, 'TOKEN_BUCKET')
-  const short = shortFields.filter((name) => fields.has(name))
-  const common = readCommon(fields, mistakes)
+  const bandShorthand = shortFields.filter((name) => fields.has(name))
+  const common = readCommon(fields, issues)
   let bands: readonly Band[]
   if (fields.has('bands')) {
-    for (const name of short) fields.wrong(name, `found beside bands; allowed: in a band, or without bands`)
-    bands = readBands(fields, algorithm, mistakes)
+    for (const name of bandShorthand)
+      fields.wrong(name, `must not be combined with bands; move it into a band, or remove bands`)
+    bands = readBands(fields, algorithm, issues)
   } else {
     const draft = readBand(fields, algorithm)
     checkLease(fields, [draft])
-    bands = labelBands([draft], path, mistakes)
+    bands = labelBands([draft], path, issues)
   }
-  return mistakes.count === before ? { id, ...common, bands } : undefined
+  return issues.count === before ? { id, ...common, bands } : undefined
 }
 
-function readCommon(fields: Fields, mistakes: Mistakes): Omit<Rule, 'id' | 'bands'> {
+function readCommon(fields: Fields, issues: Mistakes): Omit<Rule, 'id' | 'bands'> {
   const policy = oneSpelling(fields, ['onLimitExceed', 'onLimitExceedPolicy']) ?? 'onLimitExceed'
   const optional = {
     name: fields.read('name', text),
     description: fields.read('description', text),
     maxWaitMs: fields.read('maxWaitMs', maxWaitKind),
     onStoreFailure: fields.read('onStoreFailure', storeFailureKind),
-    attributes: readAttributes(fields, mistakes),
+    attributes: readAttributes(fields, issues),
     createdAt: fields.read('createdAt', instant),
     updatedAt: fields.read('updatedAt', instant),
     version: fields.read('version', versionKind),
@@ -88,7 +89,7 @@ function readCommon(fields: Fields, mistakes: Mistakes): Omit<Rule, 'id' | 'band
     priority: fields.read('priority', priorityKind) ?? 0,
     path: fields.read('path', pathPattern) ?? '/**',
     methods: readMethods(fields),
-    when: readWhen(fields, mistakes),
+    when: readWhen(fields, issues),
     ...readKeys(fields),
     onMissingKey: fields.read('onMissingKey', missingKeyKind) ?? 'ANONYMOUS',
     permits: fields.read('permits', permitsKind) ?? 1,
@@ -100,35 +101,31 @@ function readCommon(fields: Fields, mistakes: Mistakes): Omit<Rule, 'id' | 'band
   }
 }
 
-function readAttributes(fields: Fields, mistakes: Mistakes): unknown {
+function readAttributes(fields: Fields, issues: Mistakes): unknown {
   const attributes = fields.value('attributes')
   if (attributes === undefined) return undefined
-  if (isObject(attributes)) return copyJson(attributes, fields.at('attributes'), mistakes)
-  fields.wrong('attributes', wrongValue(attributes, 'an object of your own'))
+  if (isObject(attributes)) return copyJson(attributes, fields.at('attributes'), issues)
+  fields.wrong('attributes', wrongValue(attributes, 'an object'))
   return undefined
 }
 
-/** `undefined` only if one is given and it is mistaken. */
+/** Returns `undefined` only for an invalid algorithm. */
 function readAlgorithm(fields: Fields, fallback: AlgorithmName | undefined): AlgorithmName | undefined {
   return fields.has('algorithm') ? fields.read('algorithm', algorithmKind) : fallback
 }
 
-export function readBands(
-  fields: Fields,
-  ruleAlgorithm: AlgorithmName | undefined,
-  mistakes: Mistakes,
-): readonly Band[] {
+export function readBands(fields: Fields, ruleAlgorithm: AlgorithmName | undefined, issues: Mistakes): readonly Band[] {
   const given = itemsOf(fields.value('bands')) ?? []
   const path = fields.at('bands')
   if (given.length === 0 || given.length > maxBands) {
-    mistakes.add(path, wrongValue(fields.value('bands'), `a list of 1 to ${maxBands} bands`))
+    issues.add(path, wrongValue(fields.value('bands'), `a list of 1 to ${maxBands} bands`))
   }
   const drafts = given.map((value, index): DraftBand => {
-    const band = openFields(value, `${path}[${index}]`, bandFields, 'a band: { capacity, window, … }', mistakes)
+    const band = openFields(value, `${path}[${index}]`, bandFields, 'a band: { capacity, window, … }', issues)
     return band === undefined ? unreadable : readBand(band, readAlgorithm(band, ruleAlgorithm))
   })
   checkLease(fields, drafts)
-  return labelBands(drafts, path, mistakes)
+  return labelBands(drafts, path, issues)
 }
 
 const unreadable: DraftBand = {
@@ -140,10 +137,10 @@ const unreadable: DraftBand = {
   windowTicks: undefined,
 }
 
-/** A lease spends permits paid in advance, which only some algorithms can give without admitting more. */
+/** A lease reserves permits in advance. Only some algorithms can do so without admitting more requests than the limit. */
 function checkLease(fields: Fields, drafts: readonly DraftBand[]): void {
   if (fields.value('consistency') !== 'LEASED') return
   const other = drafts.find(({ algorithm }) => algorithm !== undefined && !leasable.includes(algorithm))
   if (other === undefined) return
-  fields.wrong('consistency', `found LEASED with ${other.algorithm}; allowed: LEASED with ${leasable.join(', ')} only`)
+  fields.wrong('consistency', `must be EXACT with ${other.algorithm}; LEASED requires ${leasable.join(' or ')}`)
 }

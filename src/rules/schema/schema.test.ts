@@ -3,8 +3,7 @@ import { FluxGateError } from '../../core/errors.js'
 import { checkRuleSets, parseRuleSets } from './schema.js'
 
 const rule = { id: 'r', bands: [{ capacity: 10, window: '1s' }] }
-const mistakesIn = (document: unknown) =>
-  checkRuleSets(document).errors.map(({ path, message }) => `${path}: ${message}`)
+const issuesIn = (document: unknown) => checkRuleSets(document).errors.map(({ path, message }) => `${path}: ${message}`)
 const errorOf = (document: unknown): FluxGateError => {
   try {
     parseRuleSets(document)
@@ -27,32 +26,32 @@ describe('a document', () => {
     expect(parseRuleSets([{ id: 's', rules: [] }])).toEqual([{ id: 's', strategy: 'all', rules: [] }])
   })
 
-  it.each([null, undefined, 7, 'rules', true])('is not %j', (document) => {
-    expect(mistakesIn(document)).toEqual([
+  it.each([null, undefined, 7, 'rules', true])('must not be %j', (document) => {
+    expect(issuesIn(document)).toEqual([
       expect.stringMatching(
-        /^ruleSets: found .*; allowed: \{ ruleSets: \[\.\.\.\] \}, a list of rule sets, or one rule set$/,
+        /^ruleSets: must be \{ ruleSets: \[\.\.\.\] \}, a list of rule sets, or one rule set; received .*$/,
       ),
     ])
   })
 
-  it('names the place of a mistake in each of its forms', () => {
+  it('reports the same path for an issue in each of its forms', () => {
     const set = { id: 's', rules: [rule, { id: 'q', bands: [{ capacity: 'ten', window: 1 }] }] }
-    const mistake = 'ruleSets[0].rules[1].bands[0].capacity: found "ten"; allowed: a whole number from 1 to 1000000000'
-    for (const document of [{ ruleSets: [set] }, [set], set]) expect(mistakesIn(document)).toEqual([mistake])
+    const issue = 'ruleSets[0].rules[1].bands[0].capacity: must be a whole number from 1 to 1000000000; received "ten"'
+    for (const document of [{ ruleSets: [set] }, [set], set]) expect(issuesIn(document)).toEqual([issue])
   })
 
-  it('says what is missing, and what was meant', () => {
-    expect(mistakesIn({})).toEqual(['ruleSets: found nothing; allowed: a list of rule sets'])
-    expect(mistakesIn({ rulesets: [] })).toEqual([
+  it('reports missing fields and suggests corrections', () => {
+    expect(issuesIn({})).toEqual(['ruleSets: must be a list of rule sets; received nothing'])
+    expect(issuesIn({ rulesets: [] })).toEqual([
       'rulesets: unknown field "rulesets"; did you mean ruleSets?',
-      'ruleSets: found nothing; allowed: a list of rule sets',
+      'ruleSets: must be a list of rule sets; received nothing',
     ])
-    expect(mistakesIn({ id: 's' })).toEqual(['ruleSets[0].rules: found nothing; allowed: a list of rules'])
-    expect(mistakesIn([5, { id: 's', strategy: 'ALL', rules: {}, rule: 1 }])).toEqual([
-      'ruleSets[0]: found 5; allowed: a rule set: { id, rules }',
+    expect(issuesIn({ id: 's' })).toEqual(['ruleSets[0].rules: must be a list of rules; received nothing'])
+    expect(issuesIn([5, { id: 's', strategy: 'ALL', rules: {}, rule: 1 }])).toEqual([
+      'ruleSets[0]: must be a rule set: { id, rules }; received 5',
       'ruleSets[1].rule: unknown field "rule"; did you mean rules?',
-      'ruleSets[1].strategy: found "ALL"; allowed: all, first',
-      'ruleSets[1].rules: found an object; allowed: a list of rules',
+      'ruleSets[1].strategy: must be one of all, first; received "ALL"',
+      'ruleSets[1].rules: must be a list of rules; received an object',
     ])
   })
 
@@ -64,12 +63,12 @@ describe('a document', () => {
     ['band', 'bands'],
     ['permit', 'permits'],
     ['on-limit-exceed', 'onLimitExceed'],
-  ])('says that %s is probably %s', (wrong, right) => {
-    expect(mistakesIn([{ id: 's', rules: [{ ...rule, [wrong]: 1 }] }])).toEqual([
+  ])('suggests for %s the field %s', (wrong, right) => {
+    expect(issuesIn([{ id: 's', rules: [{ ...rule, [wrong]: 1 }] }])).toEqual([
       `ruleSets[0].rules[0].${wrong}: unknown field "${wrong}"; did you mean ${right}?`,
     ])
   })
-  it('takes any number of globs with one star, and a hundred of others that start and end alike', () => {
+  it('accepts any number of globs with one star, and up to 100 other globs with the same start and end', () => {
     const rulesOf = (count: number, pathOf: (i: number) => string) => [
       {
         id: 's',
@@ -87,21 +86,23 @@ describe('a document', () => {
       (i: number) => `/x/{n${i}}b`,
       (i: number) => `/x${i}/*a*`,
     ])
-      expect(mistakesIn(rulesOf(300, pathOf))).toEqual([])
-    expect(mistakesIn(rulesOf(100, (i) => `/x/*${i}*`))).toEqual([])
-    const [mistake, ...others] = mistakesIn(rulesOf(101, (i) => `/x/*${i}*`))
-    expect(mistake).toContain('ruleSets[0].rules[100].path: found more than 100 globs like "*100*" in the same place')
+      expect(issuesIn(rulesOf(300, pathOf))).toEqual([])
+    expect(issuesIn(rulesOf(100, (i) => `/x/*${i}*`))).toEqual([])
+    const [issue, ...others] = issuesIn(rulesOf(101, (i) => `/x/*${i}*`))
+    expect(issue).toContain(
+      'ruleSets[0].rules[100].path: must be one of at most 100 similar globs; "*100*" exceeds the limit',
+    )
     expect(others).toEqual([])
   })
-  it('lists what is allowed when nothing is near', () => {
-    expect(mistakesIn([{ id: 's', rules: [], zzz: 1 }])).toEqual([
+  it('lists the allowed fields if none is similar', () => {
+    expect(issuesIn([{ id: 's', rules: [], zzz: 1 }])).toEqual([
       'ruleSets[0].zzz: unknown field "zzz"; allowed: id, description, strategy, caseSensitive, rules, version',
     ])
   })
 })
 
-describe('mistakes', () => {
-  it('are all found at once, across fields too', () => {
+describe('issues', () => {
+  it('are all reported at once, including those across fields', () => {
     const document = {
       ruleSets: [
         {
@@ -149,54 +150,54 @@ describe('mistakes', () => {
     expect(checkRuleSets(document).ruleSets).toEqual([])
   })
 
-  it('include ids that are used twice, of a rule in its set and of a set in the document', () => {
-    expect(mistakesIn([{ id: 's', rules: [rule, { ...rule, id: 'q' }, rule] }])).toEqual([
-      'ruleSets[0].rules[2].id: found "r", a duplicate of ruleSets[0].rules[0]; allowed: ids unique in the rule set',
+  it('include duplicate rule ids in a set and duplicate set ids in a document', () => {
+    expect(issuesIn([{ id: 's', rules: [rule, { ...rule, id: 'q' }, rule] }])).toEqual([
+      'ruleSets[0].rules[2].id: must be unique in the rule set; received "r", which ruleSets[0].rules[0] already has',
     ])
     expect(
-      mistakesIn([
+      issuesIn([
         { id: 's', rules: [rule] },
         { id: 't', rules: [rule] },
         { id: 's', rules: [] },
       ]),
-    ).toEqual(['ruleSets[2].id: found "s", a duplicate of ruleSets[0]; allowed: ids unique in the document'])
+    ).toEqual(['ruleSets[2].id: must be unique in the document; received "s", which ruleSets[0] already has'])
   })
 
-  it('read as a sentence with a line for each', () => {
+  it('are listed in the message, one per line', () => {
     const error = errorOf([{ id: 's', rules: [{ id: 'r' }, { id: '?', bands: 7 }] }])
     expect(error.code).toBe('FLUXGATE_RULES_INVALID')
     expect(error.message).toBe(
       [
-        'The rules: 3 mistakes',
-        '  ruleSets[0].rules[0].bands: found nothing; allowed: a list of 1 to 8 bands',
-        '  ruleSets[0].rules[1].id: found "?"; allowed: 1 to 128 of letters, digits, . _ - :',
-        '  ruleSets[0].rules[1].bands: found 7; allowed: a list of 1 to 8 bands',
+        'The rules: 3 errors',
+        '  ruleSets[0].rules[0].bands: must be a list of 1 to 8 bands; received nothing',
+        '  ruleSets[0].rules[1].id: must be 1 to 128 characters (letters, digits, . _ - :); received "?"',
+        '  ruleSets[0].rules[1].bands: must be a list of 1 to 8 bands; received 7',
       ].join('\n'),
     )
-    expect(errorOf({}).message).toMatch(/^The rules: 1 mistake\n/)
+    expect(errorOf({}).message).toMatch(/^The rules: 1 error\n/)
   })
 
-  it('are shown to the twentieth, and kept to the thousandth', () => {
+  it('are limited to 20 in the message and to 1000 in errors', () => {
     const wrong = (count: number) => [{ id: 's', rules: Array.from({ length: count }, () => 5) }]
     expect(errorOf(wrong(20)).message.split('\n')).toHaveLength(21)
-    expect(errorOf(wrong(21)).message).toMatch(/\[19\]: found 5; [^\n]*\n {2}… and 1 more$/)
+    expect(errorOf(wrong(21)).message).toMatch(/\[19\]: must be [^\n]*; received 5\n {2}… and 1 more$/)
     expect(errorOf(wrong(1_000)).errors).toHaveLength(1_000)
     const error = errorOf(wrong(1_500))
     expect(error.errors).toHaveLength(1_000)
-    expect(error.message).toMatch(/^The rules: 1500 mistakes\n(?:.*\n){20} {2}… and 1480 more$/)
+    expect(error.message).toMatch(/^The rules: 1500 errors\n(?:.*\n){20} {2}… and 1480 more$/)
   })
 
-  it('never repeat more than a little of what was found, nor let it steer a terminal', () => {
-    const [long] = mistakesIn([{ id: 'x'.repeat(1_000_000), rules: [] }])
+  it('truncate received values and escape control characters', () => {
+    const [long] = issuesIn([{ id: 'x'.repeat(1_000_000), rules: [] }])
     expect(long?.length).toBeLessThan(250)
-    const [name] = mistakesIn([{ id: 's', rules: [], ['y'.repeat(1_000_000)]: 1 }])
+    const [name] = issuesIn([{ id: 's', rules: [], ['y'.repeat(1_000_000)]: 1 }])
     expect(name?.length).toBeLessThan(250)
-    const [steering] = mistakesIn([{ id: '\u001b[2J\n\u009b1m\u202e\u2028', rules: [] }])
-    expect(steering).toContain('found "\\u001b[2J\\n\\u009b1m\\u202e\\u2028"')
+    const [steering] = issuesIn([{ id: '\u001b[2J\n\u009b1m\u202e\u2028', rules: [] }])
+    expect(steering).toContain('received "\\u001b[2J\\n\\u009b1m\\u202e\\u2028"')
   })
 })
 
-describe('names that mean something to JavaScript', () => {
+describe('names with a meaning in JavaScript', () => {
   it('are unknown fields like any other', () => {
     const document = JSON.parse(
       '{"ruleSets":[{"id":"s","__proto__":{"strategy":"first"},"rules":[{"id":"r","constructor":1,"toString":2,"bands":[{"capacity":1,"window":1,"__proto__":{"label":"x"}}]}]}],"__proto__":1}',
@@ -210,9 +211,9 @@ describe('names that mean something to JavaScript', () => {
     ])
   })
 
-  it('are not found on what an object inherits', () => {
+  it('are not read from inherited properties', () => {
     const inherited = Object.create({ id: 's', rules: [] })
-    expect(mistakesIn([inherited])).toHaveLength(2)
+    expect(issuesIn([inherited])).toHaveLength(2)
     expect(parseRuleSets([Object.assign(Object.create(null), { id: 's', rules: [rule] })])).toHaveLength(1)
   })
 })

@@ -1,8 +1,8 @@
 /**
- * Rule documents → rules. A document is whatever a file, a store or a caller brought; the result is complete and
- * trusted everywhere else. Reading goes on after a mistake, so that its author sees all of them at once.
+ * Validates rule documents from files, stores and code and converts them to rules. The rest of the code trusts the result.
+ * Validation continues after an issue, so that users see all issues at once.
  *
- * Written by hand rather than with a schema library: those skip checks across fields as soon as one field is wrong.
+ * It does not use a schema library, because those skip checks across fields as soon as one field is invalid.
  */
 import type { Mistake } from '../../core/errors.js'
 import { given } from '../../core/omit-undefined.js'
@@ -17,21 +17,26 @@ import { readLoneRule, readRule } from './rule-schema.js'
 export const ruleSetFields: readonly string[] = ['id', 'description', 'strategy', 'caseSensitive', 'rules', 'version']
 
 const strategyKind = oneOf(['all', 'first'] as const)
-/** Set by stores; a set may be given back as it was received. */
+/** Set by rule stores. Accepted in documents, so that a rule set can be saved as it was read. */
 const versionKind = wholeNumber(0, Number.MAX_SAFE_INTEGER)
-/** Checked before any rule is read: what is refused in the end must not cost a long read first. */
+/** Checked before the rules are read, so that an oversized set is rejected quickly. */
 export const maxRulesPerSet = 100_000
-export const allowedRules = `up to ${maxRulesPerSet} rules in a set; split it into several sets`
 const documentForms = '{ ruleSets: [...] }, a list of rule sets, or one rule set'
 
-/** All rule sets of a document, or a FluxGateError that lists every mistake. */
+/**
+ * Validates a rule document and returns its rule sets.
+ *
+ * @param document `{ ruleSets: [...] }`, a list of rule sets, or one rule set.
+ * @param source Names the document in the error message. Default: `The rules`.
+ * @throws FluxGateError `FLUXGATE_RULES_INVALID`, with every issue in `errors`.
+ */
 export const parseRuleSets = (document: unknown, source?: string): RuleSet[] => finish(ruleSetSteps(document, source))
 
-/** As `parseRuleSets`, in steps of one rule each. */
+/** Like `parseRuleSets`, as a generator that yields after each rule. */
 export function* ruleSetSteps(document: unknown, source = 'The rules'): Steps<RuleSet[]> {
-  const mistakes = noMistakes()
-  const ruleSets = yield* readDocument(document, mistakes)
-  if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
+  const issues = noMistakes()
+  const ruleSets = yield* readDocument(document, issues)
+  if (issues.count > 0) throw rulesInvalid(source, issues)
   return ruleSets
 }
 
@@ -51,79 +56,84 @@ interface CheckedRuleSets {
   readonly errors: readonly Mistake[]
 }
 
-/** As `parseRuleSets`, for those who show mistakes rather than stop at them. With mistakes there are no rule sets. */
+/** Like `parseRuleSets`, but returns the issues instead of throwing. `ruleSets` is empty if there are any. */
 export const checkRuleSets = (document: unknown): CheckedRuleSets => finish(checkSteps(document))
 
 export function* checkSteps(document: unknown): Steps<CheckedRuleSets> {
-  const mistakes = noMistakes()
-  const ruleSets = yield* readDocument(document, mistakes)
-  return { ruleSets: mistakes.count === 0 ? ruleSets : [], errors: mistakes.kept }
+  const issues = noMistakes()
+  const ruleSets = yield* readDocument(document, issues)
+  return { ruleSets: issues.count === 0 ? ruleSets : [], errors: issues.kept }
 }
 
-/** One rule by itself, as `createLimiter` takes it. `place` is where it stands, for messages. */
+/** Validates a rule outside a rule set, as `createLimiter` takes it. `place` is its path in messages. */
 export function parseRule(document: unknown, place = ''): Rule {
-  const mistakes = noMistakes()
-  const rule = readLoneRule(document, place, mistakes)
-  if (rule === undefined) throw rulesInvalid(place === '' ? 'The rule' : place, mistakes)
+  const issues = noMistakes()
+  const rule = readLoneRule(document, place, issues)
+  if (rule === undefined) throw rulesInvalid(place === '' ? 'The rule' : place, issues)
   return rule
 }
 
-function* readDocument(document: unknown, mistakes: Mistakes): Steps<RuleSet[]> {
+function* readDocument(document: unknown, issues: Mistakes): Steps<RuleSet[]> {
   const sets = itemsOf(document)
-  if (sets !== undefined) return yield* readList(sets, 'ruleSets', readRuleSet, 'the document', mistakes)
+  if (sets !== undefined) return yield* readList(sets, 'ruleSets', readRuleSet, 'the document', issues)
   if (!isObject(document)) {
-    mistakes.add('ruleSets', wrongValue(document, documentForms))
+    issues.add('ruleSets', wrongValue(document, documentForms))
     return []
   }
   const isOneSet = !Object.hasOwn(document, 'ruleSets') && ['id', 'rules'].some((name) => Object.hasOwn(document, name))
-  if (isOneSet) return yield* readList([document], 'ruleSets', readRuleSet, 'the document', mistakes)
-  const fields = openFields(document, '', ['ruleSets'], documentForms, mistakes)
+  if (isOneSet) return yield* readList([document], 'ruleSets', readRuleSet, 'the document', issues)
+  const fields = openFields(document, '', ['ruleSets'], documentForms, issues)
   const list = itemsOf(fields?.value('ruleSets'))
-  if (list !== undefined) return yield* readList(list, 'ruleSets', readRuleSet, 'the document', mistakes)
-  mistakes.add('ruleSets', wrongValue(fields?.value('ruleSets'), 'a list of rule sets'))
+  if (list !== undefined) return yield* readList(list, 'ruleSets', readRuleSet, 'the document', issues)
+  issues.add('ruleSets', wrongValue(fields?.value('ruleSets'), 'a list of rule sets'))
   return []
 }
 
-function* readRuleSet(value: unknown, path: string, mistakes: Mistakes): Steps<RuleSet | undefined> {
-  const fields = openFields(value, path, ruleSetFields, 'a rule set: { id, rules }', mistakes)
+function* readRuleSet(value: unknown, path: string, issues: Mistakes): Steps<RuleSet | undefined> {
+  const fields = openFields(value, path, ruleSetFields, 'a rule set: { id, rules }', issues)
   if (fields === undefined) return undefined
   const id = fields.require('id', identifier)
   const description = fields.read('description', text)
   const strategy = fields.read('strategy', strategyKind) ?? 'all'
   const caseSensitive = fields.read('caseSensitive', yesOrNo)
   fields.read('version', versionKind)
-  const rules = yield* readRules(fields, mistakes)
-  // Where a rule is missing because of its own mistakes, places would be those of others.
+  const rules = yield* readRules(fields, issues)
+  // If an invalid rule is missing from `rules`, the indexes would not match the document.
   if (rules.length === itemsOf(fields.value('rules'))?.length)
-    yield* checkGlobs(rules, caseSensitive === true, fields.at('rules'), mistakes)
+    yield* checkGlobs(rules, caseSensitive === true, fields.at('rules'), issues)
   return { id: id ?? '', ...given({ description }), strategy, ...given({ caseSensitive }), rules }
 }
 
-function* readRules(fields: Fields, mistakes: Mistakes): Steps<Rule[]> {
+function* readRules(fields: Fields, issues: Mistakes): Steps<Rule[]> {
   const value = fields.value('rules')
   const list = Array.isArray(value) && value.length > maxRulesPerSet ? undefined : itemsOf(value)
-  if (list !== undefined) return yield* readList(list, fields.at('rules'), ruleStep, 'the rule set', mistakes)
-  fields.wrong('rules', wrongValue(value, Array.isArray(value) ? allowedRules : 'a list of rules'))
+  if (list !== undefined) return yield* readList(list, fields.at('rules'), ruleStep, 'the rule set', issues)
+  fields.wrong(
+    'rules',
+    Array.isArray(value)
+      ? `${wrongValue(value, `a list of at most ${maxRulesPerSet} rules`)}. Split it into several rule sets`
+      : wrongValue(value, 'a list of rules'),
+  )
   return []
 }
 
-function* ruleStep(value: unknown, path: string, mistakes: Mistakes): Steps<Rule | undefined> {
+function* ruleStep(value: unknown, path: string, issues: Mistakes): Steps<Rule | undefined> {
   yield
-  return readRule(value, path, mistakes)
+  return readRule(value, path, issues)
 }
 
-/** Reads the members of a list; two with the same id are a mistake even if one of them has others. */
+/** Reads the items of a list. Duplicate ids are reported even if one of the items is invalid. */
 function* readList<T>(
   list: readonly unknown[],
   path: string,
-  read: (value: unknown, path: string, mistakes: Mistakes) => Steps<T | undefined>,
+  read: (value: unknown, path: string, issues: Mistakes) => Steps<T | undefined>,
   unit: string,
-  mistakes: Mistakes,
+  issues: Mistakes,
 ): Steps<T[]> {
   const owners = new Map<string, number>()
   const results: T[] = []
   for (const [index, value] of list.entries()) {
-    const result = yield* read(value, `${path}[${index}]`, mistakes)
+    const result = yield* read(value, `${path}[${index}]`, issues)
     if (result !== undefined) results.push(result)
     const id = isObject(value) && Object.hasOwn(value, 'id') ? identifier.parse(value.id) : undefined
     if (id === undefined) continue
@@ -131,7 +141,7 @@ function* readList<T>(
     if (owner === undefined) owners.set(id, index)
     else {
       const place = `${path}[${index}].id`
-      mistakes.add(place, `found ${quoted(id)}, a duplicate of ${path}[${owner}]; allowed: ids unique in ${unit}`)
+      issues.add(place, `must be unique in ${unit}; received ${quoted(id)}, which ${path}[${owner}] already has`)
     }
   }
   return results

@@ -4,12 +4,12 @@ import { checkRuleSets, parseRule } from './schema.js'
 
 const bands = [{ capacity: 10, window: '1s' }]
 const document = (rule: object) => ({ ruleSets: [{ id: 's', rules: [{ id: 'r', bands, ...rule }] }] })
-const mistakesIn = (rule: object): string[] =>
+const issuesIn = (rule: object): string[] =>
   checkRuleSets(document(rule)).errors.map(({ path, message }) =>
     `${path}: ${message}`.replace('ruleSets[0].rules[0].', ''),
   )
-describe('a rule by itself', () => {
-  it('needs no id, and no list for its only band', () => {
+describe('a single rule', () => {
+  it('needs no id and no list of bands', () => {
     const rule = parseRule({
       algorithm: 'fixed-window',
       capacity: 10,
@@ -46,29 +46,29 @@ describe('a rule by itself', () => {
     return []
   }
 
-  it('has a band in one place only', () => {
+  it('rejects band fields together with bands', () => {
     expect(errorsOf({ bands, capacity: 1, window: 1 })).toEqual([
-      'capacity: found beside bands; allowed: in a band, or without bands',
-      'window: found beside bands; allowed: in a band, or without bands',
+      'capacity: must not be combined with bands; move it into a band, or remove bands',
+      'window: must not be combined with bands; move it into a band, or remove bands',
     ])
   })
 
-  it('says where its mistakes are', () => {
+  it('reports issues with their paths', () => {
     expect(
       errorsOf({ capacity: 'ten', window: 1, consistency: 'LEASED', algorithm: 'LEAKY_BUCKET' }, 'limits.login'),
     ).toEqual([
-      'limits.login.capacity: found "ten"; allowed: a whole number from 1 to 1000000000',
-      'limits.login.consistency: found LEASED with LEAKY_BUCKET; allowed: LEASED with TOKEN_BUCKET, FIXED_WINDOW only',
+      'limits.login.capacity: must be a whole number from 1 to 1000000000; received "ten"',
+      'limits.login.consistency: must be EXACT with LEAKY_BUCKET; LEASED requires TOKEN_BUCKET or FIXED_WINDOW',
     ])
     expect(errorsOf({ capacity: 1, window: 1, burst: 2 })).toEqual([
       expect.stringMatching(/^burst: unknown field "burst"; allowed: id, /),
     ])
     expect(errorsOf(undefined)).toEqual([
-      'document: found nothing; allowed: a rule: { capacity, window, … } or { bands, … }',
+      'document: must be a rule: { capacity, window, … } or { bands, … }; received nothing',
     ])
   })
 
-  it('refuses what only a rule by itself may say when it stands in a set', () => {
-    expect(mistakesIn({ capacity: 5 })).toEqual([expect.stringMatching(/^capacity: unknown field/)])
+  it('rejects band fields on a rule of a set', () => {
+    expect(issuesIn({ capacity: 5 })).toEqual([expect.stringMatching(/^capacity: unknown field/)])
   })
 })

@@ -19,7 +19,7 @@ async function storeWith(name: string, text: string) {
 const rule = (id: string, more = '') => `{ id: ${id}, ${more} bands: [{ capacity: 1, window: 1s }] }`
 
 describe('copying rules', () => {
-  it('brings every set to another store, and says what it did', async () => {
+  it('copies every rule set to another store and reports the changes', async () => {
     const from = await storeWith(
       'from.yaml',
       `- { id: a, rules: [${rule('r', 'attributes: { z: 1, a: [null] },')}] }\n- { id: b, strategy: first, rules: [] }\n`,
@@ -41,7 +41,7 @@ describe('copying rules', () => {
     expect(JSON.stringify((await to.getRule('a', 'r'))?.attributes)).toBe('{"z":1,"a":[null]}')
   })
 
-  it('writes nothing at all if there is a mistake anywhere', async () => {
+  it('writes nothing if any rule set is invalid', async () => {
     const text = '{ "ruleSets": [] }'
     const to = await storeWith('to.json', text)
     const document = [
@@ -55,7 +55,7 @@ describe('copying rules', () => {
     expect(await readFile(join(directory, 'to.json'), 'utf8')).toBe(text)
   })
 
-  it('more sets than a page holds arrive all the same', async () => {
+  it('copies more rule sets than fit on a page', async () => {
     const sets = Array.from({ length: 250 }, (_, i) => ({ id: `set-${i}`, rules: [] }))
     const from = await storeWith('from.json', JSON.stringify(sets))
     expect((await exportRules(from)).ruleSets).toHaveLength(250)

@@ -4,7 +4,7 @@ import { setsOf } from './document-sets.js'
 import { withoutStoreFields } from './rule-document.js'
 
 export interface CopyOptions extends Pick<Edit, 'by'> {
-  /** Whether sets of the target that the source does not have are removed; default false. */
+  /** Removes rule sets that the source does not have from the target. Default: false. */
   readonly removeOthers?: boolean
 }
 
@@ -15,10 +15,10 @@ export interface CopyReport {
   readonly removed: readonly string[]
 }
 
-/** As much of a store as is written to. */
+/** The methods of a rule store that an import uses. */
 export type CopyTarget = Pick<RuleStore, 'listRuleSets' | 'putRuleSet' | 'deleteRuleSet' | 'alone'>
 
-/** A document with every rule set of a store, as a file would say it: without what only a store knows. */
+/** Returns a document with every rule set of a store, without versions and timestamps, as in a rules file. */
 export async function exportRules(store: Pick<RuleStore, 'listRuleSets'>): Promise<{ ruleSets: unknown[] }> {
   const ruleSets: unknown[] = []
   for await (const { version: _, rules, ...head } of allRuleSets(store))
@@ -27,9 +27,9 @@ export async function exportRules(store: Pick<RuleStore, 'listRuleSets'>): Promi
 }
 
 /**
- * Puts every rule set of a document into a store. All of it is checked first: with one mistake anywhere nothing is
- * written. Each set is then replaced as a whole, and only if nobody has changed it meanwhile. Where the store can see to it,
- * two imports follow each other.
+ * Writes every rule set of a document to a store. The whole document is validated first, so an invalid document writes
+ * nothing. Each rule set is replaced as a whole, and a concurrent change of it fails the import with `FLUXGATE_RULES_CONFLICT`.
+ * Imports run one at a time if the store has `alone`.
  */
 export async function importRules(document: unknown, to: CopyTarget, options: CopyOptions): Promise<CopyReport> {
   parseRuleSets(document)
@@ -67,7 +67,7 @@ async function putAll(
   return report
 }
 
-/** From one store into another; versions and history are the target's own. */
+/** Copies all rule sets from one store to another. The target keeps its own versions and history. */
 export const copyRules = async (from: RuleStore, to: RuleStore, options: CopyOptions): Promise<CopyReport> =>
   importRules(await exportRules(from), to, options)
 

@@ -1,20 +1,20 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { Page, PageQuery } from '../../core/rule-store.js'
 
-/** More than this at once helps nobody, and holds up everybody else. */
+/** Bounds the work of one request, so that it does not delay others. */
 const maxPageSize = 1_000
 
-/** Reads what a query says about its page; `position` is where the page before it ended. */
+/** Validates the page query. `position` is the decoded cursor: the position after which the page starts. */
 export function openPage<T>(query: PageQuery, isPosition: (value: unknown) => value is T) {
   const { limit, cursor } = (query as PageQuery | undefined) ?? { limit: Number.NaN }
   if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
     throw invalid(
-      `limit: found ${Number.isNaN(limit) ? 'nothing' : String(limit)}; allowed: a whole number from 1 to ${maxPageSize}.`,
+      `limit must be a whole number from 1 to ${maxPageSize}; received ${Number.isNaN(limit) ? 'nothing' : String(limit)}.`,
     )
   return { limit, position: cursor === undefined ? undefined : decoded(cursor, isPosition) }
 }
 
-/** A page out of one item more than it holds, which tells whether there is another. */
+/** Builds a page from up to `limit + 1` items. The extra item means that there is another page. */
 export function closePage<T>(found: readonly T[], limit: number, positionOf: (item: T) => unknown): Page<T> {
   const items = found.slice(0, limit)
   const last = items.at(-1)
@@ -27,9 +27,9 @@ function decoded<T>(cursor: string, isPosition: (value: unknown) => value is T):
     const position: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (isPosition(position)) return position
   } catch {
-    // Said below, as for any other text that was never a cursor.
+    // Reported below, like any other invalid cursor.
   }
-  throw invalid('cursor: found something that no page ended with; allowed: the cursor of the page before, as it was.')
+  throw invalid('cursor is invalid. Pass the cursor of the previous page unchanged.')
 }
 
 export const isText = (value: unknown): value is string => typeof value === 'string'

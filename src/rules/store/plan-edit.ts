@@ -1,7 +1,6 @@
 /**
- * What an edit comes to, in steps: pure functions from what is there and what is wanted to the change that has to be made, or to
- * nothing if all is as wanted already. Versions only grow, also over removals, so that one that was seen once never
- * stands for something else later.
+ * Plans edits: pure functions from the stored state and the requested state to the change to commit, or to `undefined` if
+ * nothing changes. Versions never decrease, not even after a removal, so a version always identifies the same content.
  */
 import { FluxGateError } from '../../core/errors.js'
 import { given } from '../../core/omit-undefined.js'
@@ -9,7 +8,7 @@ import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/r
 import { eachInSteps, manyPerStep, mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import { noMistakes, rulesInvalid } from '../../validation/issues.js'
 import { crowdedGlob } from '../schema/crowded-globs.js'
-import { allowedRules, maxRulesPerSet } from '../schema/schema.js'
+import { maxRulesPerSet } from '../schema/schema.js'
 import { type CheckedRuleSet, compareDocuments, isSameRule, setDocument, versionOf } from './rule-document.js'
 import type { Kept, KeptRuleSet, RuleSetChange } from './rule-storage.js'
 
@@ -21,15 +20,18 @@ interface Planning {
   readonly at: string
 }
 
-/** What came from code without types is looked at before anything is read or written. */
+/** Validates the edit before any access to the storage, because callers are not always type-checked. */
 export function checkEdit(edit: Edit | undefined): asserts edit is Edit {
   const { by, ifVersion = 0 } = edit ?? {}
   if (typeof by !== 'string' || by === '')
-    throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', 'An edit says who makes it, for the history: { by: "ann" }.')
+    throw new FluxGateError(
+      'FLUXGATE_ARGUMENT_INVALID',
+      'by must be a non-empty string that names the editor for the history, such as { by: "ann" }.',
+    )
   if (!Number.isSafeInteger(ifVersion) || ifVersion < 0)
     throw new FluxGateError(
       'FLUXGATE_ARGUMENT_INVALID',
-      `ifVersion: found ${String(ifVersion)}; allowed: the version that was seen, or 0 for what must not exist yet.`,
+      `ifVersion must be the expected version, or 0 if the rule or rule set must not exist yet; received ${String(ifVersion)}.`,
     )
 }
 
@@ -119,7 +121,10 @@ function* checkBeside(
 ): Steps<void> {
   const mistakes = noMistakes()
   if (others.length >= maxRulesPerSet)
-    mistakes.add('id', `found one rule more than the ${maxRulesPerSet} of this set; allowed: ${allowedRules}`)
+    mistakes.add(
+      'id',
+      `must not exceed the limit of ${maxRulesPerSet} rules in a rule set. Split it into several rule sets`,
+    )
   const crowded = yield* crowdedGlob(rule, others, caseSensitive === true)
   if (crowded !== undefined) mistakes.add('path', crowded)
   if (mistakes.count > 0) throw rulesInvalid('The rule', mistakes)
@@ -170,8 +175,8 @@ function stamped(rule: RuleDocument, before: RuleDocument | undefined, kept: Kep
 function checkVersion(what: string, version: number, { ifVersion }: Edit): void {
   if (ifVersion === undefined || ifVersion === version) return
   const present = version === 0 ? 'does not exist' : `has version ${version}`
-  const expected = ifVersion === 0 ? 'it was expected not to exist' : `version ${ifVersion} was expected`
-  throw conflict(`${what} ${present}, and ${expected}. Nothing was changed: read it again and repeat the edit.`)
+  const expected = ifVersion === 0 ? 'but was expected not to exist' : `but version ${ifVersion} was expected`
+  throw conflict(`${what} ${present}, ${expected}. Nothing was changed: read it again and repeat the edit.`)
 }
 
 export const conflict = (message: string): FluxGateError => new FluxGateError('FLUXGATE_RULES_CONFLICT', message)

@@ -1,4 +1,4 @@
-/** Rules as documents: what the owner wrote, and what the store adds to it. */
+/** Rules as stored documents: the fields of the author, and those that the store adds. */
 import type { Mistake } from '../../core/errors.js'
 import { copyWritten, isWrittenAlike } from '../../core/json/written-json.js'
 import type { RuleSet } from '../../core/rule.js'
@@ -11,13 +11,13 @@ import { readRule } from '../schema/rule-schema.js'
 import { ruleSetSteps } from '../schema/schema.js'
 import type { KeptRuleSet, RuleSearch } from './rule-storage.js'
 
-/** What the store sets, whatever an editor says about it. */
+/** Fields that the store sets. Values in an edit are ignored. */
 export const storeFields = ['createdAt', 'updatedAt', 'version'] as const
 
-/** Where `q` is looked for. */
+/** Fields that a search for `q` covers. */
 export const searchedFields = ['id', 'name', 'description', 'path'] as const
 
-/** A rule that an editor brought: checked, no longer shared with the caller, and without what only the store may set. */
+/** Validates and copies the rule of an edit, without the fields that only the store may set. */
 export function checkedRule(document: unknown, required: Iterable<Requirement> = [], ruleSetId = ''): RuleDocument {
   const mistakes = noMistakes()
   const rule = readRule(document, '', mistakes)
@@ -40,7 +40,7 @@ export interface CheckedRuleSet {
   readonly rules: readonly RuleDocument[]
 }
 
-/** The same for a whole set. */
+/** Like `checkedRule`, for a rule set. */
 export function* checkedRuleSet(document: unknown, required: Iterable<Requirement> = []): Steps<CheckedRuleSet> {
   const ruleSets = yield* ruleSetSteps([document], 'The rule set')
   const mistakes = noMistakes()
@@ -51,7 +51,7 @@ export function* checkedRuleSet(document: unknown, required: Iterable<Requiremen
 /** The same for a set that was validated before. */
 export function* copiedRuleSet(document: unknown, mistakes = noMistakes()): Steps<CheckedRuleSet> {
   const { rules, ...head } = document as CheckedRuleSet
-  // One by one: what is bounded is a rule, and not how many there are.
+  // Copied one by one, because the size limit applies to a rule, not to the rule set.
   const copies = yield* mapInSteps(rules, (rule, index) => {
     const copy = copyJson(rule, `ruleSets[0].rules[${index}]`, mistakes)
     return mistakes.count > 0 ? (rule as RuleDocument) : withoutStoreFields(copy as RuleDocument)
@@ -65,7 +65,7 @@ export function withoutStoreFields(document: RuleDocument): RuleDocument {
   return own as RuleDocument
 }
 
-/** Documents that were written by others need not say it. */
+/** Documents written by other programs may have no version. */
 export const versionOf = (document: RuleDocument): number =>
   typeof document.version === 'number' ? document.version : 1
 
@@ -74,12 +74,12 @@ export const priorityOf = (document: RuleDocument): number =>
 
 export const isEnabled = (document: RuleDocument): boolean => document.enabled !== false
 
-/** By priority, highest first; ties by id, whatever the machine's language. */
+/** Orders by priority, highest first, then by id, independent of the locale. */
 export function compareDocuments(a: RuleDocument, b: RuleDocument): number {
   return priorityOf(b) - priorityOf(a) || (a.id < b.id ? -1 : Number(a.id > b.id))
 }
 
-/** Whether an owner would see no difference. The order of a rule's own fields is none; within them it may matter, and so does how `attributes` are written. */
+/** Compares two rules without the store fields. The order of a rule's fields is ignored; the order inside them and the source text of `attributes` are not. */
 export const isSameRule = (a: RuleDocument, b: RuleDocument): boolean => isWrittenAlike(ownFields(a), ownFields(b))
 
 const ownFields = (document: RuleDocument): unknown =>
@@ -102,13 +102,13 @@ export function* setDocument({ head, version, rules }: KeptRuleSet): Steps<RuleS
   return { ...head, version, rules: yield* sortInSteps(rules, compareDocuments) }
 }
 
-/** The same for a caller, who may change it. */
+/** Like `setDocument`, as a copy that callers may modify. */
 export function* copiedSet(kept: KeptRuleSet): Steps<RuleSetDocument> {
   const { rules, ...head } = yield* setDocument(kept)
   return { ...head, rules: yield* mapInSteps(rules, copyWritten) }
 }
 
-/** All that rules say, always in the same order: what did not change must not look as if it had. */
+/** All rule sets in a stable order, so that unchanged rules give an equal document. */
 export function* wholeDocument(sets: readonly KeptRuleSet[]): Steps<unknown> {
   const documents: RuleSetDocument[] = []
   for (const kept of sets) documents.push(yield* setDocument(kept))

@@ -2,48 +2,48 @@ import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
 
 /**
- * What a place must be able to do so that rules can be kept and edited there. What an edit means, its checks and its
- * versions are the same everywhere (`ruleStoreOf`); a storage reads, and makes a change that was worked out already.
+ * The backend of a rule store. `ruleStoreOf` implements validation, versions and the planning of edits for all backends; a
+ * storage only reads, and commits planned changes.
  */
 export interface RuleStorage extends Pick<RuleSetProvider, 'source' | 'watch' | 'watchKind' | 'canWatch'> {
-  /** One set, from one moment: never some rules from before a change and some from after it. */
+  /** Reads a consistent snapshot of one rule set. */
   read(ruleSetId: string): Promise<Kept>
-  /** Present if one rule can be read without its set. */
+  /** Optional: reads one rule without reading its rule set. */
   readRule?(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined>
-  /** Every set that exists, each from one moment. */
+  /** Reads every rule set, each as a consistent snapshot. */
   readAll(): Promise<readonly KeptRuleSet[]>
-  /** Present if what rules say can be had for less than with versions and times: a document with all of them. */
+  /** Optional: loads a document with all rules, without versions and timestamps, if that is cheaper than `readAll`. */
   loadDocument?(): Promise<unknown>
   /**
-   * Makes the whole change and keeps its entry, if the set still has the version `from`; else does nothing at all and
-   * answers false. Rejects with a FluxGateError if it cannot be written.
+   * Applies the change and its history entry atomically if the rule set still has the version `from`. Otherwise changes
+   * nothing and resolves to false. Rejects with a FluxGateError if the change cannot be written.
    */
   commit(change: RuleSetChange): Promise<boolean>
-  /** The latest changes of a set after which it had a version below `below`, newest first. */
+  /** The latest changes that led to a version below `below`, newest first. */
   history(ruleSetId: string, below: number, limit: number): Promise<readonly NumberedEntry[]>
   /**
-   * Present if the place has indexes of its own; otherwise a set is read whole. In the order of `compareDocuments`;
-   * `undefined` if there is no such set.
+   * Optional: searches with indexes; without it, the whole rule set is read. Returns rules in the order of
+   * `compareDocuments`, or `undefined` if the rule set does not exist.
    */
   findRules?(ruleSetId: string, search: RuleSearch): Promise<readonly RuleDocument[] | undefined>
-  /** As of a `RuleStore`. */
+  /** See `RuleStore.alone`. */
   alone?<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** What is known of a set, whether it exists or not. */
+/** The stored state of a rule set, which may not exist or no longer exist. */
 export interface Kept {
-  /** How often it was changed, its removal included, so that no version comes twice; 0 if it has never been there. */
+  /** The number of changes, including removals, so that a version is never reused; 0 if the rule set never existed. */
   readonly version: number
-  /** The highest version of all its rules that were removed: a new rule begins above it. 0 if there are none. */
+  /** The highest version of its removed rules; a new rule starts above it. 0 if no rule was removed. */
   readonly removedVersion: number
-  /** Left out if there is no such set, or not any more. */
+  /** Omitted if the rule set does not exist. */
   readonly head?: RuleSetHead
   /** In any order, each with `version`, `createdAt` and `updatedAt`. */
   readonly rules: readonly RuleDocument[]
 }
 
-/** A set that exists. */
+/** An existing rule set. */
 export interface KeptRuleSet extends Kept {
   readonly head: RuleSetHead
 }
@@ -51,25 +51,25 @@ export interface KeptRuleSet extends Kept {
 export interface RuleSetChange {
   readonly ruleSetId: string
   readonly from: number
-  /** What is to be there after the change: the version is `from + 1`; without a head, the set is gone. */
+  /** The state after the change, with the version `from + 1`. Without a head, the rule set is removed. */
   readonly after: Kept
-  /** The part of it that is new: rules to write, and the ids of rules to remove. All others stay as they are. */
+  /** The difference: rules to write, and ids of rules to remove. Other rules are unchanged. */
   readonly put: readonly RuleDocument[]
   readonly remove: readonly string[]
   readonly entry: HistoryEntry
 }
 
-/** A change and the version that the set had after it. */
+/** A history entry and the version of the rule set after the change. */
 export interface NumberedEntry {
   readonly setVersion: number
   readonly entry: HistoryEntry
 }
 
 export interface RuleSearch {
-  /** Lower case, and contained in one of `searchedFields` in lower case. */
+  /** In lower case; one of `searchedFields` contains it, ignoring case. */
   readonly q?: string | undefined
   readonly enabled?: boolean | undefined
-  /** Only rules that come after this one. */
+  /** Returns only rules after this one. */
   readonly after?: { readonly priority: number; readonly id: string } | undefined
   readonly limit: number
 }

@@ -13,7 +13,7 @@ interface Shelf {
 
 const emptyShelf = (): Shelf => ({ sets: new Map(), entries: new Map() })
 
-/** The least that a storage has to be. Everything takes a turn of the event loop, so that editors get into each other's way. */
+/** A minimal storage. Each call takes a turn of the event loop, so that concurrent edits conflict. */
 function shelfStorage({ sets, entries }: Shelf): RuleStorage {
   const soon = () => new Promise<void>((resolve) => setImmediate(resolve))
   const nothing: Kept = { version: 0, removedVersion: 0, rules: [] }
@@ -42,7 +42,7 @@ function shelfStorage({ sets, entries }: Shelf): RuleStorage {
   }
 }
 
-describe('a rule store over the least of all storages', () => {
+describe('a rule store over a minimal storage', () => {
   ruleStoreContract(it, (clock) => {
     const shelf = emptyShelf()
     return { open: () => ruleStoreOf(shelfStorage(shelf), { clock }) }
@@ -50,16 +50,16 @@ describe('a rule store over the least of all storages', () => {
 })
 
 describe('an edit', () => {
-  it('gives up, and says so, when others are always faster', async () => {
+  it('fails with a conflict if every attempt meets a concurrent change', async () => {
     const storage = shelfStorage(emptyShelf())
     const store = ruleStoreOf({ ...storage, commit: async () => false })
     await expect(store.putRuleSet({ id: 'api', rules: [] }, { by: 'ann' })).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_CONFLICT',
-      message: 'Rule set "api" is being changed by others all the time. Nothing was changed: repeat the edit.',
+      message: 'Rule set "api" was changed concurrently in each of 100 attempts. Nothing was changed: repeat the edit.',
     })
   })
 
-  it('that fails does not keep the next one from being made', async () => {
+  it('that fails does not block the next one', async () => {
     const storage = shelfStorage(emptyShelf())
     let isDown = true
     const commit: RuleStorage['commit'] = (change) =>
@@ -70,18 +70,18 @@ describe('an edit', () => {
     expect((await store.putRuleSet({ id: 'api', rules: [] }, { by: 'ann' })).created).toBe(true)
   })
 
-  it('says what it has found instead of what was expected', async () => {
+  it('reports the actual and the expected version', async () => {
     const store = ruleStoreOf(shelfStorage(emptyShelf()))
     const rule = { id: 'a', bands: [{ capacity: 1, window: '1s' }] }
     await store.putRuleSet({ id: 'api', rules: [rule] }, { by: 'ann' })
     await expect(store.putRule('api', { ...rule, name: 'x' }, { by: 'ann', ifVersion: 7 })).rejects.toThrow(
-      'Rule "a" of "api" has version 1, and version 7 was expected. Nothing was changed: read it again and repeat the edit.',
+      'Rule "a" of "api" has version 1, but version 7 was expected. Nothing was changed: read it again and repeat the edit.',
     )
     await expect(store.putRuleSet({ id: 'api', rules: [] }, { by: 'ann', ifVersion: 0 })).rejects.toThrow(
-      'Rule set "api" has version 1, and it was expected not to exist. Nothing was changed: read it again and repeat the edit.',
+      'Rule set "api" has version 1, but was expected not to exist. Nothing was changed: read it again and repeat the edit.',
     )
     await expect(store.deleteRule('api', 'b', { by: 'ann', ifVersion: 2 })).rejects.toThrow(
-      'Rule "b" of "api" does not exist, and version 2 was expected. Nothing was changed: read it again and repeat the edit.',
+      'Rule "b" of "api" does not exist, but version 2 was expected. Nothing was changed: read it again and repeat the edit.',
     )
   })
 })
@@ -96,7 +96,7 @@ describe('an edit of one rule that its set has no room for', () => {
     await store.putRuleSet({ id: 'api', rules: globs(99) }, edit)
     expect((await store.putRule('api', globRule('last', '/a/*last*'), edit)).created).toBe(true)
     const message =
-      'found more than 100 globs like "*more*" in the same place of paths; allowed: up to 100 with "?" or several "*" that start and end with the same text'
+      'must be one of at most 100 similar globs; "*more*" exceeds the limit for globs with "?" or several "*" in the same position with the same start and end'
     await expect(store.putRule('api', globRule('more', '/a/*more*'), edit)).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_INVALID',
       errors: [{ path: 'path', message }],
@@ -126,7 +126,9 @@ describe('an edit of one rule that its set has no room for', () => {
     ] as const)
       await store.putRuleSet({ id, caseSensitive, rules: globs(100) }, edit)
     await store.putRule('folded', globRule('upper', '/a/*X1*'), edit)
-    await expect(store.putRule('exact', globRule('upper', '/a/*X1*'), edit)).rejects.toThrow('more than 100 globs')
+    await expect(store.putRule('exact', globRule('upper', '/a/*X1*'), edit)).rejects.toThrow(
+      'at most 100 similar globs',
+    )
   })
 
   it('is rejected if there are as many rules as a set may have', async () => {
@@ -138,8 +140,7 @@ describe('an edit of one rule that its set has no room for', () => {
       errors: [
         {
           path: 'id',
-          message:
-            'found one rule more than the 100000 of this set; allowed: up to 100000 rules in a set; split it into several sets',
+          message: 'must not exceed the limit of 100000 rules in a rule set. Split it into several rule sets',
         },
       ],
     })
@@ -156,6 +157,6 @@ it('a set may have thousands of rules, each with as many values as a rule alone'
   const many = { id: 'api', rules: Array.from({ length: 10_000 }, (_, i) => rule(`r${i}`, 10)) }
   expect(finish(checkedRuleSet(many)).rules).toHaveLength(10_000)
   expect(() => finish(checkedRuleSet({ id: 'api', rules: [rule('a', 10), rule('b', 100_000)] }))).toThrow(
-    /rules\[1\]\.attributes\.list\[\d+\]: found more than 100000 values/,
+    /rules\[1\]\.attributes\.list\[\d+\]: must be a JSON value; received more than 100000 values/,
   )
 })

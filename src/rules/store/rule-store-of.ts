@@ -27,12 +27,12 @@ import {
 } from './rule-document.js'
 import type { Kept, KeptRuleSet, RuleSearch, RuleSetChange, RuleStorage } from './rule-storage.js'
 
-/** How often an edit is worked out anew because others were faster; one of them gets on each time. */
+/** Maximum number of attempts of an edit. Each failed attempt means that a concurrent edit succeeded. */
 const maxAttempts = 100
 
 /**
- * Everything that rule stores have in common, around the place where rules are kept. A storage may remember what it has read,
- * so that callers get copies, which they may change.
+ * Creates a rule store on top of a storage: validation, versions, conflicts, pages and listeners. A storage may cache what it
+ * reads, so the store returns copies, which callers may modify.
  */
 export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clock?: Clock } = {}): RuleStore {
   const listeners = new Set<(edited: EditedRules) => Promise<unknown>>()
@@ -44,7 +44,7 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
     if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This rule store was closed. Create another one.')
   }
 
-  /** Edits of one process follow each other, so that they only ever have to compete with those of others. */
+  /** Runs the edits of this process one at a time, so that they only conflict with those of other processes. */
   function edit(ruleSetId: string, given: Edit, plan: Plan) {
     checkEdit(given)
     const result = turn.then(() => editNow(ruleSetId, given, plan))
@@ -60,13 +60,13 @@ export function ruleStoreOf(storage: RuleStorage, { clock = systemClock }: { clo
       const change = await inSlices(plan({ ruleSetId, kept, edit: given, at }))
       if (change === undefined) return { kept, change }
       if (!(await storage.commit(change))) continue
-      // Whoever decides by these rules in this process does so by the new ones when the edit is answered.
+      // Gates in this process use the new rules before the edit resolves.
       const edited = { ruleSetId, removed: change.remove }
       await Promise.all([...listeners].map((listener) => listener(edited)))
       return { kept, change }
     }
     throw conflict(
-      `Rule set "${ruleSetId}" is being changed by others all the time. Nothing was changed: repeat the edit.`,
+      `Rule set "${ruleSetId}" was changed concurrently in each of ${maxAttempts} attempts. Nothing was changed: repeat the edit.`,
     )
   }
 

@@ -6,7 +6,7 @@ const named = (key: string) => ({ ruleSetId: 'api', ruleId: 'per-ip', key })
 const keysOf = (keys: FrequentKeys, at: number): string[] => keys.read(at).map(({ key }) => key)
 
 describe('FrequentKeys', () => {
-  it('ranks by how often a key came', () => {
+  it('ranks keys by frequency', () => {
     const keys = new FrequentKeys(10, shown)
     for (const [key, times] of [
       ['a', 3],
@@ -18,7 +18,7 @@ describe('FrequentKeys', () => {
     expect(keys.read(0)[0]).toMatchObject({ requests: 5, denied: 5, lastAt: 0 })
   })
 
-  it('finds the one that comes often among a million that come once, in bounded memory', () => {
+  it('finds a frequent key among a million rare ones in bounded memory', () => {
     const keys = new FrequentKeys(100, shown)
     for (let i = 0; i < 1_000_000; i++) {
       keys.add(named(`once-${i}`), false, 1, 0)
@@ -29,7 +29,7 @@ describe('FrequentKeys', () => {
     expect(keys.read(0)[0]?.requests).toBe(20_000)
   })
 
-  it('counts a request half after five minutes, and forgets who does not come back', () => {
+  it('halves the weight of a request after five minutes, and removes keys that do not return', () => {
     const keys = new FrequentKeys(10, shown)
     keys.add(named('a'), true, 8, 0)
     expect(keys.read(300_000)[0]).toMatchObject({ requests: 4, denied: 4 })
@@ -37,7 +37,7 @@ describe('FrequentKeys', () => {
     expect(keys.read(3 * 3_600_000)).toEqual([])
   })
 
-  it('lets a newcomer overtake one who was busy an hour ago', () => {
+  it('ranks a new key above one that was busy an hour ago', () => {
     const keys = new FrequentKeys(10, shown)
     keys.add(named('old'), true, 1_000, 0)
     keys.add(named('new'), true, 10, 3_600_000)

@@ -2,26 +2,25 @@ import { boundedKey, isLongKey, ownText } from '../../core/keys/bounded-key.js'
 import type { KeyCount } from './statistics.js'
 
 export interface SeenKey extends Omit<KeyCount, 'key'> {
-  /** As it is counted; of a long key, as it is shown. */
+  /** The key; a long key in the form in which it is shown. */
   readonly key: string
   readonly isShown: boolean
   requests: number
   denied: number
   lastAt: number
-  /** What it is ranked by: at least its own count, because it begins where others have been forgotten. */
+  /** The rank of the key: an upper bound of its count, because it includes the weight of evicted keys. */
   weight: number
 }
 
-/** After so long, a request counts half. */
+/** The time after which the weight of a request halves. */
 const halfLifeMs = 300_000
 const decayEveryMs = 10_000
-/** Of a weight so small nothing is shown. */
-const least = 0.01
+/** Keys below this weight are not returned. */
+const minWeight = 0.01
 
 /**
- * The most frequent of any number of keys, in bounded memory (the space-saving algorithm, pruned in batches): a newcomer
- * begins with the greatest weight that was ever thrown out for want of space, so that a key that comes often is never
- * hidden by many that come once. Weights halve every five minutes.
+ * Finds the most frequent keys in bounded memory with the space-saving algorithm, pruned in batches. A new key starts with the
+ * greatest weight that was ever evicted, so a frequent key is never hidden by many rare ones. Weights halve every five minutes.
  */
 export class FrequentKeys {
   readonly #most: number
@@ -30,7 +29,7 @@ export class FrequentKeys {
   #floor = 0
   #decayedAt: number | undefined
 
-  /** `show` is called for a long key, which is not kept. */
+  /** `show` formats long keys, which are not kept in full. */
   constructor(most: number, show: (key: string) => string) {
     this.#most = most
     this.#show = show
@@ -47,7 +46,7 @@ export class FrequentKeys {
     at: number,
   ): void {
     this.#decay(at)
-    // Ids have no line breaks, so that no two tuples have the same name.
+    // Ids contain no line breaks, so different tuples have different names.
     const name = `${ruleSetId}\n${ruleId}\n${boundedKey(key)}`
     let entry = this.#entries.get(name)
     if (entry === undefined) {
@@ -63,13 +62,13 @@ export class FrequentKeys {
     if (this.#entries.size >= 2 * this.#most) this.#prune()
   }
 
-  /** The heaviest first, of those that are wanted. */
+  /** Returns the matching keys, heaviest first. */
   read(at: number, isWanted: (entry: SeenKey) => boolean = () => true): SeenKey[] {
     this.#decay(at)
     return [...this.#entries.values()].filter(isWanted).sort((a, b) => b.weight - a.weight)
   }
 
-  /** Half of them at once, so that the sorting is paid for by as many newcomers. */
+  /** Evicts half of the keys at once, so that the cost of sorting is spread over as many new keys. */
   #prune(): void {
     const sorted = [...this.#entries].sort(([, a], [, b]) => b.weight - a.weight)
     for (const [name, { weight }] of sorted.slice(this.#most)) {
@@ -89,7 +88,7 @@ export class FrequentKeys {
       entry.weight *= factor
       entry.requests *= factor
       entry.denied *= factor
-      if (entry.requests < least) this.#entries.delete(name)
+      if (entry.requests < minWeight) this.#entries.delete(name)
     }
   }
 }

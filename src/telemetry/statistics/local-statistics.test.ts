@@ -19,7 +19,7 @@ function statisticsOf(revealKeys: boolean) {
 }
 
 describe('LocalStatistics', () => {
-  it('names those who are refused most, and those who ask most', async () => {
+  it('returns the keys with the most rejections and with the most requests', async () => {
     const { statistics, decide } = statisticsOf(true)
     for (let i = 0; i < 5; i++) decide('ann', true)
     for (let i = 0; i < 3; i++) decide('bob', false)
@@ -50,7 +50,7 @@ describe('LocalStatistics', () => {
     },
   )
 
-  it('finds keys by what they begin with', async () => {
+  it('finds keys by prefix', async () => {
     const { statistics, decide } = statisticsOf(true)
     for (const key of ['user:1', 'user:2', 'admin:1', 'user:2']) decide(key, true)
     const found = await statistics.keys({ prefix: 'user:', limit: 10 })
@@ -62,7 +62,7 @@ describe('LocalStatistics', () => {
     expect(await statistics.keys({ prefix: 'nobody', limit: 10 })).toEqual([])
   })
 
-  it('picks keys by chance, each once', async () => {
+  it('samples different keys at random', async () => {
     const { statistics, decide } = statisticsOf(true)
     for (let i = 0; i < 10; i++) decide(`user:${i}`, true)
     const picked = async (limit: number) => (await statistics.sample({ limit })).map(({ key }) => key)
@@ -73,14 +73,14 @@ describe('LocalStatistics', () => {
     expect(seen.size).toBe(10)
   })
 
-  it('shows paths without their query, which may hold a token', async () => {
+  it('removes the query from paths, because it may contain a token', async () => {
     const { statistics, decide } = statisticsOf(true)
     for (const path of ['/login?token=s3cr3t', '/login#s3cr3t', '/login', '/?\ns3cr3t']) decide('ann', true, path)
     const recent = await statistics.recent({ limit: 10 })
     expect(recent.map(({ path }) => path).sort()).toEqual(['/', '/login', '/login', '/login'])
   })
 
-  it('shows digests unless keys may be shown, and finds them by the key or by the digest', async () => {
+  it('shows digests unless revealKeys is set, and finds them by key or digest', async () => {
     const { statistics, decide } = statisticsOf(false)
     decide('secret-api-key', false)
     const digest = keyDigest('secret-api-key')
@@ -95,7 +95,7 @@ describe('LocalStatistics', () => {
     expect(JSON.stringify(everything)).not.toContain('secret')
   })
 
-  it('keeps the last 500 decisions, newest first, and a bounded part of what the client sent', async () => {
+  it('keeps the last 500 decisions, newest first, and truncates values from the client', async () => {
     const { clock, statistics, decide } = statisticsOf(true)
     for (let i = 0; i < 501; i++) {
       decide(`key-${i}`, i % 2 === 0, `/${'x'.repeat(1_000)}`)

@@ -12,26 +12,26 @@ export interface LocalStatisticsOptions {
 }
 
 export const keptDecisions = 500
-/** Of those who ask most; and of those who are refused most, whom many others must not hide. */
+/** Limit of keys by requests and, separately, of keys by rejections, so that busy keys do not evict rejected ones. */
 export const keptKeys = 10_000
-const keptOffenders = 1_000
+const keptDeniedKeys = 1_000
 const mostPath = 256
-/** A rule set that does not exist may be asked for by any name. */
+/** Maximum length of a rule set id, because clients can request any name. */
 const mostId = 128
 
-/** Statistics of this process alone. */
+/** Statistics of this process only. */
 export class LocalStatistics implements Statistics {
   readonly #options: LocalStatisticsOptions
   readonly #seen: FrequentKeys
-  readonly #refused: FrequentKeys
-  /** A ring. Keys are kept as they are, which costs less than showing them; long ones as they are shown. */
+  readonly #denied: FrequentKeys
+  /** A ring buffer. Keys are formatted when they are read, which is cheaper; only long keys are formatted at once. */
   readonly #recent: { readonly decision: RecentDecision; readonly isShown: boolean }[] = []
   #next = 0
 
   constructor(options: LocalStatisticsOptions) {
     this.#options = options
     this.#seen = new FrequentKeys(keptKeys, options.showKey)
-    this.#refused = new FrequentKeys(keptOffenders, options.showKey)
+    this.#denied = new FrequentKeys(keptDeniedKeys, options.showKey)
     options.recorder.onSample((sample) => this.#record(sample))
   }
 
@@ -40,7 +40,7 @@ export class LocalStatistics implements Statistics {
   }
 
   async top({ by, limit }: Parameters<Statistics['top']>[0]): Promise<readonly KeyCount[]> {
-    const keys = by === 'denied' ? this.#refused : this.#seen
+    const keys = by === 'denied' ? this.#denied : this.#seen
     return keys.read(this.#now()).slice(0, limit).map(this.#shown)
   }
 
@@ -54,7 +54,7 @@ export class LocalStatistics implements Statistics {
 
   async sample({ limit }: Parameters<Statistics['sample']>[0]): Promise<readonly KeyCount[]> {
     const seen = this.#seen.read(this.#now())
-    // As many as are wanted are moved to the front, each from anywhere behind the one before it.
+    // A partial Fisher-Yates shuffle.
     for (let i = 0; i < Math.min(limit, seen.length); i++) {
       const from = i + Math.floor(Math.random() * (seen.length - i))
       ;[seen[i], seen[from]] = [seen[from] as SeenKey, seen[i] as SeenKey]
@@ -81,7 +81,7 @@ export class LocalStatistics implements Statistics {
     if (key === null) return
     const seen = { ruleSetId, ruleId, key }
     this.#seen.add(seen, !allowed, weight, at)
-    if (!allowed) this.#refused.add(seen, true, weight, at)
+    if (!allowed) this.#denied.add(seen, true, weight, at)
   }
 
   #now = (): number => Math.round(this.#options.clock.now())
@@ -96,7 +96,7 @@ export class LocalStatistics implements Statistics {
   })
 }
 
-/** What is shown of a decision; of what the client sent, a bounded part, and no query: it may hold a token. */
+/** The shown part of a decision. Values from the client are truncated, and the query is removed because it may contain a token. */
 export function recentDecision({ decision, context, at, weight }: DecisionSample, showKey: ShowKey): RecentDecision {
   const { allowed, delayMs, reason, ruleSetId, ruleId, band, key, limit, remaining, retryAfterMs, degraded } = decision
   const { method, path } = context

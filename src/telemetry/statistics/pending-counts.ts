@@ -4,11 +4,11 @@ import type { DecisionRecorder } from '../decision-recorder.js'
 import { recentDecision } from './local-statistics.js'
 import type { DecisionCounts, DecisionSample } from './statistics.js'
 
-/** One portion of what has been counted, as flush.lua takes it. */
+/** A batch of counts, as flush.lua takes it. */
 export interface Portion {
-  /** Field, and how many. */
+  /** Field and count. */
   readonly counts: readonly (readonly [string, number])[]
-  /** Name, requests, refusals. */
+  /** Name, requests and rejections. */
   readonly keys: readonly (readonly [Buffer, number, number])[]
   readonly decisions: readonly string[]
 }
@@ -16,30 +16,30 @@ export interface Portion {
 interface Seen {
   readonly ruleSetId: string | null
   readonly ruleId: string | null
-  /** Of a long key, as it is shown. */
+  /** The key; a long key in the form in which it is shown. */
   readonly key: string
   readonly isShown: boolean
   requests: number
   denied: number
 }
 
-/** Of one second; of those that come then, nothing is known. */
+/** Maximum number of keys per second; further keys are not counted. */
 const mostKeys = 2_000
 const mostDecisions = 200
-/** As many as Redis counts in about a third of a millisecond: others want their turn. */
+/** Redis processes this many in about a third of a millisecond, so that other commands are not delayed. */
 const keysInPortion = 64
 const countsInPortion = 200
 const decisionsInPortion = 50
 const kinds = ['allowed', 'delayed', 'denied', 'shadowDenied'] as const
 
-/** What this process has counted and not told yet. Costs a decision nothing but a lookup, if it is one of the sample. */
+/** Counts of this process that are not flushed yet. A sampled decision costs one lookup; others cost nothing. */
 export class PendingCounts {
   readonly #recorder: DecisionRecorder
   readonly #show: (key: string) => string
   #keys = new Map<string, Seen>()
   #decisions: DecisionSample[] = []
-  /** By field: how many have been told. */
-  readonly #told = new Map<string, number>()
+  /** The flushed count of each field. */
+  readonly #flushed = new Map<string, number>()
 
   constructor(recorder: DecisionRecorder, show: (key: string) => string) {
     this.#recorder = recorder
@@ -62,7 +62,7 @@ export class PendingCounts {
     if (!allowed) seen.denied += sample.weight
   }
 
-  /** Takes everything out, in portions. */
+  /** Removes and returns all pending counts, in batches. */
   take(): Portion[] {
     const counts = this.#newCounts()
     const keys = [...this.#keys.values()].map(
@@ -82,18 +82,18 @@ export class PendingCounts {
     }))
   }
 
-  /** What could not be told: counts are told the next time, keys and decisions of that second are let go. */
+  /** Returns a batch that could not be flushed. Its counts are flushed next time; its keys and decisions are dropped. */
   giveBack({ counts }: Portion): void {
-    for (const [field, by] of counts) this.#told.set(field, (this.#told.get(field) ?? 0) - by)
+    for (const [field, by] of counts) this.#flushed.set(field, (this.#flushed.get(field) ?? 0) - by)
   }
 
   #newCounts(): [string, number][] {
     const { counters } = this.#recorder
     const found: [string, number][] = []
     const note = (field: string, now: number): void => {
-      const by = now - (this.#told.get(field) ?? 0)
+      const by = now - (this.#flushed.get(field) ?? 0)
       if (by === 0) return
-      this.#told.set(field, now)
+      this.#flushed.set(field, now)
       found.push([field, by])
     }
     const totals: DecisionCounts & { readonly degraded: number } = counters.totals()
@@ -104,7 +104,7 @@ export class PendingCounts {
   }
 }
 
-/** The key comes first, so that names are found by its beginning. Ids are never empty: nothing stands for none. */
+/** The key comes first, so that names can be searched by key prefix. Ids are never empty, so an empty id means none. */
 const nameBytes = (key: string, ruleSetId: string | null, ruleId: string | null): Buffer =>
   Buffer.concat([textBytes(key), endOfText, textBytes(ruleSetId ?? ''), endOfText, textBytes(ruleId ?? '')])
 

@@ -14,16 +14,16 @@ import type { KeyCount, RecentDecision, Statistics, StatisticsSummary } from './
 
 export interface SharedStatisticsOptions {
   readonly connection: RedisConnection
-  /** What the names of all keys begin with. */
+  /** Prefix of all Redis keys. */
   readonly prefix: string
   readonly recorder: DecisionRecorder
-  /** Whether identities are kept as they are; otherwise nothing but their digests leaves this process. */
+  /** Stores keys in plain text. Otherwise only digests leave this process. */
   readonly revealKeys: boolean
-  /** Answers while Redis does not. */
+  /** Used while Redis is unavailable. */
   readonly local: Statistics
-  /** Told of the first failure after a success, not of each. */
+  /** Called for the first failure after a success, not for each failure. */
   readonly onTrouble?: (error: unknown) => void
-  /** For tests alone: time instead of the server's. */
+  /** Replaces the Redis server time. Only for tests. */
   readonly clock?: Clock
 }
 
@@ -31,8 +31,8 @@ const flushEveryMs = 1_000
 const timeoutMs = 2_000
 
 /**
- * Statistics of all processes that share a Redis. Each counts by itself and tells what it has counted about once a second;
- * no decision waits for it. Everything in Redis is bounded and expires.
+ * Statistics of all processes that share a Redis. Each process counts locally and flushes about once per second; decisions never
+ * wait for a flush. All data in Redis is bounded and expires.
  */
 export class SharedStatistics implements Statistics {
   readonly #options: SharedStatisticsOptions
@@ -44,7 +44,7 @@ export class SharedStatistics implements Statistics {
   readonly #stopListening: () => void
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
-  #isInTrouble = false
+  #isFailing = false
   #isClosed = false
 
   constructor(options: SharedStatisticsOptions) {
@@ -71,8 +71,8 @@ export class SharedStatistics implements Statistics {
   }
 
   /**
-   * Where only digests are kept, a whole key is found by its own. What begins like a key can then be known of those alone
-   * that this process has seen itself.
+   * If Redis has only digests, a complete key is found by its digest. A search by key prefix then only covers the keys that
+   * this process has seen.
    */
   async keys(query: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
     const { prefix, limit } = query
@@ -83,7 +83,7 @@ export class SharedStatistics implements Statistics {
     return [...whole, ...others].slice(0, limit)
   }
 
-  /** Identities seen lately that chance picks. */
+  /** Returns a random sample of recently seen keys. */
   sample({ limit }: { readonly limit: number }): Promise<readonly KeyCount[]> {
     return this.#ask(
       async () => this.#keyCounts(await this.#read('SAMPLE', limit)),
@@ -99,13 +99,13 @@ export class SharedStatistics implements Statistics {
     )
   }
 
-  /** Tells what was counted until now; one at a time. Never rejects: what could not be told is told later. */
+  /** Flushes pending counts; one flush runs at a time. Never rejects: after a failure, the counts stay pending. */
   async flush(): Promise<void> {
     this.#flushing = this.#flushing.then(() => this.#flushAll())
     await this.#flushing
   }
 
-  /** Tells the rest, and closes the connection. */
+  /** Flushes the remaining counts and closes the connection. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -127,7 +127,7 @@ export class SharedStatistics implements Statistics {
   }
 
   #arm(): void {
-    // Not all processes at once.
+    // Random jitter, so that processes do not flush at the same time.
     const ms = flushEveryMs * (0.9 + 0.2 * Math.random())
     this.#timer = setTimeout(async () => {
       await this.flush()
@@ -141,11 +141,11 @@ export class SharedStatistics implements Statistics {
     for (const [i, portion] of portions.entries()) {
       try {
         await this.#send(portion)
-        this.#isInTrouble = false
+        this.#isFailing = false
       } catch (error) {
         for (const rest of portions.slice(i)) this.#pending.giveBack(rest)
-        if (!this.#isInTrouble) this.#options.onTrouble?.(error)
-        this.#isInTrouble = true
+        if (!this.#isFailing) this.#options.onTrouble?.(error)
+        this.#isFailing = true
         return
       }
     }
@@ -180,13 +180,13 @@ export class SharedStatistics implements Statistics {
   #keyCounts(rows: readonly Buffer[]): KeyCount[] {
     return Array.from({ length: rows.length / 4 }, (_, i) => {
       const [name, requests, denied, lastAt] = rows.slice(4 * i, 4 * i + 4) as [Buffer, Buffer, Buffer, Buffer]
-      // Of those who come rarely only the name is known.
+      // Rare keys have a name but no counts.
       const counts = { requests: Math.max(1, Math.round(Number(requests))), denied: Math.round(Number(denied)) }
       return this.#shown({ ...readName(name), ...counts, lastAt: Number(lastAt) })
     })
   }
 
-  /** Another process may reveal what this one does not. */
+  /** Hides keys that another process stored in plain text, unless this process reveals keys. */
   #shown<T extends { readonly key: string | null }>(row: T): T {
     const { key } = row
     if (this.#options.revealKeys || key === null || key.startsWith('sha256:')) return row

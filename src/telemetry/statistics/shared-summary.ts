@@ -12,7 +12,7 @@ type Kind = keyof DecisionCounts
 const none = (): Writable<DecisionCounts> => ({ allowed: 0, delayed: 0, denied: 0, shadowDenied: 0 })
 const isKind = (text: string): text is Kind => text in none()
 
-/** What look.lua gives: the time, the totals, and the seconds of each minute; field and count in turn. */
+/** Parses the SUMMARY reply of look.lua: the time, the totals, and the seconds of each minute, as alternating fields and counts. */
 export function readSummary([now, totals = [], ...minutes]: readonly unknown[]): StatisticsSummary {
   const nowMs = Number(now)
   const sums = { ...none(), degraded: 0 }
@@ -40,7 +40,7 @@ function countRule(rules: Map<string, Writable<RuleCounts>>, field: string, coun
   rules.set(name, row)
 }
 
-/** Every second that has passed, also those in which nothing was told. */
+/** Returns every past second, including those without data. */
 function secondsOf(minutes: readonly unknown[], nowMs: number): StatisticsSummary['seconds'] {
   const bySecond = new Map<number, Writable<DecisionCounts>>()
   for (const minute of minutes)

@@ -1,37 +1,37 @@
 /**
- * What has happened lately, for people who look at it: the server's statistics routes and the console. Nothing here is on
- * a decision's path: decisions are counted exactly, and every one of them, or a sample of many, tells who asked.
+ * Statistics of recent decisions for the statistics routes of the server and the console. Totals are exact. Keys and recent
+ * decisions come from all decisions, or from a sample under high load.
  */
 import type { Decision } from '../../core/decision.js'
 import type { RequestContext } from '../../core/request-context.js'
 
-/** Each decision is one of allowed, delayed and denied. */
+/** Counts of decisions. Each decision is either allowed, delayed or denied. */
 export interface DecisionCounts {
   readonly allowed: number
-  /** Allowed, but only after a while. */
+  /** Allowed after a wait. */
   readonly delayed: number
   readonly denied: number
-  /** How often a rule in SHADOW would have refused. */
+  /** Rejections that `SHADOW` rules would have caused. */
   readonly shadowDenied: number
 }
 
 export interface RuleCounts extends DecisionCounts {
-  /** Null where no rule set, or no single rule, decided. */
+  /** Null if no rule set, or no single rule, decided. */
   readonly ruleSetId: string | null
   readonly ruleId: string | null
 }
 
 export interface StatisticsSummary {
-  /** Epoch milliseconds from which on everything is counted. */
+  /** Start of the counts, in epoch milliseconds. */
   readonly sinceAt: number
   readonly totals: DecisionCounts & { readonly degraded: number }
   /** Most decisions first. */
   readonly rules: readonly RuleCounts[]
-  /** One for each second that has passed, oldest first; `at` is when it ended. */
+  /** One entry per second, oldest first; `at` is the end of the second. */
   readonly seconds: readonly (DecisionCounts & { readonly at: number })[]
 }
 
-/** How many seconds a summary goes back. */
+/** The number of seconds in a summary. */
 export const keptSeconds = 300
 
 /** The order of rules in a summary. */
@@ -40,11 +40,11 @@ export const mostDecisionsFirst = (one: DecisionCounts, other: DecisionCounts): 
 
 const decisionsOf = ({ allowed, delayed, denied }: DecisionCounts): number => allowed + delayed + denied
 
-/** How often one identity was seen under one rule. Old requests count less and less, and many requests are estimated. */
+/** The frequency of a key under one rule. Counts decay over time, and are estimates under high load. */
 export interface KeyCount {
   readonly ruleSetId: string | null
   readonly ruleId: string | null
-  /** A digest, unless keys may be shown. */
+  /** A digest, unless `revealKeys` is set. */
   readonly key: string
   readonly requests: number
   readonly denied: number
@@ -69,24 +69,24 @@ export interface RecentDecision
   readonly at: number
   readonly method: string | null
   readonly path: string | null
-  /** How many decisions this one stands for: 1, unless there are too many to show. */
+  /** The number of decisions that this one represents; 1 unless decisions are sampled. */
   readonly weight: number
 }
 
-/** Asynchronous, because several processes may share one. Answers are for the one who asks to keep. */
+/** Asynchronous, because the data may be shared by several processes. Callers may keep and modify the results. */
 export interface Statistics {
   summary(): Promise<StatisticsSummary>
-  /** Who was refused most, or who asked most. */
+  /** Keys with the most rejections or requests. */
   top(query: { readonly by: 'denied' | 'requests'; readonly limit: number }): Promise<readonly KeyCount[]>
-  /** Identities seen lately that begin with `prefix`, the most frequent first; a prefix of the digest finds it too. */
+  /** Recently seen keys that start with `prefix`, most frequent first. The prefix of a digest matches too. */
   keys(query: { readonly prefix: string; readonly limit: number }): Promise<readonly KeyCount[]>
-  /** Identities seen lately that chance picks, all different. */
+  /** A random sample of different, recently seen keys. */
   sample(query: { readonly limit: number }): Promise<readonly KeyCount[]>
   /** Newest first. */
   recent(query: { readonly limit: number }): Promise<readonly RecentDecision[]>
 }
 
-/** One decision that stands for `weight` of them. */
+/** A sampled decision that represents `weight` decisions. */
 export interface DecisionSample {
   readonly decision: Decision
   readonly context: RequestContext

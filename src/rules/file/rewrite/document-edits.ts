@@ -23,13 +23,13 @@ import {
   startOf,
 } from './text-layout.js'
 
-/** What a text says, and what it is to say. */
+/** The current and the requested value of a text. */
 export interface Rewriting {
   readonly from: unknown
   readonly to: unknown
 }
 
-/** What to splice into a text so that it says something else: only what is different, item by item and field by field. */
+/** Computes the splices that change the value of a text: only the differences, item by item and field by field. */
 export function documentEdits(
   text: string,
   format: DocumentFormat,
@@ -54,7 +54,7 @@ export function documentEdits(
   const blockMember = (value: unknown, indent: string): string =>
     needsLines(value) ? `\n${indent}  ${blockYaml(value, `${indent}  `)}` : ` ${inlineYaml(value)}`
 
-  /** `present` is what the node says. */
+  /** `present` is the current value of the node. */
   function change(node: Node | null, present: unknown, value: unknown, replace: (value: unknown) => void): void {
     if (node !== null && isWrittenAlike(present, value)) return
     const isWhole = writtenText(present) !== undefined || writtenText(value) !== undefined
@@ -97,7 +97,7 @@ export function documentEdits(
     if (matching === undefined) return false
     const isSameLength = matching.length === items.length && !matching.includes(undefined)
     const firstDash = dashOf(seq, 0) ?? 0
-    // Of lists within lists, the first item shares its line with the dash outside.
+    // The first item of a nested list shares its line with the dash of the outer item.
     if (!isSameLength && !seq.flow && !beginsLine(text, firstDash)) return false
     for (const [place, index] of matching.entries()) {
       const item = index === undefined ? undefined : (items[index] as Node)
@@ -146,14 +146,14 @@ export function documentEdits(
         splice(commentsAbove(text, at.start(index)), nextLine(text, at.end(index)), '')
       else if (isFlow && index > firstStaying) splice(at.end(index - 1), at.end(index), '')
       else {
-        // Up to the next one that stays: within brackets, or where the first name of an item stands behind its dash.
+        // Removes up to the next entry that stays: in flow style, or if the first key of an item follows its dash.
         splice(at.start(index), at.start(firstStaying), '')
         index = firstStaying
       }
     }
   }
 
-  /** Below the line of `offset`. Of several additions at the same place, that of the innermost comes first. */
+  /** Adds lines below the line of `offset`. If several additions have the same position, the innermost comes first. */
   function addLines(offset: number, lines: string): void {
     const at = nextLine(text, offset)
     splice(at, at, text[at - 1] === '\n' ? `${lines}\n` : `\n${lines}`)

@@ -1,11 +1,11 @@
 import { isObject } from '../../../validation/fields.js'
 
-/** For each item that is wanted, which of the present ones it is; `undefined` for a new one. */
+/** For each requested item, the index of the present item it corresponds to; `undefined` for a new item. */
 export type Matching = readonly (number | undefined)[]
 
 /**
- * Items are told apart by their `id` if all have one, else by their place. No matching at all if those that stay would have
- * to change their order, or a new one would have to stand before one that stays.
+ * Matches items by `id` if all have one, otherwise by position. Returns `undefined` if remaining items would change their
+ * order, or if a new item would come before one that stays.
  */
 export function matchItems(present: readonly unknown[], wanted: readonly unknown[]): Matching | undefined {
   const byId = idsOf(present)
@@ -19,7 +19,7 @@ export function matchItems(present: readonly unknown[], wanted: readonly unknown
   return staying.every((index, place) => place === 0 || index > (staying[place - 1] as number)) ? matching : undefined
 }
 
-/** As `matchItems`, for the names of a map. */
+/** Like `matchItems`, for the keys of a map. */
 export function matchNames(present: readonly string[], wanted: readonly string[]): Matching | undefined {
   const asItems = (names: readonly string[]) => names.map((id) => ({ id }))
   return matchItems(asItems(present), asItems(wanted))

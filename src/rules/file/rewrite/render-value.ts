@@ -1,34 +1,34 @@
-/** Values as text that is put into a document: YAML in lines or between brackets, or JSON. */
+/** Renders values for insertion into a document: as block YAML, flow YAML or JSON. */
 import { Document, isCollection, isScalar, type ToStringOptions, visit } from 'yaml'
 import { onOneLine, withWriting, writtenText } from '../../../core/json/written-json.js'
 import { isObject } from '../../../validation/fields.js'
 
 const options: ToStringOptions = { indent: 2, lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER }
 
-/** Letters, marks and signs of any script; everything else is safer as an escape between quotes. */
+/** Letters, marks, numbers, punctuation and symbols of any script. Other characters are quoted and escaped. */
 const plainText = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u
 
 /** YAML on one line. */
 export const inlineYaml = (value: unknown): string => yamlText(value, true)
 
-/** The same as it may stand between brackets, where more has to be quoted. */
+/** YAML for a flow collection, where more characters must be quoted. */
 export const flowYaml = (value: unknown): string => yamlText([value], true).slice(1, -1).trim()
 
-/** YAML in lines; those after the first begin with `indent`. */
+/** Block YAML; lines after the first start with `indent`. */
 export const blockYaml = (value: unknown, indent: string): string =>
   yamlText(value, !needsLines(value)).replaceAll('\n', `\n${indent}`)
 
-/** JSON in lines if `unit` says how deep each level is indented, else on one line. */
+/** JSON with one indentation `unit` per level, or on one line if `unit` is undefined. */
 export const indentedJson = (value: unknown, indent: string, unit: string | undefined): string =>
   withWriting(value, (marked) => JSON.stringify(marked, null, unit).replaceAll('\n', `\n${indent}`))
 
-/** Whether YAML gives it lines of its own. */
+/** True if block YAML renders the value on lines of its own. */
 export function needsLines(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
   return isObject(value) && Object.keys(value).length > 0 && writtenText(value) === undefined
 }
 
-/** What was written as JSON stands as JSON, which is YAML too. */
+/** Values with JSON source text are written as that text, which is valid YAML. */
 const yamlText = (value: unknown, isFlow: boolean): string =>
   withWriting(value, (marked) => plainYaml(marked, isFlow), onOneLine)
 

@@ -19,7 +19,7 @@ interface LooseDocument extends LooseSet {
 
 const add = (list: readonly unknown[], item: unknown): void => void (list as unknown[]).push(item)
 
-/** The text after `edit` has changed what it says. */
+/** The text after `edit` has changed its value. */
 function edited(text: string, edit: (document: LooseDocument) => unknown, format: 'yaml' | 'json' = 'yaml'): string {
   const document = parseDocument(text, format) as LooseDocument
   return rewriteDocument(readRulesText(text, format), format, edit(document) ?? document).text
@@ -51,7 +51,7 @@ const commented = lines(
 )
 
 describe('an edit of a YAML file', () => {
-  it('changes one number, and no other byte', () => {
+  it('changes one number and no other byte', () => {
     const after = edited(commented, ({ ruleSets }) => {
       ruleSets[0].rules[0].bands[0].capacity = 7
       ruleSets[0].rules[0].bands[1].capacity = 200
@@ -59,7 +59,7 @@ describe('an edit of a YAML file', () => {
     expect(after).toBe(commented.replace('capacity: 5,', 'capacity: 7,').replace('100 # long', '200 # long'))
   })
 
-  it('adds fields below the others of a rule, in its own style', () => {
+  it('adds fields below the others of a rule in the same style', () => {
     const after = edited(commented, ({ ruleSets }) => {
       Object.assign(ruleSets[0].rules[0], { enabled: false, attributes: { team: 'a: b', list: [1, { x: null }] } })
       Object.assign(ruleSets[0].rules[1], { name: 'Log in', method: ['POST'] })
@@ -113,7 +113,7 @@ describe('an edit of a YAML file', () => {
     )
   })
 
-  it('removes a rule with the comment right above it, and leaves the others', () => {
+  it('removes a rule with the comment directly above it, and keeps other comments', () => {
     const after = edited(commented, ({ ruleSets }) => void ruleSets[0].rules.shift())
     const [before = '', rest = ''] = commented.split('      # Everybody\n')
     expect(after).toBe(before + rest.slice(rest.indexOf('\n      # Guessing')))
@@ -122,7 +122,7 @@ describe('an edit of a YAML file', () => {
     expect(none).toContain('  - id: api   # public\n')
   })
 
-  it('lets no text grow by what stands below a rule, or a field, that goes', () => {
+  it('does not extend a block scalar by the lines below a removed rule or field', () => {
     const text = (header: string, gap: string, last: string) =>
       lines('id: s', 'rules:', '  - id: a', `    name: ${header}`, '      x', last, gap, 'description: of s')
     for (const [header, gap] of [
@@ -141,14 +141,14 @@ describe('an edit of a YAML file', () => {
     }
   })
 
-  it('adds rules below the blank lines that belong to a text, and keeps its spelling', () => {
+  it('adds rules below the blank lines that belong to a block scalar, and keeps its text', () => {
     const text = lines('id: s', 'rules: # of s', '  - id: a', '    name: |+', '      x', '', 'description: of s')
     expect(edited(text, ({ rules }) => add(rules, { id: 'b' }))).toBe(
       text.replace('description', '  - id: b\ndescription'),
     )
   })
 
-  it('keeps line ends, a byte order mark, and a last line without an end', () => {
+  it('keeps line breaks, a byte order mark, and a last line without a line break', () => {
     const text = '\ufeffid: s\r\nrules:\r\n  # one\r\n  - id: a\r\n    priority: 1'
     const after = edited(text, ({ rules }) => {
       rules[0].priority = 2
@@ -157,7 +157,7 @@ describe('an edit of a YAML file', () => {
     expect(after).toBe('\ufeffid: s\r\nrules:\r\n  # one\r\n  - id: a\r\n    priority: 2\r\n  - id: b')
   })
 
-  it('of what is shared by an alias changes it in one place alone', () => {
+  it('changes a value shared by an alias in one place only', () => {
     const text = lines(
       'id: s',
       'rules:',
@@ -183,7 +183,7 @@ describe('an edit of a YAML file', () => {
     )
   })
 
-  it('of a set that stands alone makes room for others, and keeps its comments', () => {
+  it('converts a single rule set to a list to add another one, and keeps its comments', () => {
     const text = lines(
       '# Mine',
       'id: s # set',
@@ -208,7 +208,7 @@ describe('an edit of a YAML file', () => {
     expect(edited('{"id":"s","rules":[]}', () => ({ ruleSets: [] }), 'json')).toBe('{"ruleSets":[]}')
   })
 
-  it('keeps every text and number as it is', () => {
+  it('keeps the spelling of strings and numbers', () => {
     const attributes = JSON.parse(
       `{"z":"\\u0000\\u2028\\ud800","__proto__":{"a":[[],{},"- x","# y","yes","0x1f","1e3"," "]},"n":[1e21,5e-324,-1.5,0.1],"long":"${'x'.repeat(300)} y","lines":"a\\nb\\n\\n c","":0}`,
     )
@@ -226,7 +226,7 @@ describe('an edit of a JSON file', () => {
   const text =
     '{\n\t"id": "s",\n\t"rules": [\n\t\t{ "id": "a", "priority": 1.0, "name": "\\u00e4" },\n\t\t{\n\t\t\t"id": "b"\n\t\t}\n\t]\n}\n'
 
-  it('keeps its indentation and the spelling of what stays', () => {
+  it('keeps the indentation and the spelling of unchanged parts', () => {
     const after = edited(
       text,
       ({ rules }) => {
@@ -243,12 +243,12 @@ describe('an edit of a JSON file', () => {
     )
   })
 
-  it('keeps one line one line', () => {
+  it('keeps a document on one line', () => {
     const after = edited('{"id":"s","rules":[{"id":"a"}]}', ({ rules }) => add(rules, { id: 'b', n: {} }), 'json')
     expect(after).toBe('{"id":"s","rules":[{"id":"a"},{"id":"b","n":{}}]}')
   })
 
-  it('removes what is to go', () => {
+  it('removes rules and fields', () => {
     const after = edited(text, ({ rules }) => void rules.shift(), 'json')
     expect(after).toBe('{\n\t"id": "s",\n\t"rules": [\n\t\t{\n\t\t\t"id": "b"\n\t\t}\n\t]\n}\n')
   })

@@ -1,7 +1,7 @@
 /**
- * A document as its author wrote it, with as little changed as an edit needs: comments, order, quotes and blank lines of
- * everything else stay to the byte. What is to be written is read first and compared with what it should say, so that no
- * layout, however odd, turns an edit into a wrong one.
+ * Applies edits to the text of a document with minimal changes: comments, order, quotes and blank lines of all other parts stay
+ * byte for byte. The new text is parsed and compared with the requested value before it is used, so that an unusual layout
+ * can never cause a wrong edit.
  */
 import { type Node, parseDocument as parseYaml, visit } from 'yaml'
 import { FluxGateError } from '../../../core/errors.js'
@@ -22,20 +22,20 @@ export function rewriteDocument(given: RulesText, format: DocumentFormat, to: un
   const isMoved = isLoneSet(from) && !isLoneSet(to)
   const body = isMoved ? inList(text.slice(mark.length), format) : text.slice(mark.length)
   const rewriting = { from: isMoved ? { ruleSets: [from] } : from, to }
-  const ways = body.length > maxDocumentLength.yaml ? [anew] : [inPlace, withoutAliases, anew]
+  const ways = body.length > maxDocumentLength.yaml ? [regenerate] : [inPlace, withoutAliases, regenerate]
   for (const way of ways) {
     const written = way(body, format, rewriting)
     const read = written === undefined ? undefined : readIfItSays(to, mark + written, format)
     if (read !== undefined) return { ...read, document: to }
   }
-  throw new FluxGateError('FLUXGATE_RULES_INVALID', `This cannot be written as ${format.toUpperCase()}.`)
+  throw new FluxGateError('FLUXGATE_RULES_INVALID', `The rules cannot be represented in ${format.toUpperCase()}.`)
 }
 
 type Way = (text: string, format: DocumentFormat, rewriting: Rewriting) => string | undefined
 
 const inPlace: Way = (text, format, rewriting) => spliced(text, documentEdits(text, format, rewriting))
 
-/** An edit of what others refer to must not change it for them: each gets a copy before. */
+/** Replaces aliases by copies first, so that an edit of an anchor does not change its aliases. */
 const withoutAliases: Way = (text, format, rewriting) => {
   if (format === 'json') return undefined
   const document = parseYaml(text, { schema: 'core', uniqueKeys: false, logLevel: 'error' })
@@ -50,13 +50,13 @@ const withoutAliases: Way = (text, format, rewriting) => {
   return copied && inPlace(copied, format, rewriting)
 }
 
-const anew: Way = (text, format, { to }) => {
+const regenerate: Way = (text, format, { to }) => {
   if (format === 'yaml') return `${blockYaml(to, '')}\n`
   const unit = jsonUnit(text)
   return jsonText(to, unit) + (text.endsWith('\n') ? '\n' : '')
 }
 
-/** What says one set, as the first of a list of them. */
+/** Converts the text of a single rule set to a list with that set. */
 function inList(text: string, format: DocumentFormat): string {
   const deeper = (indent: string, part: string): string => part.replace(/\n(?=[^\r\n])/g, `\n${indent}`)
   if (format === 'yaml') {
@@ -68,7 +68,7 @@ function inList(text: string, format: DocumentFormat): string {
   return `{\n${unit}"ruleSets": [\n${unit}${unit}${deeper(unit + unit, text.trim())}\n${unit}]\n}\n`
 }
 
-/** Also after it was encoded: not every text that a program may hold can be saved. */
+/** Compares after UTF-8 encoding, because unpaired surrogates cannot be saved. */
 function readIfItSays(wanted: unknown, text: string, format: DocumentFormat): RulesText | undefined {
   try {
     const read = readRulesText(Buffer.from(text).toString(), format)

@@ -1,6 +1,6 @@
 /**
- * Edits of long documents, in steps of one rule. Everything around the lists of rules is rewritten with the first rule of each
- * list alone, because that takes a document apart as a whole. Rules are then kept, rewritten, added and removed one by one.
+ * Edits long documents in steps of one rule. The text around the lists of rules is rewritten with only the first rule of each
+ * list, because that step parses a whole document. Rules are then kept, rewritten, added and removed one by one.
  */
 
 import { isWrittenAlike } from '../../../core/json/written-json.js'
@@ -16,13 +16,13 @@ type Fields = Readonly<Record<string, unknown>>
 const longText = 64 * 1_024
 const longList = 200
 
-/** As `rewriteDocument`, in steps where the document is long and its rules stand one below the other. */
+/** Like `rewriteDocument`, but in steps if the document is long and its rules are on separate lines. */
 export function* rewriteSteps(given: RulesText, format: DocumentFormat, to: unknown): Steps<RulesText> {
   const isLong = given.text.length > longText || setsOf(to).some((set) => rulesOf(set).length > longList)
   return (isLong ? yield* rewriteLarge(given, format, to) : undefined) ?? rewriteDocument(given, format, to)
 }
 
-/** `undefined` if it cannot be done so. `together` is how many rules may be rewritten in one step. */
+/** Returns `undefined` if the document does not allow it. `together` is the number of rules to rewrite in one step. */
 export function* rewriteLarge(
   given: RulesText,
   format: DocumentFormat,
@@ -42,7 +42,7 @@ export function* rewriteLarge(
 
 const rulesOf = (set: Fields): readonly unknown[] => (Array.isArray(set.rules) ? set.rules : [])
 
-/** Whether all that differs is rules, in lists that had some and still have. */
+/** True if only rules differ, in lists that are non-empty before and after. */
 function hasSameFrame(from: unknown, to: unknown): boolean {
   const [before, after] = [setsOf(from), setsOf(to)]
   if (Array.isArray(from) !== Array.isArray(to) || isLoneSet(from) !== isLoneSet(to)) return false
@@ -50,7 +50,7 @@ function hasSameFrame(from: unknown, to: unknown): boolean {
   return before.length === after.length && isWrittenAlike(before.map(frame), after.map(frame))
 }
 
-/** The rules of a list behind the first one. */
+/** The rules of a list after the first one. */
 interface Cut {
   readonly start: number
   readonly end: number
@@ -87,7 +87,7 @@ function withSets(document: unknown, sets: readonly Fields[]): unknown {
 function cutOf(places: RulePlaces | undefined, rules: readonly unknown[], format: DocumentFormat): Cut | undefined {
   const second = places?.starts[1]
   if (places === undefined || second === undefined || places.starts.length !== rules.length) return undefined
-  // In JSON with the comma before it.
+  // In JSON, includes the comma before it.
   return { start: format === 'json' ? second - 1 : second, end: places.end, places, rules }
 }
 
@@ -101,7 +101,7 @@ function without(text: string, cuts: readonly (Cut | undefined)[]): string {
   return left + text.slice(at)
 }
 
-/** Puts what was cut out behind the first rule of each list. */
+/** Inserts the detached rules after the first rule of each list. */
 function withCuts(
   { text, places: present, document }: RulesText,
   source: string,

@@ -12,16 +12,16 @@ import { simpleYaml } from './simple-yaml.js'
 import { jsonUnit, lineIndent, spliced } from './text-layout.js'
 
 export interface ListChange {
-  /** Which set of the document it is. */
+  /** Index of the rule set in the document. */
   readonly set: number
   readonly before: readonly unknown[]
   readonly after: readonly unknown[]
 }
 
-/** So many rules at once are rewritten together, which keeps the lines between them, too. */
+/** Up to this many rules are rewritten together, which also keeps the lines between them. */
 const shortWindow = 32
 
-/** `undefined` if it cannot be done so; the document of the result is that of the text before. */
+/** Returns `undefined` if the text does not allow it. The result still has the document of the old text. */
 export function* rewriteList(
   given: RulesText,
   format: DocumentFormat,
@@ -70,7 +70,7 @@ function* joined(
   }
 }
 
-/** For each rule that is wanted, its text if it stays as it is, or the rule that it takes the place of. */
+/** For each requested rule, its text if it is unchanged, or the rule that it replaces. */
 function* origins({
   before,
   after,
@@ -150,7 +150,7 @@ function* yamlItems(text: string, places: RulePlaces, change: ListChange): Steps
   return items
 }
 
-/** The text of one item with what differs changed in its place. */
+/** Applies the differences to the text of one item. */
 function edits(text: string, from: unknown, to: unknown): string | undefined {
   if (placesOfList(text, [from]) === undefined) return undefined
   return spliced(text, documentEdits(text, 'yaml', { from: [from], to: [to] }))

@@ -1,4 +1,4 @@
-/** Random edits of documents in random styles: they say what they should, and nothing that stays is touched. */
+/** Random edits of documents in random styles: the result has the requested value, and unchanged parts keep their text. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Document, isCollection, isMap, isSeq, type Node, parseDocument as parseYaml, visit } from 'yaml'
@@ -69,7 +69,7 @@ const style = fc.record({
 })
 type Style = typeof style extends fc.Arbitrary<infer T> ? T : never
 
-/** As somebody could have written it: some in brackets, a comment above each rule that stands on lines of its own, and a gap below each set. */
+/** A random style: some parts in flow style, a comment above each rule on lines of its own, and a gap below each set. */
 function written(value: unknown, { indent, indentSeq, lineEnd, flowing, gap }: Style): string {
   const yaml = new Document(value, { schema: 'core', aliasDuplicateObjects: false })
   let turn = 0
@@ -83,7 +83,7 @@ function written(value: unknown, { indent, indentSeq, lineEnd, flowing, gap }: S
   return `${text.replace(/^ *- id: y$/m, (line) => gap + line)}${gap}`.replaceAll('\n', lineEnd)
 }
 
-/** Where each rule stands in a text, by its id. */
+/** The position of each rule in a text by id. */
 function rulesIn(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   visit(parseYaml(text, { schema: 'core', uniqueKeys: false }), {
@@ -98,7 +98,7 @@ function rulesIn(text: string): ReadonlyMap<string, string> {
   return found
 }
 
-/** More of them: FLUXGATE_RANDOM_EDITS=3000. fast-check prints the seed of what fails. */
+/** Set FLUXGATE_RANDOM_EDITS=3000 for more runs. fast-check prints the seed of a failure. */
 const runs = Number(process.env.FLUXGATE_RANDOM_EDITS ?? 100)
 
 const edit = fc.record({
@@ -109,10 +109,10 @@ const edit = fc.record({
 })
 
 describe('random edits of random documents', () => {
-  it('say what they should, and leave the text of all other rules as it was', () => {
+  it('have the requested value and keep the text of all other rules', () => {
     fc.assert(
       fc.property(document, style, edit, (given, how, { changed, to, removed, added }) => {
-        // Without gaps, which could become part of a text above when what is between them goes.
+        // Without gaps, which could become part of a block scalar above when the lines between are removed.
         const text = written(given, { ...how, gap: '' })
         const before = parseDocument(text, 'yaml') as { ruleSets: LooseSet[] }
         const ruleSets = before.ruleSets.map((set) => ({
@@ -135,7 +135,7 @@ describe('random edits of random documents', () => {
     )
   })
 
-  it('of JSON too', () => {
+  it('have the requested value in JSON', () => {
     fc.assert(
       fc.property(document, fc.constantFrom(undefined, '  ', '\t'), edit, (given, unit, { changed, to, removed }) => {
         const text = JSON.stringify(given, null, unit)
@@ -154,7 +154,7 @@ describe('random edits of random documents', () => {
 })
 
 describe('random edits, one after the other', () => {
-  it.each(['yaml', 'json'] as const)('of %s: the text of all other rules is not even read', (format) => {
+  it.each(['yaml', 'json'] as const)('of %s do not parse the text of other rules', (format) => {
     let quick = 0
     fc.assert(
       fc.property(document, style, fc.array(edit, { minLength: 1, maxLength: 4 }), (given, how, edits) => {
@@ -233,13 +233,13 @@ describe('random edits in steps, one after the other', () => {
   })
 })
 
-/** One set with other rules; what stays is the same object. */
+/** A rule set with edited rules; unchanged rules are the same objects. */
 function afterEdit({ ruleSets }: { ruleSets: LooseSet[] }, edit: (rules: LooseSet['rules']) => LooseSet['rules']) {
   const [first, ...others] = ruleSets
   return { ruleSets: first === undefined ? [] : [{ ...first, rules: edit(first.rules) }, ...others] }
 }
 
-/** What was there keeps its place. */
+/** Existing rules keep their position. */
 function inOrder(before: Fields, after: Fields): Fields {
   const names = new Set([...Object.keys(before).filter((name) => name in after), ...Object.keys(after)])
   return Object.fromEntries([...names].map((name) => [name, after[name]]))

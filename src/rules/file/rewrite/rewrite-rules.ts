@@ -1,7 +1,7 @@
 /**
- * An edit of some rules of a long text, for the price of a short one: those that change are taken out of it together with a
- * neighbour, rewritten as a list of their own, and put back. That this list says what it should, with its dashes where they
- * were, is checked before; everything around it stays as it was read.
+ * Edits some rules of a long text at the cost of a short one: the changed rules and a neighbour are cut out, rewritten as a
+ * separate list, and inserted again. The value of this list and the positions of its dashes are verified first. The rest of
+ * the text is not parsed again.
  */
 import { isWrittenAlike } from '../../../core/json/written-json.js'
 import { type DocumentFormat, readDocument } from '../../document/document.js'
@@ -10,7 +10,7 @@ import { documentEdits, type Rewriting } from './document-edits.js'
 import { jsonPlacesOf, moved, placesIn, type RulePlaces, type RulesText } from './rules-text.js'
 import { jsonUnit, nextContent, spliced } from './text-layout.js'
 
-/** `undefined` if it cannot be done so. */
+/** Returns `undefined` if the edit does not allow it. */
 export function rewriteRules(given: RulesText, format: DocumentFormat, to: unknown): RulesText | undefined {
   const set = changedSet(given.document, to)
   const places = given.places[set]
@@ -25,16 +25,16 @@ interface WindowChange {
   readonly set: number
   readonly places: RulePlaces
   readonly window: Window
-  /** Whether the last rule of the list is part of it. */
+  /** True if the window includes the last rule of the list. */
   readonly isAtEnd: boolean
 }
 
-/** The text with the rules of a window rewritten; its document is that of the text before. */
+/** Rewrites the rules of a window. The result still has the document of the old text. */
 export function rewriteWindow(given: RulesText, format: DocumentFormat, change: WindowChange): RulesText | undefined {
   return format === 'json' ? inJson(given, change) : inYaml(given, change)
 }
 
-/** Rules from `first` up to, and without, `last` are to become others. */
+/** Replaces the rules from `first` (inclusive) to `last` (exclusive). */
 export interface Window extends Rewriting {
   readonly from: readonly unknown[]
   readonly to: readonly unknown[]
@@ -47,13 +47,13 @@ function inYaml(
   { set, places, isAtEnd, window: { first, last, ...lists } }: WindowChange,
 ): RulesText | undefined {
   const start = places.starts[first] as number
-  // Blank lines and comments below the last one could become part of what then stands above them.
+  // Blank lines and comments below the last rule could become part of a block scalar above them.
   const end = places.starts[last] ?? nextContent(text, places.end)
   const list = text.slice(start, end)
   if (placesOfList(list, lists.from) === undefined) return undefined
   const written = spliced(list, documentEdits(list, 'yaml', lists))
   const inside = written === undefined ? undefined : placesOfList(written, lists.to)
-  // What follows begins a line of its own, as before.
+  // The text after the list must still start on its own line.
   const isWhole = written?.endsWith('\n') === list.endsWith('\n')
   if (written === undefined || inside?.column !== places.column || !isWhole) return undefined
   const by = written.length - list.length
@@ -73,7 +73,7 @@ function inYaml(
   }
 }
 
-/** Where the items of a list stand, if it says what it should. */
+/** The positions of the items of a list, if it has the expected value. */
 export function placesOfList(text: string, items: unknown): RulePlaces | undefined {
   const saved = Buffer.from(text).toString()
   try {
@@ -90,17 +90,17 @@ function inJson(
 ): RulesText | undefined {
   const start = places.starts[first] as number
   const next = places.starts[last]
-  // Up to the comma before the next one.
+  // Ends before the comma of the next rule.
   const end = next === undefined ? places.end : next - 1
   const list = `[${text.slice(start, end)}]`
   const written = spliced(list, documentEdits(list, 'json', lists, jsonUnit(text)))
   if (written === undefined || !isJsonOf(list, lists.from) || !isJsonOf(written, lists.to)) return undefined
   const after = text.slice(0, start) + written.slice(1, -1) + text.slice(end)
   const inside = jsonPlacesOf(`{"rules":${written}}`)[0]
-  // An empty list has no places.
+  // An empty list has no positions.
   if (inside === undefined) return { text: after, document, places: jsonPlacesOf(after) }
   const by = written.length - list.length
-  // Both begin with more than the list itself.
+  // Both texts start before the list itself.
   const offset = start - '{"rules":['.length
   const own: RulePlaces = {
     ...places,
@@ -128,7 +128,7 @@ export function isJsonOf(text: string, items: unknown): boolean {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The set whose rules are all that differs; -1 if there is none, or more does. */
+/** Finds the only rule set with different rules. Returns -1 if there is none or if other parts differ too. */
 function changedSet(from: unknown, to: unknown): number {
   const [before, after] = [setsOf(from), setsOf(to)]
   if (Array.isArray(from) !== Array.isArray(to) || isLoneSet(from) !== isLoneSet(to)) return -1
@@ -144,7 +144,7 @@ function rulesOf(document: unknown, set: number): readonly unknown[] | undefined
   return Array.isArray(rules) ? rules : undefined
 }
 
-/** Rules that stay are the same objects. One of them on each side is taken along, as a neighbour of what comes or goes. */
+/** Unchanged rules are the same objects. The window includes one unchanged neighbour on each side. */
 export function differenceOf(before: readonly unknown[], after: readonly unknown[]): Window {
   const least = Math.min(before.length, after.length)
   let first = 0

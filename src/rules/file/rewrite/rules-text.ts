@@ -5,21 +5,21 @@ import { type DocumentFormat, documentSteps } from '../../document/document.js'
 import type { ReadYaml } from '../../document/yaml-text.js'
 import { type AnyMap, commentsAbove, contentEnd, lineStart, nextLine, startOf } from './text-layout.js'
 
-/** A text, what it says, and where its rules stand: known when it is read, so that an edit need not read all of it again. */
+/** A text with its value and the positions of its rules, so that an edit does not have to parse all of it again. */
 export interface RulesText {
   readonly text: string
   readonly document: unknown
-  /** Of each set; `undefined` where rules do not stand one below the other. */
+  /** For each rule set; `undefined` if its rules are not on separate lines. */
   readonly places: readonly (RulePlaces | undefined)[]
 }
 
-/** Where the rules of a set stand. */
+/** The positions of the rules of a set. */
 export interface RulePlaces {
-  /** Where each begins: in YAML with the line of its dash and the comments right above it, in JSON behind the comma. */
+  /** Start of each rule. YAML: the line of its dash, or of the comments directly above it. JSON: after the comma. */
   readonly starts: readonly number[]
-  /** Behind the last one: in YAML with the end of its line. */
+  /** End of the last rule. YAML: including the line break. */
   readonly end: number
-  /** How many characters stand before each dash. */
+  /** The column of each dash. */
   readonly column: number
 }
 
@@ -30,7 +30,7 @@ export function* rulesTextSteps(text: string, format: DocumentFormat, source?: s
   const inJson = jsonRules(text)
   const { value, yaml } = yield* documentSteps(text, format, { source, onPlace: inJson.onPlace })
   if (yaml === undefined) return { text, document: value, places: inJson.places }
-  // The byte order mark is not part of what was read.
+  // The parser does not count the byte order mark.
   const offset = text.startsWith('\ufeff') ? 1 : 0
   const body = text.slice(offset)
   const places: (RulePlaces | undefined)[] = []
@@ -41,7 +41,7 @@ export function* rulesTextSteps(text: string, format: DocumentFormat, source?: s
 export const moved = (places: RulePlaces | undefined, by: number): RulePlaces | undefined =>
   places && { ...places, starts: places.starts.map((start) => start + by), end: places.end + by }
 
-/** None where one part may stand for another. */
+/** Empty if the document has anchors, because aliases may share nodes. */
 function setNodes({ contents, hasAnchors }: ReadYaml): readonly unknown[] {
   if (hasAnchors) return []
   const list = isMap(contents) && contents.has('ruleSets') ? contents.get('ruleSets') : contents
@@ -50,7 +50,7 @@ function setNodes({ contents, hasAnchors }: ReadYaml): readonly unknown[] {
 
 const rulesOf = (set: unknown): unknown => (isMap(set) ? (set as AnyMap).get('rules', true) : undefined)
 
-/** Of the items of a list in lines, each of which begins a line. */
+/** The positions of the items of a block list. Each item must start a line. */
 export const placesIn = (text: string, list: unknown): RulePlaces | undefined => finish(placesSteps(text, list))
 
 function* placesSteps(text: string, list: unknown): Steps<RulePlaces | undefined> {
@@ -66,13 +66,13 @@ function* placesSteps(text: string, list: unknown): Steps<RulePlaces | undefined
   }
 }
 
-/** -1 if anything else stands before it on its line, or between it and the item. */
+/** Returns -1 if there is other text before the dash on its line, or between the dash and the item. */
 function dashBefore(text: string, start: number): number {
   const line = lineStart(text, start)
   return /^ *- +$/.test(text.slice(line, start)) ? text.indexOf('-', line) : -1
 }
 
-/** Where the rules of a JSON text stand, once they were read. */
+/** Collects the positions of the rules while a JSON text is parsed. */
 function jsonRules(text: string) {
   const places: { starts: number[]; end: number; column: number }[] = []
   const onPlace = (path: JsonPath, start: number, end: number): void => {

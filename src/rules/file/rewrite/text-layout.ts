@@ -1,4 +1,4 @@
-/** Where things stand in the text of a YAML or JSON document, as far as an edit has to know. */
+/** Positions and indentation in the text of a YAML or JSON document. */
 import { isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap, type YAMLSeq } from 'yaml'
 
 export type AnyPair = Pair<Node, Node | null>
@@ -6,7 +6,7 @@ export type AnyMap = YAMLMap<Node, Node | null>
 
 export const startOf = (node: Node): number => node.range?.[0] ?? 0
 
-/** Where the last character of a node ends: without the comments and line breaks that follow it. */
+/** The end of the content of a node, without trailing comments and line breaks. */
 export function contentEnd(node: Node, text: string): number {
   if ((isMap(node) || isSeq(node)) && !node.flow) {
     const last = node.items.at(-1)
@@ -14,7 +14,7 @@ export function contentEnd(node: Node, text: string): number {
   }
   const [start = 0, end = 0] = node.range ?? []
   if (!isScalar(node) || (node.type !== 'BLOCK_LITERAL' && node.type !== 'BLOCK_FOLDED')) return end
-  // The text of a block scalar includes the end of its last line, and with a plus sign the blank lines below it.
+  // A block scalar includes its last line break and, with a + indicator, the blank lines below it.
   const written = text.slice(start, end)
   return start + (/^[|>]\d?\+/.test(written) ? written.replace(/\r?\n$/, '') : written.trimEnd()).length
 }
@@ -24,7 +24,7 @@ export function pairEnd({ key, value }: AnyPair, text: string): number {
   return value === null ? colon : Math.max(colon, contentEnd(value, text))
 }
 
-/** Behind the colon that follows a name. */
+/** The offset after the colon of a key. */
 export function colonEnd(key: Node, text: string): number {
   const end = key.range?.[1] ?? 0
   return text.indexOf(':', end) < 0 ? end : text.indexOf(':', end) + 1
@@ -33,34 +33,34 @@ export function colonEnd(key: Node, text: string): number {
 export const lineStart = (text: string, offset: number): number =>
   offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1
 
-/** Where the next line begins, or the text ends. */
+/** The start of the next line, or the end of the text. */
 export function nextLine(text: string, offset: number): number {
   const end = text.indexOf('\n', offset)
   return end < 0 ? text.length : end + 1
 }
 
-/** From where a line begins: the next one that has more than spaces or a comment, or the end of the text. */
+/** The start of the next line, from `line` on, with more than white space and comments; or the end of the text. */
 export function nextContent(text: string, line: number): number {
   let next = line
   while (next < text.length && /^\s*(#|$)/.test(text.slice(next, nextLine(text, next)))) next = nextLine(text, next)
   return next
 }
 
-/** As many spaces as there are characters before it on its line. */
+/** Spaces up to the column of `offset`. */
 export const columnIndent = (text: string, offset: number): string => ' '.repeat(offset - lineStart(text, offset))
 
-/** The white space that its line begins with. */
+/** The leading white space of the line of `offset`. */
 export const lineIndent = (text: string, offset: number): string =>
   /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? ''
 
 export const beginsLine = (text: string, offset: number): boolean =>
   text.slice(lineStart(text, offset), offset).trim() === ''
 
-/** Whether nothing else stands on the lines from `start` to `end`, but for the comma and the comment after an item. */
+/** True if the lines from `start` to `end` contain nothing else, except a comma and a comment after the item. */
 export const hasOwnLines = (text: string, start: number, end: number): boolean =>
   beginsLine(text, start) && /^[ \t]*(?:,[ \t]*)?(#.*)?$/.test(text.slice(end, nextLine(text, end)).trimEnd())
 
-/** Where the comments begin that stand right above a line, just as deep: they are about what stands there. */
+/** The start of the comments directly above a line with the same indentation, which belong to it. */
 export function commentsAbove(text: string, offset: number): number {
   const indent = columnIndent(text, offset)
   let start = lineStart(text, offset)
@@ -79,7 +79,7 @@ export function dashOf(seq: YAMLSeq, index: number): number | undefined {
   return token.items[index]?.start.find(({ type }) => type === 'seq-item-ind')?.offset
 }
 
-/** How deep each level of a JSON text is indented; `undefined` if it stands on one line. */
+/** The indentation unit of a JSON text; `undefined` if it is on one line. */
 export const jsonUnit = (text: string): string | undefined => /\n([ \t]+)["[{]/.exec(text)?.[1]
 
 export interface Splice {
@@ -88,7 +88,7 @@ export interface Splice {
   readonly text: string
 }
 
-/** The text with its splices made; `undefined` if two of them are about the same part of it. */
+/** Applies the splices to a text. Returns `undefined` if two of them overlap. */
 export function spliced(text: string, splices: readonly Splice[]): string | undefined {
   const lineBreak = text.includes('\r\n') ? '\r\n' : '\n'
   let result = ''

@@ -1,16 +1,16 @@
--- Makes one change to one rule set, with every index in step, if the set still has the version that it had when the change
--- was worked out. Others are told in the same step.
+-- Commits a change of a rule set and updates its indexes, if the set still has the expected version. Announces the change in
+-- the same step.
 --
--- KEYS  1 the ids of all sets (sorted set)         2 version, removedVersion and head of this one (hash)
---       3 its rules by id (hash)                   4 their ids by rank: priority, highest first (sorted set)
---       5 the ids of those that are not enabled    6 pieces of their text, each with an id behind it (sorted set)
---       7 the pieces of each rule (hash)           8 its history by version (sorted set)
---       9 the name of the latest change
--- ARGV  1 id of the set   2 version before   3 version after   4 removedVersion   5 head, empty if the set goes
---       6 channel   7 message   8 how many changes the history keeps   9 this change
---       10 the name of this change
---       11 how many rules to write, and for each: id, document, rank, 1 if enabled, its pieces as a JSON list
---       then the ids of the rules to remove
+-- KEYS  1 ids of all rule sets (sorted set)        2 version, removedVersion and head of this set (hash)
+--       3 its rules by id (hash)                   4 rule ids by rank: priority, highest first (sorted set)
+--       5 ids of disabled rules (set)              6 trigrams, each followed by a rule id (sorted set)
+--       7 trigrams of each rule (hash)             8 history by version (sorted set)
+--       9 id of the latest change
+-- ARGV  1 id of the set   2 version before   3 version after   4 removedVersion   5 head, empty if the set is removed
+--       6 channel   7 message   8 maximum number of history entries   9 history entry
+--       10 id of this change
+--       11 number of rules to write; for each: id, document, rank, 1 if enabled, its trigrams as a JSON list
+--       then the ids of rules to remove
 -- Result: 1, or 0 if the set has another version
 local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
 for i, kind in ipairs(kinds) do
@@ -21,7 +21,7 @@ for i, kind in ipairs(kinds) do
 end
 if (redis.call('HGET', KEYS[2], 'version') or '0') ~= ARGV[2] then return 0 end
 
--- First, because it is what a user may not be allowed to do; nobody acts on it before the script is done.
+-- First, because ACLs may forbid it. Subscribers receive it after the script has ended.
 redis.call('PUBLISH', ARGV[6], ARGV[7])
 
 local zero = string.char(0)

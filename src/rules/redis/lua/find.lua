@@ -1,10 +1,10 @@
--- The rules of a set by rank, highest priority first and ties by id: those after a place, that have all given pieces in their
--- text, or so much text that nothing is known of its pieces.
+-- Finds rules of a set in the order of rank (highest priority first, then id) after a position. Returns those that have all given
+-- trigrams, and those whose text is too long to be indexed.
 --
--- KEYS  1 the head of the set   2 its rules   3 their ids by rank   4 the ids that are not enabled   5 pieces of text
--- ARGV  1 how many   2 enabled: 1, 0, or empty for either   3 and 4 the rank and the id to begin after, or empty
---       then the pieces; none for any text
--- Result: nothing if there is no such set; else documents
+-- KEYS  1 head of the set   2 its rules   3 rule ids by rank   4 ids of disabled rules   5 trigrams
+-- ARGV  1 limit   2 enabled: 1, 0, or empty for both   3 and 4 rank and id to start after, or empty
+--       then the trigrams; none for any text
+-- Result: nil if the set does not exist, else documents
 if redis.call('HEXISTS', KEYS[1], 'head') == 0 then return false end
 local limit, zero = tonumber(ARGV[1]), string.char(0)
 local found = {}

@@ -1,12 +1,12 @@
--- Reads one rule set, or all of them, from one moment.
+-- Reads a consistent snapshot of one rule set or of all.
 --
--- KEYS  1 the ids of all sets   2 the name of the latest change
--- ARGV  1 what the keys of sets begin with: `head:`, `rules:` and an id follow
---       2 the name of the latest change that the caller knows, or empty
---       3 the id of the set, or empty for all
---       4 up to how many rules are read here; those of larger sets are for the caller to read in parts
--- Result: the name of the latest change, empty if there was none; and unless that is known, for each set: id, version,
--- removedVersion, head, and its rules, or how many there are
+-- KEYS  1 ids of all rule sets   2 id of the latest change
+-- ARGV  1 key prefix of rule sets, followed by `head:` or `rules:` and an id
+--       2 id of the latest change that the caller knows, or empty
+--       3 id of the rule set, or empty for all
+--       4 maximum number of rules to read; the caller reads the rules of larger sets in parts
+-- Result: id of the latest change, empty if there was none. Unless the caller knows it, for each set: id, version,
+-- removedVersion, head, and its rules or their number
 local latest = redis.call('GET', KEYS[2]) or ''
 local result = {latest}
 if latest ~= '' and latest == ARGV[2] then return result end

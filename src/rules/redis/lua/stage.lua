@@ -1,9 +1,9 @@
--- Adds some rules to the keys that are to take the place of those of a set. Each call is short, however many rules there are,
--- because decisions wait for it. Keys that are never used expire.
+-- Adds rules to staging keys, which later replace the keys of a rule set. Each call is short for any number of rules, because
+-- it blocks decisions. Unused staging keys expire.
 --
--- KEYS  1 rules by id (hash)   2 their ids by rank (sorted set)   3 the ids of those that are not enabled (set)
---       4 pieces of their text, each with an id behind it (sorted set)   5 the pieces of each rule (hash)
--- ARGV  1 after how many milliseconds the keys expire; then for each rule: id, document, rank, 1 if enabled, its pieces as a
+-- KEYS  1 rules by id (hash)   2 rule ids by rank (sorted set)   3 ids of disabled rules (set)
+--       4 trigrams, each followed by a rule id (sorted set)   5 trigrams of each rule (hash)
+-- ARGV  1 expiry of the keys in milliseconds; then for each rule: id, document, rank, 1 if enabled, its trigrams as a
 --       JSON list
 local zero = string.char(0)
 for at = 2, #ARGV, 5 do

@@ -1,9 +1,9 @@
--- Makes one change to one rule set as rule-commit does, with all its rules already in other keys (rule-stage). What they
--- replace is freed in the background, so that the call is short, however many rules there are.
+-- Commits a change of a rule set like commit.lua, with all rules already in staging keys (stage.lua). The replaced keys are
+-- freed in the background, so the call is short for any number of rules.
 --
--- KEYS  1 to 9 as of rule-commit   10 to 14 the keys of rule-stage
--- ARGV  1 to 10 as of rule-commit, with a head   11 how many rules there are
--- Result: 1, or 0 if the set has another version; -1 if staged keys have expired
+-- KEYS  1 to 9 as in commit.lua   10 to 14 the staging keys of stage.lua
+-- ARGV  1 to 10 as in commit.lua, with a head   11 number of rules
+-- Result: 1; 0 if the set has another version; -1 if staging keys have expired
 local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string', 'hash', 'zset', 'set', 'zset', 'hash'}
 for i, kind in ipairs(kinds) do
   local found = redis.call('TYPE', KEYS[i]).ok

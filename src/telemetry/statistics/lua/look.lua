@@ -1,14 +1,14 @@
--- What all processes have counted.
+-- Reads the counts of all processes.
 --
--- KEYS   1 `<base>:totals`, as of flush.lua
+-- KEYS   1 `<base>:totals`, as in flush.lua
 -- ARGV   1 now in milliseconds, or '' for the server's time
---        2 what: SUMMARY, TOP, KEYS, SAMPLE or RECENT  3 limit
---        4 of TOP: requests or denied; of KEYS: where names begin, as of ZRANGEBYLEX  5 of KEYS: where they end  6 and the prefix
--- result of SUMMARY { now, totals, then of each minute its seconds }, field and count in turn; of RECENT the texts, newest first;
---        of the others name, requests, refusals and when it was last seen, in turn
+--        2 query: SUMMARY, TOP, KEYS, SAMPLE or RECENT  3 limit
+--        4 TOP: requests or denied; KEYS: minimum as in ZRANGEBYLEX  5 KEYS: maximum  6 KEYS: the prefix
+-- result SUMMARY: { now, totals, seconds of each minute }, with alternating fields and counts; RECENT: texts, newest first;
+--        others: name, requests, rejections and time last seen of each key
 --
--- A minute counts half of what the fifth one after it counts. The sum of the minutes is kept for a moment, so that those who
--- look often do not cost more.
+-- The weight of a minute halves every five minutes. The sum of the minutes is cached for two seconds, so that frequent queries
+-- do not cost more.
 local call = redis.call
 local base = string.sub(KEYS[1], 1, -7)
 local now = tonumber(ARGV[1])
@@ -54,7 +54,7 @@ local function rows_of(members)
   return rows
 end
 
--- Those that come often are found whatever their place is among the names.
+-- Frequent keys are always found, wherever they are in the order of names.
 local function found_by_prefix()
   local prefix, sum = ARGV[6], sum_of('requests')
   local scores, found = {}, {}

@@ -1,5 +1,5 @@
 /** Generated from flush.lua, look.lua by scripts/assemble-lua.mjs; do not edit. */
-export const flushSha = 'efba5780da409210bd5582dbff580d7c33471061'
+export const flushSha = '27199daafb1e63acdce52d1d6b804be3024e84cf'
 
 export const flushScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -7)
@@ -10,12 +10,12 @@ now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 local minute = base .. string.format('%.0f:', math.floor(now / 60000))
 local second = string.format('%.0f:', math.floor(now / 1000))
-local counted, named, told = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local count_args, key_args, decision_args = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local keep_minutes, keep_live, keep_totals = 1200000, 900000, 2592000000
-local most_counted, most_live, most_told, most_fields = 2000, 20000, 500, 20000
+local most_counted, most_live, most_recent, most_fields = 2000, 20000, 500, 20000
 local at = 5
 call('HSETNX', KEYS[1], 'since', string.format('%.0f', now))
-for _ = 1, counted do
+for _ = 1, count_args do
 local field, by = ARGV[at], ARGV[at + 1]
 local is_rule = string.sub(field, 1, 1) == '['
 if is_rule and call('HLEN', KEYS[1]) >= most_fields and call('HEXISTS', KEYS[1], field) == 0 then
@@ -38,28 +38,28 @@ call('ZREM', base .. 'live', member)
 call('ZREM', base .. 'names', member)
 end
 end
-for _ = 1, named do
+for _ = 1, key_args do
 local member, requests, denied = ARGV[at], ARGV[at + 1], ARGV[at + 2]
 call('ZINCRBY', minute .. 'requests', requests, member)
 if denied ~= '0' then call('ZINCRBY', minute .. 'denied', denied, member) end
 if call('ZADD', base .. 'live', now, member) == 1 then call('ZADD', base .. 'names', 0, member) end
 at = at + 3
 end
-if named > 0 then
+if key_args > 0 then
 bound(minute .. 'requests')
 bound(minute .. 'denied')
-forget(call('ZRANGEBYSCORE', base .. 'live', '-inf', now - keep_live, 'LIMIT', 0, 200 + named))
+forget(call('ZRANGEBYSCORE', base .. 'live', '-inf', now - keep_live, 'LIMIT', 0, 200 + key_args))
 local excess = call('ZCARD', base .. 'live') - most_live
 if excess > 0 then forget(call('ZRANGE', base .. 'live', 0, excess - 1)) end
 call('PEXPIRE', base .. 'live', keep_minutes)
 call('PEXPIRE', base .. 'names', keep_minutes)
 end
-for _ = 1, told do
+for _ = 1, decision_args do
 call('LPUSH', base .. 'recent', ARGV[at])
 at = at + 1
 end
-if told > 0 then
-call('LTRIM', base .. 'recent', 0, most_told - 1)
+if decision_args > 0 then
+call('LTRIM', base .. 'recent', 0, most_recent - 1)
 call('PEXPIRE', base .. 'recent', keep_minutes)
 end
 return 1`
