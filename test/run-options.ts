@@ -43,7 +43,7 @@ export class RunOptions {
 
   /** The seed of the first run: random unless it is given. */
   seed(): number {
-    return this.integer('seed', randomSeed(), 0)
+    return this.integer('seed', newSeed(), 0)
   }
 
   #number(name: string): number | undefined {
@@ -57,7 +57,7 @@ export class RunOptions {
   }
 }
 
-export const randomSeed = (): number => 1 + Math.floor(Math.random() * 1e6)
+export const newSeed = (): number => 1 + Math.floor(Math.random() * 1e6)
 
 interface Command {
   readonly help: string

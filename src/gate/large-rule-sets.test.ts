@@ -5,7 +5,13 @@ import { jsonChunksSteps, jsonTextSteps } from '../core/json/written-json.js'
 import type { RequestContext } from '../core/request-context.js'
 import { finish, type Steps } from '../core/scheduling/steps.js'
 import { documentSteps } from '../rules/document/document.js'
+import { assembleAll } from '../rules/mongo/assemble.js'
+import { toMongo } from '../rules/mongo/document.js'
+import { headOf, type MongoHead } from '../rules/mongo/head.js'
+import { historyDocument } from '../rules/mongo/history.js'
 import { maxRulesPerSet, parseRuleSets, ruleSetSteps } from '../rules/schema/schema.js'
+import { planPutRuleSet } from '../rules/store/plan-edit.js'
+import type { Kept, RuleSetChange } from '../rules/store/rule-storage.js'
 import { createFluxGate } from './create-flux-gate.js'
 import type { FluxGate } from './flux-gate.js'
 
@@ -38,6 +44,12 @@ describe('work on large rule sets', () => {
     .map(({ id, path }) => `      - id: ${id}\n        path: ${path}\n        bands: [{ capacity: 1, window: 1h }]\n`)
     .join('')}`
 
+  const kept: Kept = { version: 0, removedVersion: 0, rules: [] }
+  const planning = { ruleSetId: 'api', kept, edit: { by: 'ann' }, at: '2026-01-31T12:00:00.000Z' }
+  const change = finish(planPutRuleSet(planning, rules)) as RuleSetChange
+  const heads = new Map([['api', finish(headOf(change))]])
+  const documents = change.put.map((rule) => toMongo('api', rule))
+
   it.each<[string, () => Steps<unknown>, number]>([
     ['validation', () => ruleSetSteps(rules), few],
     ['compilation', () => snapshotSteps(parseRuleSets(rules), options), few],
@@ -45,6 +57,9 @@ describe('work on large rule sets', () => {
     ['JSON', () => documentSteps(JSON.stringify(rules), 'json'), (few * 6) / 64 - 1],
     // One step composes eight rules, and each rule is converted in a separate step.
     ['YAML', () => documentSteps(yaml, 'yaml'), few + Math.floor(few / 8)],
+    ['a head in MongoDB', () => headOf(change), few],
+    ['a set read from MongoDB', () => assembleAll(heads, documents, 'MongoDB'), few],
+    ['an entry in MongoDB', () => historyDocument(heads.get('api') as MongoHead, change.entry), few],
     ['JSON text', () => jsonTextSteps(rules), few],
     ['JSON for a response or a file', () => jsonChunksSteps(rules), few],
   ])('%s can yield after every few rules', (_, work, least) => {

@@ -1,3 +1,5 @@
+import { withoutOrigin } from '../core/matching/paths/normalise-path.js'
+
 /** By lower-case name. */
 export type EdgeHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
@@ -19,7 +21,4 @@ export interface EdgeRequest {
 }
 
 /** What follows the host; a client of a proxy may send `http://host` before it. */
-export const pathOf = (url: string): string =>
-  url.charCodeAt(0) === slash ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '') || '/'
-
-const slash = 0x2f
+export const pathOf = (url: string): string => withoutOrigin(url) || '/'

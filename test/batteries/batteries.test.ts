@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { randomSeed } from '../run-options.js'
+import { newSeed } from '../run-options.js'
 import { FrameworkBed } from './framework-bed.js'
 import { describe as describeViolations } from './main.js'
 import { GatewayBed, gatewayBatteries, launchGateway } from './run.js'
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
-const seed = Number(process.env.FLUXGATE_BATTERIES_SEED ?? randomSeed())
+const seed = Number(process.env.FLUXGATE_BATTERIES_SEED ?? newSeed())
 /** Two seeds that every run has in common, and one that is different each time. */
 const seeds = [1, 2, seed]
 

@@ -6,14 +6,14 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { gatewayWith } from '../integration/gateway-bed.js'
+import { randomSeed } from '../integration/random-seed.js'
 import { converse } from './conversation.js'
 import { drawFrom } from './draw.js'
 import { parseResponse, valuesOf } from './http-parser.js'
 import { spellingApps } from './spelling-apps.js'
 import { fixedSpellings, protectedPath, randomSpelling } from './spellings.js'
 
-/** Fixed for the same reason as in the batteries. */
-const seed = Number(process.env.FLUXGATE_TEST_SEED ?? 1)
+const seed = randomSeed()
 const randomCount = Number(process.env.FLUXGATE_TEST_SPELLINGS ?? 60)
 
 interface Outcome {

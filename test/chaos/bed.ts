@@ -26,7 +26,10 @@ export interface BedOptions {
 
 const gatewayProcess = 'gateway'
 const perSecond = { library: 125, remote: 80, server: 70, gateway: 60 }
+/** More loop time than any request may take. */
 const longestWaitMs = 4_000
+/** A process whose event loop is blocked has no loop time. */
+const longestBlockMs = 300_000
 
 export class Bed {
   readonly subjects: readonly Subject[]
@@ -153,15 +156,23 @@ export class Bed {
     }
   }
 
-  /** Ends the requests; resolves with those that have no answer after the longest time that any may take. */
+  /**
+   * Ends the requests; resolves with those that have no answer after the longest time that any may take. That is loop time,
+   * as for every deadline: a server that starves has a backlog, and answers it late.
+   */
   async unload(): Promise<{ process: string; startAt: number; path: string }[]> {
     for (const driver of this.#drivers.values()) driver.stop()
     for (const subject of this.subjects) subject.load(undefined)
     this.unloadedAt = nowUs()
-    const until = this.unloadedAt + longestWaitMs * 1_000
     for (;;) {
+      const now = nowUs()
       const pending = (await Promise.all(this.subjects.map((subject) => this.#pendingOf(subject)))).flat()
-      if (pending.length === 0 || nowUs() > until) return pending
+      const isOver = pending.every(
+        ({ process }) =>
+          Math.min(...[process, 'harness'].map((name) => this.loops.between(name, this.unloadedAt, now))) >
+          longestWaitMs,
+      )
+      if (isOver || now > this.unloadedAt + longestBlockMs * 1_000) return pending
       await pause(20)
     }
   }

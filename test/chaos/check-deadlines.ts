@@ -24,10 +24,11 @@ export function checkDeadlines(history: History): Violation[] {
     const text = `${entry.process} answered after ${tookMs} ms of loop time; at most ${allowedMs} ms are allowed`
     return [{ kind: 'late answer' as const, text, entries: [entry] }]
   })
-  const never = history.unanswered.map(({ process, path }) => ({
+  const never = history.unanswered.map(({ process, path, startAt }) => ({
     kind: 'no answer' as const,
     text: `${process} never answered a request for ${path}`,
     entries: [],
+    sentAt: startAt,
   }))
   return [...late, ...never]
 }

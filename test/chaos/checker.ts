@@ -17,6 +17,8 @@ export interface Violation {
   readonly text: string
   /** The part of the history that shows it, in the order of time. */
   readonly entries: readonly Entry[]
+  /** When the request was sent, if there is no entry for it. */
+  readonly sentAt?: number
 }
 
 export function check(history: History): Violation[] {

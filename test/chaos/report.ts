@@ -30,7 +30,7 @@ export function describe({ topology, seed, faultMs, startAt, history, violations
     ({ fault, from, to, explains }) => `  ${at(from)} to ${at(to)}: ${fault} (explains: ${explains})`,
   )
   const shown = violations.flatMap((violation) => [
-    `${violation.kind}: ${violation.text}`,
+    `${violation.kind}: ${violation.text}${violation.sentAt === undefined ? '' : `, sent at ${at(violation.sentAt)}`}`,
     ...evidence(violation).map((entry) => `  ${line(entry, at)}${loopTimes(entry, history)}`),
     ...(violation.entries.length > mostEntries ? [`  … and ${violation.entries.length - mostEntries} more`] : []),
   ])

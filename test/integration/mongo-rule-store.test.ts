@@ -246,6 +246,20 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       await database.dropDatabase()
     })
 
+    it('a change of more than a hundred rules at once is carried out', async () => {
+      const database = freshName()
+      const store = mongoRuleStore(client, { database })
+      const set = (name: string) => ({
+        id: 'api',
+        rules: Array.from({ length: 120 }, (_, i) => ({ id: `r${i}`, name, bands })),
+      })
+      await store.putRuleSet(set('first'), { by })
+      expect((await store.putRuleSet(set('second'), { by })).document.version).toBe(2)
+      const kept = client.db(database).collection('rate_limit_rules')
+      expect(await kept.countDocuments({ name: 'second', version: 2 })).toBe(120)
+      await client.db(database).dropDatabase()
+    })
+
     it('nobody ever reads half a change, while two editors replace twenty rules at a time', async () => {
       const database = freshName()
       const editors = [1, 2].map(() => mongoRuleStore(client, { database }))

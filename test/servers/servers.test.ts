@@ -274,4 +274,15 @@ describe('a proxy', () => {
     await proxy.accept()
     expect(await callOnce(proxy, 'PING')).toBe('PONG')
   })
+
+  it('cuts connections that it is closing', async () => {
+    const server = await redis()
+    const proxy = await stopAfterTest(startProxy(server.port))
+    const connection = await openConnection(proxy)
+    expect(await connection.call('PING')).toBe('PONG')
+    proxy.halfClose()
+    proxy.cut()
+    await eventually('the connection is closed', () => proxy.connections() === 0)
+    connection.close()
+  })
 })

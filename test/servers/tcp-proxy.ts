@@ -56,7 +56,8 @@ export async function startProxy(targetPort: number, targetHost = host): Promise
     forward(target, client, network)
   }
   const cut = () => {
-    for (const socket of sockets) socket.resetAndDestroy()
+    // Node.js cannot reset a socket while it is being shut down: the socket would stay open and keep the process from exiting.
+    for (const socket of sockets) socket.writableEnded ? socket.destroy() : socket.resetAndDestroy()
   }
   const resume = () => {
     network.silent = false

@@ -4,7 +4,7 @@ import { wrongValue } from '../../validation/fields.js'
 import { noMistakes, placeOf, rulesInvalid } from '../../validation/issues.js'
 import type { Kept } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
-import { digestOf, fromMongo, withVersion } from './document.js'
+import { digestOf, fromMongo, versioned } from './document.js'
 import { type MongoHead, marksOf, setHead, todoOf } from './head.js'
 
 export interface Assembled extends Kept {
@@ -49,11 +49,12 @@ export function* assemble(
   let isDrifted = false
   const found = yield* afterTodo(head, yield* mapInSteps(documents, fromMongo))
   const rules = yield* mapInSteps(found, (rule): RuleDocument => {
-    const [, version, digest] = marks.get(rule.id) ?? []
+    const [, version, lastDigest] = marks.get(rule.id) ?? []
     marks.delete(rule.id)
-    if (version !== undefined && digest === digestOf(rule)) return withVersion(rule, version)
+    const digest = digestOf(rule)
+    if (version !== undefined && digest === lastDigest) return versioned(rule, version, digest)
     isDrifted = true
-    return withVersion(rule, (version ?? removedVersion) + 1)
+    return versioned(rule, (version ?? removedVersion) + 1, digest)
   })
   // What is left has lost its document.
   for (const [, version] of marks.values()) {

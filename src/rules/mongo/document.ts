@@ -95,21 +95,20 @@ function plain(value: unknown): unknown {
 
 const isNumeric = (type: unknown): boolean => ['Int32', 'Long', 'Double', 'Decimal128'].includes(String(type))
 
+/** Of rules that were read: they are not changed, and the next edit of their set needs all digests. */
 const digests = new WeakMap<RuleDocument, string>()
 
-/** Equal for rules that their owner cannot tell apart. Rules are not changed, so it is worked out once. */
-export function digestOf(rule: RuleDocument): string {
-  const known = digests.get(rule)
-  if (known !== undefined) return known
-  const text = jsonText(withoutStoreFields(rule))
-  const digest = createHash('sha256').update(text).digest('base64url').slice(0, 22)
-  digests.set(rule, digest)
-  return digest
-}
+/** Equal for rules that their owner cannot tell apart. */
+export const digestOf = (rule: RuleDocument): string =>
+  digests.get(rule) ??
+  createHash('sha256')
+    .update(jsonText(withoutStoreFields(rule)))
+    .digest('base64url')
+    .slice(0, 22)
 
-/** The same rule with the version that the store has for it. */
-export function withVersion(rule: RuleDocument, version: number): RuleDocument {
-  const versioned = { ...rule, version }
-  digests.set(versioned, digestOf(rule))
-  return versioned
+/** A rule that was read, with the version that the store has for it. */
+export function versioned(rule: RuleDocument, version: number, digest: string): RuleDocument {
+  const read = { ...rule, version }
+  digests.set(read, digest)
+  return read
 }

@@ -107,7 +107,14 @@ function hexAt(path: string, index: number): number {
 
 /** Removes the query, the fragment, and the origin of an absolute-form target (`http://host/path`), which proxies receive. */
 function pathOnly(target: string): string {
-  const end = target.search(/[?#]/)
-  const text = end === -1 ? target : target.slice(0, end)
-  return text.charCodeAt(0) === slash ? text : text.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/\\]*/i, '')
+  const path = withoutOrigin(target)
+  const end = path.search(/[?#]/)
+  return end === -1 ? path : path.slice(0, end)
 }
+
+/**
+ * A request target without the `http://host` that clients of a proxy write before the path. If the host is empty
+ * (`http:///host/path`), only the scheme is removed: URL parsers skip further slashes and take what follows for the host.
+ */
+export const withoutOrigin = (target: string): string =>
+  target.charCodeAt(0) === slash ? target : target.replace(/^[a-z][a-z0-9+.-]*:(?:\/\/[^/\\?#]+|(?=\/\/))/i, '')
