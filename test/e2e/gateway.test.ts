@@ -58,7 +58,7 @@ describe('starting', () => {
     [
       'a mistaken route',
       { gateway: { routes: [{ id: 'a', uri: 'x', filters: ['StripPrefx=1'] }] } },
-      /2 mistakes\n {2}gateway\.routes\[0\]\.uri: .*\n {2}gateway\.routes\[0\]\.filters\[0\]: unknown name "StripPrefx"; did you mean StripPrefix\?/,
+      /2 errors\n {2}gateway\.routes\[0\]\.uri: .*\n {2}gateway\.routes\[0\]\.filters\[0\]: unknown name "StripPrefx"; did you mean StripPrefix\?/,
     ],
     [
       'an unknown rule set',
