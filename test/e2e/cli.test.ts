@@ -69,7 +69,10 @@ describe('fluxgate', () => {
     [['simulate', '--every', '0s'], '--every and --duration must be greater than 0.'],
     [['simulate', '--traffic', 'tsunami'], 'Allowed choices are uniform, poisson, burst.'],
     [['simulate', '--rate', '10000000', '--duration', '1d'], 'the maximum is 200000000'],
-    [['simulate', '--algorithm', 'sliding-window-log', '--capacity', '100001'], 'at most 100000 with SLIDING_WINDOW_LOG'],
+    [
+      ['simulate', '--algorithm', 'sliding-window-log', '--capacity', '100001'],
+      'at most 100000 with SLIDING_WINDOW_LOG',
+    ],
     [['simulate', '--from', 'none.log'], 'File not found: none.log.'],
     [['simulate', '--from', '.'], '. is a directory'],
     [['simulate', '--from', 'page.html'], 'page.html has an unknown format'],

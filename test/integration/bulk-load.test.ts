@@ -133,7 +133,7 @@ describe('a load', () => {
     const { uri } = sharedRedis()
     const options = { format: 'csv', command: 'SET <id> x' } as const
     await expect(bulkLoad(uri, textOf('name\nann\n'), options)).rejects.toThrow('The first line has no column id')
-    await expect(bulkLoad(uri, '/nowhere/at/all', options)).rejects.toThrow('/nowhere/at/all cannot be read')
+    await expect(bulkLoad(uri, '/nowhere/at/all', options)).rejects.toThrow('Cannot read /nowhere/at/all')
     await expect(bulkLoad(uri, 'file')).rejects.toThrow(
       'format must be one of commands, csv, jsonl if the input is a file; received nothing.',
     )

@@ -475,7 +475,7 @@ describe('node', () => {
 
 describe('options', () => {
   it.each([
-    [{ capacity: 1, window: '1m', headers: 'all' }, /headers: .*allowed: false, 'standard', 'legacy' or 'both'/],
+    [{ capacity: 1, window: '1m', headers: 'all' }, /headers: must be .*standard.*; received "all"/],
     [{ capacity: 1, window: '1m', custmize: () => undefined }, /unknown field "custmize"; did you mean customize\?/],
     [{ capacity: 1, window: '1m', ruleSetId: 'api' }, /unknown field "ruleSetId"/],
     [{ capacity: 1, window: '1m', permits: 0 }, /permits: .*a whole number/],

@@ -317,10 +317,10 @@ describe('an edited rule', () => {
 
 describe('what is mistaken', () => {
   it.each([
-    [{ prefix: '' }, /prefix: found "".*; allowed: 1 to 64 letters/],
-    [{ prefix: 'a b' }, /prefix: found "a b"/],
-    [{ prefix: '{a}' }, /prefix: found "\{a\}"/],
-    [{ prefix: 7 }, /prefix: found 7/],
+    [{ prefix: '' }, /prefix: must be 1 to 64 characters .*; received ""/],
+    [{ prefix: 'a b' }, /prefix: must be .*; received "a b"/],
+    [{ prefix: '{a}' }, /prefix: must be .*; received "\{a\}"/],
+    [{ prefix: 7 }, /prefix: must be .*; received 7/],
     [{ prefx: 'a' }, /prefx: unknown field "prefx"; did you mean prefix\?/],
     [{ knownRefusals: 'no' }, /knownRefusals: must be true or false; received "no"/],
     [{ timeoutMs: -1 }, /timeoutMs: must be a number of milliseconds .*; received -1/],

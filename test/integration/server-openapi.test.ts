@@ -5,6 +5,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { finish } from '../../src/core/scheduling/steps.js'
 import { bandFields } from '../../src/rules/schema/band-schema.js'
 import { ruleFields } from '../../src/rules/schema/rule-schema.js'
 import { checkRuleSets, ruleSetFields } from '../../src/rules/schema/schema.js'
@@ -128,7 +129,7 @@ GET /console`
         : [text]
       return blocks.map((block) => parse(block ?? '')).filter((found) => checkRuleSets(found).ruleSets.length > 0)
     })
-    const sets = documents.flatMap((found) => found.ruleSets ?? found).map(canonicalSet)
+    const sets = documents.flatMap((found) => found.ruleSets ?? found).map((set) => finish(canonicalSet(set)))
     expect(sets.length).toBeGreaterThan(2)
     for (const set of sets) expect(validate(set) ? [] : validate.errors, JSON.stringify(set)).toEqual([])
   })

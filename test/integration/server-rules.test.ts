@@ -292,7 +292,7 @@ describe('rules', () => {
       status: 400,
       body: {
         code: 'FLUXGATE_RULES_INVALID',
-        errors: [{ path: 'path', message: expect.stringContaining('more than 100 globs like "*more*"') }],
+        errors: [{ path: 'path', message: expect.stringContaining('at most 100 similar globs; "*more*" exceeds') }],
       },
     }
     expect(await ask('POST', rules, { id: 'more', path, bands: [band] })).toMatchObject(rejected)
