@@ -203,7 +203,7 @@ describe('sentinels', () => {
     const other = openRedis({ sentinels: group.sentinels.map(addressOf), sentinelName: 'nobody', password })
     const error = await failureOf(other.ready(20_000))
     expect(error.code).toBe('FLUXGATE_STORE_MISCONFIGURED')
-    expect(error.message).toMatch(/ of nobody: ERR No such master with that name. Give the name/)
+    expect(error.message).toMatch(/ of nobody: ERR No such master with that name\. Set sentinelName to the name/)
     expect(await settlesWithin(closeMs, other.close())).toBe(true)
   })
 

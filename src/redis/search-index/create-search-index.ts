@@ -32,5 +32,5 @@ export function searchIndex<Item extends object = Record<string, unknown>>(
   return new SearchIndex<Item>(new IndexCalls(connectRedis(where, timeoutMs), prefix, read, timeoutMs))
 }
 
-const invalid = (place: string, allowed: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${place}: not understood; allowed: ${allowed}.`)
+const invalid = (name: string, expected: string): FluxGateError =>
+  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${name} must be ${expected}.`)
