@@ -3,14 +3,14 @@ export type {
   BandResult,
   BucketGroup,
   BucketStore,
+  Charge,
   ChargeResult,
-  Demand,
   Refund,
   SharedResets,
 } from './core/bucket-store.js'
 export { type Clock, systemClock } from './core/clock.js'
 export type { BandDecision, Decision, Reason } from './core/decision.js'
-export { type ErrorCode, FluxGateError, type Mistake } from './core/errors.js'
+export { type ErrorCode, FluxGateError, type ValidationIssue } from './core/errors.js'
 export type { CheckOptions, Handler } from './core/handler.js'
 export { jsonText, parseJson } from './core/json/written-json.js'
 export type { KeyResolver } from './core/key-resolver.js'
@@ -40,7 +40,7 @@ export type { ContextCustomizer } from './middleware/express.js'
 export { type FileRuleStoreOptions, fileRuleStore } from './rules/file/file-rule-store.js'
 export { fileRules } from './rules/file-provider.js'
 export { objectRules } from './rules/object-provider.js'
-export type { BandInput, LoneRuleInput, RuleInput, RuleSetInput } from './rules/schema/input.js'
+export type { BandInput, RuleInput, RuleSetInput, SingleRuleInput } from './rules/schema/input.js'
 export { parseRuleSets } from './rules/schema/schema.js'
 export { type CopyOptions, type CopyReport, copyRules, exportRules, importRules } from './rules/store/copy-rules.js'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.js'

@@ -9,7 +9,7 @@ import { maxNodes } from '../src/rules/schema/free-json.js'
 import { maxPathLength } from '../src/rules/schema/path-schema.js'
 import { maxBands } from '../src/rules/schema/rule-schema.js'
 import { maxRulesPerSet } from '../src/rules/schema/schema.js'
-import { maxHeaderBytes, usualTimes } from '../src/server/api-server.js'
+import { defaultTimes, maxHeaderBytes } from '../src/server/api-server.js'
 import { maxStreams, maxWaitingBytes } from '../src/server/event-streams.js'
 import { maxHeaders } from '../src/server/request/api-request.js'
 import { maxDepth } from '../src/server/request/bounded-json.js'
@@ -29,8 +29,8 @@ const bounds: Readonly<Record<string, unknown>> = {
   'server: request body': bytes(maxBodyBytes),
   'server: header fields': number(maxHeaders),
   'server: URL and headers together': bytes(maxHeaderBytes),
-  'server: time to send headers': seconds(usualTimes.headersMs),
-  'server: time to send a request': seconds(usualTimes.requestMs),
+  'server: time to send headers': seconds(defaultTimes.headersMs),
+  'server: time to send a request': seconds(defaultTimes.requestMs),
   'server: JSON nesting': `${maxDepth} levels`,
   'server: checks in one batch': number(maxBatch),
   'server: event streams': number(maxStreams),

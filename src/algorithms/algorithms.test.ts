@@ -51,7 +51,7 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
           clock.advance((pause.ticks + Math.floor(pause.part * band.windowTicks)) / 1000)
           const permits = Math.max(1, Math.ceil(part * band.capacity))
           const maxWaitTicks = kind === 'wait' ? Math.floor(part * 3 * band.windowTicks) : 0
-          const charge = demand(rule, 'a', { permits, patience: maxWaitTicks })
+          const charge = demand(rule, 'a', { permits, maxWaitTicks })
           if (kind === 'refund') for (const one of [store, model]) await one.refund(last)
           else if (kind === 'edit') {
             // A store may or may not evict a full bucket, which would make a difference after an edit.

@@ -1,6 +1,5 @@
 import type { Buckets } from '../core/algorithm.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
-import { BegunBuckets } from './begun-buckets.js'
 import { type CellAlgorithm, Cells } from './cells.js'
 import { fixedWindow } from './fixed-window.js'
 import { intervalBucket } from './interval-bucket.js'
@@ -8,6 +7,7 @@ import { leakyBucket } from './leaky-bucket.js'
 import { Rows } from './rows.js'
 import { slidingWindowCounter } from './sliding-window-counter.js'
 import { Logs } from './sliding-window-log.js'
+import { StartingBuckets } from './starting-buckets.js'
 import { tokenBucket } from './token-bucket.js'
 
 interface Entry {
@@ -33,7 +33,9 @@ const entryOf = (band: Band): Entry => (band.refill === 'INTERVAL' ? intervalRef
 export function createBuckets(band: Band, rows: Rows): Buckets {
   const { cells } = entryOf(band)
   const create = (table: Rows): Buckets => (cells === undefined ? new Logs() : new Cells(cells, table))
-  return band.spent === undefined ? create(rows) : new BegunBuckets(create(rows), create(new Rows()), band, band.spent)
+  return band.spent === undefined
+    ? create(rows)
+    : new StartingBuckets(create(rows), create(new Rows()), band, band.spent)
 }
 
 /** The number of the Lua twin of the band's algorithm. */

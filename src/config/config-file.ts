@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
-import { FluxGateError, type Mistake } from '../core/errors.js'
+import { FluxGateError, type ValidationIssue } from '../core/errors.js'
 import { formatOf, maxDocumentLength, parseDocument } from '../rules/document/document.js'
 import { digestOf } from '../rules/document/rules-file.js'
 import { configInvalid } from '../validation/config-invalid.js'
@@ -32,7 +32,7 @@ export async function readConfigFile(path: string, shown: string): Promise<Confi
  * Removes quoted values from syntax errors. The parser may quote any part of the file, including secrets, and logs have more
  * readers than the file. Only names of settings are kept.
  */
-function withoutValues({ path, message }: Mistake): Mistake {
+function withoutValues({ path, message }: ValidationIssue): ValidationIssue {
   const [, general = ''] = /^((?:(?!: |[*&!%|>]\S).)*)/s.exec(message) ?? []
   const shown = (message.startsWith('found ') ? message : general || 'invalid syntax').replace(
     /"((?:[^"\\]|\\.)*)"/g,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { configInvalid } from '../validation/config-invalid.js'
-import { noMistakes } from '../validation/issues.js'
+import { noIssues } from '../validation/issues.js'
 import { environmentName } from '../validation/setting-names.js'
 import { readConfigFile } from './config-file.js'
 import { type Environment, variable } from './placeholders.js'
@@ -32,7 +32,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
   const file = resolve(cwd, shown)
   const hasFile = path !== undefined || existsSync(file)
   const { document, digest } = hasFile ? await readConfigFile(file, shown) : noFile
-  const issues = noMistakes()
+  const issues = noIssues()
   const settings = readSettings(document, env, issues)
   if (issues.count > 0) throw configInvalid(hasFile ? shown : 'Configuration', issues.kept)
   const located = withPaths(settings, (place, path) => {

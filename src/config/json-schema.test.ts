@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../rules/document/document.js'
-import { noMistakes } from '../validation/issues.js'
+import { noIssues } from '../validation/issues.js'
 import { configSchema } from './json-schema.js'
 import { readSettings } from './reader.js'
 import { settings } from './settings.js'
@@ -58,7 +58,7 @@ describe('JSON Schema of fluxgate.yaml', () => {
     { waitForRefill: { maxWaitTime: 'soon' } },
     { color: {} },
   ])('rejects %j, as the program does', (document) => {
-    const issues = noMistakes()
+    const issues = noIssues()
     readSettings(document, {}, issues)
     expect(issues.count).toBeGreaterThan(0)
     expect(isValid(document)).toBe(false)

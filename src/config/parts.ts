@@ -1,5 +1,5 @@
 import { isObject } from '../validation/fields.js'
-import { type Mistakes, placeOf } from '../validation/issues.js'
+import { placeOf, type ValidationIssues } from '../validation/issues.js'
 import { camelCase } from '../validation/setting-names.js'
 import { problem, unknownName } from './messages.js'
 import { settingGroups } from './settings.js'
@@ -21,7 +21,7 @@ export function openSection(
   section: Member | undefined,
   sectionName: string,
   names: readonly string[],
-  issues: Mistakes,
+  issues: ValidationIssues,
 ): Part {
   const groups = settingGroups[sectionName] ?? {}
   const place = section?.place ?? sectionName
@@ -41,7 +41,7 @@ export function openSection(
 }
 
 /** Opens an object of the file and reports unknown and duplicate names. Null and undefined count as an empty object. */
-export function openPart(value: unknown, path: string, names: readonly string[], issues: Mistakes): Part {
+export function openPart(value: unknown, path: string, names: readonly string[], issues: ValidationIssues): Part {
   const part = new Map<string, Member>()
   const spelling = new Map<string, string>()
   if (!isObject(value)) {

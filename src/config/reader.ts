@@ -1,4 +1,4 @@
-import type { Mistakes } from '../validation/issues.js'
+import type { ValidationIssues } from '../validation/issues.js'
 import type { Setting } from '../validation/setting.js'
 import { environmentName } from '../validation/setting-names.js'
 import { problem } from './messages.js'
@@ -10,7 +10,7 @@ import { type Settings, settings } from './settings.js'
 import { resolveStore, type Sources } from './store.js'
 
 /** Reads all settings of a document. Continues after an issue, so that all issues are reported at once. */
-export function readSettings(document: unknown, environment: Environment, issues: Mistakes): Settings {
+export function readSettings(document: unknown, environment: Environment, issues: ValidationIssues): Settings {
   const root = openPart(document, '', Object.keys(settings), issues)
   const result: Record<string, Record<string, unknown>> = {}
   const sources: Record<string, Sources> = {}
@@ -41,7 +41,7 @@ function readSetting(
   member: Member | undefined,
   path: string,
   environment: Environment,
-  issues: Mistakes,
+  issues: ValidationIssues,
 ): Read {
   const { kind, standard, isSecret, read } = setting
   const defaults: Read = { value: standard === undefined ? undefined : kind.parse(standard), source: undefined }

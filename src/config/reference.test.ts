@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parseDocument } from '../rules/document/document.js'
-import { noMistakes } from '../validation/issues.js'
+import { noIssues } from '../validation/issues.js'
 import type { Setting } from '../validation/setting.js'
 import { environmentName } from '../validation/setting-names.js'
 import { readSettings } from './reader.js'
@@ -36,7 +36,7 @@ it('documents exactly the existing settings with variable, allowed values and de
 
 it('documents an example that contains the defaults', () => {
   const [, example = ''] = /```yaml\n(.*?)```/s.exec(page) ?? []
-  const issues = noMistakes()
+  const issues = noIssues()
   const written = readSettings(parseDocument(example, 'yaml'), {}, issues)
   const defaults = readSettings(undefined, {}, issues)
   expect(issues.kept).toEqual([])

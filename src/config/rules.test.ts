@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../rules/document/document.js'
-import { noMistakes } from '../validation/issues.js'
+import { noIssues } from '../validation/issues.js'
 import type { Environment } from './placeholders.js'
 import { readSettings } from './reader.js'
 
 function read(text: string, env: Environment = {}) {
-  const issues = noMistakes()
+  const issues = noIssues()
   const settings = readSettings(parseDocument(text, 'yaml'), env, issues)
   return { ...settings, issues: issues.kept.map(({ path, message }) => `${path}: ${message}`) }
 }

@@ -1,6 +1,6 @@
-import { given } from '../core/omit-undefined.js'
+import { omitUndefined } from '../core/omit-undefined.js'
 import type { RulesSettings as RuleStoreSettings } from '../rules/open-rule-store.js'
-import type { Mistakes } from '../validation/issues.js'
+import type { ValidationIssues } from '../validation/issues.js'
 import { isMongoUri } from './kinds.js'
 import type { Settings } from './settings.js'
 import { redisAddress, type Sources } from './store.js'
@@ -15,7 +15,7 @@ export function resolveRules(
   rules: RulesSettings,
   sources: Sources,
   store: Settings['store'],
-  issues: Mistakes,
+  issues: ValidationIssues,
 ): RulesSettings {
   const type = typeOf(rules, sources)
   const { uri } = rules
@@ -48,6 +48,6 @@ export function ruleStoreSettings({
 }: Pick<Settings, 'rules' | 'store' | 'reload'>): RuleStoreSettings {
   const { type, path, uri = '', prefix = store.prefix, database, collection } = rules
   if (type === 'file') return { type, path }
-  if (type === 'mongo') return { type, uri, ...given({ database, collection }) }
+  if (type === 'mongo') return { type, uri, ...omitUndefined({ database, collection }) }
   return { type, ...(uri === '' ? redisAddress(store) : { uri }), prefix, channel: reload.channel }
 }

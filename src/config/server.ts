@@ -1,8 +1,8 @@
-import type { Mistakes } from '../validation/issues.js'
+import type { ValidationIssues } from '../validation/issues.js'
 import type { Settings } from './settings.js'
 
 /** Reports a certificate without a key, or a key without a certificate. */
-export function checkTls(settings: Settings, issues: Mistakes): void {
+export function checkTls(settings: Settings, issues: ValidationIssues): void {
   for (const section of ['server', 'gateway'] as const) {
     const { tlsCert, tlsKey } = settings[section]
     if ((tlsCert === undefined) === (tlsKey === undefined)) continue

@@ -8,6 +8,7 @@ import { type RouteDefinition, readRoutes, routesForm } from '../gateway/routes/
 import { redisNames, storeSettings } from '../stores/redis/settings.js'
 import { optional, type Setting, secret, setting } from '../validation/setting.js'
 import {
+  boolean,
   dayTicks,
   duration,
   filledText,
@@ -17,7 +18,6 @@ import {
   share,
   token,
   wholeNumber,
-  yesOrNo,
 } from '../validation/setting-kinds.js'
 import { headerChoice, headerName, patternList, rulesUri, trustedProxies, workerCount } from './kinds.js'
 
@@ -38,7 +38,7 @@ export const settings = {
     tlsCert: optional(filledText),
     tlsKey: optional(filledText),
     workers: setting(workerCount, 1),
-    revealKeys: setting(yesOrNo, false),
+    revealKeys: setting(boolean, false),
     drainTimeout: setting(duration(0, dayTicks), '10s'),
   },
   gateway: {
@@ -75,7 +75,7 @@ export const settings = {
   },
   ratelimit: {
     defaultRuleSetId: optional(identifier),
-    filterEnabled: optional(yesOrNo),
+    filterEnabled: optional(boolean),
     includePatterns: optional(patternList),
     excludePatterns: optional(patternList),
     missingRuleBehavior: setting(behaviors, 'ALLOW'),
@@ -91,7 +91,7 @@ export const settings = {
   reload: {
     strategy: setting(oneOf(['AUTO', 'WATCH', 'PUBSUB', 'POLLING', 'NONE'] as const), 'AUTO'),
     pollingInterval: setting(duration(1_000, 12 * dayTicks), '30s'),
-    resetBucketsOnReload: setting(yesOrNo, true),
+    resetBucketsOnReload: setting(boolean, true),
     channel: setting(filledText, 'fluxgate:rule-reload'),
   },
   waitForRefill: {

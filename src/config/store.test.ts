@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { FluxGateError } from '../core/errors.js'
-import { noMistakes } from '../validation/issues.js'
+import { noIssues } from '../validation/issues.js'
 import { loadConfig } from './config.js'
 import type { Environment } from './placeholders.js'
 import { checkRedisSettings, redisSettings } from './store.js'
@@ -165,7 +165,7 @@ describe('Redis store settings', () => {
 
   it('are validated in code as in a file', () => {
     const check = (value: unknown) => {
-      const found = noMistakes()
+      const found = noIssues()
       return [checkRedisSettings(value, 'store', found), found.kept.map(({ path, message }) => `${path}: ${message}`)]
     }
     const tls = { ca: 'x' }

@@ -1,9 +1,9 @@
-import { given } from '../core/omit-undefined.js'
+import { omitUndefined } from '../core/omit-undefined.js'
 import { parseRedisUri } from '../redis/client/open/address.js'
 import type { RedisOptions, RedisStoreSettings } from '../redis/client/open/target.js'
 import { redisNames, storeSettings } from '../stores/redis/settings.js'
 import { isObject } from '../validation/fields.js'
-import { type Mistakes, placeOf } from '../validation/issues.js'
+import { placeOf, type ValidationIssues } from '../validation/issues.js'
 import type { Setting } from '../validation/setting.js'
 import { problem, unknownName } from './messages.js'
 import type { Settings } from './settings.js'
@@ -16,7 +16,7 @@ export type Sources = Readonly<Record<string, 'environment' | 'file' | undefined
 const addresses = ['uri', 'clusterNodes', 'sentinels'] as const
 
 /** Resolves the store type and address. An address implies Redis, and an address in the environment replaces that of the file. */
-export function resolveStore(store: StoreSettings, sources: Sources, issues: Mistakes): StoreSettings {
+export function resolveStore(store: StoreSettings, sources: Sources, issues: ValidationIssues): StoreSettings {
   const type = typeOf(store, sources)
   const isOverridden = addresses.some((name) => sources[name] === 'environment')
   const kept = addresses.filter((name) => sources[name] === 'environment' || (sources[name] && !isOverridden))
@@ -41,7 +41,7 @@ function credentials({ uri, username, password }: StoreSettings, sources: Source
 
 /** The options of the Redis store; undefined for another store type. */
 export function redisSettings({ type, maxKeys: _, ...settings }: StoreSettings): RedisStoreSettings | undefined {
-  return type === 'redis' ? given(settings) : undefined
+  return type === 'redis' ? omitUndefined(settings) : undefined
 }
 
 /** The connection options of the store's Redis, for other data that is kept there. */
@@ -62,7 +62,7 @@ export function redisAddress(store: StoreSettings): RedisOptions {
  * Validates store settings given in code, such as `{ uri, prefix }`, as strictly as those of a file. Also accepts
  * `type: 'redis'`, and options of `node:tls` as `tls`.
  */
-export function checkRedisSettings(value: unknown, path: string, issues: Mistakes): RedisStoreSettings {
+export function checkRedisSettings(value: unknown, path: string, issues: ValidationIssues): RedisStoreSettings {
   const table: Readonly<Record<string, Setting<unknown>>> = storeSettings
   const result: Record<string, unknown> = {}
   for (const [name, received] of Object.entries(isObject(value) ? value : {})) {
@@ -85,7 +85,7 @@ export function checkRedisSettings(value: unknown, path: string, issues: Mistake
   return result
 }
 
-function checkAddress(found: readonly string[], path: string, issues: Mistakes): void {
+function checkAddress(found: readonly string[], path: string, issues: ValidationIssues): void {
   if (found.length === 1) return
   const received = found.length === 0 ? 'none' : found.join(' and ')
   issues.add(path, `needs exactly one of ${addresses.join(', ')}; received ${received}`)

@@ -44,10 +44,10 @@ export interface GroupMemo {
 export const newMemo = (): GroupMemo => ({ owner: undefined, note: undefined })
 
 /** The part of a charge that is the same for every request of a rule. */
-export interface Claim {
+export interface RuleCharge {
   readonly group: BucketGroup
   /** The longest wait for a refill, in ticks. 0 rejects the request instead. */
-  readonly patience: number
+  readonly maxWaitTicks: number
   /** How the rule treats requests over the limit. Only reported in the decision. */
   readonly policy: Policy
   /** True in SHADOW mode: charged if its own bands grant, and never rejects the request. */
@@ -55,25 +55,25 @@ export interface Claim {
 }
 
 /** True if the rule never waits and has no overrides, so that the fast path applies. */
-export const isPlain = ({ group, patience }: Claim): boolean =>
-  patience === 0 && !group.hasOverrides && group.insteadOf === undefined
+export const isPlain = ({ group, maxWaitTicks }: RuleCharge): boolean =>
+  maxWaitTicks === 0 && !group.hasOverrides && group.insteadOf === undefined
 
 /** The charge of one rule within a decision. */
-export interface Demand extends Claim {
+export interface Charge extends RuleCharge {
   readonly key: string
   /** Permits to take from each band. 0 only in a peek, to read the current state. */
   readonly permits: number
 }
 
 /** Lists all members, because V8 reads objects that were created by spreading slowly. */
-export function demandOf({ group, patience, policy, shadow }: Claim, key: string, permits: number): Demand {
-  return { group, key, permits, patience, policy, shadow }
+export function chargeOf({ group, maxWaitTicks, policy, shadow }: RuleCharge, key: string, permits: number): Charge {
+  return { group, key, permits, maxWaitTicks, policy, shadow }
 }
 
 /** The number of bands of all charges of a decision. */
-export function bandCount(charges: readonly Pick<Demand, 'group'>[]): number {
+export function bandCount(charges: readonly Pick<Charge, 'group'>[]): number {
   let count = 0
-  for (let i = 0; i < charges.length; i++) count += (charges[i] as Demand).group.bands.length
+  for (let i = 0; i < charges.length; i++) count += (charges[i] as Charge).group.bands.length
   return count
 }
 
@@ -91,13 +91,13 @@ export interface ChargeResult {
   /** The results of all bands of the first charge, then of the second, and so on. Unused entries may follow. */
   readonly bands: readonly BandResult[]
   /** Set if a key has an override: the charges that were decided instead, in the same number and order. */
-  readonly applied?: readonly Demand[]
+  readonly applied?: readonly Charge[]
   /** True if the result comes from a local cache. It then says nothing about the availability of the store. */
-  readonly isUnasked?: boolean
+  readonly fromCache?: boolean
 }
 
 /** Copies a result, because a store may reuse the original for its next decision. */
-export function copyResult(charges: readonly Demand[], { granted, now, bands, applied }: ChargeResult): ChargeResult {
+export function copyResult(charges: readonly Charge[], { granted, now, bands, applied }: ChargeResult): ChargeResult {
   const count = bandCount(applied ?? charges)
   const copies = bands.slice(0, count).map(({ allowed, delay, retryAfter, remaining, resetAt }) => ({
     allowed,
@@ -158,7 +158,7 @@ export interface SharedResets {
   /** The current generation of a rule. */
   of(ruleSetId: string, ruleId: string): number
   /** Increments the generation of these rules, which resets all their buckets. */
-  startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void>
+  resetRules(ruleSetId: string, ruleIds: readonly string[]): Promise<void>
   /** Polls the generations and calls `onChange` after a change. Returns a function that stops polling. */
   watch(onChange: () => void): () => void
 }
@@ -170,9 +170,9 @@ export interface SharedResets {
  */
 export interface BucketStore {
   /** Applies all charges or none of them. With `peek`, returns the result of the decision without charging. */
-  charge(charges: readonly Demand[], peek: boolean): Promise<ChargeResult>
+  charge(charges: readonly Charge[], peek: boolean): Promise<ChargeResult>
   /** As `charge`, for stores that can decide synchronously. The result is valid until the next call. */
-  chargeSync?(charges: readonly Demand[], peek: boolean): ChargeResult
+  chargeSync?(charges: readonly Charge[], peek: boolean): ChargeResult
   /** Returns permits to their buckets. */
   refund(refunds: readonly Refund[]): Promise<void>
   /** Deletes the bucket of one key of a rule. */
@@ -184,7 +184,7 @@ export interface BucketStore {
   /** Set if several processes share the buckets and must agree on the generation of each rule. */
   readonly resets?: SharedResets
   /** True if the buckets are spread over several servers, so that some calls can fail while others succeed. */
-  readonly failsInParts?: boolean
+  readonly failsPartially?: boolean
   /** True if every call succeeds or fails within the store's own timeout, so that callers need not set one. */
   readonly isBounded?: boolean
   /** False while the store is disconnected. */

@@ -33,7 +33,7 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes
 
 /** One validation issue in a document: the path of the value, and what is wrong and expected there. */
-export interface Mistake {
+export interface ValidationIssue {
   readonly path: string
   readonly message: string
 }
@@ -43,7 +43,7 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 
 interface FluxGateErrorOptions {
   readonly cause?: unknown
-  readonly errors?: readonly Mistake[]
+  readonly errors?: readonly ValidationIssue[]
   readonly isUnexecuted?: boolean
 }
 
@@ -55,7 +55,7 @@ export class FluxGateError extends Error {
   override readonly name = 'FluxGateError'
   readonly code: ErrorCode
   /** All validation issues, if the error is about a document; otherwise empty. */
-  readonly errors: readonly Mistake[]
+  readonly errors: readonly ValidationIssue[]
   /** True if the store replied that it did not execute the call. */
   readonly isUnexecuted: boolean
 
@@ -68,7 +68,7 @@ export class FluxGateError extends Error {
 }
 
 /** False if the error concerns a single bucket rather than the store. */
-export const isStoreTrouble = (error: unknown): boolean =>
+export const isStoreFailure = (error: unknown): boolean =>
   !(error instanceof FluxGateError && error.code.startsWith('FLUXGATE_BUCKET_'))
 
 /** True if the call was never sent, so that the store cannot have executed it. */

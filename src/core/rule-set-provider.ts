@@ -1,4 +1,4 @@
-import type { Mistake } from './errors.js'
+import type { ValidationIssue } from './errors.js'
 import type { RuleSet } from './rule.js'
 
 /** A source of rules: a file, objects in memory, a database, or an implementation of your own. */
@@ -27,7 +27,7 @@ export interface RuleSetProvider {
    * Set together with `onEdit`. Adds a validator for edits, for requirements of this process such as registered key
    * resolvers. Returns a function that removes the validator.
    */
-  require?(check: (ruleSets: readonly RuleSet[]) => readonly Mistake[]): () => void
+  require?(check: (ruleSets: readonly RuleSet[]) => readonly ValidationIssue[]): () => void
 }
 
 /** The rule set that an edit has changed. */

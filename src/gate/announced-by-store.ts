@@ -3,7 +3,7 @@ import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { connectRedis } from '../redis/client/connect-redis.js'
 import { lockOn } from '../redis/lock/lock-on.js'
 import { announcedRules } from '../rules/redis/announced-rules.js'
-import { standardChannel } from '../rules/redis/redis-rule-store.js'
+import { defaultChannel } from '../rules/redis/redis-rule-store.js'
 import { RulePoller } from '../rules/redis/rule-poller.js'
 import { isObject } from '../validation/fields.js'
 import type { Closable } from './gate.js'
@@ -19,7 +19,7 @@ export function announcedByStore(
 ): (Closable & { readonly rules: RuleSetProvider }) | undefined {
   if (reload?.strategy !== 'PUBSUB' || rules.watchKind === 'PUBSUB') return undefined
   const connection = connectRedis(addressOf(rules, store), undefined)
-  const { channel = standardChannel } = reload
+  const { channel = defaultChannel } = reload
   const lock = lockOn(connection)
   const announced = announcedRules(rules, connection, channel, new RulePoller(lock, `poller of ${channel}`))
   return { rules: announced, close: () => lock.close() }

@@ -11,7 +11,7 @@ export class BucketGenerations {
     return this.#counts.get(ruleSetId)?.get(ruleId) ?? 0
   }
 
-  startAfresh(ruleSetId: string, ruleId: string): void {
+  reset(ruleSetId: string, ruleId: string): void {
     const counts = this.#counts.get(ruleSetId) ?? new Map<string, number>()
     this.#counts.set(ruleSetId, counts.set(ruleId, this.of(ruleSetId, ruleId) + 1))
   }
@@ -27,7 +27,7 @@ export class BucketGenerations {
       yield* eachInSteps(set?.rules ?? [], (rule) => present.set(rule.id, rule), manyPerStep)
       const compareRule = ({ rule }: { readonly rule: Rule }): void => {
         const now = present.get(rule.id)
-        if (now === undefined || (resetChanged && !hasSameBands(now, rule))) this.startAfresh(ruleSetId, rule.id)
+        if (now === undefined || (resetChanged && !hasSameBands(now, rule))) this.reset(ruleSetId, rule.id)
       }
       yield* eachInSteps(rules.values(), compareRule, manyPerStep)
     }

@@ -4,8 +4,8 @@ import { longestWaitMs } from '../core/range.js'
 import { isStrategy, reloadChoices } from '../rules/reload/choose-reload.js'
 import { configInvalid } from '../validation/config-invalid.js'
 import { type Kind, openFields } from '../validation/fields.js'
-import { noMistakes } from '../validation/issues.js'
-import { identifier, oneOf, text, wholeNumber, yesOrNo } from '../validation/kinds.js'
+import { noIssues } from '../validation/issues.js'
+import { boolean, identifier, oneOf, text, wholeNumber } from '../validation/kinds.js'
 import type { FluxGateOptions } from './options.js'
 
 const milliseconds: Kind<number> = {
@@ -42,7 +42,7 @@ const kinds: Readonly<Record<string, Readonly<Record<string, Kind<unknown>>>>> =
     channel: text,
     pollingIntervalMs: milliseconds,
     pollingInterval: reload.pollingInterval.kind,
-    resetBucketsOnReload: yesOrNo,
+    resetBucketsOnReload: boolean,
   },
   waitForRefill: {
     maxWaitMs: milliseconds,
@@ -62,7 +62,7 @@ const others = ['rules', 'store', 'keyResolvers', 'bucketResetHandler', 'config'
 
 /** Validates options given in code as strictly as a configuration file: unknown options throw instead of being ignored. */
 export function checkOptions(options: FluxGateOptions): FluxGateOptions {
-  const issues = noMistakes()
+  const issues = noIssues()
   const groups = Object.keys(kinds).filter((group) => group !== '')
   for (const [place, members] of Object.entries(kinds)) {
     const value = place === '' ? options : options?.[place as 'reload' | 'waitForRefill' | 'resilience']

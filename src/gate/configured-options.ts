@@ -1,7 +1,7 @@
 import { type Config, loadConfig } from '../config/config.js'
 import { ruleStoreSettings } from '../config/rules.js'
 import { redisSettings } from '../config/store.js'
-import { given } from '../core/omit-undefined.js'
+import { omitUndefined } from '../core/omit-undefined.js'
 import type { FluxGateOptions } from './options.js'
 
 /** What a gate is made of, by configuration. */
@@ -37,8 +37,8 @@ export async function readGateOptions(options: FluxGateOptions): Promise<FluxGat
   const configured = gateOptions(await loadConfig({ path, env: process.env, cwd: process.cwd() }))
   return {
     ...configured,
-    ...given(asked),
-    reload: { ...configured.reload, ...given(asked.reload ?? {}) },
-    waitForRefill: { ...configured.waitForRefill, ...given(asked.waitForRefill ?? {}) },
+    ...omitUndefined(asked),
+    reload: { ...configured.reload, ...omitUndefined(asked.reload ?? {}) },
+    waitForRefill: { ...configured.waitForRefill, ...omitUndefined(asked.waitForRefill ?? {}) },
   }
 }

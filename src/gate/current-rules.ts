@@ -68,9 +68,9 @@ export class CurrentRules {
     yield* this.#compileSteps(ruleSets)
   }
 
-  async startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
-    if (this.#shared === undefined) for (const ruleId of ruleIds) this.#own.startAfresh(ruleSetId, ruleId)
-    else await this.#shared.startAfresh(ruleSetId, ruleIds)
+  async resetRules(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
+    if (this.#shared === undefined) for (const ruleId of ruleIds) this.#own.reset(ruleSetId, ruleId)
+    else await this.#shared.resetRules(ruleSetId, ruleIds)
     await this.compileAgain()
   }
 

@@ -1,4 +1,4 @@
-import { type BucketStore, demandOf } from '../core/bucket-store.js'
+import { type BucketStore, chargeOf } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { checkKey } from '../core/decision/check-request.js'
 import { composeDecision } from '../core/decision/compose-decision.js'
@@ -24,8 +24,8 @@ import { ObservedHandler } from './observed-handler.js'
 import { canChange } from './open-rules.js'
 import type { FluxGateOptions } from './options.js'
 import { overrideStore } from './overrides/override-store.js'
-import { OwedResets } from './pending-resets.js'
-import { onceResetsAreKnown } from './require-generations.js'
+import { PendingResets } from './pending-resets.js'
+import { requireGenerations } from './require-generations.js'
 
 export interface Closable {
   close(): Promise<void>
@@ -52,7 +52,7 @@ export class Gate implements FluxGate {
   /** The store for decisions. Rejects calls until the bucket generations are known. */
   readonly #store: BucketStore
   readonly #storeState: StoreState
-  readonly #pendingResets: OwedResets | undefined
+  readonly #pendingResets: PendingResets | undefined
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
@@ -71,7 +71,7 @@ export class Gate implements FluxGate {
     this.#book = book
     this.#parts = parts
     this.#rules = new CurrentRules(options, book.current, store)
-    this.#store = resets === undefined ? store : onceResetsAreKnown(store, resets)
+    this.#store = resets === undefined ? store : requireGenerations(store, resets)
     this.overrides =
       overrides &&
       overrideStore(overrides, {
@@ -92,7 +92,7 @@ export class Gate implements FluxGate {
     this.#observed = new ObservedHandler(this.#handler, this.#listeners, observer)
     book.onReload((result) => this.#reloaded(result))
     if (resets === undefined) return
-    const pendingResets = new OwedResets(
+    const pendingResets = new PendingResets(
       resets,
       (error) => this.#storeFailed(error),
       () => this.#storeState.answered(),
@@ -124,7 +124,7 @@ export class Gate implements FluxGate {
   async #edited({ ruleSetId, removed }: EditedRules): Promise<void> {
     await this.#book.reload()
     // Exactly one of the processes that share the buckets must reset them: the one that made the edit.
-    if (removed.length > 0) await this.#pendingResets?.startAfresh(ruleSetId, removed)
+    if (removed.length > 0) await this.#pendingResets?.resetRules(ruleSetId, removed)
   }
 
   get ruleSets(): readonly RuleSet[] {
@@ -147,7 +147,7 @@ export class Gate implements FluxGate {
 
   async look({ ruleSetId, ruleId, key }: BucketPlace): Promise<readonly BandDecision[]> {
     this.#assertOpen()
-    const demands = this.#rules.choose(ruleSetId, ruleId).map(({ claim }) => demandOf(claim, checkKey(key), 0))
+    const demands = this.#rules.choose(ruleSetId, ruleId).map(({ charge }) => chargeOf(charge, checkKey(key), 0))
     return composeDecision(ruleSetId, demands, await this.#store.charge(demands, true), false).bands
   }
 
@@ -156,7 +156,7 @@ export class Gate implements FluxGate {
     const chosen = this.#rules.choose(ruleSetId, ruleId)
     if (key === undefined) {
       const ruleIds = chosen.map(({ rule }) => rule.id)
-      return this.#rules.startAfresh(ruleSetId, ruleIds)
+      return this.#rules.resetRules(ruleSetId, ruleIds)
     }
     checkKey(key)
     for (const { group } of chosen) await this.#store.reset(group, key)

@@ -2,7 +2,7 @@ import { checkRedisSettings } from '../config/store.js'
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { FluxGateError } from '../core/errors.js'
-import { given } from '../core/omit-undefined.js'
+import { omitUndefined } from '../core/omit-undefined.js'
 import { isRedisClient } from '../redis/client/connection-of.js'
 import { parseRedisUri } from '../redis/client/open/address.js'
 import type { RedisOptions } from '../redis/client/open/target.js'
@@ -11,7 +11,7 @@ import type { RedisStoreOptions } from '../stores/redis/redis-store.js'
 import { type ResilientOptions, resilient } from '../stores/resilient/resilient.js'
 import { configInvalid } from '../validation/config-invalid.js'
 import { isObject } from '../validation/fields.js'
-import { noMistakes } from '../validation/issues.js'
+import { noIssues } from '../validation/issues.js'
 import type { FluxGateOptions } from './options.js'
 
 export type OpenRedisStore = (where: string | RedisOptions, options?: RedisStoreOptions) => BucketStore
@@ -49,11 +49,11 @@ const described = (store: unknown): string =>
   typeof store === 'string' ? JSON.stringify(store.replace(/:[^:@/]*@/, ':***@')) : typeof store
 
 function openBySettings(value: object, { resilience, openRedis }: StoreParts): BucketStore {
-  const issues = noMistakes()
+  const issues = noIssues()
   const settings = checkRedisSettings(value, 'store', issues)
   if (issues.count > 0) throw configInvalid('Options of the store', issues.kept)
   const { prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals, ...address } = settings
-  const own = given({ prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals })
+  const own = omitUndefined({ prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals })
   return openRedis(address, { ...resilience, ...own })
 }
 

@@ -7,7 +7,7 @@ const maxRetryMs = 30_000
  * Bucket resets for rules that were removed. The removal has already been reported as successful, and a new rule with the same
  * ID must not find the old buckets. If the store fails, the reset is kept and retried with backoff until it succeeds.
  */
-export class OwedResets {
+export class PendingResets {
   readonly #resets: SharedResets
   readonly #onFailure: (error: unknown) => void
   readonly #onSuccess: () => void
@@ -30,9 +30,9 @@ export class OwedResets {
   }
 
   /** Resets the buckets of rules now, or later if the store fails. Never rejects. */
-  async startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
+  async resetRules(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
     try {
-      await this.#resets.startAfresh(ruleSetId, ruleIds)
+      await this.#resets.resetRules(ruleSetId, ruleIds)
     } catch (error) {
       const pending = this.#pending.get(ruleSetId) ?? new Set()
       for (const ruleId of ruleIds) pending.add(ruleId)
@@ -57,7 +57,7 @@ export class OwedResets {
     const pending = [...this.#pending].map(([ruleSetId, ruleIds]) => [ruleSetId, [...ruleIds]] as const)
     try {
       for (const [ruleSetId, ruleIds] of pending) {
-        await this.#resets.startAfresh(ruleSetId, ruleIds)
+        await this.#resets.resetRules(ruleSetId, ruleIds)
         this.#completed(ruleSetId, ruleIds)
       }
       this.#retryMs = firstRetryMs

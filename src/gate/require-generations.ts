@@ -5,7 +5,7 @@ import { FluxGateError } from '../core/errors.js'
  * Rejects store calls until the bucket generations have been read. Without them the current buckets are unknown, and charging
  * outdated buckets would allow too many requests.
  */
-export function onceResetsAreKnown(store: BucketStore, resets: SharedResets): BucketStore {
+export function requireGenerations(store: BucketStore, resets: SharedResets): BucketStore {
   const known = <T>(call: () => Promise<T>): Promise<T> =>
     resets.isKnown
       ? call()

@@ -9,7 +9,7 @@ import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
-import { WithoutStore } from './without-store.js'
+import { StoreFailurePolicy } from './store-failure-policy.js'
 
 export interface StandaloneOptions {
   /** Returns the current rules. Called once per decision, which keeps the result. */
@@ -39,7 +39,11 @@ export class StandaloneHandler implements Handler {
   constructor(options: StandaloneOptions) {
     const { store, room, onStoreAnswer, onStoreError } = options
     this.#options = options
-    this.#limiter = new RateLimiter(store, room, { fallback: new WithoutStore(options), onStoreAnswer, onStoreError })
+    this.#limiter = new RateLimiter(store, room, {
+      fallback: new StoreFailurePolicy(options),
+      onStoreAnswer,
+      onStoreError,
+    })
   }
 
   async check(context: RequestContext, options?: CheckOptions): Promise<Decision> {

@@ -9,7 +9,7 @@ import { type HeaderChoice, rateLimitHeaders } from './headers/headers.js'
 import { HeldRequest, HeldRequests } from './held-request.js'
 import { hold } from './hold.js'
 import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
-import { closingProblem, type Problem, problemMediaType, refusalProblem } from './problem.js'
+import { closingProblem, type Problem, problemMediaType, rejectionProblem } from './problem.js'
 
 /** What a hook is given: the request of the framework in use. */
 export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
@@ -46,10 +46,10 @@ export type Outcome =
       /** Refunds the charge. Present if the decision took time, so that the response may have been sent meanwhile. */
       readonly giveBack?: () => void
     }
-  | Refusal
+  | Rejection
   | { readonly kind: 'GONE' }
 
-export interface Refusal {
+export interface Rejection {
   readonly kind: 'REFUSE'
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -188,7 +188,7 @@ export class Guard<Native = unknown> {
   /** `nowMs` is the store's time where it is known: clocks of processes may differ. */
   #outcomeOf(decision: Decision, nowMs = this.#clock.now()): Outcome {
     const headers = rateLimitHeaders(decision, this.#headers, nowMs)
-    return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(refusalProblem(decision), headers)
+    return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(rejectionProblem(decision), headers)
   }
 
   #permitsOf(native: Native): number | undefined {

@@ -1,6 +1,6 @@
 import { FluxGateError } from '../core/errors.js'
 import { readPath } from '../core/matching/paths/normalise-path.js'
-import { compilePathPattern, matchesPath, pathPatternMistake } from '../core/matching/paths/path-pattern.js'
+import { compilePathPattern, matchesPath, pathPatternIssue } from '../core/matching/paths/path-pattern.js'
 
 export interface PathFilterOptions {
   /** Only these paths are limited; default all. */
@@ -29,7 +29,7 @@ export function compilePathFilter(options: PathFilterOptions): ((path: string) =
 
 function compiled(place: string, patterns: readonly string[] = []) {
   return patterns.map((text, index) => {
-    const mistake = pathPatternMistake(text)
+    const mistake = pathPatternIssue(text)
     if (mistake === undefined) return compilePathPattern(text)
     throw new FluxGateError('FLUXGATE_CONFIG_INVALID', `${place}[${index}]: ${mistake}.`)
   })

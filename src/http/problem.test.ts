@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
-import { refusalProblem } from './problem.js'
+import { rejectionProblem } from './problem.js'
 
 const band = (label: string, more: Partial<BandDecision> = {}): BandDecision => ({
   ruleId: 'login',
@@ -36,7 +36,7 @@ const refused: Decision = {
 
 describe('the problem of a refusal', () => {
   it('is 429 with the limits that were met and when to come back', () => {
-    expect(refusalProblem(refused)).toEqual({
+    expect(rejectionProblem(refused)).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
       title: 'Request cannot be satisfied as assigned quota has been exceeded',
       status: 429,
@@ -48,7 +48,7 @@ describe('the problem of a refusal', () => {
 
   it('is 503 where requests could not be counted', () => {
     expect(
-      refusalProblem(unmeteredDecision(false, 'STORE_FAILURE', 0, { ruleId: 'login', retryAfterMs: 1_000 })),
+      rejectionProblem(unmeteredDecision(false, 'STORE_FAILURE', 0, { ruleId: 'login', retryAfterMs: 1_000 })),
     ).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
       title: 'Request cannot be satisfied due to temporary server capacity constraints',
@@ -59,7 +59,7 @@ describe('the problem of a refusal', () => {
   })
 
   it('does not ask to retry what can never succeed', () => {
-    expect(refusalProblem({ ...refused, reason: 'IMPOSSIBLE', retryAfterMs: null })).toMatchObject({
+    expect(rejectionProblem({ ...refused, reason: 'IMPOSSIBLE', retryAfterMs: null })).toMatchObject({
       status: 429,
       detail: 'This request asks for more at once than the 5 that the limit "login.sustained" can ever hold.',
       retryAfterMs: null,
@@ -72,11 +72,11 @@ describe('the problem of a refusal', () => {
     ['NO_RULE', 'No rule allows this request.'],
     ['NO_RULE_SET', 'No rule allows this request.'],
   ] as const)('explains %s', (reason, detail) => {
-    const problem = refusalProblem(unmeteredDecision(false, reason, 0, { ruleId: 'login' }))
+    const problem = rejectionProblem(unmeteredDecision(false, reason, 0, { ruleId: 'login' }))
     expect(problem).toMatchObject({ status: 429, detail, 'violated-policies': [], retryAfterMs: null })
   })
 
   it('never tells whom the limit counts against', () => {
-    expect(JSON.stringify(refusalProblem(refused))).not.toContain('secret')
+    expect(JSON.stringify(rejectionProblem(refused))).not.toContain('secret')
   })
 })

@@ -18,7 +18,7 @@ export const problemMediaType = 'application/problem+json'
 const types = 'https://iana.org/assignments/http-problem-types'
 
 /** The body of a refusal: 429, or 503 where the limiter could not count and the rule refuses without it. */
-export function refusalProblem(decision: Decision): Problem {
+export function rejectionProblem(decision: Decision): Problem {
   const { reason, retryAfterMs } = decision
   if (reason === 'STORE_FAILURE')
     return {

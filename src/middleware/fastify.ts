@@ -10,7 +10,7 @@ import {
   placeOfRoute,
 } from './adapters/fastify.js'
 import { FastifyScopes } from './adapters/fastify-scopes.js'
-import type { HandledLimit, LoneLimit, RateLimitOptions } from './limits/guard-of.js'
+import type { HandledLimit, RateLimitOptions, SingleLimit } from './limits/guard-of.js'
 import { type RouteLimit, RouteLimits } from './limits/route-limits.js'
 
 export type { ContextCustomizer, FastifyApp, FastifyRateLimitOptions, FastifyRequest, RateLimitOptions, RouteLimit }
@@ -24,7 +24,7 @@ type Hooks = {
   readonly customize?: Hook<ContextCustomizer<FastifyRequest>> | undefined
 }
 
-type FastifyRateLimitOptions = Omit<GuardOptions<FastifyRequest>, keyof Hooks> & Hooks & (LoneLimit | HandledLimit)
+type FastifyRateLimitOptions = Omit<GuardOptions<FastifyRequest>, keyof Hooks> & Hooks & (SingleLimit | HandledLimit)
 
 /** The part of a Fastify instance that the plugin uses. */
 interface FastifyApp {

@@ -1,5 +1,5 @@
 /** Entry `fluxgate-js/nest`: guard, module and decorators for NestJS. */
-import type { Refusal } from '../http/guard.js'
+import type { Rejection } from '../http/guard.js'
 import { canActivate, type NestContext, type NestRequest } from './adapters/nest.js'
 import { limitedBy, type PlaceDecorator } from './adapters/nest-decorators.js'
 import { limitUnguarded, type NestHttpAdapter } from './adapters/nest-unguarded.js'
@@ -151,7 +151,7 @@ export class RateLimitModule {
 }
 
 /** Uses Nest's own `HttpException`, which exception filters check for. Imported on demand, so that this entry loads without Nest. */
-async function exceptionOf({ problem, status }: Refusal): Promise<Error> {
+async function exceptionOf({ problem, status }: Rejection): Promise<Error> {
   const { HttpException } = await import('@nestjs/common')
   return new HttpException(problem, status)
 }

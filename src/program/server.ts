@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.js'
-import { given } from '../core/omit-undefined.js'
+import { omitUndefined } from '../core/omit-undefined.js'
 import type { RuleStore } from '../core/rule-store.js'
 import type { FluxGate } from '../gate/flux-gate.js'
 import type { Logger } from '../telemetry/logger.js'
@@ -39,7 +39,7 @@ function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts)
     info: infoOf(config, gate),
     logger: log,
     revealKeys,
-    ...given({ rules, adminToken, checkToken }),
+    ...omitUndefined({ rules, adminToken, checkToken }),
     ...(tlsCert !== undefined && tlsKey !== undefined && { tls: { cert: tlsCert, key: tlsKey } }),
   }
 }

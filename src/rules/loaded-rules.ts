@@ -1,7 +1,7 @@
 import type { RuleSet } from '../core/rule.js'
 import { manyPerStep, type Steps } from '../core/scheduling/steps.js'
 import { isObject, itemsOf, wrongValue } from '../validation/fields.js'
-import { noMistakes, rulesInvalid } from '../validation/issues.js'
+import { noIssues, rulesInvalid } from '../validation/issues.js'
 import type { Requirement } from './requirement.js'
 
 const allowed = 'rule sets returned by parseRuleSets'
@@ -11,7 +11,7 @@ const allowed = 'rule sets returned by parseRuleSets'
  * The requirement is only called with parsed rule sets. Throws `FLUXGATE_RULES_INVALID` with every issue.
  */
 export function* loadedSteps(loaded: unknown, source: string, requirement?: Requirement): Steps<readonly RuleSet[]> {
-  const issues = noMistakes()
+  const issues = noIssues()
   const sets = itemsOf(loaded)
   if (sets === undefined) issues.add('ruleSets', wrongValue(loaded, allowed))
   for (const [index, set] of (sets ?? []).entries()) {

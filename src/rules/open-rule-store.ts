@@ -1,5 +1,5 @@
 import { FluxGateError } from '../core/errors.js'
-import { given } from '../core/omit-undefined.js'
+import { omitUndefined } from '../core/omit-undefined.js'
 import type { RuleStore } from '../core/rule-store.js'
 import type { RedisOptions } from '../redis/client/open/target.js'
 import { fileRuleStore } from './file/file-rule-store.js'
@@ -19,11 +19,11 @@ export function openRuleStore(settings: RulesSettings): RuleStore {
       return fileRuleStore(settings.path)
     case 'redis': {
       const { type: _, prefix, channel, maxHistory, timeoutMs, ...address } = settings
-      return redisRuleStore(address, given({ prefix, channel, maxHistory, timeoutMs }))
+      return redisRuleStore(address, omitUndefined({ prefix, channel, maxHistory, timeoutMs }))
     }
     case 'mongo': {
       const { uri, database, collection } = settings
-      return mongoRuleStore(uri, given({ database, collection }))
+      return mongoRuleStore(uri, omitUndefined({ database, collection }))
     }
     default:
       throw new FluxGateError(

@@ -1,5 +1,5 @@
-import type { Mistake } from '../core/errors.js'
+import type { ValidationIssue } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 
 /** A check beyond the rule schema, as `RuleSetProvider.require` takes it. Returns the issues it finds. */
-export type Requirement = (ruleSets: readonly RuleSet[]) => readonly Mistake[]
+export type Requirement = (ruleSets: readonly RuleSet[]) => readonly ValidationIssue[]

@@ -36,7 +36,7 @@ export interface RequestTimes {
   readonly everyMs: number
 }
 
-export const usualTimes: RequestTimes = { headersMs: 10_000, requestMs: 30_000, everyMs: 5_000 }
+export const defaultTimes: RequestTimes = { headersMs: 10_000, requestMs: 30_000, everyMs: 5_000 }
 /** Longer than the idle timeout of most load balancers (60 s), so that they close idle connections first. */
 const keepAliveMs = 65_000
 export const maxHeaderBytes = 16_384
@@ -50,7 +50,7 @@ export class ApiServer {
   readonly #connections: ClientConnections
   #isDraining = false
 
-  constructor({ routes, log = silentLog, tls, times = usualTimes, onDrain, ...tokens }: ApiServerOptions) {
+  constructor({ routes, log = silentLog, tls, times = defaultTimes, onDrain, ...tokens }: ApiServerOptions) {
     this.#tokens = new Tokens(tokens)
     this.#isSecure = tls !== undefined
     this.#onDrain = onDrain

@@ -127,7 +127,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   withStore('drops the waiting requests of an interval bucket that is full again', async (store, clock) => {
     const rule = group('rule', [band({ capacity: 1, refill: 'INTERVAL', windowTicks: 3600 * second })])
     const one = demand(rule, 'a')
-    for (let i = 0; i < 2; i++) await store.charge([{ ...one, patience: 3600 * second }], false)
+    for (let i = 0; i < 2; i++) await store.charge([{ ...one, maxWaitTicks: 3600 * second }], false)
     await store.refund([{ group: rule, key: 'a', permits: 2 }])
     clock.advance(10)
     const { granted, now } = await store.charge([one], false)
@@ -194,7 +194,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   })
 
   withStore('releases waiting requests one after another, in order of arrival', async (store, clock) => {
-    const waiter = demand(group('rule', [band({ capacity: 1 })]), 'a', { patience: 3 * second })
+    const waiter = demand(group('rule', [band({ capacity: 1 })]), 'a', { maxWaitTicks: 3 * second })
     const delays = []
     for (let i = 0; i < 5; i++) {
       const { granted, bands } = await store.charge([waiter], false)
@@ -202,7 +202,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     }
     assert.deepEqual(delays, [0, second, 2 * second, 3 * second, second])
     clock.advance(999)
-    assert.equal((await store.charge([{ ...waiter, patience: 0 }], false)).granted, false)
+    assert.equal((await store.charge([{ ...waiter, maxWaitTicks: 0 }], false)).granted, false)
   })
 
   const seed = options.seed ?? Date.now() % 2 ** 31

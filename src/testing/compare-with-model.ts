@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import {
   type BucketGroup,
   type BucketStore,
+  type Charge,
   type ChargeResult,
   copyResult,
-  type Demand,
   type Refund,
 } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
@@ -47,7 +47,7 @@ export async function compareWithModel(
     for (let step = 0; step < steps; step++) {
       const where = `seed ${seed}, step ${step}`
       const charges = randomDemands(random, groups, keys)
-      const pause = randomPause(random, (charges[0] as Demand).group.bands[0] as Band)
+      const pause = randomPause(random, (charges[0] as Charge).group.bands[0] as Band)
       if (pause >= 0 || (await resetFull(store, model, groups, keys))) clock.advance(pause / 1000)
       const kind = random()
       if (kind < 0.04 && (await resetFull(store, model, groups, keys))) {
@@ -68,7 +68,7 @@ export async function compareWithModel(
               true,
             )),
         )
-      } else if (kind < 0.06) await both(store, model, (one) => one.reset((charges[0] as Demand).group, 'alice'))
+      } else if (kind < 0.06) await both(store, model, (one) => one.reset((charges[0] as Charge).group, 'alice'))
       else if (kind < 0.14) await both(store, model, (one) => one.refund(granted))
       else {
         const peek = kind < 0.24
@@ -109,7 +109,7 @@ async function resetFull(
 }
 
 /** The refunds that undo a granted decision. */
-function refundsOf(charges: readonly Demand[], result: ChargeResult): Refund[] {
+function refundsOf(charges: readonly Charge[], result: ChargeResult): Refund[] {
   let index = 0
   return charges.map(({ group, key, permits }) => ({
     group,

@@ -1,5 +1,5 @@
 /** Test fixtures for bands, bucket groups and charges, with simple defaults. */
-import type { BucketGroup, Demand } from '../core/bucket-store.js'
+import type { BucketGroup, Charge } from '../core/bucket-store.js'
 import type { Band } from '../core/rule.js'
 
 export const second = 1_000_000
@@ -28,11 +28,11 @@ export const group = (ruleId: string, bands: readonly Band[], fields: Partial<Bu
   ...fields,
 })
 
-export const demand = (rule: BucketGroup, key: string, fields: Partial<Demand> = {}): Demand => ({
+export const demand = (rule: BucketGroup, key: string, fields: Partial<Charge> = {}): Charge => ({
   group: rule,
   key,
   permits: 1,
-  patience: 0,
+  maxWaitTicks: 0,
   policy: 'REJECT',
   shadow: false,
   ...fields,

@@ -1,4 +1,4 @@
-import type { BucketGroup, Demand } from '../core/bucket-store.js'
+import type { BucketGroup, Charge } from '../core/bucket-store.js'
 import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
 
 /** Returns numbers in [0, 1). */
@@ -68,7 +68,7 @@ export function randomPause(random: Random, band: Band): number {
 }
 
 /** Charges of random rules and keys, for 1 permit to slightly more than the capacity. */
-export function randomDemands(random: Random, groups: readonly BucketGroup[], keys: readonly string[]): Demand[] {
+export function randomDemands(random: Random, groups: readonly BucketGroup[], keys: readonly string[]): Charge[] {
   const chosen = groups.filter(() => random() < 0.7)
   return (chosen.length > 0 ? chosen : groups.slice(0, 1)).map((group) => {
     const minCapacity = Math.min(...group.bands.map((band) => band.capacity))
@@ -77,7 +77,7 @@ export function randomDemands(random: Random, groups: readonly BucketGroup[], ke
       group,
       key: pick(random, keys),
       permits: random() < 0.03 ? minCapacity + 1 : logUniform(random, minCapacity),
-      patience: waits ? Math.floor(random() * 2 * Math.max(...group.bands.map((band) => band.windowTicks))) : 0,
+      maxWaitTicks: waits ? Math.floor(random() * 2 * Math.max(...group.bands.map((band) => band.windowTicks))) : 0,
       policy: waits ? 'WAIT_FOR_REFILL' : 'REJECT',
       shadow: random() < 0.15,
     }

@@ -1,4 +1,4 @@
-import { found, type Mistakes, placeOf, quoted } from './issues.js'
+import { describeValue, placeOf, quoted, type ValidationIssues } from './issues.js'
 import { nearest } from './nearest.js'
 
 /** A kind of value. `parse` returns `undefined` for an invalid value. */
@@ -32,7 +32,7 @@ export function openFields(
   path: string,
   names: readonly string[],
   allowed: string,
-  issues: Mistakes,
+  issues: ValidationIssues,
 ): Fields | undefined {
   if (!isObject(value)) {
     issues.add(path === '' ? 'document' : path, wrongValue(value, allowed))
@@ -47,7 +47,7 @@ export function openFields(
   return fieldsOf(value, path, issues)
 }
 
-export function fieldsOf(object: Readonly<Record<string, unknown>>, path: string, issues: Mistakes): Fields {
+export function fieldsOf(object: Readonly<Record<string, unknown>>, path: string, issues: ValidationIssues): Fields {
   const ownValue = (name: string): unknown => (Object.hasOwn(object, name) ? object[name] : undefined)
   const at = (name: string): string => placeOf(path, name)
   const parsed = <T>(name: string, kind: Kind<T>): T | undefined => {
@@ -109,4 +109,5 @@ function invalidValue(value: unknown, kind: Kind<unknown>): string {
 }
 
 /** The message for an invalid value: `must be true or false; received 7`. */
-export const wrongValue = (value: unknown, allowed: string): string => `must be ${allowed}; received ${found(value)}`
+export const wrongValue = (value: unknown, allowed: string): string =>
+  `must be ${allowed}; received ${describeValue(value)}`

@@ -1,4 +1,4 @@
-import { FluxGateError, type Mistake } from '../core/errors.js'
+import { FluxGateError, type ValidationIssue } from '../core/errors.js'
 
 const maxKept = 1_000
 const maxShown = 20
@@ -6,14 +6,14 @@ const maxFoundLength = 60
 const maxPath = 500
 
 /** Collects the validation issues of a document. `count` includes every issue; `kept` holds the first 1000. */
-export interface Mistakes {
-  readonly kept: readonly Mistake[]
+export interface ValidationIssues {
+  readonly kept: readonly ValidationIssue[]
   readonly count: number
   add(path: string, message: string): void
 }
 
-export function noMistakes(): Mistakes {
-  const kept: Mistake[] = []
+export function noIssues(): ValidationIssues {
+  const kept: ValidationIssue[] = []
   let count = 0
   return {
     kept,
@@ -29,7 +29,7 @@ export function noMistakes(): Mistakes {
 }
 
 /** The error for an invalid document. Its message gives the number of issues and one line for each of the first 20. */
-export function rulesInvalid(source: string, issues: Mistakes, cause?: unknown): FluxGateError {
+export function rulesInvalid(source: string, issues: ValidationIssues, cause?: unknown): FluxGateError {
   const { kept, count } = issues
   const lines = kept.slice(0, maxShown).map(({ path, message }) => `  ${path}: ${message}`)
   if (count > lines.length) lines.push(`  … and ${count - lines.length} more`)
@@ -41,7 +41,7 @@ export function rulesInvalid(source: string, issues: Mistakes, cause?: unknown):
 }
 
 /** Describes a value in an error message. The text is one line, bounded, and free of terminal control characters. */
-export function found(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (typeof value === 'string') return quoted(value)
   if (value === undefined) return 'nothing'
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return String(value)

@@ -5,7 +5,7 @@ export const text: Kind<string> = {
   parse: (value) => (typeof value === 'string' ? value : undefined),
 }
 
-export const yesOrNo: Kind<boolean> = {
+export const boolean: Kind<boolean> = {
   allowed: 'true or false',
   parse: (value) => (typeof value === 'boolean' ? value : undefined),
 }

@@ -13,7 +13,7 @@ export interface SettingKind<T> extends Kind<T> {
 
 export const described = <T>(kind: Kind<T>, schema: JsonSchema): SettingKind<T> => ({ ...kind, schema })
 
-export const yesOrNo = described(kinds.yesOrNo, { type: 'boolean' })
+export const boolean = described(kinds.boolean, { type: 'boolean' })
 
 export const identifier = described(kinds.identifier, { type: 'string', pattern: '^[A-Za-z0-9._:-]{1,128}$' })
 

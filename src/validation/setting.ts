@@ -1,4 +1,4 @@
-import type { Mistakes } from './issues.js'
+import type { ValidationIssues } from './issues.js'
 import type { SettingKind } from './setting-kinds.js'
 
 export interface Setting<T> {
@@ -10,7 +10,7 @@ export interface Setting<T> {
   /** An alias of the environment variable that is derived from the path. */
   readonly variable?: string
   /** Reads a structured value and reports issues by their own paths. `kind` then only describes the value. */
-  readonly read?: (value: unknown, path: string, issues: Mistakes) => T | undefined
+  readonly read?: (value: unknown, path: string, issues: ValidationIssues) => T | undefined
 }
 
 export const setting = <T>(kind: SettingKind<T>, standard: string | number | boolean): Setting<T> => ({

@@ -1,11 +1,11 @@
 /** The server's clock steps back while rejections are cached: no bucket rejects for longer than its window, and none refills. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { BucketStore, Demand } from '../../src/core/bucket-store.js'
+import type { BucketStore, Charge } from '../../src/core/bucket-store.js'
 import { algorithmNames, type Band } from '../../src/core/rule.js'
 import { createLimiter } from '../../src/gate/limiter/create-limiter.js'
 import { connectionOf } from '../../src/redis/client/connection-of.js'
-import { KnownRefusals, withKnownRefusals } from '../../src/stores/redis/cached-rejections.js'
+import { CachedRejections, withCachedRejections } from '../../src/stores/redis/cached-rejections.js'
 import { RedisBuckets } from '../../src/stores/redis/redis-buckets.js'
 import { redisStore } from '../../src/stores/redis/redis-store.js'
 import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
@@ -34,14 +34,14 @@ function bed(count = 1): Bed {
   const [server, local] = [manualClock(startMs), manualClock(0)]
   const prefix = freshPrefix()
   const processes = Array.from({ length: count }, () => {
-    const known = new KnownRefusals({ clock: local })
+    const known = new CachedRejections({ clock: local })
     const buckets = new RedisBuckets(connectionOf(client), {
       prefix,
       clock: server,
       localClock: local,
       observer: known,
     })
-    return withKnownRefusals(buckets, known)
+    return withCachedRejections(buckets, known)
   })
   const pass = (ms: number) => {
     server.advance(ms)
@@ -57,7 +57,7 @@ const kinds: [Band['algorithm'], Band['refill']][] = [
 const capacity = 4
 const pollMs = 10
 
-const charge = async (store: BucketStore, one: Demand, peek = false) => (await store.charge([one], peek)).granted
+const charge = async (store: BucketStore, one: Charge, peek = false) => (await store.charge([one], peek)).granted
 
 /** Milliseconds for which a drained bucket rejects, if the clock steps back some time after it was drained. */
 async function rejectedFor(

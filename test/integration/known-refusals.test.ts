@@ -1,7 +1,7 @@
 /** What is known to be refused is not asked again, and nobody is refused who would have been let in. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket-store.js'
+import { type BucketStore, type Charge, copyResult } from '../../src/core/bucket-store.js'
 import { algorithmNames, type Band } from '../../src/core/rule.js'
 import { type RedisStoreOptions, redisStore } from '../../src/stores/redis/redis-store.js'
 import { band, demand, group, second, startMs } from '../../src/testing/demands.js'
@@ -42,7 +42,7 @@ const kinds: [Band['algorithm'], Band['refill']][] = [
 const minute = 60 * second
 
 /** Asks until it is refused. */
-async function drain(store: BucketStore, one: Demand): Promise<void> {
+async function drain(store: BucketStore, one: Charge): Promise<void> {
   while ((await store.charge([one], false)).granted);
 }
 
@@ -103,14 +103,14 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
       band({ label: 'a', algorithm, refill, capacity: 4, windowTicks: minute }),
       band({ label: 'b', capacity: 100, windowTicks: minute }),
     ])
-    for (const patience of [0, 100_000]) {
+    for (const maxWaitTicks of [0, 100_000]) {
       clock.advance(minute)
-      const asked = [demand(rule, 'a', { permits: 3, patience })]
-      await drain(stores[0], asked[0] as Demand)
+      const asked = [demand(rule, 'a', { permits: 3, maxWaitTicks })]
+      await drain(stores[0], asked[0] as Charge)
       for (let i = 0; i < 50; i++) {
         clock.advance(17.171)
         const [local, remote] = [await stores[0].charge(asked, false), await plain.charge(asked, false)]
-        expect(local).toEqual({ ...copyResult(asked, remote), isUnasked: true })
+        expect(local).toEqual({ ...copyResult(asked, remote), fromCache: true })
       }
     }
   })
@@ -221,7 +221,7 @@ describe('two processes', () => {
       for (let step = 0; step < 80; step++) {
         const which = random() < 0.5 ? 0 : 1
         const demands = randomDemands(random, groups, ['alice', 'bob'])
-        const [first] = demands as [Demand]
+        const [first] = demands as [Charge]
         advance(Math.max(0, Math.min(900_000, randomPause(random, first.group.bands[0] as Band))) / 1000)
         const kind = random()
         if (kind < 0.06) {
@@ -233,7 +233,7 @@ describe('two processes', () => {
         const peek = kind < 0.16
         const [actual, expected] = await both(which, (store) => store.charge(demands, peek))
         expect(actual.granted, `seed ${seed + history}, step ${step}`).toBe(expected.granted)
-        if (actual.isUnasked) unasked++
+        if (actual.fromCache) unasked++
       }
     }
     // Side by side, because each step is a round trip. They share neither clock nor keys.

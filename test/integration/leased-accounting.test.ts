@@ -25,7 +25,7 @@ function bed(group: BucketGroup) {
     /** Below 0: given back. */
     settle: (permits: number, { lease }: LeaseResult) =>
       store.settle([{ group, key: 'a', permits, ending: lease?.ending ?? 0 }]),
-    charge: (permits: number, patience = 0) => store.charge([demandOf(group, permits, { patience })], false),
+    charge: (permits: number, maxWaitTicks = 0) => store.charge([demandOf(group, permits, { maxWaitTicks })], false),
     remaining: async () => (await peek())[0]?.remaining,
     keys: () => client.keys(`${prefix}*`),
   }

@@ -1,5 +1,5 @@
 /** What the tests of leases share: rules that are leased, and the promise that no interval sees too much. */
-import type { BucketGroup, Demand } from '../../src/core/bucket-store.js'
+import type { BucketGroup, Charge } from '../../src/core/bucket-store.js'
 import type { Band } from '../../src/core/rule.js'
 import { band, demand, group, second } from '../../src/testing/demands.js'
 
@@ -8,7 +8,7 @@ export const bandOf = (given: Partial<Band> = {}): Band => band({ capacity: 100,
 export const groupOf = (bands: readonly Band[], given: Partial<BucketGroup> = {}): BucketGroup =>
   group('rule', bands, { isLeased: true, ...given })
 
-export const demandOf = (rule: BucketGroup, permits = 1, given: Partial<Demand> = {}): Demand =>
+export const demandOf = (rule: BucketGroup, permits = 1, given: Partial<Charge> = {}): Charge =>
   demand(rule, 'a', { permits, ...given })
 
 export interface Admission {

@@ -4,7 +4,7 @@
  */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { BucketGroup, ChargeResult, Demand, LeasingStore } from '../../src/core/bucket-store.js'
+import type { BucketGroup, Charge, ChargeResult, LeasingStore } from '../../src/core/bucket-store.js'
 import type { Band } from '../../src/core/rule.js'
 import { connectionOf } from '../../src/redis/client/connection-of.js'
 import { type LeasedStore, leased } from '../../src/stores/leased/leased.js'
@@ -106,13 +106,13 @@ async function play(seed: number, group: BucketGroup, steps: number): Promise<Hi
   const tight = groupOf([bandOf({ capacity: 5, windowTicks: 700_000 })], { ruleId: 'tight', isLeased: false })
   const note =
     (permits: number) =>
-    ({ granted, now, isUnasked }: ChargeResult): void => {
+    ({ granted, now, fromCache }: ChargeResult): void => {
       if (granted) admissions.push({ at: now, permits })
-      if (granted && isUnasked) fromMemory += 1
+      if (granted && fromCache) fromMemory += 1
     }
   const ask = (node: Node): void => {
     const permits = pick(random, [1, 1, 1, 1, 2, 3, 9])
-    const demands: Demand[] = [demandOf(group, permits)]
+    const demands: Charge[] = [demandOf(group, permits)]
     if (random() < 0.1) demands.push(demandOf(tight, 1, { shadow: random() < 0.3 }))
     const store = random() < 0.05 ? buckets : node.store
     store.charge(demands, false).then(note(permits), () => {})

@@ -10,7 +10,7 @@ import { RedisBuckets } from '../../dist/stores/redis/redis-buckets.js'
 const { port, prefix, group, leaseShare, callers, isTimed } = JSON.parse(process.argv[2])
 const client = new Redis(port)
 const store = leased(new RedisBuckets(connectionOf(client), { prefix }), { leaseShare })
-const demands = [{ group, key: 'a', permits: 1, patience: 0, policy: 'REJECT', shadow: false }]
+const demands = [{ group, key: 'a', permits: 1, maxWaitTicks: 0, policy: 'REJECT', shadow: false }]
 
 let isStopped = false
 let admitted = 0
@@ -21,14 +21,14 @@ const admissions = new Map()
 
 async function callForever() {
   while (!isStopped || fromMemory < 100) {
-    const { granted, now, isUnasked } = await store.charge(demands, false)
+    const { granted, now, fromCache } = await store.charge(demands, false)
     if (!granted) continue
     admitted += 1
     // A decision from memory does not yield to the event loop.
     if (admitted % 100 === 0) await setImmediate()
     if (isTimed) admissions.set(now, (admissions.get(now) ?? 0) + 1)
-    if (isUnasked) fromMemory += 1
-    if (isUnasked && admitted % 64 === 0) most = Math.max(most, store.heldPermits)
+    if (fromCache) fromMemory += 1
+    if (fromCache && admitted % 64 === 0) most = Math.max(most, store.heldPermits)
   }
 }
 

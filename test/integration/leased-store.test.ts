@@ -155,7 +155,7 @@ describe('a leased rule', () => {
   it('is charged one by one when a caller would wait for a refill', async () => {
     const { store, some, calls } = bed()
     await some(3)
-    await store.charge([demandOf(rule, 1, { patience: second })], false)
+    await store.charge([demandOf(rule, 1, { maxWaitTicks: second })], false)
     expect(calls.slice(2)).toEqual(['settle 2,-1', 'charge'])
   })
 

@@ -16,7 +16,7 @@ import { aborted, closedAfterTest, lost, openLock, timedOut } from './lock-bed.j
 
 const call = (...command: string[]) => callOnce(sharedRedis(), ...command)
 
-/** A client of the caller's, with all its patience: it repeats commands and waits for answers for ever. */
+/** A client of the caller's, with all its maxWaitTicks: it repeats commands and waits for answers for ever. */
 function patientClient(port: number): Redis {
   const client = new Redis({ port, maxRetriesPerRequest: null, retryStrategy: () => 50 })
   client.on('error', () => {})

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { BucketStore } from '../../src/core/bucket-store.js'
 import { redisStoreLater } from '../../src/gate/redis-store-later.js'
 import { rateLimit as expressLimit } from '../../src/middleware/express.js'
-import type { LoneLimit } from '../../src/middleware/limits/guard-of.js'
+import type { SingleLimit } from '../../src/middleware/limits/guard-of.js'
 import { rateLimit as nodeLimit } from '../../src/middleware/node.js'
 import { bucketStoreContract, manualClock } from '../../src/testing/index.js'
 import { freePort } from '../servers/free-port.js'
@@ -20,7 +20,7 @@ async function asking(listener: RequestListener): Promise<() => Promise<number>>
   return async () => (await fetch(url)).status
 }
 
-function expressApp(limit: LoneLimit): Promise<() => Promise<number>> {
+function expressApp(limit: SingleLimit): Promise<() => Promise<number>> {
   const limited = expressLimit(limit)
   onTestFinished(() => limited.close())
   const app = express()
@@ -31,7 +31,7 @@ function expressApp(limit: LoneLimit): Promise<() => Promise<number>> {
   return asking(app)
 }
 
-function nodeApp(limit: LoneLimit): Promise<() => Promise<number>> {
+function nodeApp(limit: SingleLimit): Promise<() => Promise<number>> {
   const limited = nodeLimit(limit)
   onTestFinished(() => limited.close())
   return asking(limited((_request, response) => void response.end('hello')))
@@ -99,7 +99,7 @@ describe('a limit with a store in Redis', () => {
     ['an impossible setting', { uri, timeoutMs: -1 }],
     ['no nodes', { clusterNodes: [] }],
   ])('is refused at once with %s', (_, store) => {
-    const limit = { capacity: 1, window: '1h', store } as LoneLimit
+    const limit = { capacity: 1, window: '1h', store } as SingleLimit
     expect(() => expressLimit(limit)).toThrow(expect.objectContaining({ code: 'FLUXGATE_CONFIG_INVALID' }))
   })
 })

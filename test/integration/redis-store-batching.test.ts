@@ -1,7 +1,7 @@
 /** Decisions that are asked for in the same turn travel together, and are still what they would be one by one. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket-store.js'
+import { type BucketStore, type Charge, copyResult } from '../../src/core/bucket-store.js'
 import { connectionOf } from '../../src/redis/client/connection-of.js'
 import { memoryStore } from '../../src/stores/memory/memory-store.js'
 import { RedisBuckets } from '../../src/stores/redis/redis-buckets.js'
@@ -28,7 +28,7 @@ afterAll(async () => {
 const open = (options: RedisStoreOptions = {}) =>
   redisStore(client, { prefix: freshPrefix(), clock: manualClock(startMs), timeoutMs: 20_000, ...options })
 
-const ask = (store: BucketStore, demands: readonly Demand[]) =>
+const ask = (store: BucketStore, demands: readonly Charge[]) =>
   Promise.all(demands.map((one) => store.charge([one], false)))
 const identities = (count: number) => Array.from({ length: count }, (_, i) => `id${i}`)
 const rule = group('rule', [band({ capacity: 5 })])
@@ -192,7 +192,7 @@ describe('charges, peeks, refunds and resets of one turn', () => {
           const said: [unknown, Promise<unknown>][] = []
           for (let i = 0; i < 30; i++) {
             const demands = randomDemands(random, groups, ['alice', 'bob'])
-            const [first] = demands as [Demand]
+            const [first] = demands as [Charge]
             const kind = random()
             // Each store is asked in this very turn; the one in memory has answered before the next is asked.
             if (kind < 0.1) said.push([await model.reset(first.group, first.key), store.reset(first.group, first.key)])

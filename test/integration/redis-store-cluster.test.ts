@@ -3,7 +3,7 @@ import { Cluster as IoredisCluster } from 'ioredis'
 import { createCluster } from 'redis'
 import { createCluster as createCluster4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type BucketStore, copyResult, type Demand } from '../../src/core/bucket-store.js'
+import { type BucketStore, type Charge, copyResult } from '../../src/core/bucket-store.js'
 import { refundsOf } from '../../src/core/decision/rate-limiter.js'
 import type { Band } from '../../src/core/rule.js'
 import { hashSlot } from '../../src/redis/client/hash-slot.js'
@@ -89,7 +89,7 @@ describe('decisions of several slots', () => {
       knownRefusals: false,
       ...options,
     })
-  const remaining = async (store: BucketStore, one: Demand): Promise<number | undefined> =>
+  const remaining = async (store: BucketStore, one: Charge): Promise<number | undefined> =>
     (await store.charge([{ ...one, permits: 0 }], true)).bands[0]?.remaining
 
   it('are of slots that live on several nodes', async () => {
@@ -164,8 +164,8 @@ describe('decisions of several slots', () => {
       for (let step = 0; step < 60; step++) {
         clock.advance(Math.max(0, randomPause(random, groups[0]?.bands[0] as Band)) / 1000)
         // Of who waits, a place that is given back too late stays empty; so nobody waits here.
-        const demands = randomDemands(random, groups, identities).map((one) => ({ ...one, patience: 0 }))
-        const [first] = demands as [Demand]
+        const demands = randomDemands(random, groups, identities).map((one) => ({ ...one, maxWaitTicks: 0 }))
+        const [first] = demands as [Charge]
         const kind = random()
         if (kind < 0.05) for (const one of [store, model]) await one.reset(first.group, first.key)
         else if (kind < 0.15) for (const one of [store, model]) await one.refund(granted)

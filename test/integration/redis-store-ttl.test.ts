@@ -1,7 +1,7 @@
 /** Every key ends by itself, exactly when a bucket that was never used would mean the same. On the server's own clock. */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { BucketGroup, BucketStore, ChargeResult, Demand } from '../../src/core/bucket-store.js'
+import type { BucketGroup, BucketStore, Charge, ChargeResult } from '../../src/core/bucket-store.js'
 import { copyResult } from '../../src/core/bucket-store.js'
 import { refundsOf } from '../../src/core/decision/rate-limiter.js'
 import { algorithmNames, type Band } from '../../src/core/rule.js'
@@ -100,8 +100,8 @@ describe('a key in Redis', () => {
           const place = `seed ${seed + history}, step ${step}`
           const key = keys[Math.floor(random() * 2)] as string
           const least = Math.min(...rule.bands.map(({ capacity }) => capacity))
-          const patience = random() < 0.4 ? Math.floor(random() * 4 * (rule.bands[0] as Band).windowTicks) : 0
-          const asked: Demand[] = [demand(rule, key, { permits: 1 + Math.floor(random() * least), patience })]
+          const maxWaitTicks = random() < 0.4 ? Math.floor(random() * 4 * (rule.bands[0] as Band).windowTicks) : 0
+          const asked: Charge[] = [demand(rule, key, { permits: 1 + Math.floor(random() * least), maxWaitTicks })]
           const kind = random()
           const [actual, expected] = await inStep(store, model, clock, async (one) => {
             if (kind < 0.1) await one.reset(rule, key)
@@ -136,7 +136,7 @@ describe('a key in Redis', () => {
     const rule = group('rule', [band({ algorithm, refill, capacity: 3, windowTicks: 300_000 })])
     let most = 0
     for (let i = 0; i < 30; i++) {
-      await store.charge([demand(rule, `id${i % 7}`, { patience: (i % 2) * 400_000 })], false)
+      await store.charge([demand(rule, `id${i % 7}`, { maxWaitTicks: (i % 2) * 400_000 })], false)
       most = Math.max(most, (await keysOf(prefix)).length)
     }
     expect(most).toBeGreaterThan(0)

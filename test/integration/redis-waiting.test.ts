@@ -1,7 +1,7 @@
 /** Callers that wait for a shared limit, in several processes' worth of limiters. */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import type { BucketStore, Demand } from '../../src/core/bucket-store.js'
+import type { BucketStore, Charge } from '../../src/core/bucket-store.js'
 import type { Clock } from '../../src/core/clock.js'
 import type { Band } from '../../src/core/rule.js'
 import { createLimiter, type Limiter, type LimiterOptions } from '../../src/gate/limiter/create-limiter.js'
@@ -137,7 +137,7 @@ interface Grant {
 async function live(store: BucketStore, clock: ManualClock, limit: Band, random: () => number): Promise<Grant[]> {
   const rule = group('rule', [limit])
   const came: Grant[] = []
-  let waiting: { readonly demand: Demand; readonly at: number }[] = []
+  let waiting: { readonly demand: Charge; readonly at: number }[] = []
   for (let step = 0; step < 60; step++) {
     clock.advance(Math.floor(random() * random() * 2 * limit.windowTicks) / 1000)
     const now = clock.now() * 1000
@@ -146,8 +146,8 @@ async function live(store: BucketStore, clock: ManualClock, limit: Band, random:
     const [leaver] = random() < 0.4 ? waiting.splice(Math.floor(random() * waiting.length), 1) : []
     if (leaver !== undefined)
       await store.refund([{ group: rule, key: 'a', permits: leaver.demand.permits, grantedAt: [leaver.at] }])
-    const patience = Math.floor(random() * 8 * limit.windowTicks)
-    const asked = demand(rule, 'a', { permits: 1 + Math.floor(random() * limit.capacity), patience })
+    const maxWaitTicks = Math.floor(random() * 8 * limit.windowTicks)
+    const asked = demand(rule, 'a', { permits: 1 + Math.floor(random() * limit.capacity), maxWaitTicks })
     const { granted, bands } = await store.charge([asked], false)
     if (granted) waiting.push({ demand: asked, at: now + (bands[0]?.delay ?? 0) })
   }
@@ -191,8 +191,8 @@ describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, his
     const clock = manualClock(startMs)
     const store = create(clock)
     const rule = group('rule', [band({ refill: 'INTERVAL', capacity: 3, windowTicks: second })])
-    const ask = async (permits: number, patience: number) => {
-      const asked = demand(rule, 'a', { permits, patience })
+    const ask = async (permits: number, maxWaitTicks: number) => {
+      const asked = demand(rule, 'a', { permits, maxWaitTicks })
       const { granted, now, bands } = await store.charge([asked], false)
       return { granted, permits, at: now + (bands[0]?.delay ?? 0) }
     }

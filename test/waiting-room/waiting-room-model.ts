@@ -1,5 +1,5 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from '../../src/core/clock.js'
-import { OwedRefunds } from '../../src/core/waiting/owed-refunds.js'
+import { PendingRefunds } from '../../src/core/waiting/pending-refunds.js'
 import type { Slot, TimedSlot } from '../../src/core/waiting/slot.js'
 import type { Arrival, Departure } from '../../src/core/waiting/waiting-room.js'
 import { SlotQueueModel, type Ticket } from './slot-queue-model.js'
@@ -23,7 +23,7 @@ export class WaitingRoomModel {
   /** In order of arrival. */
   readonly #waiters: Waiter[] = []
   readonly #queues = new Map<string, SlotQueueModel>()
-  readonly #owed: OwedRefunds
+  readonly #owed: PendingRefunds
   #cancelTimer: (() => void) | undefined
   #timerAt = Number.POSITIVE_INFINITY
   #armedAt = 0
@@ -32,7 +32,7 @@ export class WaitingRoomModel {
   constructor(most: number, clock: Clock) {
     this.#most = most
     this.#clock = clock
-    this.#owed = new OwedRefunds(clock, (slots) => {
+    this.#owed = new PendingRefunds(clock, (slots) => {
       this.#addVacancies(slots)
       this.#giveBackVacancies(slots)
       this.#arm()

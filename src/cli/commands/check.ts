@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { loadConfig } from '../../config/config.js'
 import { systemClock } from '../../core/clock.js'
 import type { Decision } from '../../core/decision.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import { gateOptions } from '../../gate/configured-options.js'
 import { createFluxGate } from '../../gate/create-flux-gate.js'
 import type { FluxGateOptions } from '../../gate/options.js'
@@ -100,7 +100,7 @@ async function configured(path: string | undefined): Promise<FluxGateOptions> {
 async function askServer(options: CheckCommandOptions, url: string): Promise<Decision[]> {
   const client = serverClient(url, ['FLUXGATE_CHECK_TOKEN', 'FLUXGATE_ADMIN_TOKEN'])
   const { ruleSet: ruleSetId, permits, peek } = options
-  const body = { ...contextOf(options), ...given({ ruleSetId, permits, peek }) }
+  const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, peek }) }
   const decisions: Decision[] = []
   for (let i = 0; i < (options.repeat ?? 1); i++)
     decisions.push((await client.ask('POST', '/api/ratelimit/check', { body })).body as Decision)

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { Command, Option } from 'commander'
 import type { Config } from '../../config/config.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import { gateOptions } from '../../gate/configured-options.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import { type Origin, parseOrigin } from '../../gateway/upstream/origin.js'
@@ -77,7 +77,12 @@ async function start(options: StartOptions): Promise<void> {
     beside: besideGateway(config, {
       serves: 'API',
       serverOf,
-      place: { ...config.server, ...given({ port: options.serverPort }), who: 'SERVER', option: '--server-port' },
+      place: {
+        ...config.server,
+        ...omitUndefined({ port: options.serverPort }),
+        who: 'SERVER',
+        option: '--server-port',
+      },
       drainTimeout: config.server.drainTimeout,
     }),
     onStart: (close, reload) => onSignals({ close, reload, onStop: report.stopping }),
@@ -90,7 +95,7 @@ const withExampleIdentities = (config: Config): Config => ({
   ratelimit: {
     userIdHeader: 'X-User-Id',
     apiKeyHeader: 'X-API-Key',
-    ...given(config.ratelimit),
+    ...omitUndefined(config.ratelimit),
   } as Config['ratelimit'],
 })
 

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../../config/config.js'
 import { messageOf } from '../../core/errors.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleStore } from '../../core/rule-store.js'
 import type { FluxGate } from '../../gate/flux-gate.js'
@@ -122,7 +122,7 @@ async function open(plan: GatewayPlan): Promise<Opened> {
 /** Listens with the gateway first, then with the server next to it. */
 async function listenAll({ config, options, beside }: GatewayPlan, { running, rules, close }: Opened) {
   const { gate, server } = running
-  const { host, port } = { ...config.gateway, ...given({ host: options.host, port: options.port }) }
+  const { host, port } = { ...config.gateway, ...omitUndefined({ host: options.host, port: options.port }) }
   const problem = await listen(server, port, host)
   if (problem !== undefined) return { problem }
   try {

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js'
 import { FluxGateError } from '../../core/errors.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import { gateOptions } from '../../gate/configured-options.js'
 import { openGate } from '../../gate/create-flux-gate.js'
 import type { FluxGateServer } from '../../program/create-server.js'
@@ -50,7 +50,7 @@ export async function startServer({ config, options, report, workers, onStart }:
     await gate.close()
     await rules.close()
   }
-  const where = { ...config.server, ...given({ host: options.host, port: options.port }) }
+  const where = { ...config.server, ...omitUndefined({ host: options.host, port: options.port }) }
   const api = await listenOn(server, { ...where, who: 'SERVER', option: '--port' }).catch(async (error: unknown) => {
     await close()
     throw error

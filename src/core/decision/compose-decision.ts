@@ -1,4 +1,4 @@
-import { type BandResult, bandCount, type ChargeResult, type Demand } from '../bucket-store.js'
+import { type BandResult, bandCount, type Charge, type ChargeResult } from '../bucket-store.js'
 import { ticksPerMs } from '../clock.js'
 import { type BandDecision, type Decision, untilRetryMs } from '../decision.js'
 import type { Band } from '../rule.js'
@@ -10,7 +10,7 @@ import { composeOverridden } from './compose-overridden.js'
  */
 export function composeDecision(
   ruleSetId: string | null,
-  demands: readonly Demand[],
+  demands: readonly Charge[],
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
@@ -19,11 +19,11 @@ export function composeDecision(
   const { granted } = result
   const bands: BandDecision[] = new Array(bandCount(demands))
   let deciding: BandDecision | undefined
-  let policy = (demands[0] as Demand).policy
+  let policy = (demands[0] as Charge).policy
   let delay = 0
   let index = 0
   for (let i = 0; i < demands.length; i++) {
-    const demand = demands[i] as Demand
+    const demand = demands[i] as Charge
     const limits = demand.group.bands
     for (let j = 0; j < limits.length; j++) {
       const step = result.bands[index] as BandResult
@@ -55,7 +55,7 @@ export function composeDecision(
   }
 }
 
-function bandDecision({ group, key, shadow }: Demand, band: Band, step: BandResult): BandDecision {
+function bandDecision({ group, key, shadow }: Charge, band: Band, step: BandResult): BandDecision {
   return {
     ruleId: group.ruleId,
     label: band.label,

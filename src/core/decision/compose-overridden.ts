@@ -1,4 +1,4 @@
-import type { BandResult, ChargeResult, Demand } from '../bucket-store.js'
+import type { BandResult, Charge, ChargeResult } from '../bucket-store.js'
 import { ticksPerMs } from '../clock.js'
 import { type Decision, untilRetryMs } from '../decision.js'
 import { unmeteredDecision } from './unmetered-decision.js'
@@ -6,7 +6,7 @@ import { unmeteredDecision } from './unmetered-decision.js'
 /** The type of `composeDecision`, which is passed in to avoid a circular import. */
 type Compose = (
   ruleSetId: string | null,
-  charges: readonly Demand[],
+  charges: readonly Charge[],
   result: ChargeResult,
   degraded: boolean,
 ) => Decision
@@ -17,14 +17,14 @@ type Compose = (
  */
 export function composeOverridden(
   ruleSetId: string | null,
-  charges: readonly Demand[],
+  charges: readonly Charge[],
   result: ChargeResult,
   degraded: boolean,
   compose: Compose,
 ): Decision {
   const metered = charges.filter(({ group }) => group.listed === undefined)
   const bands: BandResult[] = []
-  let denial: { readonly charge: Demand; readonly bandResult: BandResult } | undefined
+  let denial: { readonly charge: Charge; readonly bandResult: BandResult } | undefined
   let index = 0
   for (const charge of charges)
     for (let i = 0; i < charge.group.bands.length; i++) {
@@ -38,7 +38,7 @@ export function composeOverridden(
   if (denial !== undefined) return denied(ruleSetId, denial.charge, denial.bandResult, limited, result, degraded)
   const allowListed = charges.find(({ group, shadow }) => group.listed === 'ALLOW' && !shadow)
   if (limited !== undefined && (allowListed === undefined || limited.ruleId !== null)) return limited
-  const { group, key, policy } = allowListed ?? (charges[0] as Demand)
+  const { group, key, policy } = allowListed ?? (charges[0] as Charge)
   const details = { ruleSetId, degraded, policy, ...(allowListed !== undefined && { ruleId: group.ruleId, key }) }
   const reason = allowListed === undefined ? 'ALLOWED' : 'ALLOW_LISTED'
   return { ...unmeteredDecision(true, reason, now / ticksPerMs, details), bands: limited?.bands ?? [] }
@@ -47,7 +47,7 @@ export function composeOverridden(
 /** `limited` is the decision of the rules without an ALLOW or DENY override. */
 function denied(
   ruleSetId: string | null,
-  { group, key, policy }: Demand,
+  { group, key, policy }: Charge,
   { retryAfter, resetAt }: BandResult,
   limited: Decision | undefined,
   { now }: ChargeResult,

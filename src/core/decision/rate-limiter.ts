@@ -2,17 +2,17 @@ import { algorithmTraits } from '../algorithm-traits.js'
 import {
   type BandResult,
   type BucketStore,
+  type Charge,
   type ChargeResult,
   copyResult,
-  type Demand,
   type Refund,
 } from '../bucket-store.js'
 import { ticksPerMs, ticksUp } from '../clock.js'
 import type { Decision } from '../decision.js'
-import { FluxGateError, isStoreTrouble, isUnsent } from '../errors.js'
+import { FluxGateError, isStoreFailure, isUnsent } from '../errors.js'
 import { boundedKey } from '../keys/bounded-key.js'
 import type { Band } from '../rule.js'
-import { noPlace } from '../waiting/no-place.js'
+import { rejectForFullRoom } from '../waiting/full-room.js'
 import type { Slot } from '../waiting/slot.js'
 import type { Departure, WaitingRoom } from '../waiting/waiting-room.js'
 import { composeDecision } from './compose-decision.js'
@@ -34,7 +34,7 @@ export interface DecideOptions {
 
 /** Decides while the store fails. */
 export interface StoreFailureFallback {
-  decide(ruleSetId: string | null, charges: readonly Demand[], options: DecideOptions): Decision
+  decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Decision
 }
 
 export interface RateLimiterOptions {
@@ -74,7 +74,7 @@ export class RateLimiter {
   /** Returns at once if the store has `chargeSync`; it then throws what the promise would reject with. */
   decide(
     ruleSetId: string | null,
-    charges: readonly Demand[],
+    charges: readonly Charge[],
     options: DecideOptions = noOptions,
   ): Decision | Promise<Decision> {
     const store = this.#store
@@ -86,7 +86,7 @@ export class RateLimiter {
 
   async #decideRemotely(
     ruleSetId: string | null,
-    charges: readonly Demand[],
+    charges: readonly Charge[],
     options: DecideOptions,
   ): Promise<Decision> {
     throwIfAborted(options)
@@ -95,21 +95,21 @@ export class RateLimiter {
       return await this.#ask(ruleSetId, charges, options)
     } catch (error) {
       if (fallback === undefined) throw error
-      if (isStoreTrouble(error)) onStoreError?.(error)
+      if (isStoreFailure(error)) onStoreError?.(error)
       return fallback.decide(ruleSetId, charges, options)
     }
   }
 
-  async #ask(ruleSetId: string | null, charges: readonly Demand[], options: DecideOptions): Promise<Decision> {
+  async #ask(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Promise<Decision> {
     const lacksRoom = this.#lacksRoom(charges, options)
     const tried = lacksRoom ? charges.map(withoutWaiting) : charges
     const result = await this.#store.charge(tried, options.peek === true)
-    if (!result.isUnasked) this.#options.onStoreAnswer?.()
+    if (!result.fromCache) this.#options.onStoreAnswer?.()
     if (lacksRoom && !result.granted) return this.#rejectForRoom(ruleSetId, charges, result, result, options)
     // Checked again, because other requests may have filled the waiting room during the call.
     if (!isDelayed(tried, result) || !this.#lacksRoom(charges, options)) {
       const decision = this.#complete(ruleSetId, tried, result, options)
-      if (!result.isUnasked) this.#room.storeReplied()
+      if (!result.fromCache) this.#room.storeReplied()
       return decision
     }
     if (!options.peek) await this.#room.turnAway(this.#slotsOf(tried, result))
@@ -118,8 +118,8 @@ export class RateLimiter {
   }
 
   /** Peeks first, because a request that would be delayed must not be charged. */
-  #decideWithoutRoom(ruleSetId: string | null, charges: readonly Demand[], options: DecideOptions): Decision {
-    const charge = (tried: readonly Demand[], peek: boolean): ChargeResult =>
+  #decideWithoutRoom(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Decision {
+    const charge = (tried: readonly Charge[], peek: boolean): ChargeResult =>
       (this.#store.chargeSync as NonNullable<BucketStore['chargeSync']>).call(this.#store, tried, peek)
     const tried = charges.map(withoutWaiting)
     const result = copyResult(tried, charge(tried, true))
@@ -134,13 +134,13 @@ export class RateLimiter {
   }
 
   /** True if the request might have to wait and the waiting room is full. */
-  #lacksRoom(charges: readonly Demand[], options: DecideOptions): boolean {
+  #lacksRoom(charges: readonly Charge[], options: DecideOptions): boolean {
     return isHeld(charges, options) && this.#room.isFull
   }
 
   #complete(
     ruleSetId: string | null,
-    charges: readonly Demand[],
+    charges: readonly Charge[],
     result: ChargeResult,
     options: DecideOptions,
   ): Decision {
@@ -152,7 +152,7 @@ export class RateLimiter {
   }
 
   /** Gives the request a slot in the waiting room if it needs one. */
-  #enterIfHeld(decision: Decision, charges: readonly Demand[], result: ChargeResult, options: DecideOptions): void {
+  #enterIfHeld(decision: Decision, charges: readonly Charge[], result: ChargeResult, options: DecideOptions): void {
     if (decision.delayMs === 0 && this.#room.size === 0) return
     if (options.peek || !decision.allowed || !isHeld(charges, options)) return
     // Taken from the result now: a store may reuse it for the next decision.
@@ -172,7 +172,7 @@ export class RateLimiter {
   }
 
   /** The slots that a granted decision was charged to, one per bucket, each with its refund. */
-  #slotsOf(charges: readonly Demand[], result: ChargeResult): Slot[] {
+  #slotsOf(charges: readonly Charge[], result: ChargeResult): Slot[] {
     return grantedCharges(charges, result).map(({ charge: { group, shadow }, bands, refund }) => ({
       bucket: JSON.stringify([this.#number, group.ruleSetId, group.ruleId, group.generation, boundedKey(refund.key)]),
       permits: refund.permits,
@@ -196,12 +196,12 @@ export class RateLimiter {
   /** Rejects a request that would have to wait while the waiting room is full. */
   #rejectForRoom(
     ruleSetId: string | null,
-    charges: readonly Demand[],
+    charges: readonly Charge[],
     immediate: ChargeResult,
     current: ChargeResult,
     options: DecideOptions,
   ): Decision {
-    const rejection = noPlace(charges, immediate, current, ticksUp(this.#room.nextFreeMs))
+    const rejection = rejectForFullRoom(charges, immediate, current, ticksUp(this.#room.nextFreeMs))
     const decision = composeDecision(ruleSetId, charges, rejection, this.#degraded)
     options.onDecided?.(rejection.now / ticksPerMs)
     return decision
@@ -217,22 +217,22 @@ export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void 
  * True if this process waits for a delay: because the rule waits for refills, or because the caller can leave. Otherwise the
  * delay of a leaky bucket is left to the caller. Shadow rules never wait.
  */
-function isHeld(charges: readonly Demand[], { signal, onLeave }: DecideOptions): boolean {
+function isHeld(charges: readonly Charge[], { signal, onLeave }: DecideOptions): boolean {
   if (signal !== undefined || onLeave !== undefined) return true
   for (let i = 0; i < charges.length; i++) {
-    const { patience, shadow } = charges[i] as Demand
-    if (patience > 0 && !shadow) return true
+    const { maxWaitTicks, shadow } = charges[i] as Charge
+    if (maxWaitTicks > 0 && !shadow) return true
   }
   return false
 }
 
 /** The charge that rejects instead of waiting, for a full waiting room. */
-const withoutWaiting = (charge: Demand): Demand => (charge.patience === 0 ? charge : { ...charge, patience: 0 })
+const withoutWaiting = (charge: Charge): Charge => (charge.maxWaitTicks === 0 ? charge : { ...charge, maxWaitTicks: 0 })
 
 /** The charge that takes no permits, to read the current state of its buckets. */
-const withoutPermits = (charge: Demand): Demand => ({ ...charge, permits: 0 })
+const withoutPermits = (charge: Charge): Charge => ({ ...charge, permits: 0 })
 
-function isDelayed(charges: readonly Demand[], { granted, bands, applied = charges }: ChargeResult): boolean {
+function isDelayed(charges: readonly Charge[], { granted, bands, applied = charges }: ChargeResult): boolean {
   let index = 0
   return (
     granted && applied.some(({ group, shadow }) => group.bands.some(() => (bands[index++]?.delay ?? 0) > 0 && !shadow))
@@ -245,13 +245,13 @@ const isUnexecuted = (error: unknown): boolean =>
 
 /** A charge that was taken, with the results of its bands and the refund that undoes it. */
 interface GrantedCharge {
-  readonly charge: Demand
+  readonly charge: Charge
   readonly bands: readonly BandResult[]
   readonly refund: Refund & { readonly grantedAt: readonly number[] }
 }
 
 function grantedCharges(
-  charges: readonly Demand[],
+  charges: readonly Charge[],
   { now, decidedAt, bands, applied = charges }: ChargeResult,
 ): readonly GrantedCharge[] {
   const granted: GrantedCharge[] = []
@@ -280,7 +280,7 @@ const maxRefundTicks = 60_000 * ticksPerMs
  * without the charge, it refilled only because of the charge, and other requests may have used these permits. Refunding them
  * would allow too many requests. They return by refill within a minute.
  */
-export const lateRefundsOf = (charges: readonly Demand[], result: ChargeResult): Refund[] =>
+export const lateRefundsOf = (charges: readonly Charge[], result: ChargeResult): Refund[] =>
   grantedCharges(charges, result)
     .filter(({ charge: { group, permits }, bands }) =>
       group.bands.every((band, i) => staysBelowFull(band, permits, bands[i] as BandResult, result.now)),
@@ -295,5 +295,5 @@ function staysBelowFull(band: Band, permits: number, { delay, resetAt }: BandRes
 }
 
 /** The refunds that undo a granted decision. */
-export const refundsOf = (charges: readonly Demand[], result: ChargeResult): Refund[] =>
+export const refundsOf = (charges: readonly Charge[], result: ChargeResult): Refund[] =>
   grantedCharges(charges, result).map(({ refund }) => refund)

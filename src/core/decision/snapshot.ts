@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type BucketGroup, type Claim, type Demand, demandOf, newMemo } from '../bucket-store.js'
+import { type BucketGroup, type Charge, chargeOf, newMemo, type RuleCharge } from '../bucket-store.js'
 import { ticksUp } from '../clock.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from '../keys/scope-key-resolver.js'
 import type { PathVariables } from '../matching/paths/path-pattern.js'
@@ -30,14 +30,14 @@ export interface Plan {
   readonly ruleSet: RuleSet
   readonly rules: ReadonlyMap<string, CompiledRule>
   /** The charges of a request, one per rule that applies; or the rule that rejects it because its identity is missing. */
-  charges(context: RequestContext, permits: number): readonly Demand[] | MissingKey
+  charges(context: RequestContext, permits: number): readonly Charge[] | MissingKey
 }
 
 export interface CompiledRule {
   readonly rule: Rule
   readonly group: BucketGroup
   readonly keyOf: KeyOf
-  readonly claim: Claim
+  readonly charge: RuleCharge
 }
 
 /** The result for a request without the key of a rule that has `onMissingKey: DENY`. */
@@ -80,11 +80,11 @@ function* planSteps(ruleSet: RuleSet, options: SnapshotOptions): Steps<Plan> {
 }
 
 /** For a single rule that applies to every request: there is nothing to match. */
-function singleCharges({ rule, keyOf, claim }: CompiledRule): Plan['charges'] {
+function singleCharges({ rule, keyOf, charge }: CompiledRule): Plan['charges'] {
   return (context, permits) => {
     const key = keyOf(context) ?? missingKey(rule)
     if (key === undefined) return none
-    return key === denied ? new MissingKey(rule) : [demandOf(claim, key, permits * rule.permits)]
+    return key === denied ? new MissingKey(rule) : [chargeOf(charge, key, permits * rule.permits)]
   }
 }
 
@@ -99,16 +99,16 @@ function* matchedCharges(
   const chargesFor = (context: RequestContext, permits: number, path: string, reading?: string) => {
     const matches = matcher.match(context, path)
     if (matches.length === 0) return none
-    const charges: Demand[] = []
+    const charges: Charge[] = []
     for (let i = 0; i < matches.length; i++) {
       const { rule, rank, pathVariables } = matches[i] as Match
-      const { keyOf, claim } = byRank[rank] as CompiledRule
+      const { keyOf, charge } = byRank[rank] as CompiledRule
       const isPlainMatch = pathVariables === undefined && reading === undefined
       const matched = isPlainMatch ? context : matchedContext(context, pathVariables, reading)
       const key = keyOf(matched) ?? missingKey(rule)
       if (key === undefined) continue
       if (key === denied) return new MissingKey(rule)
-      charges.push(demandOf(claim, key, permits * rule.permits))
+      charges.push(chargeOf(charge, key, permits * rule.permits))
       // A shadow rule does not decide, so the next rule is still the first one that does.
       if (onlyFirst && rule.mode === 'ENFORCE') break
     }
@@ -128,21 +128,21 @@ function* matchedCharges(
  */
 function mergeCharges(
   paths: readonly string[],
-  chargesFor: (path: string) => readonly Demand[] | MissingKey,
-): readonly Demand[] | MissingKey {
-  const byGroup = new Map<BucketGroup, Map<string, Demand>>()
+  chargesFor: (path: string) => readonly Charge[] | MissingKey,
+): readonly Charge[] | MissingKey {
+  const byGroup = new Map<BucketGroup, Map<string, Charge>>()
   for (const path of paths) {
     const charges = chargesFor(path)
     if (charges instanceof MissingKey) return charges
     for (const charge of charges) {
-      const byKey = byGroup.get(charge.group) ?? new Map<string, Demand>()
+      const byKey = byGroup.get(charge.group) ?? new Map<string, Charge>()
       byGroup.set(charge.group, byKey.set(charge.key, charge))
     }
   }
   return Array.from(byGroup.values(), (byKey) => [...byKey.values()]).flat()
 }
 
-const none: readonly Demand[] = []
+const none: readonly Charge[] = []
 
 /** `digests` caches the digests of bands, because many rules have the same bands. */
 export function compileRule(
@@ -171,17 +171,17 @@ export function compileRule(
     onStoreFailure,
     memo,
   }
-  const patience = policy === 'WAIT_FOR_REFILL' ? patienceOf(rule.maxWaitMs ?? options.maxWaitMs) : 0
+  const maxWaitTicks = policy === 'WAIT_FOR_REFILL' ? maxWaitTicksOf(rule.maxWaitMs ?? options.maxWaitMs) : 0
   return {
     rule,
     group,
     keyOf: compileKey(rule, options),
-    claim: { group, patience, policy, shadow: rule.mode === 'SHADOW' },
+    charge: { group, maxWaitTicks, policy, shadow: rule.mode === 'SHADOW' },
   }
 }
 
 /** Converts milliseconds to the maximum wait in ticks, at least 1, because 0 means that the rule does not wait at all. */
-export const patienceOf = (maxWaitMs: number): number => Math.max(1, ticksUp(maxWaitMs))
+export const maxWaitTicksOf = (maxWaitMs: number): number => Math.max(1, ticksUp(maxWaitMs))
 
 /** Marks a missing key that rejects the request. Differs from every key. */
 const denied = Symbol('denied')

@@ -1,4 +1,4 @@
-import { FluxGateError, type Mistake } from '../errors.js'
+import { FluxGateError, type ValidationIssue } from '../errors.js'
 import type { KeyResolver } from '../key-resolver.js'
 import { normalisePath } from '../matching/paths/normalise-path.js'
 import { compileNamedField, textOf } from '../matching/request-field.js'
@@ -41,8 +41,11 @@ export function compileKey(rule: Rule, options: ScopeKeyOptions = {}): KeyOf {
 }
 
 /** Lists the rules whose key resolver is not registered, so that such rules are rejected when they are loaded. */
-export function unknownResolvers(ruleSets: readonly RuleSet[], resolvers: NamedResolvers | undefined): Mistake[] {
-  const issues: Mistake[] = []
+export function unknownResolvers(
+  ruleSets: readonly RuleSet[],
+  resolvers: NamedResolvers | undefined,
+): ValidationIssue[] {
+  const issues: ValidationIssue[] = []
   for (const [set, { rules }] of ruleSets.entries()) {
     for (let index = 0; index < rules.length; index++) {
       const { limitScope, keyResolver } = rules[index] as Rule

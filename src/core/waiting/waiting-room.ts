@@ -1,6 +1,6 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from '../clock.js'
 import { IndexedHeap } from './indexed-heap.js'
-import { OwedRefunds } from './owed-refunds.js'
+import { PendingRefunds } from './pending-refunds.js'
 import type { Slot, Ticket, TimedSlot } from './slot.js'
 import { SlotQueues } from './slot-queues.js'
 
@@ -51,7 +51,7 @@ export class WaitingRoom {
   readonly #queues = new SlotQueues<WaiterTicket>((ticket) => this.#count(ticket.waiter, ticket.isDue ? -1 : 1))
   /** Requests without a pending ticket. */
   readonly #ready = new IndexedHeap<Waiter>(byRelease)
-  readonly #refunds: OwedRefunds
+  readonly #refunds: PendingRefunds
   #arrivals = 0
   /** The number of requests that wait for several buckets. */
   #multiBucket = 0
@@ -67,7 +67,7 @@ export class WaitingRoom {
   constructor(capacity: number, clock: Clock) {
     this.#capacity = capacity
     this.#clock = clock
-    this.#refunds = new OwedRefunds(clock, (slots) => {
+    this.#refunds = new PendingRefunds(clock, (slots) => {
       this.#addVacancies(slots)
       this.#giveBackVacancies(slots)
       this.#arm()

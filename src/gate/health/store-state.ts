@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.js'
-import { FluxGateError, isStoreTrouble } from '../../core/errors.js'
+import { FluxGateError, isStoreFailure } from '../../core/errors.js'
 
 /** A store counts as recovered only if no call has failed for this long: some calls may succeed while others fail. */
 const calmMs = 250
@@ -86,7 +86,7 @@ export class StoreState {
       await probe()
       this.#probeSucceeded()
     } catch (error) {
-      if (isStoreTrouble(error)) {
+      if (isStoreFailure(error)) {
         this.#probeError = error
         this.#markDown(error)
       } else this.#probeSucceeded()

@@ -1,8 +1,8 @@
-import { type BucketStore, type Demand, demandOf } from '../../core/bucket-store.js'
+import { type BucketStore, type Charge, chargeOf } from '../../core/bucket-store.js'
 import { type Clock, checkClock, systemClock, ticks, ticksPerMs } from '../../core/clock.js'
 import { checkKey, checkPermits } from '../../core/decision/check-request.js'
 import { RateLimiter } from '../../core/decision/rate-limiter.js'
-import { compileRule, patienceOf } from '../../core/decision/snapshot.js'
+import { compileRule, maxWaitTicksOf } from '../../core/decision/snapshot.js'
 import type { Decision } from '../../core/decision.js'
 import { FluxGateError } from '../../core/errors.js'
 import { checkRange, longestWaitMs } from '../../core/range.js'
@@ -12,15 +12,15 @@ import {
   defaultMaxWaitMs,
   WaitingRoom,
 } from '../../core/waiting/waiting-room.js'
-import { WithoutStore } from '../../handlers/without-store.js'
-import type { LoneRuleInput } from '../../rules/schema/input.js'
+import { StoreFailurePolicy } from '../../handlers/store-failure-policy.js'
+import type { SingleRuleInput } from '../../rules/schema/input.js'
 import { parseRule } from '../../rules/schema/schema.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
 import { redisStore } from '../../stores/redis/redis-store.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
 
 /** Options of `createLimiter`: the fields of a rule, plus the store, the clock and the size of the waiting room. */
-export interface LimiterOptions extends LoneRuleInput {
+export interface LimiterOptions extends SingleRuleInput {
   /** The bucket store: `memory` (default), a `redis://` URI, or a `BucketStore`. The limiter closes only stores it opened. */
   readonly store?: string | BucketStore | undefined
   /** Clock of the default memory store and of `wait`, for tests. */
@@ -78,20 +78,20 @@ export function createLimiter(options: LimiterOptions): Limiter {
     ...document
   } = options ?? {}
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), checkClock(clock))
-  const { rule, claim } = compileRule(ruleSetId, parseRule(document), {
+  const { rule, charge } = compileRule(ruleSetId, parseRule(document), {
     maxWaitMs: defaultMaxWaitMs,
     resetBucketsOnReload: true,
     resets: () => 0,
   })
   // Opened last: if a later step threw, the store would never be closed.
   const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStore }))
-  const fallback = new WithoutStore({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
+  const fallback = new StoreFailurePolicy({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   const limiter = new RateLimiter(store, room, { fallback })
   let closed = false
 
-  const demand = (key: string, permits: number): Demand => {
+  const demand = (key: string, permits: number): Charge => {
     if (closed) throw limiterClosed()
-    return demandOf(claim, checkKey(key), checkPermits(permits) * rule.permits)
+    return chargeOf(charge, checkKey(key), checkPermits(permits) * rule.permits)
   }
   const consumeSync = (key: string, permits = 1): Decision => {
     if (store.chargeSync === undefined) throw syncUnsupported()
@@ -115,8 +115,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
     async wait(key, { permits = 1, maxWaitMs, signal } = {}) {
       const longest = maxWaitMs ?? rule.maxWaitMs ?? defaultMaxWaitMs
-      const patience = patienceOf(checkRange('maxWaitMs', longest, 0, longestWaitMs))
-      const claim: Demand = { ...demand(key, permits), patience, policy: 'WAIT_FOR_REFILL' }
+      const maxWaitTicks = maxWaitTicksOf(checkRange('maxWaitMs', longest, 0, longestWaitMs))
+      const claim: Charge = { ...demand(key, permits), maxWaitTicks, policy: 'WAIT_FOR_REFILL' }
       const startedAt = ticks(clock)
       // `at` is the time of release, not the later time at which the caller's promise resolves.
       let leave: ((departure: { readonly how: Departure; readonly at: number }) => void) | undefined

@@ -46,7 +46,7 @@ export function overrideTable(reader: OverrideReader<Buffer>, target: OverrideTa
     return writePlain?.(bytes, from, end, value, out) ? 'written' : 'held'
   }
   const writeRow = (names: readonly string[], bytes: Buffer, to: number, out: CommandWriter): Encoded => {
-    if (fields.count !== names.length) return { mistake: `has ${fields.count} columns; expected ${names.length}` }
+    if (fields.count !== names.length) return { issue: `has ${fields.count} columns; expected ${names.length}` }
     const row = rowOf(fields)
     const keyAt = names.indexOf('key')
     const others = row.filter((_, i) => i !== keyAt).join('\0')
@@ -61,8 +61,8 @@ export function overrideTable(reader: OverrideReader<Buffer>, target: OverrideTa
       if (from === to) return 'nothing'
       const known = writeKnown(bytes, from, to, out)
       if (known !== undefined) return known
-      const mistake = splitFields(bytes, from, to, comma, fields)
-      if (mistake !== undefined) return { mistake }
+      const issue = splitFields(bytes, from, to, comma, fields)
+      if (issue !== undefined) return { issue }
       if (columns !== undefined) return writeRow(columns, bytes, to, out)
       columns = checkColumns(rowOf(fields))
       return 'nothing'
@@ -76,7 +76,7 @@ function written(
   target: OverrideTarget,
   out: CommandWriter,
 ): Encoded {
-  if (typeof found === 'string') return { mistake: found }
+  if (typeof found === 'string') return { issue: found }
   return target.write(found.key, found.isRange, found.value, out) ? 'written' : 'held'
 }
 

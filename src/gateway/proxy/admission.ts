@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../../http/connections/raw-answer.js'
 import type { Guard, GuardOverrides, Outcome } from '../../http/guard.js'
-import { saidIn, stackedHeaders } from '../../http/headers/stacked-headers.js'
+import { sentPolicies, stackedHeaders } from '../../http/headers/stacked-headers.js'
 import type { ClientRequest } from './client-request.js'
 
 /** May go on, with these headers on its response; or is answered; or nobody is there any more. */
@@ -36,7 +36,7 @@ async function admitByAll(
   for (const limit of limits) {
     const admission = asAdmission(await guard.admit(request, request.message, limit))
     if (admission.kind === 'GONE') return admission
-    const said = saidIn(passed.headers)
+    const said = sentPolicies(passed.headers)
     if (admission.kind === 'ANSWER') {
       const { answer } = admission
       return { kind: 'ANSWER', answer: { ...answer, headers: stackedHeaders(answer.headers, said, true) } }

@@ -9,7 +9,7 @@ import type { Admission } from './admission.js'
 import { ClientBody, hasBody, isChunked } from './client-body.js'
 import type { GatewayParts } from './gateway-parts.js'
 import { failureAnswer, internalProblem } from './gateway-problem.js'
-import { type Routed, Visit } from './proxy-context.js'
+import { ProxyContext, type Routed } from './proxy-context.js'
 
 const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 
@@ -21,7 +21,7 @@ export class ProxiedRequest implements Exchange {
   path = ''
   headers: readonly string[] = []
   readonly #parts: GatewayParts
-  readonly #visit: Visit
+  readonly #visit: ProxyContext
   readonly #message: IncomingMessage
   readonly #response: ServerResponse
   readonly #expectsContinue: boolean
@@ -37,7 +37,7 @@ export class ProxiedRequest implements Exchange {
 
   constructor(parts: GatewayParts, message: IncomingMessage, response: ServerResponse, expectsContinue: boolean) {
     this.#parts = parts
-    this.#visit = new Visit(parts, message)
+    this.#visit = new ProxyContext(parts, message)
     this.#message = message
     this.#response = response
     this.method = message.method ?? 'GET'

@@ -20,7 +20,7 @@ export interface Routed extends OpenRoute {
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 
 /** What is the same for every request, also for one to become a WebSocket: where it leads, what limits say, its line in the log. */
-export class Visit {
+export class ProxyContext {
   readonly #parts: GatewayParts
   readonly #message: IncomingMessage
   readonly #startedAt = performance.now()

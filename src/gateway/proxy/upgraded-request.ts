@@ -7,7 +7,7 @@ import type { ResponseHead } from '../upstream/response-head.js'
 import type { Transfer } from '../upstream/transfer.js'
 import type { GatewayParts } from './gateway-parts.js'
 import { failureAnswer, internalProblem, problemAnswer } from './gateway-problem.js'
-import { Visit } from './proxy-context.js'
+import { ProxyContext } from './proxy-context.js'
 
 /** A request to become a WebSocket. Admitted as any other; then two sockets that are passed on to each other. */
 export class UpgradedRequest implements Exchange {
@@ -19,7 +19,7 @@ export class UpgradedRequest implements Exchange {
   path = ''
   headers: readonly string[] = []
   readonly #message: IncomingMessage
-  readonly #visit: Visit
+  readonly #visit: ProxyContext
   readonly #socket: Duplex
   /** What came behind the request. */
   readonly #first: Buffer
@@ -27,7 +27,7 @@ export class UpgradedRequest implements Exchange {
 
   constructor(parts: GatewayParts, message: IncomingMessage, socket: Duplex, first: Buffer) {
     this.#message = message
-    this.#visit = new Visit(parts, message)
+    this.#visit = new ProxyContext(parts, message)
     this.#socket = socket
     this.#first = first
     socket.on('error', () => socket.destroy()).once('close', this.#onClose)

@@ -1,5 +1,5 @@
 import { type Cidr, parseCidr } from '../../core/keys/ip-address.js'
-import { pathPatternMistake } from '../../core/matching/paths/path-pattern.js'
+import { pathPatternIssue } from '../../core/matching/paths/path-pattern.js'
 import { headerName } from '../../http/option-kinds.js'
 import { durationTicks } from '../../validation/duration.js'
 import type { Kind } from '../../validation/fields.js'
@@ -46,7 +46,7 @@ export const pathText: Kind<string> = {
 export const hostPattern: Kind<string> = {
   allowed: 'a host pattern such as **.example.org, where * matches one label and ** any number of labels',
   parse: (value) =>
-    typeof value === 'string' && /^[\w.*?{}-]{1,255}$/.test(value) && pathPatternMistake(`/${value}`) === undefined
+    typeof value === 'string' && /^[\w.*?{}-]{1,255}$/.test(value) && pathPatternIssue(`/${value}`) === undefined
       ? value
       : undefined,
 }

@@ -1,8 +1,8 @@
 import type { Rule } from '../../core/rule.js'
 import { memberField } from '../../rules/schema/key-schema.js'
-import { loneRuleFields, readLoneRule } from '../../rules/schema/rule-schema.js'
+import { readSingleRule, singleRuleFields } from '../../rules/schema/rule-schema.js'
 import type { Fields, Kind } from '../../validation/fields.js'
-import type { Mistakes } from '../../validation/issues.js'
+import type { ValidationIssues } from '../../validation/issues.js'
 import { identifier, wholeNumber } from '../../validation/kinds.js'
 
 /** A parsed RateLimiter filter: a reference to a rule set, or an inline rule. */
@@ -10,7 +10,7 @@ export type RouteLimit =
   | { readonly kind: 'RULE_SET'; readonly ruleSetId: string; readonly permits?: number; readonly place: string }
   | { readonly kind: 'RULE'; readonly rule: Rule; readonly hasId: boolean }
 
-export const rateLimiterFields: readonly string[] = ['ruleSet', ...loneRuleFields]
+export const rateLimiterFields: readonly string[] = ['ruleSet', ...singleRuleFields]
 
 type KeyOptions = { readonly limitScope: string; readonly keyField?: string }
 
@@ -29,29 +29,29 @@ const keyResolver: Kind<KeyOptions> = {
   },
 }
 
-export function readRateLimiter(args: Fields, issues: Mistakes): RouteLimit | undefined {
+export function readRateLimiter(args: Fields, issues: ValidationIssues): RouteLimit | undefined {
   return args.has('ruleSet') ? readReference(args) : readInline(args, issues)
 }
 
 function readReference(args: Fields): RouteLimit | undefined {
   const ruleSetId = args.require('ruleSet', identifier)
   const permits = args.read('permits', wholeNumber(1, 1_000_000_000))
-  for (const name of loneRuleFields)
+  for (const name of singleRuleFields)
     if (name !== 'permits' && args.has(name))
       args.wrong(name, 'cannot be combined with ruleSet; set it in a rule of that rule set')
   if (ruleSetId === undefined) return undefined
   return { kind: 'RULE_SET', ruleSetId, place: args.at('ruleSet'), ...(permits !== undefined && { permits }) }
 }
 
-function readInline(args: Fields, issues: Mistakes): RouteLimit | undefined {
+function readInline(args: Fields, issues: ValidationIssues): RouteLimit | undefined {
   const keys = args.has('keyResolver') ? args.read('keyResolver', keyResolver) : undefined
-  const present = loneRuleFields.filter((name) => name !== 'keyResolver' && args.has(name))
+  const present = singleRuleFields.filter((name) => name !== 'keyResolver' && args.has(name))
   const document = { ...Object.fromEntries(present.map((name) => [name, args.value(name)])), ...keys }
   if (present.length === 0) {
     args.wrong('ruleSet', 'is missing; set ruleSet, or algorithm, bands and keyResolver for an inline rule')
     return undefined
   }
-  const rule = readLoneRule(document, placeOfArgs(args), issues)
+  const rule = readSingleRule(document, placeOfArgs(args), issues)
   return rule && { kind: 'RULE', rule, hasId: args.has('id') }
 }
 

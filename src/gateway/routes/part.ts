@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, type Kind, oneSpelling, openFields, wrongValue } from '../../validation/fields.js'
-import type { Mistakes } from '../../validation/issues.js'
+import type { ValidationIssues } from '../../validation/issues.js'
 import { quoted } from '../../validation/issues.js'
 import { nearest } from '../../validation/nearest.js'
 
@@ -10,13 +10,18 @@ export interface PartForm<T> {
   /** Converts the text after `Name=` to arguments. */
   short(text: string): Readonly<Record<string, unknown>>
   /** Parses the arguments. Returns undefined and reports issues if they are invalid. */
-  read(args: Fields, issues: Mistakes): T | undefined
+  read(args: Fields, issues: ValidationIssues): T | undefined
 }
 
 export type PartForms<T> = Readonly<Record<string, PartForm<T>>>
 
 /** Reads `Path=/api/**` or `{ name: Path, args: { patterns: [/api/**] } }`. */
-export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, issues: Mistakes): T | undefined {
+export function readPart<T>(
+  value: unknown,
+  path: string,
+  forms: PartForms<T>,
+  issues: ValidationIssues,
+): T | undefined {
   if (typeof value === 'string') return readShort(value, path, forms, issues)
   const names = Object.keys(forms)
   const allowed = `a string such as ${names[0]}=…, or { name, args }`
@@ -37,7 +42,7 @@ export function readPart<T>(value: unknown, path: string, forms: PartForms<T>, i
   return args === undefined ? undefined : form.read(args, issues)
 }
 
-function readShort<T>(text: string, path: string, forms: PartForms<T>, issues: Mistakes): T | undefined {
+function readShort<T>(text: string, path: string, forms: PartForms<T>, issues: ValidationIssues): T | undefined {
   const equals = text.indexOf('=')
   const name = (equals < 0 ? text : text.slice(0, equals)).trim()
   const rest = equals < 0 ? '' : text.slice(equals + 1)
@@ -45,7 +50,7 @@ function readShort<T>(text: string, path: string, forms: PartForms<T>, issues: M
   return form?.read(fieldsOf(form.short(rest), path, issues), issues)
 }
 
-function formOf<T>(name: string, path: string, forms: PartForms<T>, issues: Mistakes): PartForm<T> | undefined {
+function formOf<T>(name: string, path: string, forms: PartForms<T>, issues: ValidationIssues): PartForm<T> | undefined {
   if (Object.hasOwn(forms, name)) return forms[name]
   const names = Object.keys(forms)
   const suggestion = nearest(name, names)
@@ -89,7 +94,7 @@ export function severalOf<T>(args: Fields, names: readonly string[], kind: Kind<
 }
 
 /** Reports issues of list items under the path of the string that contains them. */
-function silent(args: Fields, name: string): Mistakes {
+function silent(args: Fields, name: string): ValidationIssues {
   return { kept: [], count: 0, add: (_, message) => args.wrong(name, message) }
 }
 

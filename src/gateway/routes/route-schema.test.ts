@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../../rules/document/document.js'
-import { noMistakes } from '../../validation/issues.js'
+import { noIssues } from '../../validation/issues.js'
 import { filterForms } from './filters.js'
 import { predicateForms } from './predicate-schema.js'
 import { type RouteDefinition, readRoutes } from './route-schema.js'
 
 function read(...routes: unknown[]): readonly RouteDefinition[] {
-  const issues = noMistakes()
+  const issues = noIssues()
   const result = readRoutes(routes, 'gateway.routes', issues)
   expect(issues.kept).toEqual([])
   return result ?? []
 }
 
 function issuesOf(...routes: unknown[]): string[] {
-  const issues = noMistakes()
+  const issues = noIssues()
   readRoutes(routes, 'gateway.routes', issues)
   return issues.kept.map(({ path, message }) => `${path}: ${message}`)
 }
@@ -186,7 +186,7 @@ describe('validation errors', () => {
   })
 
   it.each([{ routes: [] }, 'x', 7, null])('reject %j as routes', (value) => {
-    const issues = noMistakes()
+    const issues = noIssues()
     expect(readRoutes(value, 'gateway.routes', issues)).toBeUndefined()
     expect(issues.kept[0]?.message).toContain('must be a list of routes')
   })

@@ -1,6 +1,6 @@
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import { isObject, itemsOf, openFields, wrongValue } from '../../validation/fields.js'
-import { type Mistakes, quoted } from '../../validation/issues.js'
+import { quoted, type ValidationIssues } from '../../validation/issues.js'
 import { identifier } from '../../validation/kinds.js'
 import { camelCase } from '../../validation/setting-names.js'
 import type { RouteTimeouts } from '../upstream/exchange.js'
@@ -24,7 +24,11 @@ const uriForm = 'http://host:port or https://host:port without a path'
 const maxRoutes = 10_000
 
 /** Parses the routes of a document. Continues after an issue, so that all issues are reported at once. */
-export function readRoutes(value: unknown, path: string, issues: Mistakes): readonly RouteDefinition[] | undefined {
+export function readRoutes(
+  value: unknown,
+  path: string,
+  issues: ValidationIssues,
+): readonly RouteDefinition[] | undefined {
   const list = itemsOf(value)
   if (list === undefined || list.length > maxRoutes) {
     issues.add(path, wrongValue(value, routesForm))
@@ -43,7 +47,7 @@ export function readRoutes(value: unknown, path: string, issues: Mistakes): read
   })
 }
 
-function readRoute(value: unknown, path: string, issues: Mistakes): RouteDefinition | undefined {
+function readRoute(value: unknown, path: string, issues: ValidationIssues): RouteDefinition | undefined {
   const before = issues.count
   const fields = openFields(value, path, routeFields, 'a route: { id, uri, predicates, filters }', issues)
   if (fields === undefined) return undefined
@@ -69,15 +73,15 @@ function readRoute(value: unknown, path: string, issues: Mistakes): RouteDefinit
 }
 
 /** Parses the metadata of a route, which holds only timeouts. */
-function readTimeouts(value: unknown, path: string, issues: Mistakes): RouteTimeouts | undefined {
+function readTimeouts(value: unknown, path: string, issues: ValidationIssues): RouteTimeouts | undefined {
   const fields = openFields(value, path, timeoutFields, 'timeouts: { connectTimeout, responseTimeout }', issues)
   const connectTimeoutMs = fields?.read('connectTimeout', routeTimeout)
   const responseTimeoutMs = fields?.read('responseTimeout', routeTimeout)
-  return given({ connectTimeoutMs, responseTimeoutMs })
+  return omitUndefined({ connectTimeoutMs, responseTimeoutMs })
 }
 
 /** Messages do not show the URI, because it may contain a password. */
-function readOrigin(value: unknown, path: string, issues: Mistakes): Origin | undefined {
+function readOrigin(value: unknown, path: string, issues: ValidationIssues): Origin | undefined {
   const origin = typeof value === 'string' ? parseOrigin(value) : undefined
   if (origin === undefined)
     issues.add(
@@ -87,7 +91,7 @@ function readOrigin(value: unknown, path: string, issues: Mistakes): Origin | un
   return origin
 }
 
-function readParts<T>(value: unknown, path: string, forms: PartForms<T>, issues: Mistakes): readonly T[] {
+function readParts<T>(value: unknown, path: string, forms: PartForms<T>, issues: ValidationIssues): readonly T[] {
   const list = value === undefined || value === null ? [] : itemsOf(value)
   if (list === undefined) issues.add(path, wrongValue(value, 'a list'))
   return (list ?? []).flatMap((item, index) => {

@@ -15,7 +15,7 @@ import { HttpCaller } from './caller.js'
 import { checkHttpOptions } from './check-options.js'
 import { checkText } from './check-text.js'
 import { HttpChecks } from './checks.js'
-import { withoutPlace } from './without-place.js'
+import { rejectWithoutSlot } from './reject-without-slot.js'
 
 export interface HttpHandlerOptions extends BreakerOptions {
   /** Where the server is, such as `http://127.0.0.1:8090`. */
@@ -151,7 +151,7 @@ export class HttpHandler implements Handler {
     }
     if (this.#room.isFull) {
       giveBack()
-      return withoutPlace(decision, this.#room.nextFreeMs)
+      return rejectWithoutSlot(decision, this.#room.nextFreeMs)
     }
     options.onEnter?.()
     this.#room.enter({

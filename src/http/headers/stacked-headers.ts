@@ -1,13 +1,13 @@
 type Headers = Readonly<Record<string, string>>
 
 /** A response, as far as it knows what was said on it before. */
-export interface Said {
+export interface SentPolicies {
   /** By its name in lower case. */
   getHeader(name: string): unknown
 }
 
 /** The same for headers that are not on a response yet. */
-export function saidIn(headers: Headers): Said {
+export function sentPolicies(headers: Headers): SentPolicies {
   const entries = Object.entries(headers)
   return { getHeader: (name) => entries.find(([known]) => known.toLowerCase() === name)?.[1] }
 }
@@ -16,7 +16,7 @@ export function saidIn(headers: Headers): Said {
  * What a response says after one more limit has spoken. All policies are listed; of what is left, the limit with less left
  * speaks, and one that refuses speaks in any case. `said` is what an earlier limit has put on the response.
  */
-export function stackedHeaders(headers: Headers, said: Said, isRefusal: boolean): Headers {
+export function stackedHeaders(headers: Headers, said: SentPolicies, isRefusal: boolean): Headers {
   const policies = said.getHeader('ratelimit-policy')
   const left = said.getHeader('x-ratelimit-remaining')
   if (policies === undefined && left === undefined) return headers

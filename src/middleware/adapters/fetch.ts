@@ -1,5 +1,5 @@
 import { type Guard, unlessGone } from '../../http/guard.js'
-import { fetchEdgeOf, refusalOf, withHeaders } from '../edge/fetch-edge.js'
+import { fetchEdgeOf, rejectionResponse, withHeaders } from '../edge/fetch-edge.js'
 
 /** From where a request came; the runtime knows, its `Request` does not. */
 export interface FetchOrigin {
@@ -25,13 +25,13 @@ export function fetchLimit(guard: Guard<Request>, remoteAddressOf: RemoteAddress
   }
   const limit = async (request: Request, origin?: FetchOrigin): Promise<Response | null> => {
     const outcome = await admit(request, [origin])
-    return outcome.kind === 'PASS' ? null : refusalOf(outcome, request.method)
+    return outcome.kind === 'PASS' ? null : rejectionResponse(outcome, request.method)
   }
   const wrap: FetchLimit['wrap'] =
     (handler) =>
     async (request, ...rest) => {
       const outcome = await admit(request, rest)
-      if (outcome.kind !== 'PASS') return refusalOf(outcome, request.method)
+      if (outcome.kind !== 'PASS') return rejectionResponse(outcome, request.method)
       return withHeaders(await handler(request, ...rest), outcome.headers)
     }
   return Object.assign(limit, { wrap })

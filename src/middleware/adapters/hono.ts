@@ -1,6 +1,6 @@
 import { type Guard, type Outcome, unlessGone } from '../../http/guard.js'
 import { stackedHeaders } from '../../http/headers/stacked-headers.js'
-import { fetchEdgeOf, refusalOf, withHeaders } from '../edge/fetch-edge.js'
+import { fetchEdgeOf, rejectionResponse, withHeaders } from '../edge/fetch-edge.js'
 import { closesUnread, edgeOf, type NodeEdge, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
 
 export interface HonoContext {
@@ -77,7 +77,7 @@ function answerOf(
   if (outcome.kind === 'GONE') return alreadySent()
   const headers = stackedHeaders(outcome.headers, outgoing, true)
   const closing = closesUnread(incoming) ? { Connection: 'close' } : {}
-  return refusalOf({ ...outcome, headers: { ...headers, ...closing } }, method)
+  return rejectionResponse({ ...outcome, headers: { ...headers, ...closing } }, method)
 }
 
 /** `@hono/node-server` writes nothing for it. It must be a native Response, which `clone` returns: its own are written. */
@@ -91,7 +91,7 @@ async function throughFetch<Context extends HonoContext>(
 ) {
   const edge = fetchEdgeOf(context.req.raw, remoteAddress)
   const outcome = unlessGone(await guard.admit(edge, context), context.req.raw.signal.aborted)
-  if (outcome.kind !== 'PASS') return refusalOf(outcome, edge.method)
+  if (outcome.kind !== 'PASS') return rejectionResponse(outcome, edge.method)
   await next()
   const told = withHeaders(context.res, outcome.headers)
   if (told !== context.res) context.res = told

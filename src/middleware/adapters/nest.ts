@@ -1,4 +1,4 @@
-import { type Refusal, unlessGone } from '../../http/guard.js'
+import { type Rejection, unlessGone } from '../../http/guard.js'
 import { stackedHeaders } from '../../http/headers/stacked-headers.js'
 import type { PlaceOf } from '../../http/place.js'
 import { closesUnread, edgeOf, frameworkAddress, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
@@ -31,7 +31,7 @@ type NestResponse = NodeResponse & {
 export async function canActivate<Request extends NestRequest>(
   context: NestContext,
   placeOf: PlaceOf<Request>,
-  exceptionOf: (refusal: Refusal) => Promise<Error>,
+  exceptionOf: (refusal: Rejection) => Promise<Error>,
   decided: symbol,
 ): Promise<boolean> {
   if (context.getType() !== 'http') return true

@@ -17,7 +17,7 @@ export const fetchEdgeOf = (request: Request, remoteAddress: string | undefined)
 const clientClosedRequest = 499
 
 /** The answer to a request that may not pass. */
-export function refusalOf(outcome: Exclude<Outcome, { kind: 'PASS' }>, method: string): Response {
+export function rejectionResponse(outcome: Exclude<Outcome, { kind: 'PASS' }>, method: string): Response {
   if (outcome.kind === 'GONE') return new Response(null, { status: clientClosedRequest })
   const { status, headers, body } = outcome
   return new Response(method === 'HEAD' ? null : body, { status, headers })

@@ -2,10 +2,10 @@ import { maxCapacity } from '../../core/rule.js'
 import type { GuardOptions } from '../../http/guard.js'
 import type { HeaderChoice } from '../../http/headers/headers.js'
 import { headerName, trustedProxies } from '../../http/option-kinds.js'
-import { loneRuleFields } from '../../rules/schema/rule-schema.js'
+import { singleRuleFields } from '../../rules/schema/rule-schema.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { type Kind, openFields } from '../../validation/fields.js'
-import { noMistakes } from '../../validation/issues.js'
+import { noIssues } from '../../validation/issues.js'
 import { identifier, wholeNumber } from '../../validation/kinds.js'
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
@@ -58,10 +58,10 @@ export const isEdgeOption = (name: string): boolean => Object.hasOwn(edgeKinds, 
 
 /** Throws for unknown and invalid options instead of ignoring them. The values of rule fields are validated by the rule parser. */
 export function checkEdgeOptions(options: unknown): void {
-  const issues = noMistakes()
+  const issues = noIssues()
   const hasHandler = (options as { handler?: unknown } | undefined)?.handler !== undefined
   const kinds = { ...edgeKinds, ...(hasHandler ? handlerKinds : ownKinds) }
-  const names = [...Object.keys(kinds), ...(hasHandler ? [] : ['store', ...loneRuleFields])]
+  const names = [...Object.keys(kinds), ...(hasHandler ? [] : ['store', ...singleRuleFields])]
   const forms = "options such as { capacity: 100, window: '1m' } or { handler: gate }"
   const fields = openFields(options, '', [...new Set(names)], forms, issues)
   for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../core/clock.js'
-import { orClose } from '../../core/close-on-error.js'
+import { closeOnError } from '../../core/close-on-error.js'
 import { compileSnapshot } from '../../core/decision/snapshot.js'
 import type { Handler } from '../../core/handler.js'
 import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../../core/waiting/waiting-room.js'
@@ -14,13 +14,13 @@ import {
   type WatchedRules,
   warnOfUnsourced,
 } from '../../http/unsourced-identities.js'
-import type { LoneRuleInput } from '../../rules/schema/input.js'
+import type { SingleRuleInput } from '../../rules/schema/input.js'
 import { parseRule } from '../../rules/schema/schema.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
 import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 
 /** A limit with an inline rule: `{ capacity: 100, window: '1m' }`, or any fields of a rule. */
-export interface LoneLimit extends Omit<LoneRuleInput, 'permits'> {
+export interface SingleLimit extends Omit<SingleRuleInput, 'permits'> {
   readonly handler?: undefined
   /** The bucket store: `memory` (default), a `redis://` URI, Redis settings, or a `BucketStore`. */
   readonly store?: FluxGateOptions['store']
@@ -36,7 +36,7 @@ export interface HandledLimit {
 }
 
 /** Options of every middleware: the limit, and how requests are read and rejected. */
-export type RateLimitOptions<Native = unknown> = GuardOptions<Native> & (LoneLimit | HandledLimit)
+export type RateLimitOptions<Native = unknown> = GuardOptions<Native> & (SingleLimit | HandledLimit)
 
 export interface OwnedGuard<Native> {
   readonly guard: Guard<Native>
@@ -60,7 +60,7 @@ export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = '
   }
   const { edge, limit } = divided(options)
   const { handler, close } = handlerOf(limit, edge, ruleSetId, options.clock ?? systemClock)
-  const guard = orClose(close, () => new Guard<Native>(handler, edge))
+  const guard = closeOnError(close, () => new Guard<Native>(handler, edge))
   return {
     guard,
     close() {
@@ -86,7 +86,7 @@ export function watchIdentities(
 }
 
 /** A handler for one inline rule. */
-function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
+function handlerOf(limit: SingleLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
   const { store: storeOption, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
   const rule = parseRule({ id: 'limit', ...document })
   requireSources(rule, edge)
@@ -119,10 +119,10 @@ function handlerOf(limit: LoneLimit, edge: IdentitySources, ruleSetId: string, c
 }
 
 /** Splits middleware options into options of the HTTP edge and fields of the inline rule. */
-export function divided<Native>(options: RateLimitOptions<Native>): { edge: GuardOptions<Native>; limit: LoneLimit } {
+export function divided<Native>(options: RateLimitOptions<Native>): { edge: GuardOptions<Native>; limit: SingleLimit } {
   const entries = Object.entries(options)
   return {
     edge: Object.fromEntries(entries.filter(([name]) => isEdgeOption(name))),
-    limit: Object.fromEntries(entries.filter(([name]) => !isEdgeOption(name))) as unknown as LoneLimit,
+    limit: Object.fromEntries(entries.filter(([name]) => !isEdgeOption(name))) as unknown as SingleLimit,
   }
 }

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 import { systemClock } from '../../core/clock.js'
-import { orClose } from '../../core/close-on-error.js'
+import { closeOnError } from '../../core/close-on-error.js'
 import { isStore, openStore } from '../../gate/open-store.js'
 import { redisStoreLater } from '../../gate/redis-store-later.js'
 import type { GuardOptions, GuardOverrides } from '../../http/guard.js'
 import type { LimitScope, Place } from '../../http/place.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { isObject, openFields } from '../../validation/fields.js'
-import { noMistakes } from '../../validation/issues.js'
+import { noIssues } from '../../validation/issues.js'
 import { identifier } from '../../validation/kinds.js'
 import { checkEdgeOptions, permitCount } from './edge-options.js'
 import {
   divided,
   guardOf,
-  type LoneLimit,
   type OwnedGuard,
   type RateLimitOptions,
+  type SingleLimit,
   watchIdentities,
 } from './guard-of.js'
 
@@ -23,7 +23,7 @@ import {
 export type RouteLimit<Native = unknown> =
   | false
   | GuardOverrides
-  | (LoneLimit & Pick<GuardOptions<Native>, 'permits' | 'skip' | 'customize'>)
+  | (SingleLimit & Pick<GuardOptions<Native>, 'permits' | 'skip' | 'customize'>)
 
 /** Creates and caches guards: one for all routes, and one per scope with an inline rule. */
 export class RouteLimits<Native> {
@@ -40,7 +40,7 @@ export class RouteLimits<Native> {
     const { options: shared, close } = withSharedStore(options)
     this.#options = shared
     this.#closeStore = close
-    this.#main = orClose(close, () => guardOf(shared))
+    this.#main = closeOnError(close, () => guardOf(shared))
     this.#mainPlace = { guard: this.#main.guard }
     this.#owned = [this.#main]
   }
@@ -90,7 +90,7 @@ export class RouteLimits<Native> {
   }
 }
 
-const isRule = (limit: unknown): limit is LoneLimit => isObject(limit) && ('capacity' in limit || 'bands' in limit)
+const isRule = (limit: unknown): limit is SingleLimit => isObject(limit) && ('capacity' in limit || 'bands' in limit)
 
 /** Opens the store once, so that all inline rules share it. */
 function withSharedStore<Native>(options: RateLimitOptions<Native>) {
@@ -100,7 +100,7 @@ function withSharedStore<Native>(options: RateLimitOptions<Native>) {
 }
 
 function checkOverrides(overrides: unknown, hasHandler: boolean): void {
-  const issues = noMistakes()
+  const issues = noIssues()
   const forms = "false, { ruleSetId, permits }, or a rule such as { capacity: 10, window: '1m' }"
   const fields = openFields(overrides, '', ['ruleSetId', 'permits'], forms, issues)
   fields?.read('ruleSetId', identifier)

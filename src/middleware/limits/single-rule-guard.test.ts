@@ -5,7 +5,7 @@ import type { EdgeRequest } from '../../http/edge-request.js'
 import { Guard, type GuardOptions } from '../../http/guard.js'
 import type { RuleInput } from '../../rules/schema/input.js'
 import { manualClock } from '../../testing/manual-clock.js'
-import { guardOf, type LoneLimit } from './guard-of.js'
+import { guardOf, type SingleLimit } from './guard-of.js'
 
 const requestOf = (remoteAddress: string | undefined, headers: EdgeRequest['headers'] = {}): EdgeRequest => ({
   method: 'GET',
@@ -26,7 +26,7 @@ const requests = [
 
 const hour = { capacity: 3, window: '1h' } as const
 
-it.each<[string, LoneLimit, GuardOptions]>([
+it.each<[string, SingleLimit, GuardOptions]>([
   ['by address', hour, {}],
   ['with several bands', { bands: [{ capacity: 5, window: '1s' }, hour] }, {}],
   ['with FIXED_WINDOW', { ...hour, algorithm: 'FIXED_WINDOW' }, {}],

@@ -15,7 +15,7 @@ import { Guard } from '../../http/guard.js'
 import { warnOfUnsourced } from '../../http/unsourced-identities.js'
 import type { DecisionObserver } from '../../telemetry/decision-observer.js'
 import { configInvalid } from '../../validation/config-invalid.js'
-import { noMistakes } from '../../validation/issues.js'
+import { noIssues } from '../../validation/issues.js'
 import { configuredRules } from '../rules.js'
 import { readTlsPair, type TlsPair } from '../tls-pair.js'
 import { GatewayRules } from './rules.js'
@@ -133,7 +133,7 @@ function openRoutes(routes: readonly RouteDefinition[], rules: GatewayRules): Ro
 }
 
 function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file }: Config): void {
-  const issues = noMistakes()
+  const issues = noIssues()
   rules.check(routes, issues)
   if (issues.count > 0) throw configInvalid(file ?? 'Configuration', issues.kept)
 }

@@ -5,7 +5,7 @@ import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import type { GuardOverrides } from '../../http/guard.js'
 import { forwardedRules } from '../../rules/forwarded-rules.js'
-import type { Mistakes } from '../../validation/issues.js'
+import type { ValidationIssues } from '../../validation/issues.js'
 
 /** The rule set ID of the n-th inline limit of a route. Unique for any route IDs. */
 const ownSetId = (routeId: string, number: number): string =>
@@ -102,7 +102,7 @@ export class GatewayRules implements RuleSetProvider {
   }
 
   /** Reports filters that reference an unknown rule set. */
-  check(routes: readonly RouteDefinition[], issues: Mistakes): void {
+  check(routes: readonly RouteDefinition[], issues: ValidationIssues): void {
     this.#isChecked = true
     const known = this.#ofFile.map(({ id }) => id)
     for (const limit of routes.flatMap(({ limits }) => limits)) {

@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream'
 import { FluxGateError } from '../../core/errors.js'
+import { CommandSource } from './commands/command-source.js'
 import { parseTemplate } from './commands/command-template.js'
 import { type Command, CommandWriter } from './commands/command-writer.js'
-import { GivenCommands } from './commands/given-commands.js'
 import { plainCommands } from './commands/plain-commands.js'
 import { load } from './load.js'
 import { csvRecords } from './records/csv-records.js'
@@ -131,7 +131,7 @@ function sinkOf(
 }
 
 function sourceOf(input: BulkInput, { format, command, delimiter, fromLine }: BulkOptions): RecordSource {
-  if (format === undefined) return new GivenCommands(input as AsyncIterable<Command> | Iterable<Command>, fromLine)
+  if (format === undefined) return new CommandSource(input as AsyncIterable<Command> | Iterable<Command>, fromLine)
   const chunks = unpacked(input as AsyncIterable<Uint8Array>)
   return new TextRecords(chunks, formatOf(format, command, delimiter), { fromLine })
 }

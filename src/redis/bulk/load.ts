@@ -48,7 +48,7 @@ export async function load(
       if (encoded === 'nothing') continue
       if (encoded !== 'rest') tally.records++
       const isCommand = encoded === 'written' || encoded === 'rest'
-      const problem = typeof encoded === 'object' ? encoded.mistake : isCommand ? unsuitable(out) : undefined
+      const problem = typeof encoded === 'object' ? encoded.issue : isCommand ? unsuitable(out) : undefined
       if (problem !== undefined) {
         if (isCommand) out.drop()
         tally.fail(source.line, problem)

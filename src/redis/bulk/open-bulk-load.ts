@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { FluxGateError, messageOf } from '../../core/errors.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import { oneOf, wholeNumber } from '../../validation/kinds.js'
 import { type RedisOptions, redisTarget } from '../client/open/target.js'
 import {
@@ -73,7 +73,7 @@ const kinds = {
 const names = [...Object.keys(kinds), 'command', 'delimiter', 'fast', 'signal', 'onProgress']
 
 function checkOptions(options: BulkOptions): void {
-  for (const [name, value] of Object.entries(given(options))) {
+  for (const [name, value] of Object.entries(omitUndefined(options))) {
     if (!names.includes(name))
       throw new FluxGateError(
         'FLUXGATE_ARGUMENT_INVALID',

@@ -51,7 +51,7 @@ export class Tally implements BulkProgress {
 /** Error replies that concern the server, not a single record. */
 const serverErrors = /^(LOADING|READONLY|MISCONF|OOM|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|NOAUTH)\b/
 
-export const isServerTrouble = (message: string): boolean => serverErrors.test(message)
+export const isServerFailure = (message: string): boolean => serverErrors.test(message)
 
 /** The error of a load that stopped before the end of its input. */
 export const stopped = (reason: string, cause?: unknown): FluxGateError =>

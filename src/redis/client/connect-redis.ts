@@ -1,6 +1,6 @@
 import { configInvalid } from '../../validation/config-invalid.js'
 import { isObject, openFields } from '../../validation/fields.js'
-import { noMistakes } from '../../validation/issues.js'
+import { noIssues } from '../../validation/issues.js'
 import type { RedisConnection } from './connection.js'
 import { connectionOf } from './connection-of.js'
 import { openRedis } from './open/open-redis.js'
@@ -37,7 +37,7 @@ const addressNames: Readonly<Record<keyof RedisOptions, true>> = {
 
 /** Rejects unknown names. `redisTarget` checks the values. */
 function checkAddressNames(address: RedisOptions): void {
-  const mistakes = noMistakes()
+  const mistakes = noIssues()
   openFields(address, '', Object.keys(addressNames), 'an object of options', mistakes)
   if (mistakes.count > 0) throw configInvalid('Redis connection options', mistakes.kept)
 }

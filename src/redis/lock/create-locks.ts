@@ -1,4 +1,4 @@
-import { orClose } from '../../core/close-on-error.js'
+import { closeOnError } from '../../core/close-on-error.js'
 import { checkRange } from '../../core/range.js'
 import { connectRedis, type RedisPlace } from '../client/connect-redis.js'
 import type { RedisConnection } from '../client/connection.js'
@@ -48,7 +48,7 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
   const close = async (): Promise<void> => {
     await Promise.all(connections.map((connection) => connection.close()))
   }
-  orClose(close, () => {
+  closeOnError(close, () => {
     for (const place of where) connections.push(connectRedis(place, instanceMs(defaults.ttlMs ?? 10_000)))
   })
   const members = connections.map((connection) => new RedisLocks(connection, prefix))

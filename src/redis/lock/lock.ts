@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { FluxGateError } from '../../core/errors.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import { type HeldGroup, Hold, type RunGuarded } from './hold.js'
 import type { Keeper } from './keeper.js'
 import { Lease } from './lease.js'
@@ -74,7 +74,7 @@ export function createHoldable(parts: LockParts): Holdable {
   ): Promise<Hold | undefined> {
     checkOptions('a hold', options, acquireNames)
     assertOpen()
-    const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...defaults, ...given(options) }
+    const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...defaults, ...omitUndefined(options) }
     if (fair && parts.wakeUps === undefined) throw noOrder()
     const { owner = randomUUID(), signal } = options
     const timeoutMs = parts.timeoutMs(ttlMs)

@@ -5,7 +5,7 @@ import { validityMs } from './lease.js'
 import { Place } from './place.js'
 import type { WakeUps } from './wake-ups.js'
 
-export interface Patience {
+export interface WaitLimit {
   /** By `performance.now()`. */
   readonly untilAt: number
   readonly signal: AbortSignal | undefined
@@ -31,7 +31,7 @@ const longestSleepMs = 5_000
 export async function obtain(
   keeper: Keeper,
   claim: Claim,
-  { untilAt, signal, assertOpen, timeoutMs }: Patience,
+  { untilAt, signal, assertOpen, timeoutMs }: WaitLimit,
   wakeUps: WakeUps | undefined,
   settle: (ending: Promise<unknown>) => void,
 ): Promise<Obtained | undefined> {

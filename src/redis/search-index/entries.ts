@@ -64,7 +64,7 @@ function combinations(parts: readonly (readonly Part[])[]): Part[][] {
     (sofar, next) => sofar.flatMap((some) => next.map((one) => [...some, one])),
     [[]],
   )
-  if (found.length > maxWords) throw mistake('composite', `a field with at most ${maxWords} combinations per record`)
+  if (found.length > maxWords) throw entryIssue('composite', `a field with at most ${maxWords} combinations per record`)
   return found
 }
 
@@ -81,7 +81,7 @@ function partsAt(record: object, name: string): readonly Part[] {
 function numberAt(record: object, name: string): number | undefined {
   const value = memberOf(record, name)
   if (value === undefined) return undefined
-  if (typeof value !== 'number' || !Number.isFinite(value)) throw mistake(name, 'a number')
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw entryIssue(name, 'a number')
   return value
 }
 
@@ -95,14 +95,14 @@ function wordsAt(record: object, name: string): readonly string[] {
   const value = memberOf(record, name)
   if (value === undefined) return []
   const words: readonly unknown[] = Array.isArray(value) ? value : [value]
-  if (words.length > maxWords) throw mistake(name, `a list of up to ${maxWords} strings`)
+  if (words.length > maxWords) throw entryIssue(name, `a list of up to ${maxWords} strings`)
   return [...new Set(words.map((word) => checkText(word, name, maxBytes.word)))].filter((word) => word !== '')
 }
 
 function weightAt(record: object, name: string): number {
   const value = memberOf(record, name)
   const isWeight = Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maxWeight
-  if (!isWeight) throw mistake(name, `a whole number from 1 to ${maxWeight}`)
+  if (!isWeight) throw entryIssue(name, `a whole number from 1 to ${maxWeight}`)
   return value as number
 }
 
@@ -117,13 +117,13 @@ export function checkText(value: unknown, place: string, most: number): string {
     Buffer.byteLength(value) <= most
   )
     return value
-  throw mistake(place, `a well-formed string of up to ${most} bytes`)
+  throw entryIssue(place, `a well-formed string of up to ${most} bytes`)
 }
 
 export function idBytes(id: unknown): Buffer {
-  if (id === '') throw mistake('id', `a string of 1 to ${maxBytes.id} bytes`)
+  if (id === '') throw entryIssue('id', `a string of 1 to ${maxBytes.id} bytes`)
   return Buffer.from(checkText(id, 'id', maxBytes.id))
 }
 
-export const mistake = (place: string, allowed: string): FluxGateError =>
+export const entryIssue = (place: string, allowed: string): FluxGateError =>
   new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${place} must be ${allowed}.`)

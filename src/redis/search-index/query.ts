@@ -1,6 +1,6 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { ReadDefinition } from './definition.js'
-import { checkText, mistake, type Part, partBytes } from './entries.js'
+import { checkText, entryIssue, type Part, partBytes } from './entries.js'
 import { behindPrefix, textBytes } from './ordered-bytes.js'
 
 const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
@@ -49,7 +49,7 @@ const names: Readonly<Record<keyof FindQuery, true>> = {
 
 /** Returns the arguments of page.lua that follow the fingerprint. */
 export function pageArguments(definition: ReadDefinition, query: FindQuery): Argument[] {
-  if (typeof query !== 'object' || query === null) throw mistake('query', 'an object with the name of a field in by')
+  if (typeof query !== 'object' || query === null) throw entryIssue('query', 'an object with the name of a field in by')
   // A misspelt bound would otherwise return all records.
   for (const name of Object.keys(query))
     if (!Object.hasOwn(names, name))
@@ -59,12 +59,12 @@ export function pageArguments(definition: ReadDefinition, query: FindQuery): Arg
   const field = definition.fields[number]
   if (field === undefined || field.kind === 'suggest') {
     const names = definition.fields.filter(({ kind }) => kind !== 'suggest').map(({ name }) => name)
-    throw mistake(
+    throw entryIssue(
       'by',
       names.length === 0 ? 'a field, but the index has none to find by' : `one of ${names.join(', ')}`,
     )
   }
-  if (order !== 'ascending' && order !== 'descending') throw mistake('order', 'ascending or descending')
+  if (order !== 'ascending' && order !== 'descending') throw entryIssue('order', 'ascending or descending')
   checkLimit(limit, 1_000)
   const seen = readCursor(cursor, cursorMark(number, order))
   const bounds =
@@ -80,21 +80,21 @@ const partsOf = (field: ReadDefinition['fields'][number]): number => (field.kind
 
 export function checkLimit(limit: unknown, most: number): void {
   if (!Number.isSafeInteger(limit) || (limit as number) < 1 || (limit as number) > most)
-    throw mistake('limit', `a whole number from 1 to ${most}`)
+    throw entryIssue('limit', `a whole number from 1 to ${most}`)
 }
 
 /** The key of a tag's set, without the generation. */
 export function tagSet({ fields }: ReadDefinition, name: string, tag: unknown): string {
   const number = fields.findIndex((field) => field.name === name && field.kind === 'tags')
-  if (number < 0) throw mistake(`tagged.${name}`, 'a tags field of the index')
+  if (number < 0) throw entryIssue(`tagged.${name}`, 'a tags field of the index')
   return `${number}:tag:${checkText(tag, `tagged.${name}`, 255)}`
 }
 
 function scoreBounds({ equals, from, above, to, below, prefix }: FindQuery): [string, string] {
   if (equals !== undefined || prefix !== undefined)
-    throw mistake('equals and prefix', 'omitted for a number field. Use from, above, to or below')
+    throw entryIssue('equals and prefix', 'omitted for a number field. Use from, above, to or below')
   const score = (value: unknown): string => {
-    if (typeof value !== 'number' || Number.isNaN(value)) throw mistake('from, above, to and below', 'numbers')
+    if (typeof value !== 'number' || Number.isNaN(value)) throw entryIssue('from, above, to and below', 'numbers')
     return value === Number.POSITIVE_INFINITY ? '+inf' : value === Number.NEGATIVE_INFINITY ? '-inf' : String(value)
   }
   // The first bound counts the records to skip: all below `from`, or all up to `above`.
@@ -108,7 +108,7 @@ const opened = (sign: '[' | '(', bytes: Buffer): Buffer => Buffer.concat([Buffer
 function placeBounds({ equals = [], from, above, to, below, prefix }: FindQuery, parts: number): [Argument, Argument] {
   const isBounded = [from, above, to, below, prefix].some((bound) => bound !== undefined)
   if (!Array.isArray(equals) || equals.length > parts - (isBounded ? 1 : 0))
-    throw mistake('equals', `a list of up to ${parts - (isBounded ? 1 : 0)} values`)
+    throw entryIssue('equals', `a list of up to ${parts - (isBounded ? 1 : 0)} values`)
   const start = Buffer.concat(equals.map((part) => partBytes(checkPart(part, 'equals'))))
   /** `whole` includes the terminator of a text. `open` omits it, so that longer texts with the same start sort after it. */
   const whole = (part: Part): Buffer => Buffer.concat([start, partBytes(checkPart(part, 'from, above, to and below'))])
@@ -164,6 +164,6 @@ function readCursor(cursor: unknown, mark: string): [string, Buffer] {
   const bytes = Buffer.from(typeof cursor === 'string' ? cursor : '', 'base64url')
   const [start = '', score = ''] = /^\d+[+-]:(-?[\d.e+-]+|-?inf):/.exec(bytes.toString('latin1')) ?? []
   if (start === '' || !start.startsWith(`${mark}:`) || Number.isNaN(Number(score)))
-    throw mistake('cursor', 'a cursor that find returned for the same field and order')
+    throw entryIssue('cursor', 'a cursor that find returned for the same field and order')
   return [score, bytes.subarray(start.length)]
 }

@@ -1,4 +1,4 @@
-import { FluxGateError, type Mistake, messageOf } from '../../core/errors.js'
+import { FluxGateError, messageOf, type ValidationIssue } from '../../core/errors.js'
 import { mostFields } from './definition.js'
 import { entriesOf } from './entries.js'
 import type { IndexCalls } from './index-calls.js'
@@ -22,7 +22,7 @@ export async function rebuildIndex(calls: IndexCalls): Promise<RebuildReport> {
   const { definition } = calls
   const what = 'be rebuilt'
   const generation = String(await calls.run('turn', what, ['BEGIN']))
-  const issues: Mistake[] = []
+  const issues: ValidationIssue[] = []
   let records = 0
 
   async function reindex(id: Buffer, value: Buffer): Promise<void> {

@@ -1,5 +1,5 @@
 import { FluxGateError } from '../../core/errors.js'
-import { checkText, entriesOf, idBytes, mistake } from './entries.js'
+import { checkText, entriesOf, entryIssue, idBytes } from './entries.js'
 import type { IndexCalls, Reply } from './index-calls.js'
 import { textBytes, textOfBytes } from './ordered-bytes.js'
 import { checkLimit, cursorMark, type FindQuery, pageArguments, tagSet, writeCursor } from './query.js'
@@ -60,7 +60,7 @@ export class SearchIndex<Item extends object> {
    */
   async update(id: string, change: (record: Item) => Item | undefined): Promise<Item | undefined> {
     if (typeof change !== 'function')
-      throw mistake('change', 'a function that receives the record and returns the new one')
+      throw entryIssue('change', 'a function that receives the record and returns the new one')
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const [, document] = await this.#read('GET', [idBytes(id)])
       if (document === undefined) return undefined
@@ -104,7 +104,7 @@ export class SearchIndex<Item extends object> {
    */
   async suggest(field: string, prefix: string, limit = 10): Promise<readonly Suggestion[]> {
     const number = this.#calls.definition.fields.findIndex(({ name, kind }) => name === field && kind === 'suggest')
-    if (number < 0) throw mistake('field', 'a suggest field of the index')
+    if (number < 0) throw entryIssue('field', 'a suggest field of the index')
     checkLimit(limit, 50)
     const args = [String(number), textBytes(checkText(prefix, 'prefix', 255)), String(limit)]
     const [, ...rows] = listOf(await this.#calls.run('suggest', 'complete a prefix', args))
@@ -187,10 +187,10 @@ const itemsOf = <Item>(rows: readonly (number | Buffer)[]): Found<Item>[] =>
 function documentOf(record: object): string {
   const text = jsonOf(record)
   if (text === undefined || !text.startsWith('{') || Buffer.byteLength(text) > maxBytes)
-    throw mistake('record', `an object whose JSON has up to ${maxBytes} bytes`)
+    throw entryIssue('record', `an object whose JSON has up to ${maxBytes} bytes`)
   // JSON would turn them into null, and the record could not be found by the field.
   for (const [name, value] of Object.entries(record))
-    if (typeof value === 'number' && !Number.isFinite(value)) throw mistake(name, 'a finite number')
+    if (typeof value === 'number' && !Number.isFinite(value)) throw entryIssue(name, 'a finite number')
   return text
 }
 

@@ -1,8 +1,8 @@
 import type { FluxGateError } from '../../core/errors.js'
 import { compactJson, type JsonPath } from '../../core/json/json-places.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
-import { noMistakes, rulesInvalid } from '../../validation/issues.js'
-import { jsonSteps, type TextMistake } from './json-text.js'
+import { noIssues, rulesInvalid } from '../../validation/issues.js'
+import { jsonSteps, type TextIssue } from './json-text.js'
 import { type ReadYaml, yamlSteps } from './yaml-text.js'
 
 export type DocumentFormat = 'yaml' | 'json'
@@ -61,8 +61,8 @@ export function* documentSteps(
   return { value: yaml.value, yaml }
 }
 
-function syntaxError(source: string, text: string, mistakes: readonly TextMistake[]): FluxGateError {
-  const located = noMistakes()
+function syntaxError(source: string, text: string, mistakes: readonly TextIssue[]): FluxGateError {
+  const located = noIssues()
   for (const { offset, message } of mistakes.slice(0, maxSyntaxErrors)) {
     located.add(placeIn(text, offset), message)
   }

@@ -6,12 +6,12 @@ import type { JsonPath } from '../../core/json/json-places.js'
 import { asWritten, keepText, type Layout } from '../../core/json/written-json.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 
-export interface TextMistake {
+export interface TextIssue {
   readonly offset: number
   readonly message: string
 }
 
-export type ReadJson = { readonly value: unknown; readonly mistake?: undefined } | { readonly mistake: TextMistake }
+export type ReadJson = { readonly value: unknown; readonly mistake?: undefined } | { readonly mistake: TextIssue }
 
 export interface JsonOptions {
   /** Formats the source text that is kept with `attributes`. Default: unchanged. */
@@ -34,7 +34,7 @@ interface Open {
   start: number
 }
 
-export const jsonMistake = (text: string): TextMistake | undefined => finish(jsonSteps(text)).mistake
+export const jsonIssue = (text: string): TextIssue | undefined => finish(jsonSteps(text)).mistake
 
 /** As `parseJson`, in steps. */
 export function* jsonValueSteps(text: string): Steps<unknown> {

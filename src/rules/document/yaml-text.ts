@@ -19,7 +19,7 @@ import { compactJson } from '../../core/json/json-places.js'
 import { keepText } from '../../core/json/written-json.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 import { printable, quoted } from '../../validation/issues.js'
-import { jsonMistake, maxDepth, type TextMistake } from './json-text.js'
+import { jsonIssue, maxDepth, type TextIssue } from './json-text.js'
 import { composeLists, composerOptions, detachLists, outerDepth } from './yaml-lists.js'
 
 const lexemesPerStep = 64
@@ -29,7 +29,7 @@ const maxAliased = 100_000
 
 export interface ReadYaml {
   readonly value: unknown
-  readonly mistakes: readonly TextMistake[]
+  readonly mistakes: readonly TextIssue[]
   /** The parsed nodes. */
   readonly contents: unknown
   /** True if the document has anchors, so a node may occur in several places. */
@@ -39,7 +39,7 @@ export interface ReadYaml {
 export const readYaml = (text: string): ReadYaml => finish(yamlSteps(text))
 
 export function* yamlSteps(text: string): Steps<ReadYaml> {
-  const mistakes: TextMistake[] = []
+  const mistakes: TextIssue[] = []
   const tokens = yield* tokensOf(text, mistakes)
   const lists = detachLists(tokens)
   const [document, second] = new Composer(composerOptions).compose(tokens, true, text.length)
@@ -56,7 +56,7 @@ export function* yamlSteps(text: string): Steps<ReadYaml> {
 }
 
 /** Stops at the first token that exceeds the depth limit, because the composer is recursive and has no limit. */
-function* tokensOf(text: string, mistakes: TextMistake[]): Steps<readonly CST.Token[]> {
+function* tokensOf(text: string, mistakes: TextIssue[]): Steps<readonly CST.Token[]> {
   const parser = new Parser()
   const tokens: CST.Token[] = []
   let count = 0
@@ -75,7 +75,7 @@ function* tokensOf(text: string, mistakes: TextMistake[]): Steps<readonly CST.To
 function* plainValue(
   text: string,
   contents: unknown,
-  mistakes: TextMistake[],
+  mistakes: TextIssue[],
 ): Steps<Pick<ReadYaml, 'value' | 'hasAnchors'>> {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   let size = 0
@@ -132,7 +132,7 @@ function* plainValue(
   /** Keeps the source text of `attributes` that a rule store wrote as JSON, which is valid YAML. */
   const keepIfJson = (value: object, { range }: YAMLMap): void => {
     const written = text.slice(range?.[0], range?.[1])
-    if (jsonMistake(written) === undefined) keepText(value, compactJson(written))
+    if (jsonIssue(written) === undefined) keepText(value, compactJson(written))
   }
   const value = yield* outerValue(contents, outerDepth)
   return { value, hasAnchors: anchors.size > 0 }

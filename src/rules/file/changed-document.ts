@@ -1,6 +1,6 @@
 import type { RuleDocument } from '../../core/rule-store.js'
 import { eachInSteps, filterInSteps, manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
-import { isLoneSet, setsOf } from '../store/document-sets.js'
+import { isSingleSet, setsOf } from '../store/document-sets.js'
 import { storeFields } from '../store/rule-document.js'
 import type { Kept, RuleSetChange } from '../store/rule-storage.js'
 
@@ -12,7 +12,7 @@ export function* changedDocument(document: unknown, change: RuleSetChange): Step
   const sets = setsOf(document)
   const index = sets.findIndex(({ id }) => id === ruleSetId)
   const changed = after.head === undefined ? undefined : yield* changedSet(sets[index] ?? {}, after, change)
-  if (isLoneSet(document) && index === 0 && changed !== undefined) return changed
+  if (isSingleSet(document) && index === 0 && changed !== undefined) return changed
   const next =
     changed === undefined
       ? sets.filter((_, place) => place !== index)

@@ -1,7 +1,7 @@
 import type { RuleDocument } from '../../core/rule-store.js'
 import { eachInSteps, filterInSteps, manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { wrongValue } from '../../validation/fields.js'
-import { noMistakes, placeOf, rulesInvalid } from '../../validation/issues.js'
+import { noIssues, placeOf, rulesInvalid } from '../../validation/issues.js'
 import type { Kept } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
 import { digestOf, fromMongo, versioned } from './document.js'
@@ -19,7 +19,7 @@ export function* assembleAll(
   source: string,
 ): Steps<Map<string, Assembled>> {
   const bySet = new Map<string, MongoDocument[]>([...heads.keys()].map((id) => [id, []]))
-  const mistakes = noMistakes()
+  const mistakes = noIssues()
   const file = (document: MongoDocument): void => {
     const { _id, ruleSetId } = document
     const list = bySet.get(String(ruleSetId)) ?? []

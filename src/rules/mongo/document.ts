@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import { jsonText, keepText, writtenText } from '../../core/json/written-json.js'
 import type { RuleDocument } from '../../core/rule-store.js'
 import { isObject, itemsOf } from '../../validation/fields.js'
-import { jsonMistake } from '../document/json-text.js'
+import { jsonIssue } from '../document/json-text.js'
 import { withoutStoreFields } from '../store/rule-document.js'
 import type { MongoDocument } from './database.js'
 
@@ -60,7 +60,7 @@ export function unpack(document: MongoDocument): Record<string, unknown> {
 }
 
 function withText(value: unknown, text: unknown): unknown {
-  if (typeof text === 'string' && isObject(value) && jsonMistake(text) === undefined) keepText(value, text)
+  if (typeof text === 'string' && isObject(value) && jsonIssue(text) === undefined) keepText(value, text)
   return value
 }
 

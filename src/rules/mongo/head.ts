@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { jsonTextSteps } from '../../core/json/written-json.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
 import { mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { jsonValueSteps } from '../document/json-text.js'
@@ -50,7 +50,7 @@ export function* headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange)
     removedVersion,
     commit: randomUUID(),
     exists: head !== undefined,
-    ...pack(given({ description, strategy, caseSensitive })),
+    ...pack(omitUndefined({ description, strategy, caseSensitive })),
     marks: yield* jsonTextSteps(marks),
     todo: yield* jsonTextSteps(todo),
   }

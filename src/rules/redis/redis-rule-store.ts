@@ -5,7 +5,7 @@ import { connectRedis } from '../../redis/client/connect-redis.js'
 import type { RedisOptions } from '../../redis/client/open/target.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { type Kind, openFields } from '../../validation/fields.js'
-import { noMistakes } from '../../validation/issues.js'
+import { noIssues } from '../../validation/issues.js'
 import { text, wholeNumber } from '../../validation/kinds.js'
 import { keyPrefix } from '../../validation/setting-kinds.js'
 import { ruleStoreOf } from '../store/rule-store-of.js'
@@ -24,7 +24,7 @@ export interface RedisRuleStoreOptions {
   readonly clock?: Clock
 }
 
-export const standardChannel = 'fluxgate:rule-reload'
+export const defaultChannel = 'fluxgate:rule-reload'
 
 const kinds: Readonly<Record<Exclude<keyof RedisRuleStoreOptions, 'clock'>, Kind<unknown>>> = {
   prefix: keyPrefix,
@@ -41,11 +41,11 @@ const kinds: Readonly<Record<Exclude<keyof RedisRuleStoreOptions, 'clock'>, Kind
  * @throws FluxGateError if an option is unknown or invalid
  */
 export function redisRuleStore(where: string | RedisOptions | object, options: RedisRuleStoreOptions = {}): RuleStore {
-  const issues = noMistakes()
+  const issues = noIssues()
   const fields = openFields(options, '', [...Object.keys(kinds), 'clock'], 'an object of options', issues)
   for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
   if (issues.count > 0) throw configInvalid('Options of redisRuleStore', issues.kept)
-  const { prefix = 'fluxgate', channel = standardChannel, timeoutMs, maxHistory, clock } = options
+  const { prefix = 'fluxgate', channel = defaultChannel, timeoutMs, maxHistory, clock } = options
   const connection = connectRedis(where, timeoutMs)
   const storage = new RedisRuleStorage(connection, { prefix, channel, maxHistory, timeoutMs, clock })
   return ruleStoreOf(storage, clock === undefined ? {} : { clock })

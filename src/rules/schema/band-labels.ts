@@ -1,13 +1,13 @@
 import { bandLabel } from '../../core/band-label.js'
 import type { Band } from '../../core/rule.js'
-import { type Mistakes, placeOf, quoted } from '../../validation/issues.js'
+import { placeOf, quoted, type ValidationIssues } from '../../validation/issues.js'
 import type { DraftBand } from './band-schema.js'
 
 /**
  * Assigns a label to every band. Bucket keys contain the label, so labels are unique within a rule, and a default label
  * does not depend on the order of the bands.
  */
-export function labelBands(drafts: readonly DraftBand[], path: string, issues: Mistakes): readonly Band[] {
+export function labelBands(drafts: readonly DraftBand[], path: string, issues: ValidationIssues): readonly Band[] {
   const unlabelled = drafts.filter(isComplete).filter((band) => band.label === undefined)
   const owners = new Map<string, number>()
   for (const [index, { label }] of drafts.entries()) {

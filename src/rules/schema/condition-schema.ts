@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Condition } from '../../core/rule.js'
 import { type Fields, fieldsOf, isObject, type Kind, wrongValue } from '../../validation/fields.js'
-import { type Mistakes, quoted } from '../../validation/issues.js'
+import { quoted, type ValidationIssues } from '../../validation/issues.js'
 import { memberField } from './key-schema.js'
 import { methodName } from './method-schema.js'
 
@@ -11,7 +11,7 @@ const plainFields = ['clientIp', 'userId', 'apiKey', 'method']
 const fieldForms = `attributes.x, header.x, path.x, ${plainFields.join(', ')}`
 
 /** Reads `when`, a map from field to value or list of values. A request matches if every field has one of its values. */
-export function readWhen(fields: Fields, issues: Mistakes): readonly Condition[] {
+export function readWhen(fields: Fields, issues: ValidationIssues): readonly Condition[] {
   const when = fields.value('when')
   if (when === undefined) return []
   if (!isObject(when)) {

@@ -3,7 +3,7 @@ import { compileGlob } from '../../core/matching/paths/segment-glob.js'
 import type { Rule } from '../../core/rule.js'
 import type { RuleDocument } from '../../core/rule-store.js'
 import { manyPerStep, type Steps } from '../../core/scheduling/steps.js'
-import type { Mistakes } from '../../validation/issues.js'
+import type { ValidationIssues } from '../../validation/issues.js'
 
 /** A request tries each of these globs, so there are few. */
 export const maxAlike = 100
@@ -16,7 +16,7 @@ export function* checkGlobs(
   rules: readonly Rule[],
   caseSensitive: boolean,
   path: string,
-  issues: Mistakes,
+  issues: ValidationIssues,
 ): Steps<void> {
   const count = globCounter(caseSensitive)
   for (const [index, rule] of rules.entries()) {

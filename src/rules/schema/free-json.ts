@@ -1,6 +1,6 @@
 import { keepText, writtenText } from '../../core/json/written-json.js'
 import { isObject, itemsOf } from '../../validation/fields.js'
-import { found, type Mistakes, placeOf } from '../../validation/issues.js'
+import { describeValue, placeOf, type ValidationIssues } from '../../validation/issues.js'
 
 const maxDepth = 100
 export const maxNodes = 100_000
@@ -10,7 +10,7 @@ export const maxNodes = 100_000
  * are reported, because the first save would lose them. A number too large for JavaScript is accepted if its source text is
  * kept with it.
  */
-export function copyJson(value: unknown, path: string, issues: Mistakes): unknown {
+export function copyJson(value: unknown, path: string, issues: ValidationIssues): unknown {
   let nodes = 0
   let isWritten = false
   const copy = (from: unknown, place: string, depth: number): unknown => {
@@ -22,7 +22,7 @@ export function copyJson(value: unknown, path: string, issues: Mistakes): unknow
     const items = itemsOf(from)
     if (items !== undefined) return items.map((item, index) => copy(item, `${place}[${index}]`, depth + 1))
     if (isPlain(from)) return copyWritten(from, place, depth)
-    return reject(place, found(from))
+    return reject(place, describeValue(from))
   }
   const copyWritten = (from: Readonly<Record<string, unknown>>, place: string, depth: number): unknown => {
     const text = writtenText(from)

@@ -78,7 +78,7 @@ export interface RuleInput extends RuleFields {
 }
 
 /** A rule outside a rule set, as `createLimiter` takes it. It needs no id, and a single band may be written without `bands`. */
-export interface LoneRuleInput extends RuleFields, Partial<Omit<BandInput, 'algorithm'>> {
+export interface SingleRuleInput extends RuleFields, Partial<Omit<BandInput, 'algorithm'>> {
   readonly bands?: readonly BandInput[]
 }
 

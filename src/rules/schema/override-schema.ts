@@ -4,7 +4,7 @@ import type { Override } from '../../core/override-store.js'
 import type { OverrideTerms, StartingBalance } from '../../core/overrides/override-book.js'
 import { type Band, maxCapacity, type Rule } from '../../core/rule.js'
 import { type Fields, type Kind, openFields } from '../../validation/fields.js'
-import { noMistakes, rulesInvalid } from '../../validation/issues.js'
+import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import { instant, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { readBands } from './rule-schema.js'
 
@@ -39,7 +39,7 @@ export interface OverrideKey {
 
 /** Reads an override of a rule as of `nowMs`. Throws `FLUXGATE_OVERRIDE_INVALID` with every issue. */
 export function parseOverride(document: unknown, rule: Rule, nowMs: number, ipv6Prefix = 56): ParsedOverride {
-  const issues = noMistakes()
+  const issues = noIssues()
   const fields = openFields(document, '', overrideFields, 'an override: { key, action, … }', issues)
   const result = fields && readOverride(fields, rule, nowMs, ipv6Prefix)
   const bands = fields?.has('bands') ? readBands(fields, algorithmOf(rule), issues) : []

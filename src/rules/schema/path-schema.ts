@@ -1,4 +1,4 @@
-import { pathPatternMistake } from '../../core/matching/paths/path-pattern.js'
+import { pathPatternIssue } from '../../core/matching/paths/path-pattern.js'
 import type { Kind } from '../../validation/fields.js'
 
 export const maxPathLength = 1_024
@@ -13,5 +13,5 @@ export const pathPattern: Kind<string> = {
 
 function isPattern(pattern: string): boolean {
   if (!pattern.startsWith('/') || pattern.length > maxPathLength || /\p{Cc}/u.test(pattern)) return false
-  return pathPatternMistake(pattern) === undefined
+  return pathPatternIssue(pattern) === undefined
 }

@@ -1,9 +1,9 @@
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import type { AlgorithmName, Band, Rule } from '../../core/rule.js'
 import { maxCapacity, maxWindowTicks } from '../../core/rule.js'
 import { type Fields, isObject, itemsOf, oneSpelling, openFields, wrongValue } from '../../validation/fields.js'
-import type { Mistakes } from '../../validation/issues.js'
-import { identifier, instant, oneOf, text, wholeNumber, yesOrNo } from '../../validation/kinds.js'
+import type { ValidationIssues } from '../../validation/issues.js'
+import { boolean, identifier, instant, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { labelBands } from './band-labels.js'
 import { algorithmKind, bandFields, type DraftBand, readBand } from './band-schema.js'
 import { readWhen } from './condition-schema.js'
@@ -24,7 +24,7 @@ export const ruleFields: readonly string[] = [
 
 /** Band fields that a single rule may have in place of `bands`. */
 const shortFields = bandFields.filter((name) => name !== 'algorithm')
-export const loneRuleFields: readonly string[] = [...ruleFields, ...shortFields]
+export const singleRuleFields: readonly string[] = [...ruleFields, ...shortFields]
 
 const priorityKind = wholeNumber(-maxCapacity, maxCapacity)
 const permitsKind = wholeNumber(1, maxCapacity)
@@ -39,7 +39,7 @@ const storeFailureKind = oneOf(['LOCAL', 'ALLOW', 'DENY'] as const)
 const leasable: readonly AlgorithmName[] = ['TOKEN_BUCKET', 'FIXED_WINDOW']
 
 /** Reads a rule of a set. Returns `undefined` if it is invalid, after reporting all of its issues. */
-export function readRule(value: unknown, path: string, issues: Mistakes): Rule | undefined {
+export function readRule(value: unknown, path: string, issues: ValidationIssues): Rule | undefined {
   const before = issues.count
   const fields = openFields(value, path, ruleFields, 'a rule: { id, bands, … }', issues)
   if (fields === undefined) return undefined
@@ -50,10 +50,10 @@ export function readRule(value: unknown, path: string, issues: Mistakes): Rule |
 }
 
 /** Reads a rule outside a rule set. It needs no id, and its only band may be written without `bands`. */
-export function readLoneRule(value: unknown, path: string, issues: Mistakes): Rule | undefined {
+export function readSingleRule(value: unknown, path: string, issues: ValidationIssues): Rule | undefined {
   const before = issues.count
   const allowed = 'a rule: { capacity, window, … } or { bands, … }'
-  const fields = openFields(value, path, loneRuleFields, allowed, issues)
+  const fields = openFields(value, path, singleRuleFields, allowed, issues)
   if (fields === undefined) return undefined
   const id = fields.read('id', identifier) ?? 'limiter'
   const algorithm = readAlgorithm(fields, 'TOKEN_BUCKET')
@@ -72,7 +72,7 @@ export function readLoneRule(value: unknown, path: string, issues: Mistakes): Ru
   return issues.count === before ? { id, ...common, bands } : undefined
 }
 
-function readCommon(fields: Fields, issues: Mistakes): Omit<Rule, 'id' | 'bands'> {
+function readCommon(fields: Fields, issues: ValidationIssues): Omit<Rule, 'id' | 'bands'> {
   const policy = oneSpelling(fields, ['onLimitExceed', 'onLimitExceedPolicy']) ?? 'onLimitExceed'
   const optional = {
     name: fields.read('name', text),
@@ -85,7 +85,7 @@ function readCommon(fields: Fields, issues: Mistakes): Omit<Rule, 'id' | 'bands'
     version: fields.read('version', versionKind),
   }
   return {
-    enabled: fields.read('enabled', yesOrNo) ?? true,
+    enabled: fields.read('enabled', boolean) ?? true,
     priority: fields.read('priority', priorityKind) ?? 0,
     path: fields.read('path', pathPattern) ?? '/**',
     methods: readMethods(fields),
@@ -96,12 +96,12 @@ function readCommon(fields: Fields, issues: Mistakes): Omit<Rule, 'id' | 'bands'
     policy: fields.read(policy, policyKind) ?? 'REJECT',
     mode: fields.read('mode', modeKind) ?? 'ENFORCE',
     consistency: fields.read('consistency', consistencyKind) ?? 'EXACT',
-    overrides: fields.read('overrides', yesOrNo) ?? false,
-    ...given(optional),
+    overrides: fields.read('overrides', boolean) ?? false,
+    ...omitUndefined(optional),
   }
 }
 
-function readAttributes(fields: Fields, issues: Mistakes): unknown {
+function readAttributes(fields: Fields, issues: ValidationIssues): unknown {
   const attributes = fields.value('attributes')
   if (attributes === undefined) return undefined
   if (isObject(attributes)) return copyJson(attributes, fields.at('attributes'), issues)
@@ -114,7 +114,11 @@ function readAlgorithm(fields: Fields, fallback: AlgorithmName | undefined): Alg
   return fields.has('algorithm') ? fields.read('algorithm', algorithmKind) : fallback
 }
 
-export function readBands(fields: Fields, ruleAlgorithm: AlgorithmName | undefined, issues: Mistakes): readonly Band[] {
+export function readBands(
+  fields: Fields,
+  ruleAlgorithm: AlgorithmName | undefined,
+  issues: ValidationIssues,
+): readonly Band[] {
   const given = itemsOf(fields.value('bands')) ?? []
   const path = fields.at('bands')
   if (given.length === 0 || given.length > maxBands) {

@@ -4,15 +4,15 @@
  *
  * It does not use a schema library, because those skip checks across fields as soon as one field is invalid.
  */
-import type { Mistake } from '../../core/errors.js'
-import { given } from '../../core/omit-undefined.js'
+import type { ValidationIssue } from '../../core/errors.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import type { Rule, RuleSet } from '../../core/rule.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 import { type Fields, isObject, itemsOf, openFields, wrongValue } from '../../validation/fields.js'
-import { type Mistakes, noMistakes, quoted, rulesInvalid } from '../../validation/issues.js'
-import { identifier, oneOf, text, wholeNumber, yesOrNo } from '../../validation/kinds.js'
+import { noIssues, quoted, rulesInvalid, type ValidationIssues } from '../../validation/issues.js'
+import { boolean, identifier, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { checkGlobs } from './crowded-globs.js'
-import { readLoneRule, readRule } from './rule-schema.js'
+import { readRule, readSingleRule } from './rule-schema.js'
 
 export const ruleSetFields: readonly string[] = ['id', 'description', 'strategy', 'caseSensitive', 'rules', 'version']
 
@@ -34,7 +34,7 @@ export const parseRuleSets = (document: unknown, source?: string): RuleSet[] => 
 
 /** Like `parseRuleSets`, as a generator that yields after each rule. */
 export function* ruleSetSteps(document: unknown, source = 'The rules'): Steps<RuleSet[]> {
-  const issues = noMistakes()
+  const issues = noIssues()
   const ruleSets = yield* readDocument(document, issues)
   if (issues.count > 0) throw rulesInvalid(source, issues)
   return ruleSets
@@ -53,27 +53,27 @@ export function* unchangingRuleSets(document: unknown, source?: string): Steps<r
 
 interface CheckedRuleSets {
   readonly ruleSets: RuleSet[]
-  readonly errors: readonly Mistake[]
+  readonly errors: readonly ValidationIssue[]
 }
 
 /** Like `parseRuleSets`, but returns the issues instead of throwing. `ruleSets` is empty if there are any. */
 export const checkRuleSets = (document: unknown): CheckedRuleSets => finish(checkSteps(document))
 
 export function* checkSteps(document: unknown): Steps<CheckedRuleSets> {
-  const issues = noMistakes()
+  const issues = noIssues()
   const ruleSets = yield* readDocument(document, issues)
   return { ruleSets: issues.count === 0 ? ruleSets : [], errors: issues.kept }
 }
 
 /** Validates a rule outside a rule set, as `createLimiter` takes it. `place` is its path in messages. */
 export function parseRule(document: unknown, place = ''): Rule {
-  const issues = noMistakes()
-  const rule = readLoneRule(document, place, issues)
+  const issues = noIssues()
+  const rule = readSingleRule(document, place, issues)
   if (rule === undefined) throw rulesInvalid(place === '' ? 'The rule' : place, issues)
   return rule
 }
 
-function* readDocument(document: unknown, issues: Mistakes): Steps<RuleSet[]> {
+function* readDocument(document: unknown, issues: ValidationIssues): Steps<RuleSet[]> {
   const sets = itemsOf(document)
   if (sets !== undefined) return yield* readList(sets, 'ruleSets', readRuleSet, 'the document', issues)
   if (!isObject(document)) {
@@ -89,22 +89,22 @@ function* readDocument(document: unknown, issues: Mistakes): Steps<RuleSet[]> {
   return []
 }
 
-function* readRuleSet(value: unknown, path: string, issues: Mistakes): Steps<RuleSet | undefined> {
+function* readRuleSet(value: unknown, path: string, issues: ValidationIssues): Steps<RuleSet | undefined> {
   const fields = openFields(value, path, ruleSetFields, 'a rule set: { id, rules }', issues)
   if (fields === undefined) return undefined
   const id = fields.require('id', identifier)
   const description = fields.read('description', text)
   const strategy = fields.read('strategy', strategyKind) ?? 'all'
-  const caseSensitive = fields.read('caseSensitive', yesOrNo)
+  const caseSensitive = fields.read('caseSensitive', boolean)
   fields.read('version', versionKind)
   const rules = yield* readRules(fields, issues)
   // If an invalid rule is missing from `rules`, the indexes would not match the document.
   if (rules.length === itemsOf(fields.value('rules'))?.length)
     yield* checkGlobs(rules, caseSensitive === true, fields.at('rules'), issues)
-  return { id: id ?? '', ...given({ description }), strategy, ...given({ caseSensitive }), rules }
+  return { id: id ?? '', ...omitUndefined({ description }), strategy, ...omitUndefined({ caseSensitive }), rules }
 }
 
-function* readRules(fields: Fields, issues: Mistakes): Steps<Rule[]> {
+function* readRules(fields: Fields, issues: ValidationIssues): Steps<Rule[]> {
   const value = fields.value('rules')
   const list = Array.isArray(value) && value.length > maxRulesPerSet ? undefined : itemsOf(value)
   if (list !== undefined) return yield* readList(list, fields.at('rules'), ruleStep, 'the rule set', issues)
@@ -117,7 +117,7 @@ function* readRules(fields: Fields, issues: Mistakes): Steps<Rule[]> {
   return []
 }
 
-function* ruleStep(value: unknown, path: string, issues: Mistakes): Steps<Rule | undefined> {
+function* ruleStep(value: unknown, path: string, issues: ValidationIssues): Steps<Rule | undefined> {
   yield
   return readRule(value, path, issues)
 }
@@ -126,9 +126,9 @@ function* ruleStep(value: unknown, path: string, issues: Mistakes): Steps<Rule |
 function* readList<T>(
   list: readonly unknown[],
   path: string,
-  read: (value: unknown, path: string, issues: Mistakes) => Steps<T | undefined>,
+  read: (value: unknown, path: string, issues: ValidationIssues) => Steps<T | undefined>,
   unit: string,
-  issues: Mistakes,
+  issues: ValidationIssues,
 ): Steps<T[]> {
   const owners = new Map<string, number>()
   const results: T[] = []

@@ -11,4 +11,4 @@ export function setsOf(document: unknown): readonly Fields[] {
 }
 
 /** True if the document is a single rule set, which has no list to add another one to. */
-export const isLoneSet = (document: unknown): boolean => isObject(document) && !Object.hasOwn(document, 'ruleSets')
+export const isSingleSet = (document: unknown): boolean => isObject(document) && !Object.hasOwn(document, 'ruleSets')

@@ -3,10 +3,10 @@
  * nothing changes. Versions never decrease, not even after a removal, so a version always identifies the same content.
  */
 import { FluxGateError } from '../../core/errors.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
 import { eachInSteps, manyPerStep, mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
-import { noMistakes, rulesInvalid } from '../../validation/issues.js'
+import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import { crowdedGlob } from '../schema/crowded-globs.js'
 import { maxRulesPerSet } from '../schema/schema.js'
 import { type CheckedRuleSet, compareDocuments, isSameRule, setDocument, versionOf } from './rule-document.js'
@@ -74,7 +74,7 @@ export function* planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): Ste
   const { ruleSetId, kept, edit, at } = planning
   checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
   const { id, description, strategy, caseSensitive } = wanted
-  const head: RuleSetHead = { id, ...given({ description, strategy, caseSensitive }) }
+  const head: RuleSetHead = { id, ...omitUndefined({ description, strategy, caseSensitive }) }
   const byId = new Map<string, RuleDocument>()
   yield* eachInSteps(kept.rules, (rule) => byId.set(rule.id, rule), manyPerStep)
   const put: RuleDocument[] = []
@@ -119,7 +119,7 @@ function* checkBeside(
   others: readonly RuleDocument[],
   { caseSensitive }: RuleSetHead,
 ): Steps<void> {
-  const mistakes = noMistakes()
+  const mistakes = noIssues()
   if (others.length >= maxRulesPerSet)
     mistakes.add(
       'id',

@@ -1,10 +1,10 @@
 /** Rules as stored documents: the fields of the author, and those that the store adds. */
-import type { Mistake } from '../../core/errors.js'
+import type { ValidationIssue } from '../../core/errors.js'
 import { copyWritten, isWrittenAlike } from '../../core/json/written-json.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
-import { noMistakes, rulesInvalid } from '../../validation/issues.js'
+import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import type { Requirement } from '../requirement.js'
 import { copyJson } from '../schema/free-json.js'
 import { readRule } from '../schema/rule-schema.js'
@@ -19,7 +19,7 @@ export const searchedFields = ['id', 'name', 'description', 'path'] as const
 
 /** Validates and copies the rule of an edit, without the fields that only the store may set. */
 export function checkedRule(document: unknown, required: Iterable<Requirement> = [], ruleSetId = ''): RuleDocument {
-  const mistakes = noMistakes()
+  const mistakes = noIssues()
   const rule = readRule(document, '', mistakes)
   const copy = mistakes.count === 0 ? copyJson(document, '', mistakes) : undefined
   if (rule !== undefined)
@@ -29,7 +29,7 @@ export function checkedRule(document: unknown, required: Iterable<Requirement> =
   return withoutStoreFields(copy as RuleDocument)
 }
 
-const unmet = (ruleSets: readonly RuleSet[], required: Iterable<Requirement>): readonly Mistake[] =>
+const unmet = (ruleSets: readonly RuleSet[], required: Iterable<Requirement>): readonly ValidationIssue[] =>
   [...required].flatMap((check) => check(ruleSets))
 
 export interface CheckedRuleSet {
@@ -43,13 +43,13 @@ export interface CheckedRuleSet {
 /** Like `checkedRule`, for a rule set. */
 export function* checkedRuleSet(document: unknown, required: Iterable<Requirement> = []): Steps<CheckedRuleSet> {
   const ruleSets = yield* ruleSetSteps([document], 'The rule set')
-  const mistakes = noMistakes()
+  const mistakes = noIssues()
   for (const { path, message } of unmet(ruleSets, required)) mistakes.add(path, message)
   return yield* copiedRuleSet(document, mistakes)
 }
 
 /** The same for a set that was validated before. */
-export function* copiedRuleSet(document: unknown, mistakes = noMistakes()): Steps<CheckedRuleSet> {
+export function* copiedRuleSet(document: unknown, mistakes = noIssues()): Steps<CheckedRuleSet> {
   const { rules, ...head } = document as CheckedRuleSet
   // Copied one by one, because the size limit applies to a rule, not to the rule set.
   const copies = yield* mapInSteps(rules, (rule, index) => {

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { type ErrorCode, errorCodes, FluxGateError, type Mistake } from '../../core/errors.js'
+import { type ErrorCode, errorCodes, FluxGateError, type ValidationIssue } from '../../core/errors.js'
 
 /**
  * Problem codes of the HTTP API with their status and default detail. They extend the codes of core/errors. A test compares
@@ -44,20 +44,23 @@ export interface ProblemDocument {
   readonly detail: string
   readonly code: RequestProblem | ErrorCode
   /** All validation issues of the request or the document in it. */
-  readonly errors?: readonly Mistake[]
+  readonly errors?: readonly ValidationIssue[]
 }
 
 /** An error response. Thrown while a request is read and by the routes. */
 export class ApiProblem extends Error {
   override readonly name = 'ApiProblem'
   readonly code: RequestProblem
-  readonly errors: readonly Mistake[]
+  readonly errors: readonly ValidationIssue[]
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
     code: RequestProblem,
     detail: string = requestProblems[code][1],
-    { errors = [], headers = {} }: { errors?: readonly Mistake[]; headers?: Readonly<Record<string, string>> } = {},
+    {
+      errors = [],
+      headers = {},
+    }: { errors?: readonly ValidationIssue[]; headers?: Readonly<Record<string, string>> } = {},
   ) {
     super(detail)
     this.code = code
@@ -77,7 +80,10 @@ export function problemOf(error: unknown): ProblemDocument {
   return documentOf(500, { code: 'FLUXGATE_INTERNAL', message: requestProblems.FLUXGATE_INTERNAL[1], errors: [] })
 }
 
-type PublicError = Pick<ProblemDocument, 'code'> & { readonly message: string; readonly errors: readonly Mistake[] }
+type PublicError = Pick<ProblemDocument, 'code'> & {
+  readonly message: string
+  readonly errors: readonly ValidationIssue[]
+}
 
 /** Store errors may contain addresses, so the client receives only the general description of the code. The log has the message. */
 function withoutSecrets({ code, message, errors }: FluxGateError): PublicError {

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
-import type { Mistake } from '../../core/errors.js'
+import type { ValidationIssue } from '../../core/errors.js'
 import { placeOf } from '../../validation/issues.js'
 import { ApiProblem } from './api-problem.js'
 
@@ -39,7 +39,7 @@ export function assertValid(schema: TSchema, value: unknown, name: string): void
 }
 
 /** The first issue per path. Further ones usually stem from alternatives that do not match either. */
-function issuesOf(errors: readonly SchemaError[], name: string): Mistake[] {
+function issuesOf(errors: readonly SchemaError[], name: string): ValidationIssue[] {
   const byPath = new Map<string, string>()
   for (const error of errors) {
     // Reported for the object; the unknown member has an error of its own.

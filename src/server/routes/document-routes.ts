@@ -1,4 +1,4 @@
-import { FluxGateError, type Mistake } from '../../core/errors.js'
+import { FluxGateError, type ValidationIssue } from '../../core/errors.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { checkSteps } from '../../rules/schema/schema.js'
 import { checkedRule } from '../../rules/store/rule-document.js'
@@ -62,7 +62,7 @@ export function documentRoutes(parts: ApiParts): Route[] {
 const isSingleRule = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && 'bands' in body && !('rules' in body) && !('ruleSets' in body)
 
-function issuesOf(rule: unknown): readonly Mistake[] {
+function issuesOf(rule: unknown): readonly ValidationIssue[] {
   try {
     checkedRule(rule)
     return []

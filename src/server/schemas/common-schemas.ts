@@ -17,7 +17,7 @@ export const count = (description?: string) => Type.Integer({ minimum: 0, ...(de
 /** Pattern of rule set IDs, rule IDs and band labels. */
 export const idPattern = '^[A-Za-z0-9._:-]{1,128}$'
 
-export const mistakeSchema = Type.Object(
+export const validationIssueSchema = Type.Object(
   {
     path: Type.String({ description: 'Location of the error, such as `rules[2].bands[0].capacity`.' }),
     message: Type.String(),
@@ -32,7 +32,7 @@ export const problemSchema = Type.Object(
     status: Type.Integer({ minimum: 400, maximum: 599 }),
     detail: Type.String(),
     code: Type.String({ description: 'Stable error code.', pattern: '^FLUXGATE_[A-Z_]+$' }),
-    errors: Type.Optional(Type.Array(mistakeSchema, { description: 'All validation errors of the request.' })),
+    errors: Type.Optional(Type.Array(validationIssueSchema, { description: 'All validation errors of the request.' })),
   },
   { title: 'Problem', description: 'Problem document (RFC 9457).' },
 )

@@ -5,7 +5,7 @@ import { maxMethods } from '../../rules/schema/method-schema.js'
 import { maxPathLength } from '../../rules/schema/path-schema.js'
 import { maxBands, maxWaitMs } from '../../rules/schema/rule-schema.js'
 import { durationPattern } from '../../validation/duration.js'
-import { count, cursorSchema, dateTime, idPattern, mistakeSchema, oneOf } from './common-schemas.js'
+import { count, cursorSchema, dateTime, idPattern, oneOf, validationIssueSchema } from './common-schemas.js'
 
 /**
  * Schemas of rules, for the OpenAPI document only. `rules/schema` validates rules: it accepts every spelling and reports all
@@ -213,7 +213,7 @@ export const anyDocumentSchema = Type.Unsafe<unknown>({
 })
 
 export const validationSchema = Type.Object(
-  { valid: Type.Boolean(), errors: Type.Array(mistakeSchema) },
+  { valid: Type.Boolean(), errors: Type.Array(validationIssueSchema) },
   { title: 'Validation' },
 )
 

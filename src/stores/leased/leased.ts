@@ -1,4 +1,4 @@
-import type { BucketStore, ChargeResult, Demand, LeasingStore, Settlement } from '../../core/bucket-store.js'
+import type { BucketStore, Charge, ChargeResult, LeasingStore, Settlement } from '../../core/bucket-store.js'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { checkRange } from '../../core/range.js'
 import { batchOf, count, isRunningLow, roomOf } from './batch.js'
@@ -39,13 +39,16 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
   })
 
   /** What is held is given back first, so that this decision can have it too. */
-  const chargeExactly = (demands: readonly Demand[], pool: Pool | undefined): Promise<ChargeResult> => {
+  const chargeExactly = (demands: readonly Charge[], pool: Pool | undefined): Promise<ChargeResult> => {
     if (pool !== undefined && pool.left > 0 && pool.asked === 0) lender.giveBack([pool])
     return store.charge(demands, false)
   }
 
-  const chargeOne = (demands: readonly Demand[], { group, key, permits, patience }: Demand): Promise<ChargeResult> => {
-    if (patience > 0) return chargeExactly(demands, lender.pools.find(group, key))
+  const chargeOne = (
+    demands: readonly Charge[],
+    { group, key, permits, maxWaitTicks }: Charge,
+  ): Promise<ChargeResult> => {
+    if (maxWaitTicks > 0) return chargeExactly(demands, lender.pools.find(group, key))
     const pool = lender.poolOf(group, key, permits)
     if (pool === undefined || permits >= pool.most) return chargeExactly(demands, pool)
     const now = clock.now()
@@ -55,7 +58,7 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
     return Promise.resolve(pooledResult(pool, now))
   }
 
-  const lease = (pool: Pool, demands: readonly Demand[], permits: number, now: number): Promise<ChargeResult> => {
+  const lease = (pool: Pool, demands: readonly Charge[], permits: number, now: number): Promise<ChargeResult> => {
     const batch = batchOf(pool, now)
     count(pool, permits, now)
     lender.freshen(pool, now)
@@ -80,7 +83,7 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
     },
     charge(demands, peek) {
       if (demands.length === 1) {
-        const demand = demands[0] as Demand
+        const demand = demands[0] as Charge
         if (demand.group.isLeased !== true) return store.charge(demands, peek)
         if (!peek && !demand.shadow) return chargeOne(demands, demand)
       } else if (!isAnyLeased(demands)) return store.charge(demands, peek)
@@ -112,7 +115,7 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
   }
 }
 
-function isAnyLeased(demands: readonly Demand[]): boolean {
-  for (let i = 0; i < demands.length; i++) if ((demands[i] as Demand).group.isLeased === true) return true
+function isAnyLeased(demands: readonly Charge[]): boolean {
+  for (let i = 0; i < demands.length; i++) if ((demands[i] as Charge).group.isLeased === true) return true
   return false
 }

@@ -1,7 +1,7 @@
 import type {
   BucketGroup,
+  Charge,
   ChargeResult,
-  Demand,
   LeaseResult,
   LeasingStore,
   Settlement,
@@ -60,7 +60,7 @@ export class Lender {
   }
 
   /** Waits for the lease that is under way, or is asked for right after. */
-  wait(pool: Pool, demands: readonly Demand[], permits: number): Promise<ChargeResult> {
+  wait(pool: Pool, demands: readonly Charge[], permits: number): Promise<ChargeResult> {
     return new Promise((resolve, reject) => {
       pool.queue.push({ demands, permits, resolve, reject })
       pool.queued += permits

@@ -4,7 +4,7 @@
  *
  * Instants are milliseconds of the clock here, unless they are said to be the store's ticks.
  */
-import type { BandResult, BucketGroup, ChargeResult, Demand, LeaseResult, Settlement } from '../../core/bucket-store.js'
+import type { BandResult, BucketGroup, Charge, ChargeResult, LeaseResult, Settlement } from '../../core/bucket-store.js'
 import { ticksPerMs } from '../../core/clock.js'
 
 export interface Lot {
@@ -21,7 +21,7 @@ export interface Lot {
 
 /** A caller that waits for a lease. */
 export interface Waiter {
-  readonly demands: readonly Demand[]
+  readonly demands: readonly Charge[]
   readonly permits: number
   readonly resolve: (result: ChargeResult | Promise<ChargeResult>) => void
   readonly reject: (error: unknown) => void
@@ -182,8 +182,8 @@ export function pooledResult(pool: Pool, now: number): ChargeResult {
   const storeNow = pool.saidAt + Math.floor((now - pool.heardAt) * ticksPerMs)
   const { said } = pool
   if (said.length === 1)
-    return { granted: true, now: storeNow, bands: [pooledBand(pool, said[0] as BandResult, storeNow)], isUnasked: true }
-  return { granted: true, now: storeNow, bands: said.map((band) => pooledBand(pool, band, storeNow)), isUnasked: true }
+    return { granted: true, now: storeNow, bands: [pooledBand(pool, said[0] as BandResult, storeNow)], fromCache: true }
+  return { granted: true, now: storeNow, bands: said.map((band) => pooledBand(pool, band, storeNow)), fromCache: true }
 }
 
 const pooledBand = ({ left }: Pool, { remaining, resetAt }: BandResult, storeNow: number): BandResult => ({

@@ -1,4 +1,4 @@
-import type { BandResult, ChargeResult, Demand, LeasingStore, Settlement } from '../../core/bucket-store.js'
+import type { BandResult, Charge, ChargeResult, LeasingStore, Settlement } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { refundsOf } from '../../core/decision/rate-limiter.js'
 import { batchOf, count, isRunningLow } from './batch.js'
@@ -21,7 +21,7 @@ type Takes = readonly (Take | undefined)[]
 export async function chargeSeveral(
   store: LeasingStore,
   lender: Lender,
-  demands: readonly Demand[],
+  demands: readonly Charge[],
   clock: Clock,
 ): Promise<ChargeResult> {
   const now = clock.now()
@@ -54,11 +54,11 @@ export async function chargeSeveral(
 /** What is held for a demand; `scarce` gets how much more should be. */
 function takeFor(
   lender: Lender,
-  { group, key, permits, patience }: Demand,
+  { group, key, permits, maxWaitTicks }: Charge,
   now: number,
   scarce: Map<Pool, number>,
 ): Take | undefined {
-  if (group.isLeased !== true || patience > 0) return undefined
+  if (group.isLeased !== true || maxWaitTicks > 0) return undefined
   const pool = lender.poolOf(group, key, permits)
   if (pool === undefined || permits >= pool.most) return undefined
   const batch = batchOf(pool, now)
@@ -82,12 +82,12 @@ function fromHere(takes: readonly Take[], now: number): ChargeResult {
     granted: true,
     now: Math.max(...results.map((result) => result.now)),
     bands: results.flatMap(({ bands }) => bands),
-    isUnasked: true,
+    fromCache: true,
   }
 }
 
 /** One result in the order of the demands. */
-function joined(takes: Takes, result: ChargeResult, demands: readonly Demand[], now: number): ChargeResult {
+function joined(takes: Takes, result: ChargeResult, demands: readonly Charge[], now: number): ChargeResult {
   const bands: BandResult[] = []
   // What the store was asked for may have overrides; what is held here has none.
   const applied = result.applied && [...demands]
@@ -97,7 +97,7 @@ function joined(takes: Takes, result: ChargeResult, demands: readonly Demand[], 
     const taken = takes[i]
     if (taken !== undefined) bands.push(...pooledResult(taken.pool, now).bands)
     else {
-      const demand: Demand = rest?.next().value ?? asked
+      const demand: Charge = rest?.next().value ?? asked
       if (applied !== undefined) applied[i] = demand
       bands.push(...result.bands.slice(first, first + demand.group.bands.length))
       first += demand.group.bands.length

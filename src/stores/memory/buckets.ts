@@ -1,9 +1,9 @@
 import { type Buckets, newStep, type Step } from '../../core/algorithm.js'
 import {
   type BucketGroup,
+  type Charge,
   type ChargeResult,
   copyResult,
-  type Demand,
   isPlain,
   type Refund,
 } from '../../core/bucket-store.js'
@@ -16,13 +16,13 @@ import { MemoryOverrides } from './overrides.js'
 import type { RuleTable } from './rule-table.js'
 import { RuleTables } from './rule-tables.js'
 
-const hasOverrides = ({ group }: Demand): boolean => group.hasOverrides === true
+const hasOverrides = ({ group }: Charge): boolean => group.hasOverrides === true
 
 /** With keys as they are stored. Denied demands have no bucket, and are looked up by their key again. */
-function bounded(demands: readonly Demand[]): readonly Demand[] {
-  let copy: Demand[] | undefined
+function bounded(demands: readonly Charge[]): readonly Charge[] {
+  let copy: Charge[] | undefined
   for (let i = 0; i < demands.length; i++) {
-    const demand = demands[i] as Demand
+    const demand = demands[i] as Charge
     const key = boundedKey(demand.key)
     if (key === demand.key || demand.group.listed !== undefined) continue
     copy ??= [...demands]
@@ -72,13 +72,13 @@ export class MemoryBuckets implements MemoryStore {
     return this.#tables.size
   }
 
-  async charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
+  async charge(demands: readonly Charge[], peek: boolean): Promise<ChargeResult> {
     return copyResult(demands, this.chargeSync(demands, peek))
   }
 
-  chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult {
+  chargeSync(demands: readonly Charge[], peek: boolean): ChargeResult {
     const now = ticks(this.#clock)
-    const first = demands[0] as Demand
+    const first = demands[0] as Charge
     if (demands.length === 1 && !peek && isPlain(first)) {
       const table = this.#tables.of(first.group)
       const slot = table.slotOf(boundedKey(first.key))
@@ -90,12 +90,12 @@ export class MemoryBuckets implements MemoryStore {
       : { ...this.#charge(bounded(applied), peek, now), applied }
   }
 
-  #charge(demands: readonly Demand[], peek: boolean, now: number): ChargeResult {
+  #charge(demands: readonly Charge[], peek: boolean, now: number): ChargeResult {
     let granted = true
     let strangers = 0
     let first = 0
     for (let i = 0; i < demands.length; i++) {
-      const demand = demands[i] as Demand
+      const demand = demands[i] as Charge
       if (demand.group.listed !== undefined) {
         this.#slots[i] = 0
         if (demand.group.listed === 'DENY') {
@@ -111,7 +111,7 @@ export class MemoryBuckets implements MemoryStore {
       this.#slots[i] = slot
       if (slot === none && demand.key !== overflowKey) strangers += 1
       const bands = demand.group.bands.length
-      const allowed = this.#step(table, slot, bands, first, demand.permits, now, demand.patience)
+      const allowed = this.#step(table, slot, bands, first, demand.permits, now, demand.maxWaitTicks)
       if (!allowed && !demand.shadow) granted = false
       first += bands
     }
@@ -119,7 +119,7 @@ export class MemoryBuckets implements MemoryStore {
       return this.#charge(this.#overflow(demands), peek, now)
     first = 0
     for (let i = 0; i < demands.length; i++) {
-      const demand = demands[i] as Demand
+      const demand = demands[i] as Charge
       const bands = demand.group.bands.length
       if (demand.group.listed !== undefined) {
         first += bands
@@ -136,7 +136,7 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   /** The fast path: one rule without waiting and overrides, and a key that has a slot. */
-  #chargeKnown(table: RuleTable, slot: number, { permits, patience, shadow }: Demand, now: number): ChargeResult {
+  #chargeKnown(table: RuleTable, slot: number, { permits, maxWaitTicks, shadow }: Charge, now: number): ChargeResult {
     const { bands, buckets } = table
     const grants = this.#grants
     let taken = 0
@@ -164,7 +164,7 @@ export class MemoryBuckets implements MemoryStore {
     for (let i = 0; i < buckets.length; i++) {
       const step = steps[i] as Step
       const ofBand = buckets[i] as Buckets
-      ofBand.step(slot, bands[i] as Band, permits, now, patience, step)
+      ofBand.step(slot, bands[i] as Band, permits, now, maxWaitTicks, step)
       if (!step.allowed) allowed = false
     }
     if (!allowed) this.#leave(table, slot, buckets.length, 0, now, false)
@@ -217,7 +217,7 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   /** Says no in the place of a band. */
-  #deny({ group, key }: Demand, index: number, now: number): void {
+  #deny({ group, key }: Charge, index: number, now: number): void {
     while (this.#steps.length <= index) this.#steps.push(newStep())
     const step = this.#steps[index] as Step
     const until = this.overrides.deniedUntil(group, key, now)
@@ -236,13 +236,13 @@ export class MemoryBuckets implements MemoryStore {
     first: number,
     permits: number,
     now: number,
-    patience: number,
+    maxWaitTicks: number,
   ): boolean {
     let allowed = true
     for (let i = 0; i < bands; i++) {
       if (first + i === this.#steps.length) this.#steps.push(newStep())
       const step = this.#steps[first + i] as Step
-      table.step(i, slot, permits, now, patience, step)
+      table.step(i, slot, permits, now, maxWaitTicks, step)
       if (!step.allowed) allowed = false
     }
     return allowed
@@ -257,7 +257,7 @@ export class MemoryBuckets implements MemoryStore {
     for (let i = 0; i < bands; i++) table.write(i, slot, this.#steps[first + i] as Step)
   }
 
-  #writeOrAdd(demand: Demand, index: number, first: number): void {
+  #writeOrAdd(demand: Charge, index: number, first: number): void {
     let table = this.#tableOf[index] as RuleTable
     let slot = this.#slots[index] as number
     if (slot === none) {
@@ -286,7 +286,7 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   /** Makes room for new identities, at the expense of none that this decision is about. */
-  #makeRoom(strangers: number, demands: readonly Demand[], now: number): boolean {
+  #makeRoom(strangers: number, demands: readonly Charge[], now: number): boolean {
     return this.#eviction.makeRoom(strangers, now, (table, key) =>
       demands.some(
         (demand) => demand.key === key && demand.group.listed === undefined && this.#tables.of(demand.group) === table,
@@ -295,7 +295,7 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   /** Every bucket is refusing somebody, so none may go: identities without a place share one per rule. */
-  #overflow(demands: readonly Demand[]): Demand[] {
+  #overflow(demands: readonly Charge[]): Charge[] {
     return demands.map((demand, i) => (this.#slots[i] === none ? { ...demand, key: overflowKey } : demand))
   }
 }

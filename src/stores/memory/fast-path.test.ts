@@ -28,8 +28,8 @@ it.each(algorithmNames)('decides on the fast path as on the general one: %s', (n
         )
       const permits = random() < 0.7 ? 1 : 1 + Math.floor(random() * band.capacity)
       if (random() < 0.1) for (const store of [short, long]) void store.refund([{ group: rule, key: 'a', permits }])
-      const patience = random() < 0.2 ? Math.floor(random() * band.windowTicks) : 0
-      const asked = demand(rule, 'a', { permits, patience, shadow: random() < 0.1 })
+      const maxWaitTicks = random() < 0.2 ? Math.floor(random() * band.windowTicks) : 0
+      const asked = demand(rule, 'a', { permits, maxWaitTicks, shadow: random() < 0.1 })
       // Rules with overrides are never decided on the fast path.
       const general = { ...asked, group: { ...rule, hasOverrides: true } }
       const expected = copyResult([asked], long.chargeSync([general], false))

@@ -1,4 +1,4 @@
-import type { BucketStore, ChargeResult, Demand } from '../../core/bucket-store.js'
+import type { BucketStore, Charge, ChargeResult } from '../../core/bucket-store.js'
 import { type Clock, checkClock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import { MemoryBuckets } from './buckets.js'
@@ -10,7 +10,7 @@ export interface MemoryStoreOptions {
 }
 
 export interface MemoryStore extends BucketStore {
-  chargeSync(demands: readonly Demand[], peek: boolean): ChargeResult
+  chargeSync(demands: readonly Charge[], peek: boolean): ChargeResult
   /** How many identities are remembered now. */
   readonly size: number
 }

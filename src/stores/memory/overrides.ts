@@ -1,4 +1,4 @@
-import type { BucketGroup, Demand } from '../../core/bucket-store.js'
+import type { BucketGroup, Charge } from '../../core/bucket-store.js'
 import { ticksPerMs } from '../../core/clock.js'
 import { inUtf8Order } from '../../core/keys/utf8-order.js'
 import {
@@ -89,14 +89,14 @@ export class MemoryOverrides implements OverrideBook {
   }
 
   /** The demands as they are to be decided; `undefined` if none of their identities has an override. */
-  appliedTo(demands: readonly Demand[], now: number): readonly Demand[] | undefined {
+  appliedTo(demands: readonly Charge[], now: number): readonly Charge[] | undefined {
     if (this.#rules.size === 0) return undefined
-    let applied: Demand[] | undefined
-    for (const [i, { group, key, permits, patience, policy, shadow }] of demands.entries()) {
+    let applied: Charge[] | undefined
+    for (const [i, { group, key, permits, maxWaitTicks, policy, shadow }] of demands.entries()) {
       const instead = this.groupOf(group, key, now)
       if (instead === group) continue
       applied ??= [...demands]
-      applied[i] = { group: instead, key, permits, patience, policy, shadow }
+      applied[i] = { group: instead, key, permits, maxWaitTicks, policy, shadow }
     }
     return applied
   }

@@ -74,9 +74,9 @@ export class RuleTable {
     return this.#slots.keys()
   }
 
-  step(index: number, slot: number, permits: number, now: number, patience: number, out: Step): void {
+  step(index: number, slot: number, permits: number, now: number, maxWaitTicks: number, out: Step): void {
     const buckets = this.buckets[index] as Buckets
-    buckets.step(slot, this.bands[index] as Band, permits, now, patience, out)
+    buckets.step(slot, this.bands[index] as Band, permits, now, maxWaitTicks, out)
   }
 
   write(index: number, slot: number, { next }: Step): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BucketGroup, Demand, LeasingStore } from '../../core/bucket-store.js'
+import type { BucketGroup, Charge, LeasingStore } from '../../core/bucket-store.js'
 import type { AlgorithmName } from '../../core/rule.js'
 import { band, demand, group, second, startMs } from '../../testing/demands.js'
 import { type ManualClock, manualClock } from '../../testing/manual-clock.js'
@@ -30,7 +30,7 @@ function cluster() {
       const keys = new Set(demands.map(({ key }) => key.slice(0, 1)))
       if (keys.size !== 1) throw new Error('CROSSSLOT')
       calls.push(`${peek ? 'peek' : 'charge'} ${[...keys].join()}`)
-      return nodeOf((demands[0] as Demand).key).charge(demands, peek)
+      return nodeOf((demands[0] as Charge).key).charge(demands, peek)
     },
     async refund(refunds) {
       for (const refund of refunds) {

@@ -1,8 +1,8 @@
-import type { BucketGroup, ChargeResult, Demand, LeasingStore, Refund } from '../../core/bucket-store.js'
+import type { BucketGroup, Charge, ChargeResult, LeasingStore, Refund } from '../../core/bucket-store.js'
 import { refundsOf } from '../../core/decision/rate-limiter.js'
 
 interface Part {
-  readonly demands: readonly Demand[]
+  readonly demands: readonly Charge[]
   /** Where each demand stands among those of the whole. */
   readonly places: readonly number[]
 }
@@ -13,7 +13,7 @@ interface Part {
  */
 export function acrossSlots(store: LeasingStore, slotOf: (group: BucketGroup, key: string) => number): LeasingStore {
   return {
-    failsInParts: true,
+    failsPartially: true,
     get unreachable() {
       return store.unreachable
     },
@@ -45,7 +45,7 @@ export function acrossSlots(store: LeasingStore, slotOf: (group: BucketGroup, ke
 /** Gives back what a part was granted, and tells how its bands stand then. */
 async function takenBack(
   store: LeasingStore,
-  demands: readonly Demand[],
+  demands: readonly Charge[],
   result: ChargeResult,
   peek: boolean,
 ): Promise<ChargeResult> {
@@ -57,8 +57,8 @@ async function takenBack(
   return { ...result, granted: false, now: standing.now, bands }
 }
 
-function partsOf(demands: readonly Demand[], slotOf: (group: BucketGroup, key: string) => number): Part[] {
-  const parts = new Map<number, { demands: Demand[]; places: number[] }>()
+function partsOf(demands: readonly Charge[], slotOf: (group: BucketGroup, key: string) => number): Part[] {
+  const parts = new Map<number, { demands: Charge[]; places: number[] }>()
   for (const [place, demand] of demands.entries()) {
     const slot = slotOf(demand.group, demand.key)
     const part = parts.get(slot)
@@ -72,7 +72,7 @@ function partsOf(demands: readonly Demand[], slotOf: (group: BucketGroup, key: s
 }
 
 /** One result in the order of the demands; its time is that of the node whose clock is ahead. */
-function joined(demands: readonly Demand[], parts: readonly Part[], results: readonly ChargeResult[]): ChargeResult {
+function joined(demands: readonly Charge[], parts: readonly Part[], results: readonly ChargeResult[]): ChargeResult {
   const byDemand: ChargeResult['bands'][] = new Array(demands.length)
   const applied = [...demands]
   const decidedAt: number[] = new Array(demands.length)
@@ -80,7 +80,7 @@ function joined(demands: readonly Demand[], parts: readonly Part[], results: rea
     const result = results[i] as ChargeResult
     let first = 0
     for (const [j, place] of part.places.entries()) {
-      const demand = (result.applied ?? part.demands)[j] as Demand
+      const demand = (result.applied ?? part.demands)[j] as Charge
       const count = demand.group.bands.length
       byDemand[place] = result.bands.slice(first, first + count)
       applied[place] = demand

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { BucketGroup, ChargeResult, LeasingStore } from '../../core/bucket-store.js'
 import { band, demand, group, second } from '../../testing/demands.js'
 import { manualClock } from '../../testing/manual-clock.js'
-import { KnownRefusals, withKnownRefusals } from './cached-rejections.js'
+import { CachedRejections, withCachedRejections } from './cached-rejections.js'
 
 const ruleOf = (capacity = 2): BucketGroup => group('rule', [band({ capacity, windowTicks: 60 * second })])
 
@@ -13,7 +13,7 @@ const refusal = (now: number): ChargeResult => ({
 })
 
 /** A store whose clock is at 5 s when that of this process is at 0, and whose bucket is empty. */
-function emptyAt(known: KnownRefusals, rule: BucketGroup, key: string): void {
+function emptyAt(known: CachedRejections, rule: BucketGroup, key: string): void {
   const now = 5 * second
   known.refused([demand(rule, key)], refusal(now), [[0, 0, now, 60 * second]], 0)
 }
@@ -21,7 +21,7 @@ function emptyAt(known: KnownRefusals, rule: BucketGroup, key: string): void {
 describe('KnownRefusals', () => {
   it("counts time from when the store was asked, on the store's clock", () => {
     const clock = manualClock(0)
-    const known = new KnownRefusals({ clock })
+    const known = new CachedRejections({ clock })
     const rule = ruleOf()
     emptyAt(known, rule, 'a')
     clock.advance(400)
@@ -29,14 +29,14 @@ describe('KnownRefusals', () => {
       granted: false,
       now: 5.4 * second,
       bands: [{ allowed: false, delay: 0, retryAfter: 29.6 * second, remaining: 0, resetAt: 65 * second }],
-      isUnasked: true,
+      fromCache: true,
     })
     expect(known.refusalOf([demand(rule, 'b')])).toBeUndefined()
     expect(known.refusalOf([demand(ruleOf(), 'a')])).toBeUndefined()
   })
 
   it('remembers long keys, each apart, until it is told to forget them', () => {
-    const known = new KnownRefusals({ clock: manualClock(0) })
+    const known = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     const [long, other] = [`${'x'.repeat(200)}a`, `${'x'.repeat(200)}b`]
     emptyAt(known, rule, long)
@@ -47,7 +47,7 @@ describe('KnownRefusals', () => {
   })
 
   it('knows that more than capacity is impossible', () => {
-    const known = new KnownRefusals({ clock: manualClock(0) })
+    const known = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     emptyAt(known, rule, 'a')
     expect(known.refusalOf([demand(rule, 'a', { permits: 3 })])?.bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
@@ -55,7 +55,7 @@ describe('KnownRefusals', () => {
 
   it('believes for less than a second, and nothing that is still to come', () => {
     const clock = manualClock(0)
-    const known = new KnownRefusals({ clock })
+    const known = new CachedRejections({ clock })
     const rule = ruleOf()
     emptyAt(known, rule, 'a')
     clock.advance(999.999)
@@ -71,7 +71,7 @@ describe('KnownRefusals', () => {
 
   it('still believes while the store is being asked again, but not for ever', () => {
     const clock = manualClock(0)
-    const known = new KnownRefusals({ clock })
+    const known = new CachedRejections({ clock })
     const rule = ruleOf()
     const isKnown = () => known.refusalOf([demand(rule, 'a')]) !== undefined
     emptyAt(known, rule, 'a')
@@ -86,7 +86,7 @@ describe('KnownRefusals', () => {
   })
 
   it('remembers no more than it is told to, and forgets the oldest first', () => {
-    const known = new KnownRefusals({ clock: manualClock(0), maxBuckets: 3 })
+    const known = new CachedRejections({ clock: manualClock(0), maxBuckets: 3 })
     const rule = ruleOf()
     for (let i = 0; i < 10_000; i++) emptyAt(known, rule, `id${i}`)
     expect(known.size).toBe(3)
@@ -97,14 +97,14 @@ describe('KnownRefusals', () => {
   })
 
   it('does not remember what was not told', () => {
-    const known = new KnownRefusals({ clock: manualClock(0) })
+    const known = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     known.refused([demand(rule, 'a')], refusal(0), [null], 0)
     expect(known.size).toBe(0)
   })
 
   it('forgets what was granted', () => {
-    const known = new KnownRefusals({ clock: manualClock(0) })
+    const known = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     emptyAt(known, rule, 'a')
     known.granted([demand(rule, 'b')])
@@ -116,7 +116,7 @@ describe('KnownRefusals', () => {
 
 describe('withKnownRefusals', () => {
   it('forgets before a refund or a reset is tried, and once more after it, whatever came of it', async () => {
-    const known = new KnownRefusals({ clock: manualClock(0) })
+    const known = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     const sizes: number[] = []
     const store: LeasingStore = {
@@ -135,7 +135,7 @@ describe('withKnownRefusals', () => {
       },
       async close() {},
     }
-    const knowing = withKnownRefusals(store, known)
+    const knowing = withCachedRejections(store, known)
     emptyAt(known, rule, 'a')
     await expect(knowing.refund([{ group: rule, key: 'a', permits: 1 }])).rejects.toThrow('lost')
     emptyAt(known, rule, 'a')

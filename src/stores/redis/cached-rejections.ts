@@ -4,8 +4,8 @@ import {
   type BandResult,
   type BucketGroup,
   bandCount,
+  type Charge,
   type ChargeResult,
-  type Demand,
   type LeasingStore,
 } from '../../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../../core/clock.js'
@@ -16,7 +16,7 @@ import type { BucketState } from './decode.js'
 import type { ChargeObserver } from './redis-buckets.js'
 import type { Backdate } from './work.js'
 
-export interface KnownRefusalsOptions {
+export interface CachedRejectionsOptions {
   readonly clock?: Clock | undefined
   /** How many buckets are remembered at most; default 10 000. */
   readonly maxBuckets?: number
@@ -32,7 +32,7 @@ interface Memory extends Sighting {
   readonly group: BucketGroup
   /** What was asked, and what each band said. */
   readonly permits: number
-  readonly patience: number
+  readonly maxWaitTicks: number
   readonly said: readonly BandResult[]
   /** The tick of the clock here at which it was asked: since then at least as much time has passed for the store. */
   readonly askedAt: number
@@ -48,7 +48,7 @@ interface Memory extends Sighting {
  * same words. A yes is never believed: then the store is asked. A log is not at hand; the same question has the same
  * answer until the next of its entries leaves.
  */
-export class KnownRefusals implements ChargeObserver {
+export class CachedRejections implements ChargeObserver {
   readonly #clock: Clock
   readonly #most: number
   readonly #byGroup = new WeakMap<BucketGroup, Map<string, Memory>>()
@@ -57,7 +57,7 @@ export class KnownRefusals implements ChargeObserver {
   readonly #step: Step = newStep()
   readonly #cells = new Float64Array(5)
 
-  constructor({ clock = systemClock, maxBuckets = 10_000 }: KnownRefusalsOptions = {}) {
+  constructor({ clock = systemClock, maxBuckets = 10_000 }: CachedRejectionsOptions = {}) {
     this.#clock = clock
     this.#most = maxBuckets
   }
@@ -67,13 +67,13 @@ export class KnownRefusals implements ChargeObserver {
   }
 
   /** What was granted or given back has changed the buckets. */
-  granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void {
+  granted(claims: readonly Pick<Charge, 'group' | 'key'>[]): void {
     if (this.#ages.size > 0) for (const { group, key } of claims) this.forget(group, key)
   }
 
   /** `states`: one per band of the first demand, then of the second, and so on. */
   refused(
-    demands: readonly Demand[],
+    demands: readonly Charge[],
     result: ChargeResult,
     states: readonly BucketState[],
     askedAt: number,
@@ -84,7 +84,7 @@ export class KnownRefusals implements ChargeObserver {
     const backdates: Backdate[] = []
     let first = 0
     for (const demand of result.applied ?? demands) {
-      const { group, key, permits, patience } = demand
+      const { group, key, permits, maxWaitTicks } = demand
       const last = first + group.bands.length
       const [own, said] = [states.slice(first, last), result.bands.slice(first, last)]
       first = last
@@ -100,7 +100,7 @@ export class KnownRefusals implements ChargeObserver {
       }
       if (own.includes(null)) continue
       const askedAgainAt = Number.NEGATIVE_INFINITY
-      const memory = { group, states: own, permits, patience, said, now, askedAt, answeredAt, askedAgainAt, origin }
+      const memory = { group, states: own, permits, maxWaitTicks, said, now, askedAt, answeredAt, askedAgainAt, origin }
       this.#remember(group, key, memory)
     }
     return backdates
@@ -125,7 +125,7 @@ export class KnownRefusals implements ChargeObserver {
   }
 
   /** The refusal that the store would give now, if that is known for certain. */
-  refusalOf(demands: readonly Demand[]): ChargeResult | undefined {
+  refusalOf(demands: readonly Charge[]): ChargeResult | undefined {
     if (this.#ages.size === 0) return undefined
     const here = ticks(this.#clock)
     const memories: Memory[] = []
@@ -141,7 +141,7 @@ export class KnownRefusals implements ChargeObserver {
   }
 
   /** To be told of whatever is asked without being charged: if the clock has stepped back, that moves buckets along. */
-  peeked(demands: readonly Demand[]): void {
+  peeked(demands: readonly Charge[]): void {
     if (this.#ages.size === 0) return
     const here = ticks(this.#clock)
     for (const { group, key } of demands) this.#recall(group, key, here)
@@ -155,7 +155,7 @@ export class KnownRefusals implements ChargeObserver {
     return undefined
   }
 
-  #refusal(demands: readonly Demand[], memories: readonly Memory[], now: number): ChargeResult | undefined {
+  #refusal(demands: readonly Charge[], memories: readonly Memory[], now: number): ChargeResult | undefined {
     let granted = true
     const bands: BandResult[] = new Array(bandCount(memories))
     let index = 0
@@ -170,28 +170,34 @@ export class KnownRefusals implements ChargeObserver {
     }
     if (granted) return undefined
     const applied = appliedTo(demands, memories)
-    return { granted, now, bands, isUnasked: true, ...(applied !== undefined && { applied }) }
+    return { granted, now, bands, fromCache: true, ...(applied !== undefined && { applied }) }
   }
 
   /** In a refusal, what would have allowed is told as it stands. */
-  #band({ permits, patience }: Demand, memory: Memory, place: number, now: number): BandResult | undefined {
+  #band({ permits, maxWaitTicks }: Charge, memory: Memory, place: number, now: number): BandResult | undefined {
     const band = memory.group.bands[place] as Band
     const state = memory.states[place] as readonly number[] | undefined
     if (cellsOf(band) !== undefined && memory.group.listed === undefined) {
-      const said = this.#ask(band, state, permits, now, patience)
+      const said = this.#ask(band, state, permits, now, maxWaitTicks)
       return said.allowed ? this.#ask(band, state, 0, now, 0) : said
     }
     const [unchangedUntil = Number.POSITIVE_INFINITY] = state ?? []
-    const isAskedAgain = permits === memory.permits && patience === memory.patience
+    const isAskedAgain = permits === memory.permits && maxWaitTicks === memory.maxWaitTicks
     if (!isAskedAgain || now >= unchangedUntil) return undefined
     const said = memory.said[place] as BandResult
     const retryAfter = said.allowed ? 0 : said.retryAfter - (now - memory.now)
     return said.allowed || retryAfter > 0 ? { ...said, retryAfter, resetAt: Math.max(now, said.resetAt) } : undefined
   }
 
-  #ask(band: Band, state: readonly number[] | undefined, permits: number, now: number, patience: number): BandResult {
+  #ask(
+    band: Band,
+    state: readonly number[] | undefined,
+    permits: number,
+    now: number,
+    maxWaitTicks: number,
+  ): BandResult {
     if (state !== undefined) this.#cells.set(state)
-    cellsOf(band)?.step(this.#cells, state === undefined ? -1 : 0, band, permits, now, patience, this.#step)
+    cellsOf(band)?.step(this.#cells, state === undefined ? -1 : 0, band, permits, now, maxWaitTicks, this.#step)
     const { allowed, delay, retryAfter, remaining, resetAt } = this.#step
     return { allowed, delay, retryAfter, remaining, resetAt }
   }
@@ -200,7 +206,7 @@ export class KnownRefusals implements ChargeObserver {
     return this.#byGroup.get(group.insteadOf ?? group)?.get(boundedKey(key))
   }
 
-  #isRefusing(demand: Demand, memory: Memory, now: number): boolean {
+  #isRefusing(demand: Charge, memory: Memory, now: number): boolean {
     return memory.group.bands.some((_, place) => this.#band(demand, memory, place, now)?.allowed === false)
   }
 
@@ -239,13 +245,13 @@ function isBelieved(memory: Memory, here: number): boolean {
 }
 
 /** The demands as they were decided; `undefined` if no identity has an override. */
-function appliedTo(demands: readonly Demand[], memories: readonly Memory[]): readonly Demand[] | undefined {
+function appliedTo(demands: readonly Charge[], memories: readonly Memory[]): readonly Charge[] | undefined {
   if (memories.every(({ group }) => group.insteadOf === undefined)) return undefined
   return demands.map((demand, i) => ({ ...demand, group: (memories[i] as Memory).group }))
 }
 
 /** Answers what is known to be refused without asking the store, which tells `known` of its refusals. */
-export function withKnownRefusals(store: LeasingStore, known: KnownRefusals): LeasingStore {
+export function withCachedRejections(store: LeasingStore, known: CachedRejections): LeasingStore {
   return {
     lease: (request) => store.lease(request),
     settle: (settlements) => store.settle(settlements),

@@ -1,8 +1,8 @@
 import { longestWaitMs } from '../../core/range.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { type Kind, openFields } from '../../validation/fields.js'
-import { type Mistakes, noMistakes } from '../../validation/issues.js'
-import { wholeNumber, yesOrNo } from '../../validation/kinds.js'
+import { noIssues, type ValidationIssues } from '../../validation/issues.js'
+import { boolean, wholeNumber } from '../../validation/kinds.js'
 import type { RedisStoreOptions } from './redis-store.js'
 import { storeSettings } from './settings.js'
 
@@ -13,7 +13,7 @@ const milliseconds: Kind<number> = {
 
 const kinds: Readonly<Record<Exclude<keyof RedisStoreOptions, 'clock'>, Kind<unknown>>> = {
   prefix: storeSettings.prefix.kind,
-  knownRefusals: yesOrNo,
+  knownRefusals: boolean,
   leaseShare: storeSettings.leaseShare.kind,
   timeoutMs: milliseconds,
   connectTimeoutMs: milliseconds,
@@ -30,8 +30,8 @@ export function checkStoreOptions(options: RedisStoreOptions): void {
   })
 }
 
-function checked(what: string, check: (issues: Mistakes) => void): void {
-  const issues = noMistakes()
+function checked(what: string, check: (issues: ValidationIssues) => void): void {
+  const issues = noIssues()
   check(issues)
   if (issues.count > 0) throw configInvalid(what, issues.kept)
 }

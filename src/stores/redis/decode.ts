@@ -6,8 +6,8 @@ import {
   type BandResult,
   type BucketGroup,
   bandCount,
-  type Demand,
-  demandOf,
+  type Charge,
+  chargeOf,
   type LeaseResult,
 } from '../../core/bucket-store.js'
 import { FluxGateError } from '../../core/errors.js'
@@ -92,7 +92,7 @@ class Answers {
   }
 
   /** Undefined if the work could not be done. */
-  next(work: Work, applied: readonly Demand[] | undefined): Answer | undefined {
+  next(work: Work, applied: readonly Charge[] | undefined): Answer | undefined {
     const now = this.#now
     const said = this.#numbers[this.#place++]
     if (said === unable) return undefined
@@ -170,7 +170,7 @@ const mostTicks = 2 ** 53
 const isCount = (value: number): boolean => value >= 0 && Number.isSafeInteger(value)
 const isInstant = isCount
 
-function believed({ what, claims }: Work): readonly Demand[] | undefined {
+function believed({ what, claims }: Work): readonly Charge[] | undefined {
   const isBelieved = (what === 'CHARGE' || what === 'PEEK') && claims.some(({ group }) => group.insteadOf !== undefined)
   return isBelieved ? claims : undefined
 }
@@ -181,19 +181,19 @@ function appliedBy(
   lookups: readonly Lookup[],
   now: number,
   found: Found,
-): ReadonlyMap<Work, readonly Demand[]> {
-  const applied = new Map<Work, Demand[]>()
+): ReadonlyMap<Work, readonly Charge[]> {
+  const applied = new Map<Work, Charge[]>()
   let next = 0
   for (const [i, lookup] of lookups.entries()) {
     const { work, claim } = lookup
     const override = said[next] === i ? bytesReply(said[next + 1]) : undefined
     if (override !== undefined) next += 2
     if (work.what !== 'CHARGE' && work.what !== 'PEEK') continue
-    const demand = work.claims[claim] as Demand
+    const demand = work.claims[claim] as Charge
     const group = found(lookup, override, now)
     if (group === demand.group) continue
     const demands = applied.get(work) ?? [...work.claims]
-    demands[claim] = demandOf({ ...demand, group }, demand.key, demand.permits)
+    demands[claim] = chargeOf({ ...demand, group }, demand.key, demand.permits)
     applied.set(work, demands)
   }
   if (next !== said.length) throw unexpectedReply(`overrides of ${lookups.length} lookups`, said)

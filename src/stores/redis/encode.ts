@@ -3,7 +3,7 @@
  */
 import { endianness } from 'node:os'
 import { kindOf } from '../../algorithms/index.js'
-import type { Demand, Refund, Settlement } from '../../core/bucket-store.js'
+import type { Charge, Refund, Settlement } from '../../core/bucket-store.js'
 import { NamedBuckets } from './named-buckets.js'
 import type { Backdate, LastEdit, Lookup, Names, Work } from './work.js'
 
@@ -55,7 +55,7 @@ class Entries {
   /** How far `claimed` of the buckets is written. */
   #at = 0
   /** Of the run that the last work was in: what it asked, and where it says how many do. */
-  #run: readonly Demand[] | undefined
+  #run: readonly Charge[] | undefined
   #runAt = 0
 
   constructor(batch: readonly Work[], buckets: NamedBuckets) {
@@ -67,17 +67,17 @@ class Entries {
     const isAlone = this.#buckets.isAlone(work, index)
     const isPlain = work.what === 'CHARGE' && work.claims.every(({ shadow }) => !shadow)
     if (isPlain && isAlone) {
-      this.#addToRun(work.claims as readonly Demand[])
+      this.#addToRun(work.claims as readonly Charge[])
       return
     }
     this.#run = undefined
     this.count += 1
-    if (isPlain) this.#addPlain(work.claims as readonly Demand[])
+    if (isPlain) this.#addPlain(work.claims as readonly Charge[])
     else this.#addOther(work, isAlone)
   }
 
   /** The buckets of a run are all new, so that they follow each other. */
-  #addToRun(claims: readonly Demand[]): void {
+  #addToRun(claims: readonly Charge[]): void {
     const { numbers } = this
     const { claimed } = this.#buckets
     if (this.#run !== undefined && asksTheSame(this.#run, claims)) {
@@ -89,20 +89,20 @@ class Entries {
     this.#run = claims
     this.#runAt = numbers.length + 1
     numbers.push(run, 1, 0, claimed[this.#at] ?? 1)
-    for (const { group, permits, patience } of claims) {
+    for (const { group, permits, maxWaitTicks } of claims) {
       numbers[this.#runAt + 1] = (numbers[this.#runAt + 1] as number) + group.bands.length
       for (let band = 0; band < group.bands.length; band++, this.#at += 2)
-        numbers.push(permits, patience, claimed[this.#at + 1] as number)
+        numbers.push(permits, maxWaitTicks, claimed[this.#at + 1] as number)
     }
   }
 
-  #addPlain(claims: readonly Demand[]): void {
+  #addPlain(claims: readonly Charge[]): void {
     const head = this.numbers.length
     this.numbers.push(plain, 0)
-    for (const { group, permits, patience } of claims) {
+    for (const { group, permits, maxWaitTicks } of claims) {
       this.numbers[head + 1] = (this.numbers[head + 1] as number) + group.bands.length
       for (let band = 0; band < group.bands.length; band++) {
-        this.numbers.push(permits, patience)
+        this.numbers.push(permits, maxWaitTicks)
         this.#addBucket()
       }
     }
@@ -126,25 +126,25 @@ class Entries {
   }
 }
 
-function asksTheSame(one: readonly Demand[], other: readonly Demand[]): boolean {
+function asksTheSame(one: readonly Charge[], other: readonly Charge[]): boolean {
   if (one.length !== other.length) return false
   for (let i = 0; i < one.length; i++) {
-    const { group, permits, patience } = one[i] as Demand
-    const { group: otherGroup, permits: otherPermits, patience: otherPatience } = other[i] as Demand
-    if (group !== otherGroup || permits !== otherPermits || patience !== otherPatience) return false
+    const { group, permits, maxWaitTicks } = one[i] as Charge
+    const { group: otherGroup, permits: otherPermits, maxWaitTicks: otherPatience } = other[i] as Charge
+    if (group !== otherGroup || permits !== otherPermits || maxWaitTicks !== otherPatience) return false
   }
   return true
 }
 
 /** What one claim asks of its bands, in the order in which the script reads it. */
-type Terms = readonly [permits: number, patience: number, third: number]
+type Terms = readonly [permits: number, maxWaitTicks: number, third: number]
 
 function termsOf(work: Work, index: number): Terms {
   switch (work.what) {
     case 'CHARGE':
     case 'PEEK': {
-      const { permits, patience, shadow } = work.claims[index] as Demand
-      return [permits, patience, shadow ? 1 : 0]
+      const { permits, maxWaitTicks, shadow } = work.claims[index] as Charge
+      return [permits, maxWaitTicks, shadow ? 1 : 0]
     }
     case 'LEASE':
       return [work.claims[0].permits, 0, work.claims[0].wanted]

@@ -1,5 +1,5 @@
 /** Counts what has no answer yet, so that closing can wait for it. */
-export class UnderWay {
+export class InFlight {
   #count = 0
   #onIdle: (() => void) | undefined
 

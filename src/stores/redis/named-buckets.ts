@@ -1,7 +1,7 @@
 import { cellsOf } from '../../algorithms/index.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { Band } from '../../core/rule.js'
-import type { BelievedDemand } from './overrides/override-beliefs.js'
+import type { CachedCharge } from './overrides/override-cache.js'
 import type { LastEdit, Lookup, Names, Work } from './work.js'
 
 /** The buckets of all works, each once: first those that are a few numbers, then logs. And what is to be looked up. */
@@ -67,7 +67,7 @@ export class NamedBuckets {
   #add(work: Work, index: number): void {
     let before = 0
     for (let claim = 0; claim < work.claims.length; claim++) {
-      const { group, key, isBelieved } = work.claims[claim] as Partial<BelievedDemand> & Work['claims'][number]
+      const { group, key, isBelieved } = work.claims[claim] as Partial<CachedCharge> & Work['claims'][number]
       if (isBelieved) this.mayOverride = true
       else if (group.hasOverrides && isLookedUp(work, claim)) {
         this.mayOverride = true

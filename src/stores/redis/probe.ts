@@ -1,4 +1,4 @@
-import { type BucketGroup, type Demand, demandOf } from '../../core/bucket-store.js'
+import { type BucketGroup, type Charge, chargeOf } from '../../core/bucket-store.js'
 import { ticksPerMs } from '../../core/clock.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { slotTag } from '../../redis/client/slot-tags.js'
@@ -25,8 +25,8 @@ const group: BucketGroup = {
 }
 
 /** One permit of the probe's bucket: a decision that writes, so it also fails on a read-only replica and without memory. */
-export const probeDemand = (key: string): Demand =>
-  demandOf({ group, patience: 0, policy: 'REJECT', shadow: false }, key, 1)
+export const probeDemand = (key: string): Charge =>
+  chargeOf({ group, maxWaitTicks: 0, policy: 'REJECT', shadow: false }, key, 1)
 
 /** One key on each primary, so that a probe finds every node that does not answer. */
 export async function probeKeys(connection: RedisConnection): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
 import { cellsOf } from '../../algorithms/index.js'
 import type {
   BucketGroup,
+  Charge,
   ChargeResult,
-  Demand,
   LeaseRequest,
   LeaseResult,
   LeasingStore,
@@ -19,12 +19,12 @@ import { Script } from '../../redis/client/script.js'
 import { bucketKey, keySuffix } from './bucket-keys.js'
 import { type Answer, type BucketState, decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
-import { UnderWay } from './in-flight.js'
+import { InFlight } from './in-flight.js'
 import { consumeScript, consumeSha } from './lua/consume.generated.js'
 import { OverriddenGroups } from './overrides/overridden-group.js'
-import type { OverrideBeliefs } from './overrides/override-beliefs.js'
+import type { OverrideCache } from './overrides/override-cache.js'
 import { RedisOverrides } from './overrides/redis-overrides.js'
-import { RouteBeliefs } from './overrides/route-beliefs.js'
+import { RouteCaches } from './overrides/route-caches.js'
 import { SeenOverrides } from './overrides/seen-overrides.js'
 import { decodeTerms, endOfTerms } from './overrides/value.js'
 import { probeDemand, probeKeys } from './probe.js'
@@ -43,13 +43,13 @@ export interface RedisBucketsOptions {
 /** Told how charges went, before those who asked for them are. */
 export interface ChargeObserver {
   /** Also after a refund, a reset, a lease or a settlement: either way the buckets are no longer what they were. */
-  granted(claims: readonly Pick<Demand, 'group' | 'key'>[]): void
+  granted(claims: readonly Pick<Charge, 'group' | 'key'>[]): void
   /**
    * `states` are the buckets, per band. `askedAt` is the tick of the local clock at which the store was asked. Returns
    * buckets that must be backdated before the store is asked once more, or an empty list.
    */
   refused(
-    demands: readonly Demand[],
+    demands: readonly Charge[],
     result: ChargeResult,
     states: readonly BucketState[],
     askedAt: number,
@@ -81,13 +81,13 @@ export class RedisBuckets implements LeasingStore {
   readonly #observer: ChargeObserver | undefined
   readonly #script = new Script(consumeScript, consumeSha)
   readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
-  readonly #underWay = new UnderWay()
+  readonly #underWay = new InFlight()
   /** The last error of the connection, and what it is for callers. */
   #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
   readonly overrides: RedisOverrides
   readonly #groups = new OverriddenGroups()
   readonly #seen = new SeenOverrides()
-  readonly #beliefs: RouteBeliefs
+  readonly #beliefs: RouteCaches
   readonly #names: Names = {
     keyOf: (group, key, band) => this.#keyOf(group, key, band),
     overrideOf: (group, key) => this.overrides.placeOf(group, key),
@@ -107,10 +107,10 @@ export class RedisBuckets implements LeasingStore {
     this.#observer = observer
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
     const generations = (): object => this.overrides.generations
-    this.#beliefs = new RouteBeliefs({ prefix, isCluster: connection.isCluster, generations })
+    this.#beliefs = new RouteCaches({ prefix, isCluster: connection.isCluster, generations })
   }
 
-  charge(demands: readonly Demand[], peek: boolean): Promise<ChargeResult> {
+  charge(demands: readonly Charge[], peek: boolean): Promise<ChargeResult> {
     return this.ask({ what: peek ? 'PEEK' : 'CHARGE', claims: demands })
   }
 
@@ -243,12 +243,12 @@ export class RedisBuckets implements LeasingStore {
   }
 
   #groupOf(
-    beliefs: OverrideBeliefs,
+    beliefs: OverrideCache,
     { work, claim, otherwise }: Lookup,
-    found: Parameters<OverrideBeliefs['learn']>[3],
+    found: Parameters<OverrideCache['learn']>[3],
   ): BucketGroup {
     const { override } = found
-    const { group: rule, key } = work.claims[claim] as Demand
+    const { group: rule, key } = work.claims[claim] as Charge
     const group = override === undefined ? rule : this.#overridden(rule, override)
     if (override === undefined) this.#seen.forget(rule, key)
     else this.#seen.note(rule, key, group, endOfTerms(override))
@@ -284,7 +284,7 @@ export class RedisBuckets implements LeasingStore {
     }
     const { states, ...result } = answer
     const isPeek = work.what === 'PEEK'
-    const backdates = this.#observer?.refused(work.claims as readonly Demand[], result, states, askedAt, isPeek) ?? []
+    const backdates = this.#observer?.refused(work.claims as readonly Charge[], result, states, askedAt, isPeek) ?? []
     if (backdates.length === 0) resolve(result)
     else this.#askBackdated(job, backdates)
   }

@@ -1,7 +1,7 @@
 import type { BucketStore, SharedResets } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
-import { given } from '../../core/omit-undefined.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import type { OverrideBook } from '../../core/overrides/override-book.js'
 import { connectRedis } from '../../redis/client/connect-redis.js'
 import { connectedWithin } from '../../redis/client/connected-within.js'
@@ -13,7 +13,7 @@ import type { RedisOptions } from '../../redis/client/open/target.js'
 import { leased } from '../leased/leased.js'
 import { type ResilientOptions, resilient } from '../resilient/resilient.js'
 import { acrossSlots } from './across-slots.js'
-import { KnownRefusals, withKnownRefusals } from './cached-rejections.js'
+import { CachedRejections, withCachedRejections } from './cached-rejections.js'
 import { checkStoreOptions } from './check-options.js'
 import { RedisBuckets } from './redis-buckets.js'
 import { RedisResets } from './resets.js'
@@ -67,7 +67,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const opening = new Opening(connection, connectTimeoutMs)
   // A client of the caller may be configured to connect lazily, with the first call.
   if (!isRedisClient(where)) void opening.over()
-  const known = new KnownRefusals({ clock })
+  const known = new CachedRejections({ clock })
   const buckets = new RedisBuckets(connection, {
     prefix,
     clock,
@@ -75,7 +75,10 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   })
   const clustered = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
   const bounded = resilient(clustered, resilience)
-  const store = leased(knownRefusals ? withKnownRefusals(bounded, known) : bounded, given({ leaseShare, clock }))
+  const store = leased(
+    knownRefusals ? withCachedRejections(bounded, known) : bounded,
+    omitUndefined({ leaseShare, clock }),
+  )
   const resets = new RedisResets(connection, prefix, resilience.timeoutMs)
   let isClosed = false
   const closed = (): Promise<never> =>
@@ -113,7 +116,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
 }
 
 /** Clears cached rejections after an edit, so that a changed override applies to the next decision of this process. */
-function forgetting(book: OverrideBook, known: KnownRefusals, seen: OverrideBook['seen']): OverrideBook {
+function forgetting(book: OverrideBook, known: CachedRejections, seen: OverrideBook['seen']): OverrideBook {
   const after = async <T>(edit: Promise<T>): Promise<T> => {
     try {
       return await edit

@@ -39,7 +39,7 @@ export class RedisResets implements SharedResets {
     return this.#counts.get(nameOf(ruleSetId, ruleId)) ?? 0
   }
 
-  async startAfresh(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
+  async resetRules(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
     const fields = ruleIds.map((ruleId) => nameOf(ruleSetId, ruleId))
     const call = { who: 'The bucket store', what: 'reset a rule', timeoutMs: this.#timeoutMs }
     await within(call, () => this.#countUp(fields))

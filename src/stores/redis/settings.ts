@@ -2,7 +2,7 @@
 import { nodes, redisUri } from '../../redis/client/open/address-kinds.js'
 import { maxConnections } from '../../redis/client/open/target.js'
 import { optional, secret, setting } from '../../validation/setting.js'
-import { filledText, keyPrefix, oneOf, share, wholeNumber, yesOrNo } from '../../validation/setting-kinds.js'
+import { boolean, filledText, keyPrefix, oneOf, share, wholeNumber } from '../../validation/setting-kinds.js'
 
 export const storeSettings = {
   type: setting(oneOf(['memory', 'redis'] as const), 'memory'),
@@ -15,13 +15,13 @@ export const storeSettings = {
   password: secret(filledText),
   sentinelUsername: optional(filledText),
   sentinelPassword: secret(filledText),
-  tls: setting(yesOrNo, false),
+  tls: setting(boolean, false),
   prefix: setting(keyPrefix, 'fluxgate'),
   timeoutMs: setting(wholeNumber(1, 60_000), 100),
   connectTimeoutMs: setting(wholeNumber(0, 600_000), 2_000),
   connections: setting(wholeNumber(1, maxConnections), 1),
   leaseShare: setting(share, 0.1),
-  knownRefusals: setting(yesOrNo, true),
+  knownRefusals: setting(boolean, true),
 }
 
 /** Names of the settings for Redis. */

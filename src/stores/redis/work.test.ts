@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BucketGroup, Demand } from '../../core/bucket-store.js'
+import type { BucketGroup, Charge } from '../../core/bucket-store.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
 import { band, demand, group } from '../../testing/demands.js'
@@ -10,8 +10,8 @@ import type { Names, Work } from './work.js'
 const bandOf = (label: string, algorithm: AlgorithmName = 'TOKEN_BUCKET'): Band =>
   band({ label, algorithm, refillTokens: 5 })
 const ruleOf = (ruleId: string, ...bands: Band[]): BucketGroup => group(ruleId, bands)
-const asked = (rule: BucketGroup, key: string, given: Partial<Demand> = {}): Demand =>
-  demand(rule, key, { permits: 2, patience: 3, ...given })
+const asked = (rule: BucketGroup, key: string, given: Partial<Charge> = {}): Charge =>
+  demand(rule, key, { permits: 2, maxWaitTicks: 3, ...given })
 const names: Names = {
   keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}`,
   overrideOf: (rule, key) => ({
@@ -20,7 +20,7 @@ const names: Names = {
   }),
 }
 const edit = { key: 'last edit', known: 'known' }
-const charge = (...claims: Demand[]): Work => ({ what: 'CHARGE', claims })
+const charge = (...claims: Charge[]): Work => ({ what: 'CHARGE', claims })
 
 function numbersOf(batch: readonly Work[], now = 7): { keys: readonly string[]; numbers: number[] } {
   const { keys, args } = encode(batch, names, now, edit)
@@ -38,7 +38,7 @@ describe('what the script is asked', () => {
   it('is a run of charges that ask the same of buckets of their own', () => {
     expect(numbersOf([charge(asked(one, 'a')), charge(asked(one, 'b'))])).toEqual({
       keys: ['one/a/cell', 'one/b/cell'],
-      // now, keys that are no logs, bands, entries; the band; run, decisions, bands of each, first key; permits, patience, band.
+      // now, keys that are no logs, bands, entries; the band; run, decisions, bands of each, first key; permits, maxWaitTicks, band.
       numbers: [7, 2, 1, 1, ...[1, 10, 5, 1_000_000], ...[7, 2, 1, 1], ...[2, 3, 1]],
     })
   })
@@ -48,7 +48,7 @@ describe('what the script is asked', () => {
     const { keys, numbers } = numbersOf([
       charge(asked(one, 'a')),
       charge(asked(one, 'b', { permits: 1 })),
-      charge(asked(one, 'c', { patience: 9 })),
+      charge(asked(one, 'c', { maxWaitTicks: 9 })),
       charge(asked(three, 'd'), asked(one, 'd')),
       charge(asked(three, 'e'), asked(one, 'e')),
       charge(),

@@ -1,8 +1,8 @@
-import type { BucketGroup, Demand, LeaseRequest, Refund, Settlement } from '../../core/bucket-store.js'
+import type { BucketGroup, Charge, LeaseRequest, Refund, Settlement } from '../../core/bucket-store.js'
 
 /** What the script can be asked to do, all or nothing. */
 export type Work =
-  | { readonly what: 'CHARGE' | 'PEEK'; readonly claims: readonly Demand[] }
+  | { readonly what: 'CHARGE' | 'PEEK'; readonly claims: readonly Charge[] }
   | { readonly what: 'REFUND'; readonly claims: readonly Refund[] }
   | { readonly what: 'LEASE'; readonly claims: readonly [LeaseRequest] }
   | { readonly what: 'SETTLE'; readonly claims: readonly Settlement[] }

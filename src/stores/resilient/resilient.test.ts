@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type BucketStore, type ChargeResult, copyResult, type Demand } from '../../core/bucket-store.js'
+import { type BucketStore, type Charge, type ChargeResult, copyResult } from '../../core/bucket-store.js'
 import { bucketStoreContract } from '../../testing/bucket-store-contract.js'
 import { band, demand, group, second, startMs } from '../../testing/demands.js'
 import { manualClock } from '../../testing/manual-clock.js'
@@ -25,7 +25,7 @@ describe('resilient', () => {
       const memory = memoryStore({ clock })
       const replies: (() => void)[] = []
       const slow: BucketStore = {
-        charge: (demands: readonly Demand[], peek: boolean) => {
+        charge: (demands: readonly Charge[], peek: boolean) => {
           const result = copyResult(demands, memory.chargeSync(demands, peek))
           return new Promise<ChargeResult>((resolve) => replies.push(() => resolve(result)))
         },
@@ -34,7 +34,7 @@ describe('resilient', () => {
         close: () => memory.close(),
       }
       const store = resilient(slow, { clock })
-      const chargeLate = async (asked: Demand, waitMs: number, meanwhile: () => void): Promise<void> => {
+      const chargeLate = async (asked: Charge, waitMs: number, meanwhile: () => void): Promise<void> => {
         const late = expect(store.charge([asked], false)).rejects.toMatchObject({ code: 'FLUXGATE_STORE_TIMEOUT' })
         clock.advance(100)
         await late
@@ -43,7 +43,7 @@ describe('resilient', () => {
         replies.shift()?.()
         for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
       }
-      const take = (asked: Demand): boolean => memory.chargeSync([asked], false).granted
+      const take = (asked: Charge): boolean => memory.chargeSync([asked], false).granted
       return { chargeLate, take }
     }
 

@@ -1,7 +1,7 @@
 import type {
   BucketStore,
+  Charge,
   ChargeResult,
-  Demand,
   LeaseRequest,
   LeaseResult,
   LeasingStore,
@@ -9,7 +9,7 @@ import type {
 } from '../../core/bucket-store.js'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { lateRefundsOf } from '../../core/decision/rate-limiter.js'
-import { FluxGateError, isStoreTrouble, isUnsent, messageOf } from '../../core/errors.js'
+import { FluxGateError, isStoreFailure, isUnsent, messageOf } from '../../core/errors.js'
 import { checkRange, longestWaitMs } from '../../core/range.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
 import { Deadlines } from '../../core/scheduling/deadlines.js'
@@ -35,7 +35,7 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
   checkRange('timeoutMs', timeoutMs, 0, longestWaitMs)
   checkRange('failures', failures, 1)
   checkRange('openMs', openMs, 0, longestWaitMs)
-  const breaker = new CircuitBreaker({ failures, openMs }, clock, store.failsInParts ? timeoutMs : 0)
+  const breaker = new CircuitBreaker({ failures, openMs }, clock, store.failsPartially ? timeoutMs : 0)
 
   const deadlines = new Deadlines(timeoutMs, clock)
   /** The last failed call found no connection. Then the next one asks for it before anything is prepared. */
@@ -57,7 +57,7 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
       const fail = (cause: unknown): void => {
         wasUnreachable = isUnsent(cause)
         if (wasUnreachable) breaker.abandoned(passage)
-        else if (isStoreTrouble(cause)) breaker.failed(passage)
+        else if (isStoreFailure(cause)) breaker.failed(passage)
         else breaker.succeeded()
         notify()
         reject(asStoreError(cause, what))
@@ -95,7 +95,7 @@ export function resilient(store: BucketStore | LeasingStore, options: ResilientO
 
   /** What was charged for somebody who has been answered meanwhile. */
   const unwanted: Refund[][] = []
-  const giveBack = (demands: readonly Demand[], result: ChargeResult): void => {
+  const giveBack = (demands: readonly Charge[], result: ChargeResult): void => {
     if (!result.granted) return
     if (unwanted.length === 0) setImmediate(giveAllBack)
     unwanted.push(lateRefundsOf(demands, result))

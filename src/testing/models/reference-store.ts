@@ -1,4 +1,4 @@
-import type { BandResult, BucketGroup, BucketStore, ChargeResult, Demand, Refund } from '../../core/bucket-store.js'
+import type { BandResult, BucketGroup, BucketStore, Charge, ChargeResult, Refund } from '../../core/bucket-store.js'
 import { type Clock, ticks } from '../../core/clock.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
 import { intervalModel, leakyModel, tokenModel } from './bucket-models.js'
@@ -76,10 +76,10 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
 
 type FindModel = (group: BucketGroup, band: Band, key: string, now: bigint) => Model
 
-function outcomeOf(charge: Demand, model: FindModel, now: bigint) {
+function outcomeOf(charge: Charge, model: FindModel, now: bigint) {
   const buckets = charge.group.bands.map((band) => {
     const bucket = model(charge.group, band, charge.key, now)
-    return { band, bucket, answer: bucket.ask(band, BigInt(charge.permits), now, BigInt(charge.patience)) }
+    return { band, bucket, answer: bucket.ask(band, BigInt(charge.permits), now, BigInt(charge.maxWaitTicks)) }
   })
   return { charge, buckets, allowed: buckets.every(({ answer }) => answer.allowed) }
 }

@@ -82,7 +82,7 @@ async function compareBalances(store: BucketStore, clock: ManualClock, one: Band
         await store.refund([{ group: rule, key, permits }])
         await model.refund([{ group: plain, key, permits }])
       }
-      const waiting = random() < 0.2 ? { patience: second } : {}
+      const waiting = random() < 0.2 ? { maxWaitTicks: second } : {}
       const found = await store.charge([demand(rule, key, { permits, ...waiting })], peek)
       const expected = await model.charge([demand(plain, key, { permits, ...waiting })], peek)
       assert.deepEqual(

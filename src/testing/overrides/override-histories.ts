@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { BandResult, BucketStore, ChargeResult, Demand } from '../../core/bucket-store.js'
+import type { BandResult, BucketStore, Charge, ChargeResult } from '../../core/bucket-store.js'
 import type { Band } from '../../core/rule.js'
 import { demand, group, second } from '../demands.js'
 import { seededRandom } from '../history.js'
@@ -25,10 +25,10 @@ export async function compareOverridden(store: BucketStore, clock: ManualClock, 
   await overrides.put(nameOf(rule, 'carol'), allow)
   await overrides.put(nameOf(rule, 'dave'), deny)
 
-  const randomCharges = (): Demand[] => {
+  const randomCharges = (): Charge[] => {
     const key = pick(keys)
     const permits = 1 + Math.floor(random() * 3)
-    const overridden = demand(rule, key, { permits, shadow: random() < 0.2, patience: random() < 0.2 ? second : 0 })
+    const overridden = demand(rule, key, { permits, shadow: random() < 0.2, maxWaitTicks: random() < 0.2 ? second : 0 })
     return random() < 0.5 ? [overridden] : [demand(other, key, { permits }), overridden]
   }
   for (let round = 0; round < 60; round++) {
@@ -43,7 +43,7 @@ export async function compareOverridden(store: BucketStore, clock: ManualClock, 
       const result = found[i] as ChargeResult
       assert.equal(result.granted, expected.granted, where)
       // A cached rejection does not include the decisions that are in flight.
-      if (!result.isUnasked)
+      if (!result.fromCache)
         assert.deepEqual(countedBands(charges, result), countedBands(charges.flatMap(asRule), expected), where)
     }
     if (random() < 0.3) {
@@ -58,7 +58,7 @@ export async function compareOverridden(store: BucketStore, clock: ManualClock, 
 const impossible = group('denied', [bandOf(1)])
 
 /** The equivalent charges without overrides: of another rule, none, or of a rule that always rejects. */
-function asRule(charge: Demand): Demand[] {
+function asRule(charge: Charge): Charge[] {
   if (!charge.group.hasOverrides || charge.key === 'eve')
     return [{ ...charge, group: { ...charge.group, hasOverrides: false } }]
   if (charge.key === 'carol') return []
@@ -68,7 +68,7 @@ function asRule(charge: Demand): Demand[] {
 
 /** The results of all bands, except for those that represent a denial. */
 function countedBands(
-  charges: readonly Demand[],
+  charges: readonly Charge[],
   { bands, applied = charges }: ChargeResult,
 ): (BandResult | undefined)[] {
   let index = 0

@@ -28,7 +28,7 @@ export async function rejects(promise: Promise<unknown>, code: string): Promise<
   assert.equal(error.code, code)
 }
 
-export async function mistakesOf(promise: Promise<unknown>): Promise<string[]> {
+export async function issuesOf(promise: Promise<unknown>): Promise<string[]> {
   const error = await promise.then(
     () => assert.fail('resolved instead of rejecting with FLUXGATE_RULES_INVALID'),
     (reason: unknown) => reason,

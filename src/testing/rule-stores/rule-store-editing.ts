@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { by, mistakesOf, rejects, rule, type WithPlace } from './rule-store-bed.js'
+import { by, issuesOf, rejects, rule, type WithPlace } from './rule-store-bed.js'
 
 /** The part of the rule store contract about edits. */
 export function editingContract(withPlace: WithPlace): void {
@@ -188,15 +188,15 @@ export function editingContract(withPlace: WithPlace): void {
   withPlace('lists all validation issues with their paths and writes nothing', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
     const broken = { id: 'b', bands: [{ capacity: 0, window: '1m' }], colour: 'red' }
-    assert.deepEqual(await mistakesOf(store.putRule('api', broken, { by })), ['colour', 'bands[0].capacity'])
-    assert.deepEqual(await mistakesOf(store.putRule('api', 'text', { by })), ['document'])
-    assert.deepEqual(await mistakesOf(store.putRuleSet({ id: 'api', rules: [rule('x'), broken] }, { by })), [
+    assert.deepEqual(await issuesOf(store.putRule('api', broken, { by })), ['colour', 'bands[0].capacity'])
+    assert.deepEqual(await issuesOf(store.putRule('api', 'text', { by })), ['document'])
+    assert.deepEqual(await issuesOf(store.putRuleSet({ id: 'api', rules: [rule('x'), broken] }, { by })), [
       'ruleSets[0].rules[1].colour',
       'ruleSets[0].rules[1].bands[0].capacity',
     ])
-    assert.deepEqual(await mistakesOf(store.putRuleSet({ id: 'a/b', rules: [] }, { by })), ['ruleSets[0].id'])
-    assert.deepEqual(await mistakesOf(store.putRuleSet(null, { by })), ['ruleSets[0]'])
-    assert.deepEqual(await mistakesOf(store.putRule('api', rule('b', { attributes: { at: new Date(0) } }), { by })), [
+    assert.deepEqual(await issuesOf(store.putRuleSet({ id: 'a/b', rules: [] }, { by })), ['ruleSets[0].id'])
+    assert.deepEqual(await issuesOf(store.putRuleSet(null, { by })), ['ruleSets[0]'])
+    assert.deepEqual(await issuesOf(store.putRule('api', rule('b', { attributes: { at: new Date(0) } }), { by })), [
       'attributes.at',
     ])
     assert.deepEqual(

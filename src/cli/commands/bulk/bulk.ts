@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { given } from '../../../core/omit-undefined.js'
+import { omitUndefined } from '../../../core/omit-undefined.js'
 import type { BulkOptions, BulkReport } from '../../../redis/bulk/bulk-load.js'
 import { bulkCheck, bulkEmit, bulkLoad } from '../../../redis/bulk/open-bulk-load.js'
 import { UsageError } from '../../failure.js'
@@ -84,8 +84,8 @@ async function bulk(file: string, options: BulkCommandOptions): Promise<void> {
     () => {},
   )
   const load: BulkOptions = {
-    ...given({ command: options.command, delimiter: options.delimiter, fromLine: options.fromLine }),
-    ...given({ fast: options.fast, ratePerSecond: options.rate }),
+    ...omitUndefined({ command: options.command, delimiter: options.delimiter, fromLine: options.fromLine }),
+    ...omitUndefined({ fast: options.fast, ratePerSecond: options.rate }),
     format,
     signal: interruption.signal,
     onProgress: (progress) => bar.show(progress),

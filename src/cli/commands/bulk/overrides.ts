@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { loadConfig } from '../../../config/config.js'
-import { given } from '../../../core/omit-undefined.js'
+import { omitUndefined } from '../../../core/omit-undefined.js'
 import type { Rule, RuleSet } from '../../../core/rule.js'
 import { createFluxGate } from '../../../gate/create-flux-gate.js'
 import { bulkOverrides, type OverrideImportReport } from '../../../gate/overrides/bulk-overrides.js'
@@ -86,7 +86,7 @@ async function importOverrides(file: string, options: BulkOverridesOptions): Pro
       ipv6Prefix: config.ratelimit.ipv6Prefix,
       signal: interruption.signal,
       onProgress: (progress) => bar.show(progress),
-      ...given({ fast: options.fast, ratePerSecond: options.rate, dryRun: options.dryRun }),
+      ...omitUndefined({ fast: options.fast, ratePerSecond: options.rate, dryRun: options.dryRun }),
     })
   } finally {
     bar.clear()

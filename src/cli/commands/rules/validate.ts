@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { FluxGateError, type Mistake } from '../../../core/errors.js'
+import { FluxGateError, type ValidationIssue } from '../../../core/errors.js'
 import { checkRuleSets } from '../../../rules/schema/schema.js'
 import { exitStatus } from '../../exit-status.js'
 import { type Paint, paintFor, print, printJson } from '../../output/output.js'
@@ -27,7 +27,7 @@ interface Checked {
   readonly file: string
   readonly sets: number
   readonly rules: number
-  readonly errors: readonly Mistake[]
+  readonly errors: readonly ValidationIssue[]
   readonly isReadable: boolean
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { normalisePath } from './normalise-path.js'
-import { capturedFrom, compilePathPattern, matchesPath, pathPatternMistake } from './path-pattern.js'
+import { capturedFrom, compilePathPattern, matchesPath, pathPatternIssue } from './path-pattern.js'
 
 const matches = (pattern: string, path: string) => matchesPath(compilePathPattern(pattern), normalisePath(path))
 
@@ -92,7 +92,7 @@ describe('path patterns', () => {
       'api',
       '/a?b*',
     ]) {
-      expect(pathPatternMistake(fine), fine).toBeUndefined()
+      expect(pathPatternIssue(fine), fine).toBeUndefined()
     }
     for (const broken of [
       '/:a-b',
@@ -111,14 +111,14 @@ describe('path patterns', () => {
       '/{__proto__}',
       '/{é}',
     ]) {
-      expect(pathPatternMistake(broken), broken).toContain('may contain one {name}')
+      expect(pathPatternIssue(broken), broken).toContain('may contain one {name}')
     }
-    expect(pathPatternMistake('/:id/x/{id}')).toBe('captures "{id}" twice')
-    expect(pathPatternMistake('/{id}/x/{id}')).toBe('captures "{id}" twice')
-    expect(pathPatternMistake('/a'.repeat(64))).toBeUndefined()
-    expect(pathPatternMistake('/a'.repeat(65))).toBe('must have at most 64 segments')
-    expect(pathPatternMistake(`/${'a'.repeat(2047)}`)).toBeUndefined()
-    expect(pathPatternMistake(`/${'a'.repeat(2048)}`)).toBe('must have at most 2048 characters')
+    expect(pathPatternIssue('/:id/x/{id}')).toBe('captures "{id}" twice')
+    expect(pathPatternIssue('/{id}/x/{id}')).toBe('captures "{id}" twice')
+    expect(pathPatternIssue('/a'.repeat(64))).toBeUndefined()
+    expect(pathPatternIssue('/a'.repeat(65))).toBe('must have at most 64 segments')
+    expect(pathPatternIssue(`/${'a'.repeat(2047)}`)).toBeUndefined()
+    expect(pathPatternIssue(`/${'a'.repeat(2048)}`)).toBe('must have at most 2048 characters')
   })
 
   it('matches paths of ten thousand segments', () => {

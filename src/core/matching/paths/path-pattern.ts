@@ -113,7 +113,7 @@ const maxPatternLength = 2048
 const maxSegments = 64
 
 /** Describes the first issue of a pattern. Returns undefined if the pattern is valid. */
-export function pathPatternMistake(text: string): string | undefined {
+export function pathPatternIssue(text: string): string | undefined {
   if (text.length > maxPatternLength) return `must have at most ${maxPatternLength} characters`
   const names = new Set<string>()
   const parts = partsOf(text)

@@ -1,5 +1,5 @@
 import { FluxGateError } from '../../../core/errors.js'
-import { commandMistake } from './command-mistake.js'
+import { commandIssue } from './command-issue.js'
 
 /** A Redis command: its name and its arguments. */
 export type Command = readonly (string | number | bigint | Uint8Array)[]
@@ -196,7 +196,7 @@ export const argumentBytes = (size: number): number => size + maxOverhead
  * bytes.
  */
 export function encodeCommand(command: Command): Buffer {
-  const problem = commandMistake(command)
+  const problem = commandIssue(command)
   if (problem !== undefined) throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `encodeCommand: ${problem}.`)
   const writer = new CommandWriter()
   writer.addCommand(command)

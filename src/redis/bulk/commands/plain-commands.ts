@@ -23,7 +23,7 @@ export function plainCommands(): RecordFormat {
     encode(bytes, from, to, out) {
       if (bytes[from] === hash) return 'nothing'
       const problem = splitArguments(bytes, from, to, fields)
-      if (problem !== undefined) return { mistake: problem }
+      if (problem !== undefined) return { issue: problem }
       return fields.count === 0 ? 'nothing' : write(fields, out)
     },
   }

@@ -27,14 +27,14 @@ export function csvRecords(template: CommandTemplate | undefined, delimiter = ',
     encode(bytes, from, to, out) {
       if (from === to) return 'nothing'
       const problem = splitFields(bytes, from, to, separator, fields)
-      if (problem !== undefined) return { mistake: problem }
+      if (problem !== undefined) return { issue: problem }
       if (template === undefined) return write(fields, out)
       if (columns.places.length === 0) {
         columns.places = placesOf(template, fields)
         width = fields.count
         return 'nothing'
       }
-      if (fields.count !== width) return { mistake: `expected ${width} columns; received ${fields.count}` }
+      if (fields.count !== width) return { issue: `expected ${width} columns; received ${fields.count}` }
       writeTemplate(template, columns, out)
       return 'written'
     },

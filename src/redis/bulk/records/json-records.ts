@@ -13,16 +13,16 @@ export function jsonRecords(template: CommandTemplate | undefined): RecordFormat
       try {
         record = JSON.parse(text)
       } catch (error) {
-        return { mistake: `invalid JSON: ${(error as Error).message}` }
+        return { issue: `invalid JSON: ${(error as Error).message}` }
       }
       if (Array.isArray(record)) return writeList(record, out)
       if (template === undefined)
-        return { mistake: 'without a command template, a record must be an array such as ["SET", "key", "value"]' }
-      if (typeof record !== 'object' || record === null) return { mistake: 'a record must be an object or an array' }
+        return { issue: 'without a command template, a record must be an array such as ["SET", "key", "value"]' }
+      if (typeof record !== 'object' || record === null) return { issue: 'a record must be an object or an array' }
       values.texts.length = 0
       for (const name of template.names) {
         const value = textOf(fieldOf(record, name))
-        if (value === undefined) return { mistake: `the field ${name} is missing or null` }
+        if (value === undefined) return { issue: `the field ${name} is missing or null` }
         values.texts.push(Buffer.from(value))
       }
       writeTemplate(template, values, out)
@@ -34,7 +34,7 @@ export function jsonRecords(template: CommandTemplate | undefined): RecordFormat
 function writeList(record: readonly unknown[], out: CommandWriter): Encoded {
   const words = record.map(textOf)
   if (words.length === 0 || words.includes(undefined))
-    return { mistake: 'a command must be a non-empty array without null' }
+    return { issue: 'a command must be a non-empty array without null' }
   out.addCommand(words as string[])
   return 'written'
 }

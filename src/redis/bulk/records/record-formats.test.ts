@@ -26,7 +26,7 @@ async function read(text: string | Buffer, format: RecordFormat, fromLine = 1, s
   do
     for (let encoded = records.next(out); encoded !== undefined; encoded = records.next(out)) {
       if (encoded === 'nothing') continue
-      const command = typeof encoded === 'object' ? encoded.mistake : out.take().toString('latin1')
+      const command = typeof encoded === 'object' ? encoded.issue : out.take().toString('latin1')
       outcomes.push({ line: records.line, command })
     }
   while (await records.more())

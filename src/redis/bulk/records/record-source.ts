@@ -1,15 +1,15 @@
 import type { CommandWriter } from '../commands/command-writer.js'
 
 /** A single invalid record. The load continues with the next one. */
-export interface RecordMistake {
-  readonly mistake: string
+export interface RecordIssue {
+  readonly issue: string
 }
 
 /**
  * The outcome of one step. `nothing`: an empty line, a comment, a header, or a record before the first requested line.
  * `held`: the record will be written together with others. `rest`: not a record, but a command of held records.
  */
-export type Encoded = 'written' | 'held' | 'rest' | 'nothing' | RecordMistake
+export type Encoded = 'written' | 'held' | 'rest' | 'nothing' | RecordIssue
 
 /** A source of records. Buffered records are read synchronously, because a promise per record would dominate the cost. */
 export interface RecordSource {

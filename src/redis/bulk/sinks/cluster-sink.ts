@@ -1,7 +1,7 @@
 import { FluxGateError } from '../../../core/errors.js'
 import { hashSlotOfBytes } from '../../client/hash-slot.js'
 import type { CommandWriter } from '../commands/command-writer.js'
-import { isServerTrouble, stopped, type Tally } from '../tally.js'
+import { isServerFailure, stopped, type Tally } from '../tally.js'
 import { addressOf, type BulkAccess, type BulkNode, BulkSocket } from './bulk-socket.js'
 import { ClusterNode, type Sent } from './cluster-node.js'
 import { keyOf, type SlotOwners } from './cluster-slots.js'
@@ -122,7 +122,7 @@ export class ClusterSink implements BulkSink {
     this.#inFlight--
     this.#keptBytes -= sent.bytes.length
     if (error === undefined) this.#tally.succeed(reply, sent.records)
-    else if (isServerTrouble(error)) {
+    else if (isServerFailure(error)) {
       this.#failedLine = Math.min(this.#failedLine ?? sent.line, sent.line)
       this.#stop(stopped(`${addressOf(place)} rejects further commands: ${error.replace(/\.$/, '')}`))
     } else this.#tally.fail(sent.line, error, sent.records)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CommandWriter } from '../commands/command-writer.js'
 import { LineQueue } from '../records/line-queue.js'
-import { isServerTrouble, stopped, type Tally } from '../tally.js'
+import { isServerFailure, stopped, type Tally } from '../tally.js'
 import { addressOf, type BulkSocket } from './bulk-socket.js'
 import { errorIn, type Reply } from './reply-reader.js'
 import { type BulkSink, Waiter } from './sink.js'
@@ -97,7 +97,7 @@ export class ServerSink implements BulkSink {
   #count(records: number, line: number, reply: Reply): void {
     const error = errorIn(reply)
     if (error === undefined) this.#tally.succeed(reply, records)
-    else if (isServerTrouble(error)) this.#stopAt(line, error)
+    else if (isServerFailure(error)) this.#stopAt(line, error)
     else this.#tally.fail(line, error, records)
   }
 

@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from 'node:tls'
 import { FluxGateError } from '../../../core/errors.js'
-import { given } from '../../../core/omit-undefined.js'
+import { omitUndefined } from '../../../core/omit-undefined.js'
 import { addressInvalid, nodeForms, nodeText, parseNode, parseRedisUri, type RedisNode, uriForms } from './address.js'
 
 /** Redis connection options. Exactly one of `uri`, `clusterNodes` and `sentinels` is required. */
@@ -67,7 +67,7 @@ export const maxConnections = 64
 
 export function redisTarget(options: RedisOptions): RedisTarget {
   const { uri, clusterNodes, sentinels } = options
-  const kinds = Object.keys(given({ uri, clusterNodes, sentinels }))
+  const kinds = Object.keys(omitUndefined({ uri, clusterNodes, sentinels }))
   if (kinds.length !== 1) {
     const received = kinds.length === 0 ? 'none' : kinds.join(' and ')
     throw new FluxGateError(
@@ -76,7 +76,7 @@ export function redisTarget(options: RedisOptions): RedisTarget {
     )
   }
   if (uri !== undefined) return serverTarget(uri, options)
-  const access = given({ ...accessOf(options), tls: tlsOf(options.tls, false) })
+  const access = omitUndefined({ ...accessOf(options), tls: tlsOf(options.tls, false) })
   if (clusterNodes !== undefined) {
     const nodes = nodesOf('clusterNodes', clusterNodes, 6379)
     return { kind: 'cluster', nodes, where: `the cluster of ${nodes.map(nodeText).join(', ')}`, ...access }
@@ -84,7 +84,7 @@ export function redisTarget(options: RedisOptions): RedisTarget {
   const nodes = nodesOf('sentinels', sentinels, 26_379)
   const { sentinelName: name = 'mymaster', sentinelUsername, sentinelPassword } = options
   const where = `the sentinels ${nodes.map(nodeText).join(', ')} of ${name}`
-  return { kind: 'sentinels', nodes, name, where, ...access, ...given({ sentinelUsername, sentinelPassword }) }
+  return { kind: 'sentinels', nodes, name, where, ...access, ...omitUndefined({ sentinelUsername, sentinelPassword }) }
 }
 
 function serverTarget(uri: string, options: RedisOptions): RedisTarget {
@@ -96,12 +96,12 @@ function serverTarget(uri: string, options: RedisOptions): RedisTarget {
     node: { host, port },
     database,
     where: nodeText({ host, port }),
-    ...given({ username, password, ...accessOf(options), tls: tlsOf(options.tls, address.tls) }),
+    ...omitUndefined({ username, password, ...accessOf(options), tls: tlsOf(options.tls, address.tls) }),
   }
 }
 
 const accessOf = ({ username, password }: RedisOptions): Pick<RedisOptions, 'username' | 'password'> =>
-  given({ username, password })
+  omitUndefined({ username, password })
 
 function tlsOf(tls: RedisOptions['tls'], isInUri: boolean): ConnectionOptions | undefined {
   if (typeof tls === 'object') return tls

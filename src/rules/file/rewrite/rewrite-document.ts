@@ -7,7 +7,7 @@ import { type Node, parseDocument as parseYaml, visit } from 'yaml'
 import { FluxGateError } from '../../../core/errors.js'
 import { isWrittenAlike, jsonText } from '../../../core/json/written-json.js'
 import { type DocumentFormat, maxDocumentLength } from '../../document/document.js'
-import { isLoneSet } from '../../store/document-sets.js'
+import { isSingleSet } from '../../store/document-sets.js'
 import { documentEdits, type Rewriting } from './document-edits.js'
 import { blockYaml, flowYaml } from './render-value.js'
 import { rewriteRules } from './rewrite-rules.js'
@@ -19,7 +19,7 @@ export function rewriteDocument(given: RulesText, format: DocumentFormat, to: un
   const quickly = rewriteRules(given, format, to)
   if (quickly !== undefined) return quickly
   const mark = text.startsWith('\ufeff') ? '\ufeff' : ''
-  const isMoved = isLoneSet(from) && !isLoneSet(to)
+  const isMoved = isSingleSet(from) && !isSingleSet(to)
   const body = isMoved ? inList(text.slice(mark.length), format) : text.slice(mark.length)
   const rewriting = { from: isMoved ? { ruleSets: [from] } : from, to }
   const ways = body.length > maxDocumentLength.yaml ? [regenerate] : [inPlace, withoutAliases, regenerate]

@@ -6,7 +6,7 @@
 import { isWrittenAlike } from '../../../core/json/written-json.js'
 import type { Steps } from '../../../core/scheduling/steps.js'
 import type { DocumentFormat } from '../../document/document.js'
-import { isLoneSet, setsOf } from '../../store/document-sets.js'
+import { isSingleSet, setsOf } from '../../store/document-sets.js'
 import { rewriteDocument } from './rewrite-document.js'
 import { rewriteList } from './rewrite-list.js'
 import { moved, type RulePlaces, type RulesText, readRulesText } from './rules-text.js'
@@ -45,7 +45,7 @@ const rulesOf = (set: Fields): readonly unknown[] => (Array.isArray(set.rules) ?
 /** True if only rules differ, in lists that are non-empty before and after. */
 function hasSameFrame(from: unknown, to: unknown): boolean {
   const [before, after] = [setsOf(from), setsOf(to)]
-  if (Array.isArray(from) !== Array.isArray(to) || isLoneSet(from) !== isLoneSet(to)) return false
+  if (Array.isArray(from) !== Array.isArray(to) || isSingleSet(from) !== isSingleSet(to)) return false
   const frame = (set: Fields): Fields => ({ ...set, rules: rulesOf(set).length > 0 })
   return before.length === after.length && isWrittenAlike(before.map(frame), after.map(frame))
 }
@@ -59,7 +59,7 @@ interface Cut {
 }
 
 function rewriteFrame(given: RulesText, format: DocumentFormat, to: unknown): RulesText | undefined {
-  if (isLoneSet(given.document) !== isLoneSet(to)) return undefined
+  if (isSingleSet(given.document) !== isSingleSet(to)) return undefined
   const from = setsOf(given.document)
   const cuts = from.map((set, index) => cutOf(given.places[index], rulesOf(set), format))
   const reduced = readRulesText(without(given.text, cuts), format)
@@ -81,7 +81,7 @@ function rewriteFrame(given: RulesText, format: DocumentFormat, to: unknown): Ru
 
 function withSets(document: unknown, sets: readonly Fields[]): unknown {
   if (Array.isArray(document)) return sets
-  return isLoneSet(document) ? sets[0] : { ruleSets: sets }
+  return isSingleSet(document) ? sets[0] : { ruleSets: sets }
 }
 
 function cutOf(places: RulePlaces | undefined, rules: readonly unknown[], format: DocumentFormat): Cut | undefined {

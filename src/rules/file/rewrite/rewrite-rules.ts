@@ -5,7 +5,7 @@
  */
 import { isWrittenAlike } from '../../../core/json/written-json.js'
 import { type DocumentFormat, readDocument } from '../../document/document.js'
-import { isLoneSet, setsOf } from '../../store/document-sets.js'
+import { isSingleSet, setsOf } from '../../store/document-sets.js'
 import { documentEdits, type Rewriting } from './document-edits.js'
 import { jsonPlacesOf, moved, placesIn, type RulePlaces, type RulesText } from './rules-text.js'
 import { jsonUnit, nextContent, spliced } from './text-layout.js'
@@ -131,7 +131,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** Finds the only rule set with different rules. Returns -1 if there is none or if other parts differ too. */
 function changedSet(from: unknown, to: unknown): number {
   const [before, after] = [setsOf(from), setsOf(to)]
-  if (Array.isArray(from) !== Array.isArray(to) || isLoneSet(from) !== isLoneSet(to)) return -1
+  if (Array.isArray(from) !== Array.isArray(to) || isSingleSet(from) !== isSingleSet(to)) return -1
   if (before.length !== after.length) return -1
   const changed = before.flatMap((set, index) => (set === after[index] ? [] : [index]))
   const [index = -1] = changed

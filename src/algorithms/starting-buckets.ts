@@ -5,7 +5,7 @@ import type { Band } from '../core/rule.js'
  * Buckets with a starting balance. An unused bucket behaves as if the permits of the balance had been taken from it at the
  * given time. Algorithms need not know about balances, and a balance that has been refilled since has no effect.
  */
-export class BegunBuckets implements Buckets {
+export class StartingBuckets implements Buckets {
   readonly #buckets: Buckets
   /** Holds the state of an unused bucket in its first slot. */
   readonly #unused: Buckets

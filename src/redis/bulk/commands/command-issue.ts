@@ -1,7 +1,7 @@
 const allowed = "a list of strings, numbers and bytes such as ['SET', 'key', 'value']"
 
 /** Validates a command. Returns the problem, or `undefined` if the command is valid. */
-export function commandMistake(command: unknown): string | undefined {
+export function commandIssue(command: unknown): string | undefined {
   if (command instanceof Uint8Array) return `a command must be ${allowed}; received bytes. Set format to load bytes`
   if (!Array.isArray(command)) return `a command must be ${allowed}; received ${typeName(command)}`
   if (command.length === 0) return 'a command must have a name'

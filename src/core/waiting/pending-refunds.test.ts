@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { manualClock } from '../../testing/index.js'
-import { OwedRefunds } from './owed-refunds.js'
+import { PendingRefunds } from './pending-refunds.js'
 import type { TimedSlot } from './slot.js'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -9,7 +9,7 @@ it('keeps refunds of a bucket after one has failed, and sends later ones immedia
   const clock = manualClock(0)
   const sent: string[] = []
   let isUp = false
-  const owed: OwedRefunds = new OwedRefunds(clock, (slots) => {
+  const owed: PendingRefunds = new PendingRefunds(clock, (slots) => {
     for (const slot of slots) owed.giveBack(slot)
   })
   const refund = (bucket: string, at: number): TimedSlot => ({

@@ -1,9 +1,9 @@
 import type { Encoded, RecordSource } from '../records/record-source.js'
-import { commandMistake } from './command-mistake.js'
+import { commandIssue } from './command-issue.js'
 import type { Command, CommandWriter } from './command-writer.js'
 
 /** Reads commands from an iterable. The line of a command is its number. */
-export class GivenCommands implements RecordSource {
+export class CommandSource implements RecordSource {
   line = 0
   readonly #now: Iterator<Command> | undefined
   readonly #later: AsyncIterator<Command> | undefined
@@ -22,8 +22,8 @@ export class GivenCommands implements RecordSource {
     this.#next = undefined
     this.line++
     if (this.line < this.#fromLine) return 'nothing'
-    const problem = commandMistake(step.value)
-    if (problem !== undefined) return { mistake: problem }
+    const problem = commandIssue(step.value)
+    if (problem !== undefined) return { issue: problem }
     out.addCommand(step.value)
     return 'written'
   }

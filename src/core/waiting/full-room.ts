@@ -1,5 +1,5 @@
 import { algorithmTraits } from '../algorithm-traits.js'
-import type { BandResult, ChargeResult, Demand } from '../bucket-store.js'
+import type { BandResult, Charge, ChargeResult } from '../bucket-store.js'
 
 /**
  * The rejection of a request that would have to wait while the waiting room is full. Its retry-after is the time until the
@@ -8,8 +8,8 @@ import type { BandResult, ChargeResult, Demand } from '../bucket-store.js'
  * `immediate` is the result without waiting, `current` the unchanged state of the bands. `ticksUntilRoom` is the time until
  * the waiting room has room.
  */
-export function noPlace(
-  charges: readonly Demand[],
+export function rejectForFullRoom(
+  charges: readonly Charge[],
   immediate: ChargeResult,
   current: ChargeResult,
   ticksUntilRoom: number,
@@ -26,9 +26,9 @@ export function noPlace(
       const untilPermits = result.allowed ? 0 : result.retryAfter
       const untilRelease = Math.max(untilPermits, isQueue ? resetAt - now : Math.ceil(delay))
       const mustWait = untilRelease > 0 && !shadow && group.listed === undefined
-      const { patience } = charges[index] as Demand
+      const { maxWaitTicks } = charges[index] as Charge
       const untilAccepted =
-        patience === 0 ? untilPermits : Math.max(isQueue ? untilPermits : 0, untilRelease - patience)
+        maxWaitTicks === 0 ? untilPermits : Math.max(isQueue ? untilPermits : 0, untilRelease - maxWaitTicks)
       const retryAfter = Math.min(untilRelease, Math.max(ticksUntilRoom, untilAccepted))
       bands.push(mustWait ? { ...result, allowed: false, retryAfter } : result)
     }

@@ -1,12 +1,12 @@
 import { createBuckets, Rows } from '../../../algorithms/index.js'
-import type { BucketGroup, Demand } from '../../../core/bucket-store.js'
+import type { BucketGroup, Charge } from '../../../core/bucket-store.js'
 import type { LastEdit, Work } from '../work.js'
 import { readEdit } from './edits.js'
 import { RecentIdentities } from './recent-identities.js'
 import { expires } from './value.js'
 
 /** A claim on behalf of an identity of which it is known whether it has an override, and which. */
-export interface BelievedDemand extends Demand {
+export interface CachedCharge extends Charge {
   readonly isBelieved?: true
 }
 
@@ -15,7 +15,7 @@ export interface BelievedDemand extends Demand {
  * a whole call, there is nothing to look up for these identities. Nobody relies on it: after an edit the call does nothing
  * and says so, and what was edited is not believed any more.
  */
-export class OverrideBeliefs {
+export class OverrideCache {
   /** The last one that they know of. */
   edit: LastEdit
   /** Which generations were in force. */
@@ -32,15 +32,15 @@ export class OverrideBeliefs {
   /** The work as it is believed to be; the same one if nothing is believed of its identities. */
   applyTo(work: Work): Work {
     if (work.what !== 'CHARGE' && work.what !== 'PEEK') return work
-    let claims: BelievedDemand[] | undefined
+    let claims: CachedCharge[] | undefined
     for (let i = 0; i < work.claims.length; i++) {
-      const claim = work.claims[i] as Demand
+      const claim = work.claims[i] as Charge
       if (!claim.group.hasOverrides) continue
-      const { key, permits, patience, policy, shadow } = claim
+      const { key, permits, maxWaitTicks, policy, shadow } = claim
       const believed = this.#groups.get(claim.group, key)
       if (believed === undefined) continue
       claims ??= [...work.claims]
-      claims[i] = { group: believed, key, permits, patience, policy, shadow, isBelieved: true }
+      claims[i] = { group: believed, key, permits, maxWaitTicks, policy, shadow, isBelieved: true }
     }
     return claims === undefined ? work : { what: work.what, claims }
   }

@@ -1,5 +1,5 @@
 import { algorithmTraits } from '../core/algorithm-traits.js'
-import { type BucketGroup, type BucketStore, type Demand, withBands } from '../core/bucket-store.js'
+import { type BucketGroup, type BucketStore, type Charge, withBands } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { type DecideOptions, RateLimiter, type StoreFailureFallback } from '../core/decision/rate-limiter.js'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
@@ -7,7 +7,7 @@ import type { Decision } from '../core/decision.js'
 import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 
-export interface WithoutStoreOptions {
+export interface StoreFailurePolicyOptions {
   /** The one that fails; which overrides it had is remembered. */
   readonly store: Pick<BucketStore, 'overrides'>
   /** Limits in this process; it has `chargeSync`. */
@@ -24,20 +24,20 @@ export interface WithoutStoreOptions {
 const retryAfterFailureMs = 1_000
 
 /** The one place where it is decided what becomes of a request while the store fails. */
-export class WithoutStore implements StoreFailureFallback {
-  readonly #options: WithoutStoreOptions
+export class StoreFailurePolicy implements StoreFailureFallback {
+  readonly #options: StoreFailurePolicyOptions
   readonly #local: RateLimiter
   readonly #shares = new WeakMap<BucketGroup, BucketGroup>()
 
-  constructor(options: WithoutStoreOptions) {
+  constructor(options: StoreFailurePolicyOptions) {
     this.#options = options
     this.#local = new RateLimiter(tellingOverrides(options.localStore), options.room, { degraded: true })
   }
 
   /** Each rule says what to do; one that refuses decides for all, and what remains is limited in this process. */
-  decide(ruleSetId: string | null, demands: readonly Demand[], options: DecideOptions): Decision {
+  decide(ruleSetId: string | null, demands: readonly Charge[], options: DecideOptions): Decision {
     const { onStoreFailure = 'LOCAL' } = this.#options
-    const policyOf = ({ group }: Demand): OnStoreFailure => group.onStoreFailure ?? onStoreFailure
+    const policyOf = ({ group }: Charge): OnStoreFailure => group.onStoreFailure ?? onStoreFailure
     const details = { ruleSetId, degraded: true }
     const now = this.#options.clock.now()
     const refusing = demands.find((demand) => !demand.shadow && policyOf(demand) === 'DENY')
@@ -54,7 +54,7 @@ export class WithoutStore implements StoreFailureFallback {
   }
 
   /** Of an identity whose override has been seen, that one. */
-  #groupOf({ group, key }: Demand): BucketGroup {
+  #groupOf({ group, key }: Charge): BucketGroup {
     return (group.hasOverrides && this.#options.store.overrides?.seen?.(group, key)) || group
   }
 
@@ -79,7 +79,7 @@ function tellingOverrides(store: BucketStore): BucketStore {
   return {
     charge: (demands, peek) => store.charge(demands, peek),
     ...(chargeSync && {
-      chargeSync(demands: readonly Demand[], peek: boolean) {
+      chargeSync(demands: readonly Charge[], peek: boolean) {
         const result = chargeSync.call(store, demands, peek)
         return demands.some(({ group }) => group.insteadOf !== undefined) ? { ...result, applied: demands } : result
       },
