@@ -2,7 +2,7 @@
 /** 8000 keys of 15 000 bytes each, through everything that remembers keys: 120 MB, in a heap of 64 MiB. */
 
 import { createFluxGate } from '../../dist/index.js'
-import { KnownRefusals } from '../../dist/stores/redis/cached-rejections.js'
+import { CachedRejections } from '../../dist/stores/redis/cached-rejections.js'
 import { RecentIdentities } from '../../dist/stores/redis/overrides/recent-identities.js'
 import { DecisionRecorder } from '../../dist/telemetry/decision-recorder.js'
 import { showKey } from '../../dist/telemetry/key-digest.js'
@@ -26,7 +26,7 @@ const recorder = new DecisionRecorder({ now: () => 0 })
 const statistics = new LocalStatistics({ recorder, clock: { now: () => 0 }, showKey: showKey(false) })
 const recent = new RecentIdentities(50_000)
 const rule = group('key', [band({ windowTicks: 60 * second })])
-const known = new KnownRefusals({ clock: manualClock(0) })
+const known = new CachedRejections({ clock: manualClock(0) })
 const refusal = { allowed: false, delay: 0, retryAfter: 30 * second, remaining: 0, resetAt: 60 * second }
 const pending = new PendingCounts(recorder, showKey(false))
 for (let i = 0; i < 8_000; i++) {

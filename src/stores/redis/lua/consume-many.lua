@@ -74,12 +74,12 @@ local function say(number)
   results[length] = number == never and -1 or number
 end
 
-local function step(i, permits, patience)
+local function step(i, permits, maxWaitTicks)
   local band, lots = claimed[i], lotsOf[keys[i]]
   if lots then
-    return held.step(lots, band, permits, now, patience, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+    return held.step(lots, band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
   end
-  return band.algorithm.step(band, permits, now, patience, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+  return band.algorithm.step(band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
 
 -- True if the band allows.
@@ -228,9 +228,9 @@ local function find(i, key, band)
 end
 
 -- Reads what is asked of a band; the result says what is wrong with its bucket, if anything is.
-local function claim(i, permits, patience, key, number)
+local function claim(i, permits, maxWaitTicks, key, number)
   local band = bandAt(number)
-  keys[i], claimed[i], permitsOf[i], patienceOf[i], movedFrom[i] = key, band, permits, patience, nil
+  keys[i], claimed[i], permitsOf[i], patienceOf[i], movedFrom[i] = key, band, permits, maxWaitTicks, nil
   local wrong = find(i, key, band)
   return wrong and KEYS[key] .. ' ' .. wrong
 end
@@ -265,11 +265,11 @@ local function read()
   isAlone = numbers[place + 2] == 1
   place = place + 3
   for demand = 1, demands do
-    local permits, patience, bandsHere = numbers[place + 1], numbers[place + 2], numbers[place + 4]
+    local permits, maxWaitTicks, bandsHere = numbers[place + 1], numbers[place + 2], numbers[place + 4]
     shadows[demand] = numbers[place + 3]
     place = place + 4
     for i = count + 1, count + bandsHere do
-      problem = claim(i, permits, patience, numbers[place + 1], numbers[place + 2]) or problem
+      problem = claim(i, permits, maxWaitTicks, numbers[place + 1], numbers[place + 2]) or problem
       instants[i] = numbers[place + 3]
       place = place + 3
     end

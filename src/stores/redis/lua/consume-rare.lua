@@ -20,14 +20,14 @@ end
 -- what becomes of the whole: whether it is granted, and whether any band delays it. `allowed` and `delayed` are what the
 -- bands before it say.
 local function charge(term, key, left, allowed, delayed)
-  local permits, patience, band = numbers[term + 1], numbers[term + 2], bandAt(numbers[term + 3])
+  local permits, maxWaitTicks, band = numbers[term + 1], numbers[term + 2], bandAt(numbers[term + 3])
   local kind, first, second, third, fourth
   local value = values[key]
   if value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
   -- What another algorithm has left behind means nothing to this one.
   if kind ~= band.kind then first = nil end
   local retryAfter, delay, remaining, resetAt, writes, one, two, three, four =
-    band.step(band, permits, now, patience, first, second, third, fourth)
+    band.step(band, permits, now, maxWaitTicks, first, second, third, fourth)
   local granted = allowed and retryAfter == 0
   delayed = delayed or delay > 0
   if left > 1 then granted, delayed = charge(term + 3, key + 1, left - 1, granted, delayed)

@@ -1,5 +1,5 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
-export const consumeSha = '43ff388b94f7fa1b48976b70f055456ac0b39626'
+export const consumeSha = '9aed4818aa693e4779121f6805fca1576b04cb79'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
@@ -875,10 +875,10 @@ to = to + 1
 list[to] = numbers[i]
 end
 end
-local function putOther(made, permits, patience)
+local function putOther(made, permits, maxWaitTicks)
 put(RUN, 1, #made / 2, made[1] or 1)
 for j = 2, #made, 2 do
-list[to + 1], list[to + 2], list[to + 3] = permits, patience, made[j]
+list[to + 1], list[to + 2], list[to + 3] = permits, maxWaitTicks, made[j]
 to = to + 3
 end
 end
@@ -886,12 +886,12 @@ local function putPlain(count, instead, bandAt)
 local head, i = to, 1
 list[to + 1], list[to + 2], to = PLAIN, count, to + 2
 while i <= count do
-local permits, patience, key, band = bandAt(i)
+local permits, maxWaitTicks, key, band = bandAt(i)
 local made = instead and instead[i]
 if made then
-for j = 1, #made, 2 do put(permits, patience, made[j], made[j + 1]) end
+for j = 1, #made, 2 do put(permits, maxWaitTicks, made[j], made[j + 1]) end
 list[head + 2] = list[head + 2] - made.count + #made / 2
-else put(permits, patience, key, band) end
+else put(permits, maxWaitTicks, key, band) end
 i = i + (made and made.count or 1)
 end
 end
@@ -1719,13 +1719,13 @@ first, second, third, fourth = advance(lots, band, ending, first, second, third,
 if lots.heldEarlier > 0 then lots.heldEarlier = 0 else lots.heldLater = 0 end
 return ending, first, second, third, fourth
 end
-local function waitForRoom(lots, band, permits, now, patience, first, second, third, fourth)
+local function waitForRoom(lots, band, permits, now, maxWaitTicks, first, second, third, fourth)
 local left = { earlier = lots.earlier, heldEarlier = lots.heldEarlier, later = lots.later, heldLater = lots.heldLater }
 local tick
 repeat
 tick, first, second, third, fourth = dropEarliest(left, band, first, second, third, fourth)
 until permits <= band.capacity - heldIn(left)
-return tick - now + band.algorithm.step(reduced(left, band), permits, tick, patience, first, second, third, fourth)
+return tick - now + band.algorithm.step(reduced(left, band), permits, tick, maxWaitTicks, first, second, third, fourth)
 end
 return {
 heldIn = heldIn,
@@ -1741,12 +1741,12 @@ _, first, second, third, fourth = dropEarliest(lots, band, first, second, third,
 end
 return first, second, third, fourth
 end,
-step = function(lots, band, permits, now, patience, first, second, third, fourth)
+step = function(lots, band, permits, now, maxWaitTicks, first, second, third, fourth)
 local narrower = reduced(lots, band)
 local isWide = permits > narrower.capacity and permits <= band.capacity
 local retryAfter, delay, remaining, _, changes, one, two, three, four =
-band.algorithm.step(narrower, isWide and 0 or permits, now, isWide and 0 or patience, first, second, third, fourth)
-if isWide then retryAfter = waitForRoom(lots, band, permits, now, patience, first, second, third, fourth) end
+band.algorithm.step(narrower, isWide and 0 or permits, now, isWide and 0 or maxWaitTicks, first, second, third, fourth)
+if isWide then retryAfter = waitForRoom(lots, band, permits, now, maxWaitTicks, first, second, third, fourth) end
 return retryAfter, delay, remaining, band.algorithm.expiresAt(band, one, two, three, four), changes, one, two, three, four
 end,
 refund = function(lots, band, permits, now, grantedAt, first, second, third, fourth)
@@ -1838,12 +1838,12 @@ local function say(number)
 length = length + 1
 results[length] = number == never and -1 or number
 end
-local function step(i, permits, patience)
+local function step(i, permits, maxWaitTicks)
 local band, lots = claimed[i], lotsOf[keys[i]]
 if lots then
-return held.step(lots, band, permits, now, patience, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+return held.step(lots, band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
-return band.algorithm.step(band, permits, now, patience, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+return band.algorithm.step(band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
 local function stepInto(i)
 retries[i], delays[i], remainders[i], resets[i], writes[i],
@@ -2010,9 +2010,9 @@ local wrong = open(key, band)
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = firsts[key], seconds[key], thirds[key], fourths[key]
 return wrong
 end
-local function claim(i, permits, patience, key, number)
+local function claim(i, permits, maxWaitTicks, key, number)
 local band = bandAt(number)
-keys[i], claimed[i], permitsOf[i], patienceOf[i], movedFrom[i] = key, band, permits, patience, nil
+keys[i], claimed[i], permitsOf[i], patienceOf[i], movedFrom[i] = key, band, permits, maxWaitTicks, nil
 local wrong = find(i, key, band)
 return wrong and KEYS[key] .. ' ' .. wrong
 end
@@ -2041,11 +2041,11 @@ local demands, count, problem = numbers[place + 3], 0, nil
 isAlone = numbers[place + 2] == 1
 place = place + 3
 for demand = 1, demands do
-local permits, patience, bandsHere = numbers[place + 1], numbers[place + 2], numbers[place + 4]
+local permits, maxWaitTicks, bandsHere = numbers[place + 1], numbers[place + 2], numbers[place + 4]
 shadows[demand] = numbers[place + 3]
 place = place + 4
 for i = count + 1, count + bandsHere do
-problem = claim(i, permits, patience, numbers[place + 1], numbers[place + 2]) or problem
+problem = claim(i, permits, maxWaitTicks, numbers[place + 1], numbers[place + 2]) or problem
 instants[i] = numbers[place + 3]
 place = place + 3
 end
@@ -2098,13 +2098,13 @@ end
 return others
 end
 local function charge(term, key, left, allowed, delayed)
-local permits, patience, band = numbers[term + 1], numbers[term + 2], bandAt(numbers[term + 3])
+local permits, maxWaitTicks, band = numbers[term + 1], numbers[term + 2], bandAt(numbers[term + 3])
 local kind, first, second, third, fourth
 local value = values[key]
 if value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
 if kind ~= band.kind then first = nil end
 local retryAfter, delay, remaining, resetAt, writes, one, two, three, four =
-band.step(band, permits, now, patience, first, second, third, fourth)
+band.step(band, permits, now, maxWaitTicks, first, second, third, fourth)
 local granted = allowed and retryAfter == 0
 delayed = delayed or delay > 0
 if left > 1 then granted, delayed = charge(term + 3, key + 1, left - 1, granted, delayed)

@@ -9,11 +9,11 @@
 --            per entry: what (below);
 --              RUN, charges that ask the same, each of buckets that no other decision names: how many, bands of each, the first
 --                key, which the others follow
---                per band: permits, patience, band
+--                per band: permits, maxWaitTicks, band
 --              PLAIN, a charge without shadows: bands
---                per band: permits, patience, key, band
+--                per band: permits, maxWaitTicks, key, band
 --              else (RESET forgets the buckets, BACKDATE corrects when they were written): whether no other decision names any of its keys, and none is a log; demands
---                per demand: permits, patience, whether it is a shadow (LEASE: permits wanted at most), bands;
+--                per demand: permits, maxWaitTicks, whether it is a shadow (LEASE: permits wanted at most), bands;
 --                  BACKDATE: the instant that the bucket counts from, in place of permits
 --                  per band: key, band, an instant (REFUND: when granted, below 0: now; SETTLE: when the lease ends; BACKDATE: the
 --                    one that it counts from then, below 0: as before)

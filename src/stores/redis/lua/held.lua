@@ -33,13 +33,13 @@ local function dropEarliest(lots, band, first, second, third, fourth)
 end
 
 -- How long until permits can be had that there is no room for beside what is held: it gives way lot by lot.
-local function waitForRoom(lots, band, permits, now, patience, first, second, third, fourth)
+local function waitForRoom(lots, band, permits, now, maxWaitTicks, first, second, third, fourth)
   local left = { earlier = lots.earlier, heldEarlier = lots.heldEarlier, later = lots.later, heldLater = lots.heldLater }
   local tick
   repeat
     tick, first, second, third, fourth = dropEarliest(left, band, first, second, third, fourth)
   until permits <= band.capacity - heldIn(left)
-  return tick - now + band.algorithm.step(reduced(left, band), permits, tick, patience, first, second, third, fourth)
+  return tick - now + band.algorithm.step(reduced(left, band), permits, tick, maxWaitTicks, first, second, third, fourth)
 end
 
 return {
@@ -62,12 +62,12 @@ return {
     return first, second, third, fourth
   end,
 
-  step = function(lots, band, permits, now, patience, first, second, third, fourth)
+  step = function(lots, band, permits, now, maxWaitTicks, first, second, third, fourth)
     local narrower = reduced(lots, band)
     local isWide = permits > narrower.capacity and permits <= band.capacity
     local retryAfter, delay, remaining, _, changes, one, two, three, four =
-      band.algorithm.step(narrower, isWide and 0 or permits, now, isWide and 0 or patience, first, second, third, fourth)
-    if isWide then retryAfter = waitForRoom(lots, band, permits, now, patience, first, second, third, fourth) end
+      band.algorithm.step(narrower, isWide and 0 or permits, now, isWide and 0 or maxWaitTicks, first, second, third, fourth)
+    if isWide then retryAfter = waitForRoom(lots, band, permits, now, maxWaitTicks, first, second, third, fourth) end
     -- Full is what it is without leases: what is held counts as spent.
     return retryAfter, delay, remaining, band.algorithm.expiresAt(band, one, two, three, four), changes, one, two, three, four
   end,

@@ -182,10 +182,10 @@ local function putRun(decisions, count, key, terms)
 end
 
 -- One decision of a run, all of whose bands are others now.
-local function putOther(made, permits, patience)
+local function putOther(made, permits, maxWaitTicks)
   put(RUN, 1, #made / 2, made[1] or 1)
   for j = 2, #made, 2 do
-    list[to + 1], list[to + 2], list[to + 3] = permits, patience, made[j]
+    list[to + 1], list[to + 2], list[to + 3] = permits, maxWaitTicks, made[j]
     to = to + 3
   end
 end
@@ -195,12 +195,12 @@ local function putPlain(count, instead, bandAt)
   local head, i = to, 1
   list[to + 1], list[to + 2], to = PLAIN, count, to + 2
   while i <= count do
-    local permits, patience, key, band = bandAt(i)
+    local permits, maxWaitTicks, key, band = bandAt(i)
     local made = instead and instead[i]
     if made then
-      for j = 1, #made, 2 do put(permits, patience, made[j], made[j + 1]) end
+      for j = 1, #made, 2 do put(permits, maxWaitTicks, made[j], made[j + 1]) end
       list[head + 2] = list[head + 2] - made.count + #made / 2
-    else put(permits, patience, key, band) end
+    else put(permits, maxWaitTicks, key, band) end
     i = i + (made and made.count or 1)
   end
 end
