@@ -104,7 +104,7 @@ export class ClientConnections {
       else if (broken?.headersSent) socket.destroy()
       else {
         const answer = answerTo(error)
-        socket.write(mayBeHead(error, broken) ? rawBodilessAnswer(answer) : rawAnswer(answer))
+        socket.write(mayBeHead(error, broken, connection.socket) ? rawBodilessAnswer(answer) : rawAnswer(answer))
         linger(socket)
       }
     }
@@ -170,8 +170,16 @@ export class ClientConnections {
   }
 }
 
-/** A request without a complete head has no known method, and its packet may begin with earlier requests. */
-const mayBeHead = ({ rawPacket }: ParseError, broken: ServerResponse | undefined): boolean =>
-  broken === undefined ? rawPacket?.includes('HEAD ') === true : broken.req.method === 'HEAD'
+/**
+ * Without a complete head, the method is known only from the last packet. The packet may begin with earlier requests, or
+ * within the request line, if an earlier packet ended there.
+ */
+function mayBeHead({ rawPacket }: ParseError, broken: ServerResponse | undefined, { bytesRead }: Socket): boolean {
+  if (broken !== undefined) return broken.req.method === 'HEAD'
+  if (rawPacket === undefined || rawPacket.includes('HEAD ')) return true
+  return bytesRead > rawPacket.length && !requestLine.test(rawPacket.toString('latin1'))
+}
+
+const requestLine = /^(?:GET|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT) /m
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
