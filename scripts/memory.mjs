@@ -49,7 +49,7 @@ const server = await startProgram('serve', { rules: { path: join(directory, 'rul
 async function startProgram(/** @type {string} */ command, /** @type {unknown} */ settings) {
   const config = join(directory, `${command}.json`)
   writeFileSync(config, JSON.stringify(settings))
-  const preload = join(root, 'test', 'batteries', 'memory-preload.mjs')
+  const preload = join(root, 'scripts', 'memory-preload.mjs')
   const program = join(root, 'dist', 'command', 'main.js')
   const args = ['--expose-gc', '--import', preload, program, command, '--port', '0', '--config', config]
   const child = spawn(process.execPath, args, { cwd: directory, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })

@@ -3,21 +3,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** The slowest files, slowest first. If they did not start first, one of them would run alone at the end. */
 const slowest = [
   'test/bench.test.ts',
-  'test/integration/redis-store-clients.test.ts',
+  'test/integration/redis-store/clients.test.ts',
   'test/e2e/cli.test.ts',
   'test/e2e/rules.test.ts',
   'test/e2e/start.test.ts',
-  'test/integration/redis-failure.test.ts',
+  'test/integration/redis-failure/outages.test.ts',
   'test/e2e/gateway.test.ts',
-  'test/integration/redis-load.test.ts',
+  'test/integration/redis-store/load.test.ts',
   'test/bootstrap.test.ts',
   'test/e2e/serve.test.ts',
-  'test/integration/redis-store.test.ts',
-  'test/integration/leased.test.ts',
-  'test/integration/overrides-cluster.test.ts',
+  'test/integration/redis-store/contract.test.ts',
+  'test/integration/leases/processes.test.ts',
+  'test/integration/overrides/cluster.test.ts',
   'test/docs.test.ts',
-  'test/integration/search-index-crashes.test.ts',
-  'test/integration/lock-exclusion.test.ts',
+  'test/integration/search-index/crashes.test.ts',
+  'test/integration/lock/exclusion.test.ts',
 ]
 
 /**

@@ -10,7 +10,7 @@ import { loadConfig } from '../src/config/config.js'
 import { settings } from '../src/config/settings.js'
 import type { Setting } from '../src/validation/setting.js'
 import { environmentName } from '../src/validation/setting-names.js'
-import { eventually } from './servers/eventually.js'
+import { eventually } from './fixtures/eventually.js'
 import { freePort } from './servers/free-port.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))

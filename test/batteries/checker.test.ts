@@ -1,9 +1,9 @@
 /** The batteries report each defect of a proxy that has it, and nothing of one that has none. */
 import { expect, it } from 'vitest'
-import { type Defect, startBrokenProxy } from './broken-proxy.js'
-import { checkFrameworkAnswers } from './framework-answers.js'
+import { checkFrameworkAnswers } from './frameworks/expected-responses.js'
+import { type Defect, startBrokenProxy } from './gateway/broken-proxy.js'
+import { readSent } from './http/sent-stream.js'
 import { GatewayBed } from './run.js'
-import { readSent } from './sent-stream.js'
 
 async function kindsOf(defect: Defect, battery: string): Promise<Set<string>> {
   const bed = await GatewayBed.start(startBrokenProxy(defect))

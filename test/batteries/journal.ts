@@ -1,7 +1,7 @@
 /** The record of one run: requests that clients sent, requests that reached an upstream, and every violation. */
-import { type RequestMessage, valuesOf } from './http-parser.js'
+import { type RequestMessage, valuesOf } from './http/http-parser.js'
+import { idOf } from './http/sent-stream.js'
 import { type Plan, soundPlan } from './plan.js'
-import { idOf } from './sent-stream.js'
 
 export interface Violation {
   readonly kind: string

@@ -1,6 +1,6 @@
 /** The command behind `npm run batteries`. */
-import { type RunOptions, runCommand, UsageError } from '../run-options.js'
-import { FrameworkBed } from './framework-bed.js'
+import { type RunOptions, runCommand, UsageError } from '../fixtures/run-options.js'
+import { FrameworkBed } from './frameworks/framework-batteries.js'
 import type { Violation } from './journal.js'
 import { GatewayBed, gatewayBatteries, launchGateway } from './run.js'
 

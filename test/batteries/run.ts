@@ -1,14 +1,24 @@
 /** Runs one seed of a battery against a gateway, and reports what it did wrong. */
-import { type Battery, expectations, framing, host, pipelining, targets, upgrades, valid } from './client-batteries.js'
-import { type Conversation, converse, plannedBytes } from './conversation.js'
+
 import { drawFrom } from './draw.js'
-import { GatewaySubject } from './gateway-subject.js'
+import {
+  type Battery,
+  expectations,
+  framing,
+  host,
+  pipelining,
+  targets,
+  upgrades,
+  valid,
+} from './gateway/client-batteries.js'
+import { GatewaySubject } from './gateway/gateway-process.js'
+import { dripping, early, hostile, idle, interim } from './gateway/upstream-batteries.js'
+import { type Conversation, converse, plannedBytes } from './http/conversation.js'
+import { RawUpstream } from './http/raw-upstream.js'
+import { Ids, requestText, type Scene } from './http/request-text.js'
+import { AnswerCheck } from './http/response-reader.js'
+import { readSent } from './http/sent-stream.js'
 import { Journal, type Violation } from './journal.js'
-import { RawUpstream } from './raw-upstream.js'
-import { AnswerCheck } from './read-answers.js'
-import { Ids, requestText, type Scene } from './request-text.js'
-import { readSent } from './sent-stream.js'
-import { dripping, early, hostile, idle, interim } from './upstream-batteries.js'
 
 export const gatewayBatteries: Readonly<Record<string, Battery>> = {
   valid,

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from '../servers/free-port.js'
-import { remoteProcess, serverProcess } from './check-degraded.js'
-import { ControlClient } from './control-client.js'
+import { remoteProcess, serverProcess } from './checker/degraded.js'
 import { type Entry, type Incident, LoopTimes, nowUs } from './history.js'
-import { askControl, askGateway, askServer, editRule } from './http-driver.js'
 import { bandOf, gatewayPaths, limiterLimit, limitOf, limits, ruleDocument, ruleSetId } from './limits.js'
-import { type Asked, Load, type LoadPlan } from './load.mjs'
-import { Subject } from './subject.js'
-import type { Topology } from './topology.js'
+import { ControlClient } from './processes/control-client.js'
+import { askControl, askGateway, askServer, editRule } from './processes/http-driver.js'
+import { type Asked, Load, type LoadPlan } from './processes/load.mjs'
+import { Subject } from './processes/process-under-test.js'
+import type { Topology } from './topologies/topology.js'
 
 export interface BedOptions {
   readonly root: string
@@ -102,7 +102,9 @@ export class Bed {
         onEntry: (asked) => this.#record(name, asked),
       })
     const worker = (name: string, kind: string, more: object) =>
-      subject(name, 'test/chaos/worker.mjs', (self, plan) => [JSON.stringify({ kind, self, rules, plan, ...more })])
+      subject(name, 'test/chaos/processes/worker.mjs', (self, plan) => [
+        JSON.stringify({ kind, self, rules, plan, ...more }),
+      ])
     const limiter = { algorithm: limiterLimit.algorithm, bands: [bandOf(limiterLimit)] }
     const library = { store: { where: topology.where, prefix }, limiter, breaks }
     const cli = (command: string, file: string, port: number) =>

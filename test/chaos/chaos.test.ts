@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { Bed, type BedOptions } from './bed.js'
 import { describe as describeRun } from './report.js'
 import { type RunResult, runSeed } from './run.js'
-import { startTopology, type TopologyName, topologyNames } from './topologies.js'
+import { startTopology, type TopologyName, topologyNames } from './topologies/index.js'
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const seed = Number(process.env.FLUXGATE_CHAOS_SEED ?? 1 + Math.floor(Math.random() * 1e6))

@@ -1,11 +1,11 @@
 /** The command behind `npm run chaos`. */
 import { writeFileSync } from 'node:fs'
-import { type RunOptions, runCommand, UsageError } from '../run-options.js'
+import { type RunOptions, runCommand, UsageError } from '../fixtures/run-options.js'
 import { Bed } from './bed.js'
 import { describe, summary } from './report.js'
 import { type RunResult, runSeed } from './run.js'
-import { startTopology, type TopologyName, topologyNames } from './topologies.js'
-import type { Topology } from './topology.js'
+import { startTopology, type TopologyName, topologyNames } from './topologies/index.js'
+import type { Topology } from './topologies/topology.js'
 
 const help = `Usage: npm run chaos -- [options]
 

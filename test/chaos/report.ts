@@ -1,5 +1,5 @@
 /** What a run found, for people. */
-import type { Violation } from './checker.js'
+import type { Violation } from './checker/checker.js'
 import type { Entry, History } from './history.js'
 import type { RunResult } from './run.js'
 

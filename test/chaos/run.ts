@@ -1,13 +1,13 @@
 /** One seed: requests and faults at the same time, then the judgement. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Bed } from './bed.js'
-import { remoteProcess, serverProcess } from './check-degraded.js'
-import { check, type Violation } from './checker.js'
+import { check, type Violation } from './checker/checker.js'
+import { remoteProcess, serverProcess } from './checker/degraded.js'
 import { ClockWatch } from './clock-watch.js'
 import { type History, type Incident, nowUs } from './history.js'
 import { editedRules } from './limits.js'
 import { type ProcessFault, processFaultText, type Schedule, type Scheduled, scheduleOf } from './schedule.js'
-import type { Fault, Observation, Scene, Topology } from './topology.js'
+import type { Fault, Observation, Scene, Topology } from './topologies/topology.js'
 
 export interface RunResult {
   readonly topology: string

@@ -1,6 +1,6 @@
 /** Random choices that follow from a seed, and the faults of one run with their times. */
-import { randomFrom } from './load.mjs'
-import type { Fault, Topology } from './topology.js'
+import { randomFrom } from './processes/load.mjs'
+import type { Fault, Topology } from './topologies/topology.js'
 
 export class Random {
   readonly #next: () => number

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually } from '../servers/eventually.js'
+import { eventually } from '../fixtures/eventually.js'
 import { type RedisServer, startRedis } from '../servers/redis-server.js'
 import { commandLine, root } from './command-line.js'
 

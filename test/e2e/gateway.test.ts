@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { answerOf, ask, deferred, echoUpstream, serve, upstream } from '../integration/gateway-bed.js'
+import { stopAfterTest } from '../fixtures/stop-after-test.js'
+import { answerOf, ask, deferred, echoUpstream, serve, upstream } from '../fixtures/test-gateway.js'
 import { startRedis } from '../servers/redis-server.js'
 import { selfSigned } from '../servers/self-signed.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { stopAfterTest } from '../servers/stop-after-test.js'
 import { type Workplace, workplace } from './running-program.js'
 
 const route = (id: string, uri: string, path = '/**', filters: unknown[] = []) => ({

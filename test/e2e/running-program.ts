@@ -4,7 +4,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { eventually } from '../servers/eventually.js'
+import { eventually } from '../fixtures/eventually.js'
 import { root } from './command-line.js'
 
 /** What starts it, before its arguments. */

@@ -3,12 +3,12 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { describe, expect, it } from 'vitest'
+import { stopAfterTest } from '../fixtures/stop-after-test.js'
 import { freePort } from '../servers/free-port.js'
 import { mongoKind, openMongo } from '../servers/mongo-server.js'
 import { startRedis } from '../servers/redis-server.js'
 import { selfSigned } from '../servers/self-signed.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { stopAfterTest } from '../servers/stop-after-test.js'
 import { type Running, type Workplace, workplace } from './running-program.js'
 
 const args = ['serve', '--port', '0']

@@ -1,8 +1,9 @@
 /**
  * A cluster of six nodes, three primaries with a replica each, that is quick to notice a dead primary.
  */
+
+import { eventually } from '../fixtures/eventually.js'
 import { claims, idOf, isUp, ownerInTheEyesOf } from './cluster-view.js'
-import { eventually } from './eventually.js'
 import { type RedisServer, startRedis } from './redis-server.js'
 import { inSync } from './sentinel.js'
 import { beginMove, type SlotMove } from './slot-move.js'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
 import { mongoServer } from '../../scripts/bootstrap/mongo.mjs'
-import { eventually } from './eventually.js'
+import { eventually } from '../fixtures/eventually.js'
 import { freePort } from './free-port.js'
 import { type GuardedProcess, launchGuarded } from './guarded-process.js'
 

@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { eventually } from './eventually.js'
+import { eventually } from '../fixtures/eventually.js'
 import { freePort } from './free-port.js'
 import { type GuardedProcess, launchGuarded } from './guarded-process.js'
 import { raisePriority } from './raise-priority.js'

@@ -1,7 +1,7 @@
 /**
  * A primary with replicas, watched by three sentinels that are quick to notice and quick to act.
  */
-import { eventually } from './eventually.js'
+import { eventually } from '../fixtures/eventually.js'
 import { type RedisServer, startRedis } from './redis-server.js'
 
 export interface SentinelOptions {

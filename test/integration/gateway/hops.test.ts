@@ -1,0 +1,74 @@
+/** What RFC 9110 asks of a proxy: Via, Max-Forwards and OPTIONS *. */
+import { describe, expect, it } from 'vitest'
+import { ask, type Echo, echoUpstream, gatewayTo, raw, sent } from '../../fixtures/test-gateway.js'
+
+const gateway = async () => gatewayTo(await echoUpstream())
+
+async function echoed(path: string, options: Parameters<typeof ask>[1]): Promise<Echo> {
+  const { url } = await gateway()
+  return JSON.parse((await ask(`${url}${path}`, options)).body) as Echo
+}
+
+describe('Via', () => {
+  it('names the gateway behind the proxies before it', async () => {
+    expect(sent(await echoed('/', {}), 'Via')).toEqual(['1.1 fluxgate'])
+    const headers = { Via: ['1.0 first', '2 second (comment)'] }
+    expect(sent(await echoed('/', { headers }), 'Via')).toEqual(['1.0 first, 2 second (comment), 1.1 fluxgate'])
+  })
+
+  it('has the version that the client spoke', async () => {
+    const { port } = await gateway()
+    expect(await raw(port, 'GET / HTTP/1.0\r\n\r\n')).toContain('"Via","1.0 fluxgate"')
+  })
+})
+
+describe('Max-Forwards', () => {
+  it.each([
+    ['OPTIONS', '5', ['4']],
+    ['OPTIONS', '1', ['0']],
+    ['TRACE', '7', ['6']],
+    ['OPTIONS', 'many', ['many']],
+    ['GET', '5', ['5']],
+    ['GET', '0', ['0']],
+  ])('of %s %s reaches the upstream as %j', async (method, value, expected) => {
+    expect(sent(await echoed('/x', { method, headers: { 'Max-Forwards': value } }), 'Max-Forwards')).toEqual(expected)
+  })
+
+  it('0 is answered by the gateway: OPTIONS with the methods', async () => {
+    const { url } = await gateway()
+    const answer = await ask(`${url}/x`, { method: 'OPTIONS', headers: { 'Max-Forwards': '0' } })
+    expect(answer).toMatchObject({ status: 200, body: '', headers: { 'content-length': '0' } })
+    expect(answer.headers.allow).toContain('GET')
+  })
+
+  it('0 is answered by the gateway: TRACE with the request, without secrets', async () => {
+    const { url } = await gateway()
+    const headers = {
+      'Max-Forwards': '0',
+      Via: '1.1 before',
+      Cookie: 'secret',
+      Authorization: 'secret',
+      'X-API-Key': 'secret',
+    }
+    const answer = await ask(`${url}/x?y`, { method: 'TRACE', headers })
+    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'message/http' } })
+    expect(answer.body).toMatch(/^TRACE \/x\?y HTTP\/1\.1\r\n/)
+    expect(answer.body).toContain('Via: 1.1 before\r\n')
+    expect(answer.body).not.toContain('secret')
+  })
+})
+
+describe('OPTIONS for the gateway itself', () => {
+  it.each(['*', 'http://gateway.example.org'])('is answered with the methods: %s', async (target) => {
+    const { port } = await gateway()
+    const said = await raw(port, `OPTIONS ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    expect(said).toMatch(/\r\nAllow: GET, HEAD, POST, /)
+    expect(said).not.toContain('"method"')
+  })
+
+  it('needs a host as any request', async () => {
+    const { port } = await gateway()
+    expect(await raw(port, 'OPTIONS * HTTP/1.1\r\nConnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
+  })
+})

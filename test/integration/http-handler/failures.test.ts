@@ -1,0 +1,230 @@
+/** What becomes of requests when the server that decides is away, slow, broken, or does not let us in. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createInterface } from 'node:readline'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
+import { HttpHandler, type HttpHandlerOptions } from '../../../src/handlers/index.js'
+import { manualClock } from '../../../src/testing/index.js'
+import { eventually } from '../../fixtures/eventually.js'
+import { freePort } from '../../servers/free-port.js'
+
+/** A server that answers as it is told. */
+async function answering(answer: (request: IncomingMessage, response: ServerResponse, body: string) => void) {
+  const paths: string[] = []
+  const server = createHttpServer((request, response) => {
+    paths.push(request.url ?? '')
+    let body = ''
+    request.setEncoding('utf8').on('data', (piece) => {
+      body += piece
+    })
+    request.on('end', () => answer(request, response, body))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths }
+}
+
+function handlerOf(options: HttpHandlerOptions) {
+  const errors: unknown[] = []
+  const handler = new HttpHandler({
+    timeoutMs: 10_000,
+    connectTimeoutMs: 0,
+    onError: (error) => errors.push(error),
+    ...options,
+  })
+  onTestFinished(() => handler.close())
+  return { handler, errors }
+}
+
+const nowhere = 'http://127.0.0.1:1'
+const decision = {
+  ...{ allowed: true, delayMs: 0, reason: 'ALLOWED', ruleSetId: 'api', ruleId: 'a', band: 'b', key: 'k', limit: 1 },
+  ...{ remaining: 0, retryAfterMs: 0, resetAt: 1, policy: 'REJECT', degraded: false, bands: [] },
+}
+
+describe('a server that is not there', () => {
+  it('lets requests pass, and says so', async () => {
+    const { handler, errors } = handlerOf({ url: nowhere })
+    expect(await handler.check({}, { ruleSetId: 'api' })).toMatchObject({
+      ...{ allowed: true, degraded: true, reason: 'STORE_FAILURE', ruleSetId: 'api', remaining: -1 },
+    })
+    expect(errors).toMatchObject([{ code: 'FLUXGATE_STORE_FAILED' }])
+    expect(String(errors[0])).toContain('The server at http://127.0.0.1:1 could not be asked: connect ECONNREFUSED')
+  })
+
+  it('lets nobody pass under DENY', async () => {
+    const { handler } = handlerOf({ url: nowhere, onStoreFailure: 'DENY' })
+    expect(await handler.check({})).toMatchObject({
+      ...{ allowed: false, degraded: true, reason: 'STORE_FAILURE', retryAfterMs: 1_000 },
+    })
+  })
+
+  it('has the fallback limit in this process', async () => {
+    const rules = { id: 'api', rules: [{ id: 'a', bands: [{ capacity: 2, window: '1m' }] }] }
+    const fallback = await createFluxGate({ rules })
+    onTestFinished(() => fallback.close())
+    const { handler } = handlerOf({ url: nowhere, fallback })
+    const decisions = []
+    for (let i = 0; i < 3; i++) decisions.push(await handler.check({ clientIp: '1.2.3.4' }))
+    expect(decisions.map(({ allowed, degraded }) => [allowed, degraded])).toEqual([
+      [true, true],
+      [true, true],
+      [false, true],
+    ])
+  })
+
+  it('takes nothing back', async () => {
+    const { handler } = handlerOf({ url: nowhere })
+    await expect(handler.refund({})).rejects.toMatchObject({ code: 'FLUXGATE_STORE_FAILED' })
+  })
+})
+
+it('a server that does not answer in time is not waited for, and its connection is given up', async () => {
+  const closed: Promise<unknown>[] = []
+  const { url } = await answering((request) => closed.push(once(request.socket, 'close')))
+  const { handler, errors } = handlerOf({ url, timeoutMs: 30 })
+  expect(await handler.check({})).toMatchObject({ allowed: true, degraded: true })
+  expect(errors).toMatchObject([{ code: 'FLUXGATE_STORE_TIMEOUT' }])
+  await Promise.all(closed)
+})
+
+describe('a server that keeps failing', () => {
+  it('opens the breaker after five failures, and is probed after 30 ms and then after twice as long', async () => {
+    let isWell = false
+    const { url, paths } = await answering((_, response) => {
+      response.statusCode = isWell ? 200 : 500
+      response.end(JSON.stringify(decision))
+    })
+    const clock = manualClock(0)
+    const states: string[] = []
+    const { handler, errors } = handlerOf({ url, clock, onStateChange: (state) => states.push(state) })
+    const degraded = async () => (await handler.check({})).degraded
+    for (let i = 0; i < 5; i++) expect(await degraded()).toBe(true)
+    expect([paths.length, handler.breaker]).toEqual([5, 'OPEN'])
+    expect(await degraded()).toBe(true)
+    expect(paths.length).toBe(5)
+    expect(errors.at(-1)).toMatchObject({ code: 'FLUXGATE_STORE_OPEN' })
+    await expect(handler.refund({})).rejects.toMatchObject({ code: 'FLUXGATE_STORE_OPEN' })
+    clock.advance(29)
+    expect(await degraded()).toBe(true)
+    expect(paths.length).toBe(5)
+    clock.advance(1)
+    expect(await degraded()).toBe(true)
+    expect([paths.length, handler.breaker]).toEqual([6, 'OPEN'])
+    isWell = true
+    clock.advance(60)
+    expect(await degraded()).toBe(false)
+    expect(await degraded()).toBe(false)
+    expect(states).toEqual(['OPEN', 'OPEN', 'CLOSED'])
+  })
+})
+
+describe('a server that answers nonsense', () => {
+  it.each([
+    ['no JSON', '<html>'],
+    ['nothing', ''],
+    ['null', 'null'],
+    ['a list', '[]'],
+    ['half a decision', '{"allowed":true,"remaining":1,"retryAfterMs":0}'],
+    ['a decision with a wrong delay', JSON.stringify({ ...decision, delayMs: -1 })],
+    ['a decision with a wrong time', JSON.stringify({ ...decision, resetAt: '1' })],
+    ['a decision with wrong bands', JSON.stringify({ ...decision, bands: [{}] })],
+    ['a batch', JSON.stringify({ decisions: [decision] })],
+  ])('has not decided: %s', async (_, text) => {
+    const { url } = await answering((_request, response) => response.end(text))
+    const { handler, errors } = handlerOf({ url, onStoreFailure: 'DENY' })
+    expect(await handler.check({})).toMatchObject({ allowed: false, degraded: true })
+    expect(errors).toMatchObject([{ code: 'FLUXGATE_STORE_FAILED' }])
+    expect(String(errors[0])).toContain('answered something that is no decision; is it FluxGate?')
+  })
+
+  it('has not decided about any of a batch with too few decisions', async () => {
+    const { url } = await answering((_request, response) => response.end(JSON.stringify({ decisions: [decision] })))
+    const { handler } = handlerOf({ url })
+    const both = await Promise.all([handler.check({}), handler.check({})])
+    expect(both.map(({ degraded }) => degraded)).toEqual([true, true])
+  })
+
+  it('has not decided when it goes away in the middle of its answer', async () => {
+    const { url } = await answering((request, response) => {
+      response.writeHead(200, { 'content-length': 1_000 })
+      response.write('{"allowed":true')
+      setImmediate(() => request.socket.destroy())
+    })
+    const { handler, errors } = handlerOf({ url })
+    expect((await handler.check({})).degraded).toBe(true)
+    expect(errors).toMatchObject([{ code: 'FLUXGATE_STORE_FAILED' }])
+  })
+
+  it('is left alone like one that is away', async () => {
+    const { url, paths } = await answering((_request, response) => response.end('{}'))
+    const { handler } = handlerOf({ url, clock: manualClock(0), failures: 2 })
+    for (let i = 0; i < 5; i++) await handler.check({})
+    expect(paths.length).toBe(2)
+  })
+})
+
+describe('a server that is a process', () => {
+  async function startServer(port: number) {
+    const program = ['test/fixtures/limit-server.mjs', String(port)]
+    const child = spawn(process.execPath, program, { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const [url] = (await once(createInterface(child.stdout), 'line')) as [string]
+    return { child, url }
+  }
+
+  const openWith = (options: HttpHandlerOptions): HttpHandler => {
+    const handler = new HttpHandler(options)
+    onTestFinished(() => handler.close())
+    return handler
+  }
+
+  it.each([
+    ['a longer deadline', { timeoutMs: 200, openMs: 50 }],
+    ['the default options', {}],
+  ])(
+    'may stand still, die and come back, with %s: every call is answered, and it decides again',
+    async (_, options) => {
+      const port = await freePort()
+      const { child, url } = await startServer(port)
+      const handler = openWith({ url, ...options })
+      const isDegraded = async () => (await handler.check({})).degraded
+      await eventually('it decides', async () => !(await isDegraded()))
+      child.kill('SIGSTOP')
+      const answers = await Promise.all(Array.from({ length: 50 }, () => handler.check({})))
+      expect(answers.every(({ allowed, degraded }) => allowed && degraded)).toBe(true)
+      child.kill('SIGCONT')
+      await eventually('it decides again', async () => !(await isDegraded()))
+      child.kill('SIGKILL')
+      await once(child, 'close')
+      expect(await isDegraded()).toBe(true)
+      await startServer(port)
+      await eventually('another one decides', async () => !(await isDegraded()))
+      expect(handler.breaker).toBe('CLOSED')
+    },
+  )
+})
+
+describe('options', () => {
+  it.each([
+    [{ url: 'localhost:8090' }, /url: found something else/],
+    [{ url: 'redis://x' }, /url: found something else/],
+    [{ url: 'http://user:secret@host' }, /^(?!.*secret).*url: found something else/],
+    [{ url: 'http://host?x=1' }, /url: found something else/],
+    [{ url: 'http://host', token: 'a b' }, /token: found something else; allowed: visible ASCII/],
+    [{ url: 'http://host', timeoutMs: 0 }, /timeoutMs: found something else; allowed: milliseconds above 0/],
+    [{ url: 'http://host', connections: 0.5 }, /connections: found something else; allowed: a whole number from 1/],
+    [{ url: 'http://host', onStoreFailure: 'LOCAL' as const }, /found LOCAL without a fallback/],
+    [{ url: 'http://host', timeout: 1 }, /timeout is not an option; allowed: url, token, timeoutMs, /],
+    [undefined as never, /found no options/],
+  ])('%j are refused', (options, message) => {
+    expect(() => new HttpHandler(options)).toThrow(message)
+  })
+})

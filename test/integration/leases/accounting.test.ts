@@ -1,0 +1,290 @@
+/** What Redis keeps of permits that were leased, at the edges: what is held, comes back, ends, or is in the way of others. */
+import { Redis } from 'ioredis'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { BucketGroup, LeaseResult } from '../../../src/core/bucket-store.js'
+import { connectionOf } from '../../../src/redis/client/connection-of.js'
+import { RedisBuckets } from '../../../src/stores/redis/redis-buckets.js'
+import { second, startMs } from '../../../src/testing/demands.js'
+import { manualClock } from '../../../src/testing/manual-clock.js'
+import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
+import { bandOf, demandOf, groupOf } from './test-leases.js'
+
+const client = new Redis(sharedRedis().uri)
+afterAll(() => client.quit())
+
+function bed(group: BucketGroup) {
+  const clock = manualClock(startMs)
+  const prefix = freshPrefix()
+  const store = new RedisBuckets(connectionOf(client), { prefix, clock })
+  const peek = async (permits = 0) => (await store.charge([demandOf(group, permits)], true)).bands
+  return {
+    clock,
+    store,
+    peek,
+    lease: (permits: number, wanted: number) => store.lease({ group, key: 'a', permits, wanted }),
+    /** Below 0: given back. */
+    settle: (permits: number, { lease }: LeaseResult) =>
+      store.settle([{ group, key: 'a', permits, ending: lease?.ending ?? 0 }]),
+    charge: (permits: number, maxWaitTicks = 0) => store.charge([demandOf(group, permits, { maxWaitTicks })], false),
+    remaining: async () => (await peek())[0]?.remaining,
+    keys: () => client.keys(`${prefix}*`),
+  }
+}
+
+const steady = groupOf([bandOf({ capacity: 100, windowTicks: 10 * second })])
+
+describe('a lease', () => {
+  it('takes what there is, no more than wanted and no fewer than needed', async () => {
+    const { lease, charge } = bed(steady)
+    expect((await lease(1, 30)).lease).toEqual({ permits: 30, ending: startMs * 1000 + 2 * second })
+    await charge(60)
+    expect((await lease(5, 30)).lease?.permits).toBe(10)
+    const refused = await lease(1, 30)
+    expect(refused).toMatchObject({ granted: false, bands: [{ allowed: false, retryAfter: 100_000, remaining: 0 }] })
+    expect(refused.lease).toBeUndefined()
+  })
+
+  it('lasts for one to two seconds, to a whole one', async () => {
+    const { lease, clock } = bed(steady)
+    clock.advance(999.999)
+    expect((await lease(1, 1)).lease?.ending).toBe(startMs * 1000 + 2 * second)
+    clock.advance(0.001)
+    expect((await lease(1, 1)).lease?.ending).toBe(startMs * 1000 + 3 * second)
+  })
+
+  it('of a fixed window lasts as long as the window', async () => {
+    const { lease, clock } = bed(groupOf([bandOf({ algorithm: 'FIXED_WINDOW', windowTicks: 60 * second })]))
+    clock.advance(5_000)
+    expect((await lease(1, 10)).lease?.ending).toBe(startMs * 1000 + 60 * second)
+  })
+
+  it('under several bands ends with the first of them, and is settled in all', async () => {
+    const bands = [
+      bandOf({ label: 'window', algorithm: 'FIXED_WINDOW', windowTicks: 1_500_000 }),
+      bandOf({ label: 'level', capacity: 50 }),
+    ]
+    const { lease, settle, peek } = bed(groupOf(bands))
+    const leased = await lease(1, 80)
+    expect(leased.lease).toEqual({ permits: 50, ending: startMs * 1000 + 1_500_000 })
+    await settle(-20, leased)
+    expect((await peek()).map(({ remaining }) => remaining)).toEqual([70, 20])
+    await settle(30, leased)
+    expect((await peek()).map(({ remaining }) => remaining)).toEqual([70, 20])
+    expect((await lease(1, 80)).lease?.permits).toBe(20)
+  })
+})
+
+describe('what is held', () => {
+  it('keeps its room: the bucket does not refill into it until the lease ends', async () => {
+    const { lease, clock, remaining } = bed(steady)
+    await lease(1, 40)
+    clock.advance(1_999.999)
+    expect(await remaining()).toBe(60)
+    clock.advance(0.001)
+    expect(await remaining()).toBe(60)
+    clock.advance(100)
+    expect(await remaining()).toBe(61)
+  })
+
+  it('keeps its room however late the bucket is looked at, and by whom', async () => {
+    type Bed = ReturnType<typeof bed>
+    // Of one turn, so that one call does all of it.
+    const looks: readonly [taken: number, looks: (bed: Bed) => Promise<unknown>[]][] = [
+      [0, ({ peek }) => [peek(), peek(65)]],
+      [2, ({ lease, charge }) => [lease(1, 1), charge(1)]],
+      [2, ({ charge }) => [charge(1), charge(1)]],
+      [1, ({ charge }) => [charge(99), charge(1)]],
+      [1, ({ charge, lease }) => [charge(99), lease(1, 1), lease(99, 99)]],
+    ]
+    for (const [taken, look] of looks) {
+      const leased = bed(steady)
+      await leased.lease(1, 40)
+      leased.clock.advance(2_500)
+      await Promise.all(look(leased))
+      // Half a second of refill since the lease ended, less what was taken.
+      expect(await leased.remaining(), String(look)).toBe(65 - taken)
+    }
+  })
+
+  it('gives way lot by lot', async () => {
+    const { lease, clock, remaining } = bed(steady)
+    await lease(1, 10)
+    clock.advance(1_000)
+    await lease(1, 20)
+    clock.advance(1_500)
+    // Since 2 s there is room for 10 more, and at 2.5 s half of that has been refilled.
+    expect(await remaining()).toBe(75)
+    clock.advance(1_000)
+    // Full beside the other lot at 3 s, which has ended then.
+    expect(await remaining()).toBe(85)
+  })
+
+  it('is room again as soon as it was spent', async () => {
+    const { lease, settle, clock, remaining } = bed(steady)
+    const leased = await lease(1, 40)
+    clock.advance(500)
+    await settle(30, leased)
+    clock.advance(500)
+    expect(await remaining()).toBe(65)
+    clock.advance(5_000)
+    // The last 10 kept their room until 2 s, when the level was 75.
+    expect(await remaining()).toBe(100)
+  })
+
+  it('comes back at once when it is given back', async () => {
+    const { lease, settle, charge, remaining, keys } = bed(steady)
+    const leased = await lease(1, 40)
+    await settle(-40, leased)
+    expect(await remaining()).toBe(100)
+    expect(await keys()).toEqual([])
+    expect((await charge(100)).granted).toBe(true)
+  })
+
+  it('does not come back once the lease has ended, for its room may be full again', async () => {
+    const { lease, settle, clock, charge } = bed(steady)
+    const leased = await lease(1, 40)
+    clock.advance(6_500)
+    expect((await charge(100)).granted).toBe(true)
+    await settle(-40, leased)
+    expect((await charge(1)).granted).toBe(false)
+  })
+
+  it('comes back once only, however often it is said', async () => {
+    const { lease, settle, remaining } = bed(steady)
+    const leased = await lease(1, 10)
+    await Promise.all([settle(-10, leased), settle(-10, leased), settle(10, leased)])
+    await lease(1, 10)
+    expect(await remaining()).toBe(90)
+  })
+
+  it('comes back in part and is spent in part in one call', async () => {
+    const { lease, store, clock, remaining } = bed(steady)
+    const [one] = [await lease(1, 10)]
+    clock.advance(1_000)
+    const two = await lease(1, 20)
+    const settlement = { group: steady, key: 'a' }
+    await store.settle([
+      { ...settlement, permits: 4, ending: one.lease?.ending ?? 0 },
+      { ...settlement, permits: -6, ending: one.lease?.ending ?? 0 },
+      { ...settlement, permits: -20, ending: two.lease?.ending ?? 0 },
+    ])
+    expect(await remaining()).toBe(96)
+  })
+
+  it('of a fixed window comes back to its window, and to no other', async () => {
+    const windows = groupOf([bandOf({ algorithm: 'FIXED_WINDOW', windowTicks: 10 * second })])
+    const { lease, settle, clock, remaining, charge } = bed(windows)
+    const leased = await lease(1, 40)
+    await settle(10, leased)
+    clock.advance(9_999.999)
+    await settle(-20, leased)
+    expect(await remaining()).toBe(80)
+    clock.advance(0.001)
+    await charge(5)
+    await settle(-10, leased)
+    expect(await remaining()).toBe(95)
+  })
+})
+
+describe('others', () => {
+  it('are told exactly when they get what there is no room for beside what is held', async () => {
+    const { lease, clock, charge } = bed(steady)
+    await lease(1, 60)
+    clock.advance(1_000)
+    await lease(1, 30)
+    for (const permits of [5, 11, 41, 71, 100]) {
+      const { granted, bands } = await charge(permits)
+      if (granted) continue
+      const wait = bands[0]?.retryAfter ?? 0
+      const later = bed(steady)
+      await later.lease(1, 60)
+      later.clock.advance(1_000)
+      await later.lease(1, 30)
+      await later.charge(5)
+      later.clock.advance((wait - 1) / 1000)
+      expect((await later.charge(permits)).granted, `${permits} after ${wait - 1}`).toBe(false)
+      later.clock.advance(0.001)
+      expect((await later.charge(permits)).granted, `${permits} after ${wait}`).toBe(true)
+    }
+    expect((await charge(101)).bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('who wait are not let in before what is held has given way', async () => {
+    const { lease, clock, charge } = bed(steady)
+    await lease(1, 60)
+    // Room for 41 there is from 2 s on, with 40 in it.
+    const refused = await charge(41, 3 * second)
+    expect(refused).toMatchObject({ granted: false, bands: [{ retryAfter: 2 * second }] })
+    clock.advance(2_000)
+    expect(await charge(41, 3 * second)).toMatchObject({ granted: true, bands: [{ delay: 100_000 }] })
+  })
+
+  it('see the bucket full when it would be if all that is held were spent', async () => {
+    const { lease, peek } = bed(steady)
+    await lease(1, 40)
+    expect((await peek())[0]).toMatchObject({ remaining: 60, resetAt: startMs * 1000 + 4 * second })
+  })
+
+  it('are refilled in intervals beside what is held', async () => {
+    const interval = groupOf([bandOf({ refill: 'INTERVAL', capacity: 10, windowTicks: second })])
+    const { lease, settle, clock, charge, remaining } = bed(interval)
+    const leased = await lease(1, 4)
+    await charge(6)
+    clock.advance(999)
+    expect(await remaining()).toBe(0)
+    clock.advance(1)
+    expect(await remaining()).toBe(6)
+    await settle(-3, leased)
+    expect(await remaining()).toBe(9)
+    clock.advance(1_000)
+    expect(await remaining()).toBe(9)
+    clock.advance(1_000)
+    expect(await remaining()).toBe(10)
+  })
+})
+
+describe('when time steps back', () => {
+  it('by little, leases end and are settled as they said', async () => {
+    const { lease, settle, clock, remaining } = bed(steady)
+    clock.advance(2_100)
+    const before = await lease(1, 40)
+    clock.advance(-1_500)
+    const after = await lease(1, 20)
+    expect(after.lease?.ending).toBe(startMs * 1000 + 2 * second)
+    await settle(-20, after)
+    await settle(-30, before)
+    expect(await remaining()).toBe(90)
+    clock.advance(3_400)
+    expect(await remaining()).toBe(90)
+    clock.advance(500)
+    expect(await remaining()).toBe(95)
+  })
+
+  it('by much, what is held is room again within seconds', async () => {
+    const { lease, clock, remaining } = bed(steady)
+    await lease(1, 40)
+    clock.advance(-3_600_000)
+    await lease(1, 1)
+    clock.advance(4_000)
+    expect(await remaining()).toBe(60)
+    clock.advance(500)
+    expect(await remaining()).toBe(65)
+  })
+})
+
+describe('when the rule is edited', () => {
+  it('to a smaller capacity, what is held and what is left stay within it together', async () => {
+    const { lease, store, clock } = bed(steady)
+    await lease(1, 40)
+    const smaller = groupOf([bandOf({ capacity: 50, windowTicks: 10 * second })])
+    const remaining = async () => (await store.charge([demandOf(smaller, 0)], true)).bands[0]?.remaining
+    expect(await remaining()).toBe(10)
+    clock.advance(2_200)
+    expect(await remaining()).toBe(11)
+    const tiny = groupOf([bandOf({ capacity: 5, windowTicks: 10 * second })])
+    await store.lease({ group: smaller, key: 'a', permits: 1, wanted: 8 })
+    expect((await store.charge([demandOf(tiny, 5)], false)).granted).toBe(false)
+    clock.advance(20_000)
+    expect((await store.charge([demandOf(tiny, 5)], false)).granted).toBe(true)
+  })
+})

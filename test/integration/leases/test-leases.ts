@@ -1,0 +1,53 @@
+/** What the tests of leases share: rules that are leased, and the promise that no interval sees too much. */
+import type { BucketGroup, Charge } from '../../../src/core/bucket-store.js'
+import type { Band } from '../../../src/core/rule.js'
+import { band, demand, group, second } from '../../../src/testing/demands.js'
+
+export const bandOf = (given: Partial<Band> = {}): Band => band({ capacity: 100, windowTicks: 10 * second, ...given })
+
+export const groupOf = (bands: readonly Band[], given: Partial<BucketGroup> = {}): BucketGroup =>
+  group('rule', bands, { isLeased: true, ...given })
+
+export const demandOf = (rule: BucketGroup, permits = 1, given: Partial<Charge> = {}): Charge =>
+  demand(rule, 'a', { permits, ...given })
+
+export interface Admission {
+  /** In ticks of the store. */
+  readonly at: number
+  readonly permits: number
+}
+
+/** The first interval that saw more than the band allows, in words; undefined if none did. */
+export function excess(band: Band, admissions: readonly Admission[]): string | undefined {
+  const inOrder = [...admissions].sort((a, b) => a.at - b.at)
+  return band.algorithm === 'FIXED_WINDOW' ? windowExcess(band, inOrder) : intervalExcess(band, inOrder)
+}
+
+function windowExcess({ capacity, windowTicks }: Band, admissions: readonly Admission[]): string | undefined {
+  const counts = new Map<number, number>()
+  for (const { at, permits } of admissions) {
+    const window = Math.floor(at / windowTicks)
+    const count = (counts.get(window) ?? 0) + permits
+    counts.set(window, count)
+    if (count > capacity) return `${count} of ${capacity} in window ${window}`
+  }
+  return undefined
+}
+
+/** Of intervals that end at the same instant, the one that is worst is followed along, so that each is looked at. */
+function intervalExcess(band: Band, admissions: readonly Admission[]): string | undefined {
+  const { capacity, refillTokens, windowTicks } = band
+  for (const [from, { at: start }] of admissions.entries()) {
+    let count = 0
+    for (const { at, permits } of admissions.slice(from)) {
+      count += permits
+      const elapsed = at - start
+      const refilled =
+        band.refill === 'INTERVAL'
+          ? (Math.floor(elapsed / windowTicks) + 1) * refillTokens
+          : Math.floor((elapsed * refillTokens) / windowTicks)
+      if (count > capacity + refilled) return `${count} of ${capacity} + ${refilled} from ${start} to ${at}`
+    }
+  }
+  return undefined
+}

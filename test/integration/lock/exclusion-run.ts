@@ -1,0 +1,149 @@
+/**
+ * Processes that all want the same few locks, on a server of their own, while they are stopped for longer than their
+ * leases, oversleep, and are killed; the server stands still now and then too.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { stopAfterTest } from '../../fixtures/stop-after-test.js'
+import { startRedis } from '../../servers/redis-server.js'
+import { freshPrefix } from '../../servers/shared-redis.js'
+
+export interface ExclusionOptions {
+  /** How many visits to see before it ends. */
+  readonly visits: number
+  readonly seed: number
+  /** With the check taken out of the script that grants locks; ends as soon as that is noticed. */
+  readonly withoutExclusion?: boolean
+}
+
+/** Somebody was inside and held the lock all the time, by its own account. In nanoseconds. */
+interface Visit {
+  readonly name: string
+  readonly fence: number
+  readonly from: string
+  readonly to: string
+}
+
+export interface Findings {
+  readonly visits: number
+  readonly faults: Readonly<Record<'stopped' | 'killed' | 'serverStopped', number>>
+  /** Two were inside at the same time. */
+  readonly overlaps: number
+  /** Somebody came after one with a greater fence. */
+  readonly fencesBackwards: number
+  /** What was written to the ledger that checks fences, and to the data that is guarded by the lock itself. */
+  readonly ledger: Written
+  readonly guarded: Written
+}
+
+interface Written {
+  readonly lines: number
+  /** Written by somebody older than who wrote before. */
+  readonly stale: number
+  /** Written on top of what somebody else had written meanwhile. */
+  readonly lost: number
+}
+
+const names = ['a', 'b', 'c', 'd']
+const ttlMs = 250
+const processes = 6
+
+export async function exclusionRun({ visits, seed, withoutExclusion = false }: ExclusionOptions): Promise<Findings> {
+  const server = await stopAfterTest(startRedis())
+  const prefix = freshPrefix()
+  const seen: Visit[] = []
+  const workers = new Set<ChildProcess>()
+  const program = fileURLToPath(new URL('worker.mjs', import.meta.url))
+  const settings = JSON.stringify({ port: server.port, prefix, names, ttlMs, withoutExclusion })
+  let isOver = false
+  let failure: string | undefined
+
+  function start(): void {
+    const worker = fork(program, [settings])
+    workers.add(worker)
+    worker.on('message', (found) => seen.push(...(found as Visit[])))
+    worker.on('exit', (status, signal) => {
+      workers.delete(worker)
+      if (!isOver && signal !== 'SIGKILL') failure = `a process has ended with ${status ?? signal}`
+    })
+  }
+  onTestFinished(() => {
+    isOver = true
+    for (const worker of workers) worker.kill('SIGKILL')
+  })
+  for (let i = 0; i < processes; i++) start()
+
+  const random = seededRandom(seed)
+  const faults = { stopped: 0, killed: 0, serverStopped: 0 }
+  const isEnough = (): boolean => (withoutExclusion ? overlaps(seen) > 0 : seen.length >= visits && faults.stopped > 0)
+  while (!isEnough()) {
+    await pause(100 + random() * 400)
+    if (failure !== undefined) throw new Error(failure)
+    const worker = [...workers][Math.floor(random() * workers.size)]
+    const fault = random()
+    if (fault < 0.1) {
+      faults.serverStopped++
+      server.pause()
+      await pause(random() * 2 * ttlMs)
+      server.resume()
+    } else if (fault < 0.2) {
+      faults.killed++
+      worker?.kill('SIGKILL')
+      start()
+    } else if (fault < 0.7) {
+      faults.stopped++
+      worker?.kill('SIGSTOP')
+      setTimeout(() => worker?.kill('SIGCONT'), random() * 3 * ttlMs)
+    }
+  }
+  isOver = true
+  for (const worker of workers) worker.kill('SIGKILL')
+  const linesOf = async (what: string): Promise<string[][]> =>
+    Promise.all(
+      names.map(async (name) => (await server.call('LRANGE', `${prefix}:${what}:{${name}}`, 0, -1)) as string[]),
+    )
+  return {
+    visits: seen.length,
+    faults,
+    overlaps: overlaps(seen),
+    fencesBackwards: neighbours(seen).filter(([one, next]) => next.fence <= one.fence).length,
+    ledger: written(await linesOf('ledger')),
+    guarded: written(await linesOf('guarded')),
+  }
+}
+
+const overlaps = (visits: readonly Visit[]): number =>
+  neighbours(visits).filter(([one, next]) => BigInt(next.from) < BigInt(one.to)).length
+
+const neighbours = (visits: readonly Visit[]): [Visit, Visit][] =>
+  names.flatMap((name) => pairs(visitsInOrder(visits, name)))
+
+const visitsInOrder = (visits: readonly Visit[], name: string): Visit[] =>
+  visits.filter((visit) => visit.name === name).sort((a, b) => Number(BigInt(a.from) - BigInt(b.from)))
+
+const pairs = <T>(list: readonly T[]): [T, T][] => list.slice(1).map((next, i) => [list[i] as T, next])
+
+/** Each line is a fence and which line its writer believed to write. */
+function written(lists: readonly (readonly string[])[]): Written {
+  const lines = lists.map((list) => list.map((line) => line.split(' ').map(Number) as [number, number]))
+  const all = lines.flat()
+  return {
+    lines: all.length,
+    stale: lines.flatMap((list) => pairs(list)).filter(([[before], [after]]) => after <= before).length,
+    lost: lines.flatMap((list) => list.filter(([, believed], i) => believed !== i + 1)).length,
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Mulberry32. */
+function seededRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state)
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits
+    return ((bits ^ (bits >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,232 @@
+/** What others get wrong: servers that freeze, replies that get lost, holders that die. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Redis } from 'ioredis'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { redisSemaphore } from '../../../src/lock.js'
+import { eventually } from '../../fixtures/eventually.js'
+import { settlesWithin } from '../../fixtures/settles-within.js'
+import { stopAfterTest } from '../../fixtures/stop-after-test.js'
+import { startRedis } from '../../servers/redis-server.js'
+import { callOnce } from '../../servers/resp.js'
+import { startSentinel } from '../../servers/sentinel.js'
+import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
+import { startProxy } from '../../servers/tcp-proxy.js'
+import { aborted, closedAfterTest, lost, openLock, timedOut } from './test-locks.js'
+
+const call = (...command: string[]) => callOnce(sharedRedis(), ...command)
+
+/** A client of the caller's, with all its maxWaitTicks: it repeats commands and waits for answers for ever. */
+function patientClient(port: number): Redis {
+  const client = new Redis({ port, maxRetriesPerRequest: null, retryStrategy: () => 50 })
+  client.on('error', () => {})
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
+function unhandledRejections(): unknown[] {
+  const found: unknown[] = []
+  const note = (reason: unknown) => found.push(reason)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  return found
+}
+
+describe('a server that freezes', () => {
+  it('does not keep the signal from aborting at the end of the lease, by the clock of the holder', async () => {
+    const server = await stopAfterTest(startRedis())
+    const unhandled = unhandledRejections()
+    // A call may take 30 s, so it is not the end of a call that aborts the signal.
+    const lock = openLock({ timeoutMs: 30_000, ttlMs: 1_000 }, patientClient(server.port))
+    const askedAt = performance.now()
+    const hold = await lock.acquire('orders')
+    server.pause()
+    // The lease ends by a timer of 1 s in this process.
+    expect(await settlesWithin(5_000, aborted(hold.signal))).toBe(true)
+    const afterMs = performance.now() - askedAt
+    server.resume()
+    const { reason } = hold.signal
+    expect(reason).toMatchObject(lost)
+    expect(reason).toMatchObject({ message: expect.stringContaining('its lease expired') })
+    // The lease counts from before the call, less 1 % and 2 ms for clock drift, and timers may be 1 ms early.
+    expect(afterMs).toBeGreaterThanOrEqual(1_000 - 12 - 1)
+    expect(unhandled).toEqual([])
+  })
+
+  it('does not mask an error of the work that it happened in', async () => {
+    const server = await stopAfterTest(startRedis())
+    const lock = openLock({ ttlMs: 500 }, server.uri)
+    const mistake = new Error('out of stock')
+    const work = lock.using('orders', async (signal) => {
+      server.pause()
+      await aborted(signal)
+      throw mistake
+    })
+    await expect(work).rejects.toBe(mistake)
+    // Without an error of its own, the work learns that it was not protected until its end.
+    server.resume()
+    const unprotected = lock.using('orders', async (signal) => {
+      server.pause()
+      await aborted(signal)
+    })
+    await expect(unprotected).rejects.toMatchObject(lost)
+    server.resume()
+  })
+
+  it('that dies leaves no rejection unhandled, and the signal of the holder aborts', async () => {
+    const server = await stopAfterTest(startRedis())
+    const unhandled = unhandledRejections()
+    const lock = openLock({ ttlMs: 400 }, server.uri)
+    const hold = await lock.acquire('orders')
+    const waiting = expect(lock.acquire('orders', { waitMs: 2_000 })).rejects.toMatchObject({
+      code: expect.stringMatching(/^FLUXGATE_STORE_(FAILED|UNREACHABLE)$/),
+    })
+    await server.kill()
+    expect(await aborted(hold.signal)).toMatchObject(lost)
+    expect(await hold.release()).toBe(false)
+    await waiting
+    await lock.close()
+    await new Promise(setImmediate)
+    expect(unhandled).toEqual([])
+  })
+})
+
+describe('a reply that is lost', () => {
+  it('does not make a holder block itself: it asks again with the same token', async () => {
+    const proxy = await stopAfterTest(startProxy(sharedRedis().port))
+    const prefix = freshPrefix()
+    const lock = openLock({ prefix, ttlMs: 60_000 }, `redis://127.0.0.1:${proxy.port}`)
+    await lock.inspect('orders')
+    proxy.setDelay(200)
+    const acquiring = lock.tryAcquire('orders')
+    // Granted in Redis, and the reply is on its way when the connection ends.
+    await eventually('it is granted', async () => (await call('EXISTS', `${prefix}:lock:{orders}`)) === 1)
+    proxy.setDelay(0)
+    proxy.cut()
+    const hold = await acquiring
+    expect(hold?.isHeld).toBe(true)
+    expect(await lock.inspect('orders')).toMatchObject({ holds: 1, fence: hold?.fence })
+    await hold?.release()
+    expect(await lock.inspect('orders')).toBeUndefined()
+  })
+
+  it('of a release is asked for again, and the lock is free', async () => {
+    const proxy = await stopAfterTest(startProxy(sharedRedis().port))
+    const lock = openLock({ ttlMs: 60_000 }, `redis://127.0.0.1:${proxy.port}`)
+    const hold = await lock.acquire('orders')
+    proxy.cut()
+    expect(await hold.release()).toBe(true)
+    expect(await lock.inspect('orders')).toBeUndefined()
+  })
+
+  it('of one who does not wait for it leaves no lock behind', async () => {
+    const proxy = await stopAfterTest(startProxy(sharedRedis().port))
+    const prefix = freshPrefix()
+    const lock = openLock({ prefix, ttlMs: 60_000, timeoutMs: 100 }, patientClient(proxy.port))
+    await lock.inspect('orders')
+    proxy.hang()
+    await expect(lock.tryAcquire('orders')).rejects.toMatchObject({ code: 'FLUXGATE_STORE_TIMEOUT' })
+    proxy.resume()
+    const other = openLock({ prefix })
+    expect((await other.acquire('orders', { waitMs: 20_000 })).isHeld).toBe(true)
+  })
+})
+
+describe('an acquired lock', () => {
+  it('is never returned already expired', async () => {
+    const proxy = await stopAfterTest(startProxy(sharedRedis().port))
+    const prefix = freshPrefix()
+    const lock = openLock({ prefix, ttlMs: 200, timeoutMs: 5_000 }, `redis://127.0.0.1:${proxy.port}`)
+    await lock.inspect('orders')
+    // Every grant is over before its reply is here.
+    proxy.setDelay(150)
+    await expect(lock.acquire('orders', { waitMs: 700 })).rejects.toMatchObject(timedOut)
+    proxy.setDelay(0)
+    expect((await openLock({ prefix }).acquire('orders')).isHeld).toBe(true)
+  })
+
+  it('that Redis has lost aborts the signal of its holder at the next extension by the watchdog', async () => {
+    const prefix = freshPrefix()
+    const hold = await openLock({ prefix, ttlMs: 3_000 }).acquire('orders')
+    await call('DEL', `${prefix}:lock:{orders}`)
+    expect(await aborted(hold.signal)).toMatchObject({
+      ...lost,
+      message: 'The lock "orders" is no longer held: it was unlocked by force, or Redis lost it.',
+    })
+  })
+})
+
+describe('a holder that is killed', () => {
+  it('does not keep the lock beyond its lease', async () => {
+    const prefix = freshPrefix()
+    const program = `
+      import { redisLock } from 'fluxgate-js/lock'
+      const lock = redisLock(${JSON.stringify(sharedRedis().uri)}, { prefix: ${JSON.stringify(prefix)}, ttlMs: 2_000 })
+      await lock.acquire('orders')
+      console.log('held')`
+    const holder = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void holder.kill('SIGKILL'))
+    await once(holder.stdout, 'data')
+    const lock = openLock({ prefix })
+    let leastMs = Number.POSITIVE_INFINITY
+    await eventually('the watchdog has extended the lease', async () => {
+      const { expiresInMs = 0 } = (await lock.inspect('orders')) ?? {}
+      leastMs = Math.min(leastMs, expiresInMs)
+      return expiresInMs > leastMs
+    })
+    expect(await lock.tryAcquire('orders')).toBeUndefined()
+    holder.kill('SIGKILL')
+    expect((await lock.acquire('orders', { waitMs: 20_000 })).isHeld).toBe(true)
+  })
+})
+
+describe('fencing tokens', () => {
+  it('grow from holder to holder', async () => {
+    const lock = openLock()
+    const fences: number[] = []
+    for (let i = 0; i < 50; i++) await lock.using('orders', (_, { fence }) => fences.push(fence))
+    expect(fences).toEqual([...new Set(fences)].sort((a, b) => a - b))
+    expect(fences.every(Number.isSafeInteger)).toBe(true)
+  })
+
+  it('grow by one where the clock of the server has stepped back, and past one that was forgotten', async () => {
+    const prefix = freshPrefix()
+    const lock = openLock({ prefix })
+    const before = await lock.using('orders', (_, { fence }) => fence)
+    await call('DEL', `${prefix}:lock-fence:{orders}`)
+    expect(await lock.using('orders', (_, { fence }) => fence)).toBeGreaterThan(before)
+    const ahead = (Date.now() + 3_600_000) * 1_000
+    await call('SET', `${prefix}:lock-fence:{orders}`, String(ahead))
+    expect(await lock.using('orders', (_, { fence }) => fence)).toBe(ahead + 1)
+    expect(await lock.using('orders', (_, { fence }) => fence)).toBe(ahead + 2)
+  })
+
+  it('keep growing through a failover to a replica that has heard of nothing', async () => {
+    const group = await stopAfterTest(startSentinel())
+    const sentinels = group.sentinels.map(({ host, port }) => ({ host, port }))
+    const lock = openLock({ waitMs: 25_000, ttlMs: 2_000 }, { sentinels, sentinelName: group.name })
+    const before = await lock.using('orders', (_, { fence }) => fence)
+    const old = await group.primary()
+    await old.call('FLUSHALL')
+    await group.killPrimary()
+    await group.waitForNewPrimary(old)
+    const after = await lock.using('orders', (_, { fence }) => fence)
+    expect(after).toBeGreaterThan(before)
+  })
+})
+
+describe('a semaphore', () => {
+  it('does not let a holder with a fast clock be a second holder', async () => {
+    const options = { prefix: freshPrefix(), permits: 1 }
+    const holder = await closedAfterTest(redisSemaphore(sharedRedis().uri, options)).acquire('exports')
+    const now = Date.now()
+    vi.spyOn(Date, 'now').mockImplementation(() => now + 3_600_000)
+    onTestFinished(() => void vi.restoreAllMocks())
+    const other = closedAfterTest(redisSemaphore(sharedRedis().uri, options))
+    expect(await other.tryAcquire('exports')).toBeUndefined()
+    await holder.release()
+    expect(await other.tryAcquire('exports')).toBeDefined()
+  })
+})

@@ -1,0 +1,111 @@
+/** A number of holders at a time. */
+import { describe, expect, it } from 'vitest'
+import { redisSemaphore, type SemaphoreOptions } from '../../../src/lock.js'
+import { eventually } from '../../fixtures/eventually.js'
+import { callOnce } from '../../servers/resp.js'
+import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
+import { aborted, closedAfterTest, lost, openLock } from './test-locks.js'
+
+const call = (...command: string[]) => callOnce(sharedRedis(), ...command)
+const open = (options: SemaphoreOptions) =>
+  closedAfterTest(redisSemaphore(sharedRedis().uri, { prefix: freshPrefix(), ...options }))
+
+describe('a semaphore', () => {
+  it('is held by as many as there are permits, each with a fence of its own', async () => {
+    const semaphore = open({ permits: 2 })
+    const first = await semaphore.acquire('exports')
+    const second = await semaphore.acquire('exports')
+    expect(second.fence).toBeGreaterThan(first.fence)
+    expect(await semaphore.tryAcquire('exports')).toBeUndefined()
+    expect(await semaphore.tryAcquire('imports')).toBeDefined()
+    expect(await first.release()).toBe(true)
+    expect(await semaphore.tryAcquire('exports')).toBeDefined()
+    expect(await semaphore.tryAcquire('exports')).toBeUndefined()
+  })
+
+  it('never has more holders than permits, however many ask', async () => {
+    const prefix = freshPrefix()
+    const semaphores = [open({ permits: 3, prefix }), open({ permits: 3, prefix })]
+    let inside = 0
+    let most = 0
+    let entered = 0
+    await Promise.all(
+      Array.from({ length: 60 }, (_, i) =>
+        semaphores[i % 2]?.using('exports', { waitMs: 60_000 }, async () => {
+          most = Math.max(most, ++inside)
+          // The first three hold their permits until all three are inside.
+          if (++entered <= 3) await eventually('three permits are held', () => most >= 3)
+          await new Promise((resolve) => setTimeout(resolve, 2))
+          inside--
+        }),
+      ),
+    )
+    expect(most).toBe(3)
+  })
+
+  it('ends each hold by itself: one who died does not take the others along', async () => {
+    const prefix = freshPrefix()
+    const semaphore = open({ permits: 2, prefix })
+    const dead = await semaphore.acquire('exports', { ttlMs: 300, watchdog: false })
+    const alive = await semaphore.acquire('exports', { ttlMs: 60_000 })
+    const next = await semaphore.acquire('exports', { waitMs: 20_000 })
+    expect(await aborted(dead.signal)).toMatchObject(lost)
+    expect([alive.isHeld, next.isHeld]).toEqual([true, true])
+    expect(await semaphore.tryAcquire('exports')).toBeUndefined()
+    expect(await dead.release()).toBe(false)
+    expect(await call('ZCARD', `${prefix}:semaphore:{exports}`)).toBe(2)
+  })
+
+  it('extends a hold, and rejects if the hold is lost', async () => {
+    const prefix = freshPrefix()
+    const semaphore = open({ permits: 1, prefix })
+    const hold = await semaphore.acquire('exports', { ttlMs: 10_000 })
+    await hold.extend(30_000)
+    expect(hold.remainingMs).toBeGreaterThan(20_000)
+    await call('DEL', `${prefix}:semaphore:{exports}`)
+    await expect(hold.extend()).rejects.toMatchObject(lost)
+    expect(hold.signal.aborted).toBe(true)
+  })
+
+  it('gives permits in the order of asking, if it is fair', async () => {
+    const prefix = freshPrefix()
+    const semaphores = [open({ permits: 1, prefix, fair: true }), open({ permits: 1, prefix, fair: true })]
+    const first = await semaphores[0]?.acquire('exports')
+    const order: number[] = []
+    const waiting: unknown[] = []
+    for (let i = 0; i < 6; i++) {
+      waiting.push(semaphores[i % 2]?.using('exports', { waitMs: 60_000 }, () => order.push(i)))
+      await eventually(
+        'it is in line',
+        async () => (await call('ZCARD', `${prefix}:semaphore-queue:{exports}`)) === i + 1,
+      )
+    }
+    await first?.release()
+    await Promise.all(waiting)
+    expect(order).toEqual([0, 1, 2, 3, 4, 5])
+  })
+
+  it('leaves nothing behind but its last fence', async () => {
+    const prefix = freshPrefix()
+    await open({ permits: 1, prefix, fair: true }).using('exports', () => {})
+    expect(await call('KEYS', `${prefix}*`)).toEqual([`${prefix}:semaphore-fence:{exports}`])
+  })
+
+  it('is something else than a lock of the same name', async () => {
+    const prefix = freshPrefix()
+    await openLock({ prefix }).acquire('exports')
+    expect(await open({ permits: 1, prefix }).tryAcquire('exports')).toBeDefined()
+  })
+
+  it.each([0, 1.5, '2', undefined])('with %j permits is a mistake', (permits) => {
+    expect(() => redisSemaphore(sharedRedis().uri, { permits } as SemaphoreOptions)).toThrow(
+      expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' }),
+    )
+  })
+
+  it('without any options is a mistake that is told', () => {
+    expect(() => redisSemaphore(sharedRedis().uri, undefined as never)).toThrow(
+      'permits must be an integer; received undefined.',
+    )
+  })
+})

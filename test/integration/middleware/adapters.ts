@@ -1,0 +1,229 @@
+/** One small server per framework, all of them alike: some limits, then an application that answers on every path. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { serve as serveHono } from '@hono/node-server'
+import { All, type ArgumentsHost, Controller, Module } from '@nestjs/common'
+import { BaseExceptionFilter, HttpAdapterHost, NestFactory } from '@nestjs/core'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { rateLimit as expressLimit } from '../../../src/middleware/express.js'
+import { rateLimit as fastifyLimit } from '../../../src/middleware/fastify.js'
+import { rateLimit as fetchLimit } from '../../../src/middleware/fetch.js'
+import { rateLimit as honoLimit } from '../../../src/middleware/hono.js'
+import { rateLimit as koaLimit } from '../../../src/middleware/koa.js'
+import type { RateLimitOptions } from '../../../src/middleware/limits/guard-of.js'
+import { RateLimitGuard, RateLimitModule } from '../../../src/middleware/nest.js'
+import { rateLimit as nodeLimit } from '../../../src/middleware/node.js'
+import 'reflect-metadata'
+
+/** What stands behind the limits, and what its framework's error handler was told. */
+export interface Application {
+  calls: number
+  readonly errors: unknown[]
+  answer(): string | Promise<string>
+  /** Called in front of the limits with the response of node:http, as an application has it that sends one by itself. */
+  onResponse?: (response: ServerResponse) => void
+}
+
+export interface Served {
+  readonly server: Server
+  /** Closes the limits, and leaves the server to itself. */
+  closeLimits(): Promise<void>
+}
+
+export interface Adapter {
+  readonly name: string
+  /** The limits in the order in which requests meet them. */
+  serve(limits: readonly RateLimitOptions[], application: Application): Promise<Served>
+}
+
+type Closing = { close(): Promise<void> }
+const closeAll = async (limits: readonly Closing[]): Promise<void> => {
+  await Promise.all(limits.map((limit) => limit.close()))
+}
+
+async function listening(server: Server): Promise<Server> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return server
+}
+
+export const portOf = (server: Pick<Server, 'address'>): number => (server.address() as AddressInfo).port
+
+function served(server: Server, limits: readonly Closing[]): Served {
+  return { server, closeLimits: () => closeAll(limits) }
+}
+
+/** Throws at once what the application throws at once. */
+function called(application: Application): string | Promise<string> {
+  application.calls += 1
+  return application.answer()
+}
+
+async function serveExpress(make: typeof express, options: readonly RateLimitOptions[], application: Application) {
+  const app = make()
+  const limits = options.map((option) => expressLimit(option))
+  app.use((_request, response, next) => {
+    application.onResponse?.(response)
+    next()
+  })
+  for (const limit of limits) app.use(limit)
+  app.use((_request, response, next) => {
+    const answer = called(application)
+    if (typeof answer === 'string') response.end(answer)
+    else answer.then((text) => response.end(text), next)
+  })
+  const onError: express.ErrorRequestHandler = (error, _request, response, _next) => {
+    application.errors.push(error)
+    response.status(500).end()
+  }
+  app.use(onError)
+  return served(await listening(createServer(app)), limits)
+}
+
+async function serveFastify(options: readonly RateLimitOptions[], application: Application) {
+  const app = fastify()
+  app.addHook('onRequest', async (_request, reply) => application.onResponse?.(reply.raw))
+  for (const option of options) app.register(fastifyLimit, option)
+  app.all('*', () => called(application))
+  app.setErrorHandler((error, _request, reply) => {
+    application.errors.push(error)
+    reply.code(500).send()
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return { server: app.server, closeLimits: () => app.close() }
+}
+
+async function serveKoa(options: readonly RateLimitOptions[], application: Application) {
+  const app = new Koa({ env: 'test' })
+  const limits = options.map((option) => koaLimit(option))
+  app.use((context, next) => {
+    application.onResponse?.(context.res)
+    return next()
+  })
+  for (const limit of limits) app.use(limit)
+  app.use(async (context) => {
+    context.body = await called(application)
+  })
+  app.on('error', (error) => application.errors.push(error))
+  return served(await listening(createServer(app.callback())), limits)
+}
+
+async function serveHonoApp(options: readonly RateLimitOptions[], application: Application) {
+  const app = new Hono<{ Bindings: { outgoing: ServerResponse } }>()
+  const limits = options.map((option) => honoLimit(option))
+  app.use((context, next) => {
+    application.onResponse?.(context.env.outgoing)
+    return next()
+  })
+  for (const limit of limits) app.use(limit)
+  app.all('*', async (context) => context.text(await called(application)))
+  app.onError((error, context) => {
+    application.errors.push(error)
+    return context.body(null, 500)
+  })
+  return new Promise<Served>((resolve) => {
+    const server = serveHono({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, () =>
+      resolve(served(server as Server, limits)),
+    )
+  })
+}
+
+async function serveNest(options: readonly RateLimitOptions[], application: Application) {
+  class Everything {
+    answer(): string | Promise<string> {
+      return called(application)
+    }
+  }
+  const method = Object.getOwnPropertyDescriptor(Everything.prototype, 'answer') as PropertyDescriptor
+  All('{*path}')(Everything.prototype, 'answer', method)
+  Controller()(Everything)
+  class Root {}
+  Module({ imports: options.map((option) => RateLimitModule.forRoot(option)), controllers: [Everything] })(Root)
+  class Listening extends BaseExceptionFilter {
+    override catch(error: unknown, host: ArgumentsHost): void {
+      if (!(error as { getStatus?: unknown }).getStatus) application.errors.push(error)
+      super.catch(error, host)
+    }
+  }
+  const app = await NestFactory.create(Root, { logger: false })
+  app.use((_request: unknown, response: ServerResponse, next: () => void) => {
+    application.onResponse?.(response)
+    next()
+  })
+  app.useGlobalFilters(new Listening(app.get(HttpAdapterHost).httpAdapter))
+  await app.listen(0, '127.0.0.1')
+  const limits = options.map((_, index) => app.get(RateLimitGuard, { strict: false, each: true })[index])
+  return served(app.getHttpServer(), limits as RateLimitGuard[])
+}
+
+async function serveNode(options: readonly RateLimitOptions[], application: Application) {
+  const limits = options.map((option) => nodeLimit(option))
+  const listener = async (_request: IncomingMessage, response: ServerResponse) => {
+    try {
+      response.end(await called(application))
+    } catch (error) {
+      application.errors.push(error)
+      response.writeHead(500).end()
+    }
+  }
+  const limited = limits.reduceRight<typeof listener>((inner, limit) => limit(inner) as typeof listener, listener)
+  const server = createServer((request, response) => {
+    application.onResponse?.(response)
+    limited(request, response)
+  })
+  return served(await listening(server), limits)
+}
+
+/** As small as a runtime for `fetch` handlers can be. */
+async function serveFetch(options: readonly RateLimitOptions[], application: Application) {
+  const limits = options.map((option) => fetchLimit(option as Parameters<typeof fetchLimit>[0]))
+  type Handler = (request: Request, origin: { remoteAddress: string | undefined }) => Promise<Response>
+  const limited = limits.reduceRight<Handler>(
+    (inner, limit) => limit.wrap(inner),
+    async () => new Response(await called(application)),
+  )
+  const server = createServer(async (incoming, outgoing) => {
+    application.onResponse?.(outgoing)
+    const leaving = new AbortController()
+    outgoing.once('close', () => leaving.abort())
+    const response = await limited(requestOf(incoming, leaving.signal), {
+      remoteAddress: incoming.socket.remoteAddress,
+    }).catch((error) => {
+      application.errors.push(error)
+      return new Response(null, { status: 500 })
+    })
+    const body = Buffer.from(await response.arrayBuffer())
+    if (outgoing.headersSent) return
+    outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), 'content-length': body.length })
+    outgoing.end(body)
+  })
+  return served(await listening(server), limits)
+}
+
+function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
+  const headers = new Headers(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]))
+  const hasBody = incoming.method !== 'GET' && incoming.method !== 'HEAD'
+  return new Request(new URL(incoming.url ?? '/', 'http://localhost'), {
+    method: incoming.method ?? 'GET',
+    headers,
+    signal,
+    ...(hasBody && { body: Readable.toWeb(incoming) as ReadableStream, duplex: 'half' as const }),
+  })
+}
+
+const express4: typeof express = createRequire(import.meta.url)('express4')
+
+export const adapters: readonly Adapter[] = [
+  { name: 'express 5', serve: (limits, application) => serveExpress(express, limits, application) },
+  { name: 'express 4', serve: (limits, application) => serveExpress(express4, limits, application) },
+  { name: 'fastify', serve: serveFastify },
+  { name: 'koa', serve: serveKoa },
+  { name: 'hono', serve: serveHonoApp },
+  { name: 'nest', serve: serveNest },
+  { name: 'node', serve: serveNode },
+  { name: 'fetch', serve: serveFetch },
+]

@@ -1,0 +1,500 @@
+/** What is particular to one framework. */
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  connect as connectHttp2,
+  createServer as createHttp2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2'
+import { connect } from 'node:net'
+import { Controller, Get, Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import express from 'express'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createFluxGate } from '../../../src/index.js'
+import { rateLimit as expressLimit } from '../../../src/middleware/express.js'
+import { rateLimit as fastifyLimit } from '../../../src/middleware/fastify.js'
+import { rateLimit as fetchLimit } from '../../../src/middleware/fetch.js'
+import { rateLimit as honoLimit } from '../../../src/middleware/hono.js'
+import { rateLimit as koaLimit } from '../../../src/middleware/koa.js'
+import { RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from '../../../src/middleware/nest.js'
+import { rateLimit as nodeLimit } from '../../../src/middleware/node.js'
+import { manualClock } from '../../../src/testing/index.js'
+import { eventually } from '../../fixtures/eventually.js'
+import { type Adapter, adapters, portOf } from './adapters.js'
+import { gateOf, served, startBed } from './test-app.js'
+import 'reflect-metadata'
+
+const minute = { capacity: 1, window: '1m' } as const
+
+const statuses = async (...urls: string[]): Promise<number[]> => {
+  const found: number[] = []
+  for (const url of urls) found.push((await fetch(url)).status)
+  return found
+}
+
+const twoRuleSets = () =>
+  createFluxGate({
+    defaultRuleSetId: 'all',
+    rules: [
+      { id: 'all', rules: [{ id: 'r', bands: [{ capacity: 100, window: '1m' }] }] },
+      { id: 'strict', rules: [{ id: 's', bands: [{ capacity: 3, window: '1m' }] }] },
+    ],
+  })
+
+describe('express', () => {
+  it('sees the whole path also where it is mounted below another', async () => {
+    const app = express()
+    app.use('/api', expressLimit({ ...minute, path: '/api/orders' }))
+    app.use((_request, response) => void response.end())
+    const url = await served(app)
+    expect(await statuses(`${url}/api/orders`, `${url}/api/orders`, `${url}/api/other`, `${url}/orders`)).toEqual([
+      200, 429, 200, 200,
+    ])
+  })
+
+  it('gives hooks the request with its own type', async () => {
+    const app = express()
+    app.use(expressLimit({ ...minute, skip: (request: express.Request) => request.get('x-free') === '1' }))
+    app.use((_request, response) => void response.end())
+    const url = await served(app)
+    expect(await statuses(url, url)).toEqual([200, 429])
+    expect((await fetch(url, { headers: { 'x-free': '1' } })).status).toBe(200)
+  })
+})
+
+describe('koa', () => {
+  it('gives hooks the context', async () => {
+    const app = new Koa()
+    app.use(koaLimit({ ...minute, skip: (context: Koa.Context) => context.get('x-free') === '1' }))
+    app.use((context) => {
+      context.body = 'ok'
+    })
+    const url = await served(app.callback())
+    expect(await statuses(url, url)).toEqual([200, 429])
+    expect((await fetch(url, { headers: { 'x-free': '1' } })).status).toBe(200)
+  })
+})
+
+describe('fastify', () => {
+  async function start(register: (app: FastifyInstance) => void): Promise<string> {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    register(app)
+    return app.listen({ port: 0, host: '127.0.0.1' })
+  }
+
+  it('limits the whole application, routes of other plugins and unknown paths included', async () => {
+    const url = await start((app) => {
+      app.get('/before', () => 'ok')
+      app.register(fastifyLimit, { capacity: 4, window: '1m' })
+      app.register(async (plugin: FastifyInstance) => {
+        plugin.get('/inside', () => 'ok')
+      })
+      app.get('/after', () => 'ok')
+    })
+    const paths = ['/before', '/inside', '/after', '/nowhere', '/before', '/nowhere']
+    expect(await statuses(...paths.map((path) => url + path))).toEqual([200, 200, 200, 404, 429, 429])
+  })
+
+  it('leaves a route to itself, or gives it a rule, a rule set or a price of its own', async () => {
+    const gate = await twoRuleSets()
+    onTestFinished(() => gate.close())
+    const url = await start((app) => {
+      app.register(fastifyLimit, { handler: gate })
+      app.get('/', () => 'ok')
+      app.get('/free', { config: { rateLimit: false } as object }, () => 'ok')
+      app.get('/own', { config: { rateLimit: { capacity: 7, window: '1m' } } as object }, () => 'ok')
+      app.get('/strict', { config: { rateLimit: { ruleSetId: 'strict', permits: 2 } } as object }, () => 'ok')
+    })
+    const told = async (path: string) => {
+      const { status, headers } = await fetch(url + path)
+      return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-policy')]
+    }
+    expect(await told('/')).toEqual([200, '99', '"r.100-per-1m";q=100;w=60'])
+    expect(await told('/free')).toEqual([200, null, null])
+    expect(await told('/own')).toEqual([200, '6', '"GET:.own.7-per-1m";q=7;w=60'])
+    expect(await told('/own')).toEqual([200, '5', '"GET:.own.7-per-1m";q=7;w=60'])
+    expect(await told('/strict')).toEqual([200, '1', '"s.3-per-1m";q=3;w=60'])
+    expect(await told('/strict')).toEqual([429, '1', '"s.3-per-1m";q=3;w=60'])
+    expect(await told('/')).toEqual([200, '98', '"r.100-per-1m";q=100;w=60'])
+  })
+
+  it('sends a problem as what it is, without a charset', async () => {
+    const url = await start((app) => {
+      app.register(fastifyLimit, minute)
+    })
+    await fetch(url)
+    expect((await fetch(url)).headers.get('content-type')).toBe('application/problem+json')
+  })
+
+  it('hears of routes with limits of their own, whether they come before the plugin or after it', async () => {
+    const own = () => ({ config: { rateLimit: { capacity: 7, window: '1m' } } as object })
+    const app = fastify()
+    onTestFinished(() => app.close())
+    app.get('/before', own(), () => 'ok')
+    await app.register(fastifyLimit, { capacity: 100, window: '1m' })
+    app.get('/', () => 'ok')
+    app.get('/after', own(), () => 'ok')
+    const left = async (url: string) => (await app.inject({ url })).headers['x-ratelimit-remaining']
+    expect([await left('/before'), await left('/after'), await left('/')]).toEqual(['6', '6', '99'])
+    const later = fastify()
+    onTestFinished(() => later.close())
+    await later.register(fastifyLimit, { capacity: 100, window: '1m' })
+    later.get('/after', own(), () => 'ok')
+    expect((await later.inject({ url: '/after' })).headers['x-ratelimit-remaining']).toBe('6')
+  })
+
+  it('hears what others have a route say when it comes', async () => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    await app.register(fastifyLimit, { capacity: 100, window: '1m' })
+    app.addHook('onRoute', (route) => {
+      if (route.url.startsWith('/internal')) route.config = { ...route.config, rateLimit: false } as object
+    })
+    app.get('/', () => 'ok')
+    app.get('/internal/health', () => 'ok')
+    const left = async (url: string) => (await app.inject({ url })).headers['x-ratelimit-remaining']
+    expect([await left('/internal/health'), await left('/')]).toEqual([undefined, '99'])
+  })
+
+  it.each([
+    ['are not asked where no route says anything', {}, 0],
+    ['are asked where one says something', { config: { rateLimit: { capacity: 7, window: '1m' } } as object }, 2],
+  ])('requests for their routes %s', async (_, options, times) => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    let asked = 0
+    app.addHook('onRequest', async (request) => {
+      const { routeOptions } = request
+      Object.defineProperty(request, 'routeOptions', {
+        get() {
+          asked += 1
+          return routeOptions
+        },
+      })
+    })
+    await app.register(fastifyLimit, { capacity: 100, window: '1m' })
+    app.get('/', () => 'ok')
+    app.get('/own', options, () => 'ok')
+    for (const url of ['/', '/own']) expect((await app.inject({ url })).statusCode).toBe(200)
+    expect(asked).toBe(times)
+  })
+
+  it.each([
+    [{ capacity: 1 }, 'FLUXGATE_RULES_INVALID'],
+    [{ permit: 2 }, 'FLUXGATE_CONFIG_INVALID'],
+    [{ permits: 0 }, 'FLUXGATE_CONFIG_INVALID'],
+    [{ permits: '2' }, 'FLUXGATE_CONFIG_INVALID'],
+    [{ ruleSetId: 'strict' }, 'FLUXGATE_CONFIG_INVALID'],
+    [null, 'FLUXGATE_CONFIG_INVALID'],
+    [5, 'FLUXGATE_CONFIG_INVALID'],
+    ['off', 'FLUXGATE_CONFIG_INVALID'],
+  ])('does not start with a route that says %j', async (rateLimit, code) => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    await app.register(fastifyLimit, minute)
+    expect(() => app.get('/', { config: { rateLimit } as object }, () => 'ok')).toThrow(
+      expect.objectContaining({ code }),
+    )
+  })
+
+  it('gives hooks the request with its own type', async () => {
+    const url = await start((app) => {
+      app.register(fastifyLimit, {
+        capacity: 1,
+        window: '1m',
+        limitScope: 'USER_ID',
+        skip: ({ headers }) => headers['x-free'] === '1',
+        customize: (context, request: FastifyRequest) => ({ ...context, userId: request.hostname }),
+      })
+      app.get('/', () => 'ok')
+    })
+    expect(await statuses(url, url)).toEqual([200, 429])
+    expect((await fetch(url, { headers: { 'x-free': '1' } })).status).toBe(200)
+  })
+
+  it('tells whoever registers it what is wrong with its options', async () => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    await expect(app.register(fastifyLimit, { capacity: 0, window: '1m' })).rejects.toThrow(
+      expect.objectContaining({ code: 'FLUXGATE_RULES_INVALID' }),
+    )
+  })
+})
+
+describe('hono', () => {
+  it('asks for the address where nobody else says it, and shares one bucket without', async () => {
+    const app = new Hono<{ Bindings: { ip?: string } }>()
+    app.use(honoLimit({ ...minute, remoteAddress: (context) => (context.env as { ip?: string }).ip }))
+    app.get('/', () => Response.redirect('https://example.com/', 302))
+    const from = async (ip?: string) => (await app.request('/', {}, ip === undefined ? {} : { ip })).status
+    expect([await from('1.1.1.1'), await from('1.1.1.1'), await from('2.2.2.2')]).toEqual([302, 429, 302])
+    expect([await from(), await from()]).toEqual([302, 429])
+  })
+
+  it('tells of the limit also on a response that cannot be changed', async () => {
+    const app = new Hono()
+    app.use(honoLimit(minute))
+    app.get('/', () => Response.redirect('https://example.com/', 302))
+    const response = await app.request('/')
+    expect([response.headers.get('x-ratelimit-limit'), response.headers.get('location')]).toEqual([
+      '1',
+      'https://example.com/',
+    ])
+  })
+})
+
+describe('koa', () => {
+  it.each([
+    [
+      'ctx.throw',
+      (context: Koa.Context) => context.throw(418, 'no coffee', { headers: { 'X-Own': 'yes' } }),
+      418,
+      'yes',
+    ],
+    ['a thrown error', () => Promise.reject(new Error('of the application')), 500, null],
+  ] as const)('keeps the headers of all limits on the response to %s', async (_, fail, status, own) => {
+    const app = new Koa()
+    app.silent = true
+    for (const capacity of [5, 3]) app.use(koaLimit({ id: `of-${capacity}`, capacity, window: '1m' }))
+    app.use((context) => fail(context))
+    const { headers, ...response } = await fetch(await served(app.callback())).then((answer) => ({
+      status: answer.status,
+      headers: answer.headers,
+    }))
+    expect([response.status, headers.get('x-own')]).toEqual([status, own])
+    expect(headers.get('x-ratelimit-remaining')).toBe('2')
+    expect(headers.get('ratelimit-policy')).toBe('"of-5.5-per-1m";q=5;w=60, "of-3.3-per-1m";q=3;w=60')
+  })
+})
+
+describe('fetch', () => {
+  it('passes Response.error() through unharmed', async () => {
+    const failed = Response.error()
+    const handler = fetchLimit(minute).wrap(() => failed)
+    expect(await handler(new Request('http://localhost/'))).toBe(failed)
+    const app = new Hono()
+    app.use(honoLimit(minute))
+    app.get('/', () => Response.error())
+    expect(await app.request('/')).toMatchObject({ type: 'error', status: 0 })
+  })
+
+  it('answers for a request that may not pass, and is silent about others', async () => {
+    const limit = fetchLimit(minute)
+    const request = () => new Request('http://localhost/')
+    expect(await limit(request(), { remoteAddress: '1.1.1.1' })).toBeNull()
+    const refused = await limit(request(), { remoteAddress: '1.1.1.1' })
+    expect([refused?.status, refused?.headers.get('retry-after')]).toEqual([429, '60'])
+    expect(await limit(request(), { remoteAddress: '2.2.2.2:443' })).toBeNull()
+    expect((await limit(request(), { remoteAddress: '2.2.2.2' }))?.status).toBe(429)
+    expect(await limit(request())).toBeNull()
+    expect((await limit(request()))?.status).toBe(429)
+    await limit.close()
+    expect((await limit(request()))?.status).toBe(503)
+  })
+
+  it('hands a wrapped handler whatever the runtime handed it, and takes the address from there', async () => {
+    const limit = fetchLimit({
+      ...minute,
+      remoteAddress: (_request, info: { remoteAddr: { hostname: string } }) => info.remoteAddr.hostname,
+    })
+    const handler = limit.wrap((_request, info: { remoteAddr: { hostname: string } }) =>
+      Response.redirect(`https://example.com/${info.remoteAddr.hostname}`, 302),
+    )
+    const from = (hostname: string) => handler(new Request('http://localhost/'), { remoteAddr: { hostname } })
+    const response = await from('1.1.1.1')
+    expect([response.headers.get('location'), response.headers.get('x-ratelimit-remaining')]).toEqual([
+      'https://example.com/1.1.1.1',
+      '0',
+    ])
+    expect((await from('1.1.1.1')).status).toBe(429)
+    expect((await from('2.2.2.2')).status).toBe(302)
+  })
+})
+
+describe('nest', () => {
+  const get = (owner: { prototype: object }, name: string, ...more: ((...args: never[]) => void)[]) => {
+    const method = Object.getOwnPropertyDescriptor(owner.prototype, name) as PropertyDescriptor
+    for (const decorate of [Get(name), ...more] as ((...args: unknown[]) => void)[])
+      decorate(owner.prototype, name, method)
+  }
+
+  it('lets controllers and methods say otherwise, the nearest word counting', async () => {
+    const gate = await twoRuleSets()
+    onTestFinished(() => gate.close())
+    class Plain {
+      usual() {
+        return 'ok'
+      }
+      free() {
+        return 'ok'
+      }
+      own() {
+        return 'ok'
+      }
+    }
+    get(Plain, 'usual')
+    get(Plain, 'free', SkipRateLimit())
+    get(Plain, 'own', RateLimit({ capacity: 7, window: '1m' }))
+    Controller('plain')(Plain)
+    class Base {}
+    RateLimit({ ruleSetId: 'strict', permits: 2 })(Base)
+    class Strict extends Base {
+      inherited() {
+        return 'ok'
+      }
+      nearer() {
+        return 'ok'
+      }
+    }
+    get(Strict, 'inherited')
+    // As the language's own decorators are called.
+    get(Strict, 'nearer', (() => SkipRateLimit()(Strict.prototype.nearer, { kind: 'method' } as never)) as never)
+    Controller('strict')(Strict)
+    class Root {}
+    const imports = [RateLimitModule.forRootAsync({ useFactory: async () => ({ handler: gate }) })]
+    Module({ imports, controllers: [Plain, Strict] })(Root)
+    const app = await NestFactory.create(Root, { logger: false })
+    onTestFinished(() => app.close())
+    await app.listen(0, '127.0.0.1')
+    const told = async (path: string) => {
+      const { status, headers } = await fetch(`${await app.getUrl()}/${path}`)
+      return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-policy')]
+    }
+    expect(await told('plain/usual')).toEqual([200, '99', '"r.100-per-1m";q=100;w=60'])
+    expect(await told('plain/free')).toEqual([200, null, null])
+    expect(await told('plain/own')).toEqual([200, '6', '"Plain.own.7-per-1m";q=7;w=60'])
+    expect(await told('strict/inherited')).toEqual([200, '1', '"s.3-per-1m";q=3;w=60'])
+    expect((await told('strict/inherited'))[0]).toBe(429)
+    expect(await told('strict/nearer')).toEqual([200, null, null])
+  })
+
+  it('gives hooks the request with the type of the framework below', async () => {
+    class Hooked {
+      usual() {
+        return 'ok'
+      }
+      own() {
+        return 'ok'
+      }
+    }
+    const free = (request: express.Request): boolean => request.get('x-free') === '1'
+    get(Hooked, 'usual')
+    get(Hooked, 'own', RateLimit({ capacity: 2, window: '1m', skip: free }))
+    Controller()(Hooked)
+    class Root {}
+    Module({ imports: [RateLimitModule.forRoot({ ...minute, skip: free })], controllers: [Hooked] })(Root)
+    const app = await NestFactory.create(Root, { logger: false })
+    onTestFinished(() => app.close())
+    await app.listen(0, '127.0.0.1')
+    const url = await app.getUrl()
+    expect(await statuses(`${url}/usual`, `${url}/usual`, `${url}/own`)).toEqual([200, 429, 200])
+    expect((await fetch(`${url}/usual`, { headers: { 'x-free': '1' } })).status).toBe(200)
+  })
+
+  it('is also a guard by itself, and leaves alone what is not HTTP', async () => {
+    const guard = new RateLimitGuard(minute)
+    const context = {
+      getType: () => 'ws',
+      getHandler: () => ({ name: 'handler' }),
+      getClass: () => ({ name: 'Class' }),
+      switchToHttp: () => {
+        throw new Error('not HTTP')
+      },
+    }
+    expect(await guard.canActivate(context)).toBe(true)
+    await guard.close()
+  })
+})
+
+describe('node', () => {
+  it('gives listeners and hooks the request and the response of node:http', async () => {
+    const limit = nodeLimit({ ...minute, skip: ({ rawHeaders }) => rawHeaders.includes('x-free') })
+    const url = await served(limit((request, response) => response.writeHead(204, { 'x-url': request.url }).end()))
+    expect(await statuses(url, url)).toEqual([204, 429])
+    expect((await fetch(url, { headers: { 'x-free': '1' } })).headers.get('x-url')).toBe('/')
+  })
+
+  it('limits HTTP/2 too', async () => {
+    const limit = nodeLimit<Http2ServerRequest>(minute)
+    const server = createHttp2Server(
+      limit((_: Http2ServerRequest, response: Http2ServerResponse) => response.end('ok')),
+    )
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const client = connectHttp2(`http://127.0.0.1:${portOf(server)}`)
+    onTestFinished(() => {
+      client.destroy()
+      server.close()
+    })
+    const ask = async () => {
+      const [headers] = await once(client.request({ ':path': '/' }).resume(), 'response')
+      return [headers[':status'], headers['x-ratelimit-remaining'], headers['content-type']]
+    }
+    expect(await ask()).toEqual([200, '0', undefined])
+    expect(await ask()).toEqual([429, '0', 'application/problem+json'])
+  })
+
+  it('leaves what a listener throws at once an uncaught exception, as it is without a limit', async () => {
+    const source = `
+      import { createServer, get } from 'node:http'
+      import { rateLimit } from 'fluxgate-js/node'
+      const server = createServer(rateLimit({ capacity: 5, window: '1m' })(() => { throw new TypeError('of the application') }))
+      process.once('uncaughtException', (error, origin) => {
+        console.log(error.message, origin)
+        process.exit(0)
+      })
+      server.listen(0, '127.0.0.1', () => get({ port: server.address().port, host: '127.0.0.1' }))
+    `
+    const printed = await new Promise<string>((resolve) => {
+      execFile(process.execPath, ['--input-type=module', '-e', source], (_error, stdout) => resolve(stdout))
+    })
+    expect(printed).toBe('of the application uncaughtException\n')
+  })
+
+  it('gives back what a pipelined request took whose client leaves', async () => {
+    const clock = manualClock(0)
+    const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
+    const node = adapters.find(({ name }) => name === 'node') as Adapter
+    const bed = await startBed(node, [{ handler: gate, clock }])
+    const socket = connect(bed.port, '127.0.0.1')
+    socket.write(
+      'GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n',
+    )
+    await eventually('held', async () => (await gate.health()).waiting === 2)
+    socket.destroy()
+    await eventually('gone', async () => (await gate.health()).waiting === 0)
+    const left = async () => (await gate.check({ clientIp: '127.0.0.1' }, { peek: true })).remaining
+    await eventually('given back', async () => (await left()) === 3)
+  })
+})
+
+describe('options', () => {
+  it.each([
+    [{ capacity: 1, window: '1m', headers: 'all' }, /headers: must be .*standard.*; received "all"/],
+    [{ capacity: 1, window: '1m', custmize: () => undefined }, /unknown field "custmize"; did you mean customize\?/],
+    [{ capacity: 1, window: '1m', ruleSetId: 'api' }, /unknown field "ruleSetId"/],
+    [{ capacity: 1, window: '1m', permits: 0 }, /permits: .*a whole number/],
+    [{ capacity: 1, window: '1m', ipv6Prefix: 129 }, /ipv6Prefix: .*from 1 to 128/],
+    [{ capacity: 1, window: '1m', maxConcurrentWaits: -1 }, /maxConcurrentWaits: /],
+    [{ capacity: 1, window: '1m', excludePatterns: ['/{a'] }, /excludePatterns\[0\]/],
+    [{ capacity: 1, window: '1m', userIdHeader: 'no header' }, /userIdHeader: .*a header name/],
+    [{ handler: {} }, /handler: .*a gate/],
+    [{ handler: { check: async () => ({}) }, capacity: 5 }, /unknown field "capacity"/],
+    [{ capacity: 1 }, /window/],
+    [{}, /capacity/],
+    [undefined, /options such as/],
+  ])('%j are refused with what is wrong', (options, message) => {
+    expect(() => nodeLimit(options as never)).toThrow(message)
+    expect(() => nodeLimit(options as never)).toThrow(expect.objectContaining({ name: 'FluxGateError' }))
+  })
+
+  it('reach Hono and fetch handlers too', () => {
+    expect(() => honoLimit(undefined as never)).toThrow(/options such as/)
+    expect(() => fetchLimit(undefined as never)).toThrow(/options such as/)
+  })
+})

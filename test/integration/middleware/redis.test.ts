@@ -1,0 +1,105 @@
+/** Limits of middlewares whose buckets are in Redis. What a limit of their own takes for that is loaded only then. */
+import type { RequestListener } from 'node:http'
+import express from 'express'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { BucketStore } from '../../../src/core/bucket-store.js'
+import { redisStoreLater } from '../../../src/gate/redis-store-later.js'
+import { rateLimit as expressLimit } from '../../../src/middleware/express.js'
+import type { SingleLimit } from '../../../src/middleware/limits/guard-of.js'
+import { rateLimit as nodeLimit } from '../../../src/middleware/node.js'
+import { bucketStoreContract, manualClock } from '../../../src/testing/index.js'
+import { randomSeed } from '../../fixtures/random-seed.js'
+import { freePort } from '../../servers/free-port.js'
+import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
+import { gateOf, served } from './test-app.js'
+
+const { uri, host, port } = sharedRedis()
+
+async function asking(listener: RequestListener): Promise<() => Promise<number>> {
+  const url = await served(listener)
+  return async () => (await fetch(url)).status
+}
+
+function expressApp(limit: SingleLimit): Promise<() => Promise<number>> {
+  const limited = expressLimit(limit)
+  onTestFinished(() => limited.close())
+  const app = express()
+  app.use(limited)
+  app.get('/', (_request, response) => {
+    response.end('hello')
+  })
+  return asking(app)
+}
+
+function nodeApp(limit: SingleLimit): Promise<() => Promise<number>> {
+  const limited = nodeLimit(limit)
+  onTestFinished(() => limited.close())
+  return asking(limited((_request, response) => void response.end('hello')))
+}
+
+describe('redisStoreLater', () => {
+  const stores: BucketStore[] = []
+  afterAll(() => Promise.all(stores.map((store) => store.close())))
+  bucketStoreContract(
+    it,
+    (clock) => {
+      const store = redisStoreLater({ uri }, { prefix: freshPrefix(), clock, timeoutMs: 20_000 })
+      stores.push(store)
+      return store
+    },
+    { histories: 20, seed: randomSeed() },
+  )
+
+  it('can be closed before it has been loaded', async () => {
+    const store = redisStoreLater({ uri })
+    await store.close()
+    await expect(store.charge([], false)).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+  })
+})
+
+describe('a limit with a store in Redis', () => {
+  it('is one limit for all applications that name it, whatever their framework', async () => {
+    const limit = { capacity: 3, window: '1h', store: { uri, prefix: freshPrefix(), timeoutMs: 20_000 } } as const
+    const asked = [await expressApp(limit), await nodeApp(limit)] as const
+    const statuses: number[] = []
+    for (let turn = 0; turn < 5; turn++) statuses.push(await (asked[turn % 2] as () => Promise<number>)())
+    expect(statuses).toEqual([200, 200, 200, 429, 429])
+  })
+
+  it('tells how long to wait by the clock of Redis, however wrong that of the process is', async () => {
+    const gate = await gateOf(
+      { bands: [{ capacity: 1, window: '1h' }] },
+      { store: { uri, prefix: freshPrefix(), timeoutMs: 20_000 } },
+    )
+    const clock = manualClock(Date.now() - 86_400_000)
+    const limited = nodeLimit({ handler: gate, clock })
+    const url = await served(limited((_request, response) => void response.end('hello')))
+    const told: (string | null | undefined)[] = []
+    for (const status of [200, 429]) {
+      const answer = await fetch(url)
+      expect(answer.status).toBe(status)
+      told.push(answer.headers.get('ratelimit')?.replace(/;t=(3600|359\d)$/, ';t=about an hour'))
+    }
+    expect(told).toEqual(Array(2).fill('"rule.1-per-1h";r=0;t=about an hour'))
+  })
+
+  it('does as it was told to while there is no such server', async () => {
+    const store = `redis://${host}:${await freePort()}`
+    const local = await nodeApp({ capacity: 2, window: '1h', store })
+    expect([await local(), await local(), await local()]).toEqual([200, 200, 429])
+    const closed = await nodeApp({ capacity: 2, window: '1h', store, onStoreFailure: 'DENY' })
+    expect(await closed()).toBe(503)
+  })
+
+  it.each([
+    ['a URI that is none', `redis://${host}:${port}0000`],
+    ['no address', { prefix: 'p' }],
+    ['two addresses', { uri, clusterNodes: [`${host}:${port}`] }],
+    ['a misspelt setting', { uri, prefx: 'p' }],
+    ['an impossible setting', { uri, timeoutMs: -1 }],
+    ['no nodes', { clusterNodes: [] }],
+  ])('is refused at once with %s', (_, store) => {
+    const limit = { capacity: 1, window: '1h', store } as SingleLimit
+    expect(() => expressLimit(limit)).toThrow(expect.objectContaining({ code: 'FLUXGATE_CONFIG_INVALID' }))
+  })
+})

@@ -1,0 +1,36 @@
+// @ts-check
+/** Three workers on one port, each of which answers with the health of all. Only the store of the second is down. */
+import cluster from 'node:cluster'
+import { createServer } from 'node:http'
+import { mergeHealth } from '../../../dist/program/merge-health.js'
+import { valueOfAll } from '../../../dist/program/workers/exchange.js'
+import { startWorkers } from '../../../dist/program/workers/workers.js'
+
+if (cluster.isPrimary) {
+  startWorkers(3, {
+    onMessage() {},
+    onReady: () => process.send?.('ready'),
+    onRefusal() {},
+    onLoss() {},
+    onStaleRules() {},
+  })
+} else {
+  const { id } = /** @type {import('node:cluster').Worker} */ (cluster.worker)
+  const isDown = id === 2
+  /** @type {() => Promise<import('../../../dist/server/served-gate.js').ServedHealth>} */
+  const own = async () => ({
+    status: isDown ? 'DEGRADED' : 'UP',
+    store: { status: isDown ? 'DOWN' : 'UP', sinceAt: id, error: isDown ? 'no connection' : null },
+    rules: { status: 'UP', sinceAt: null, error: null },
+  })
+  const health = valueOfAll('health', own, mergeHealth)
+  const ids = valueOfAll(
+    'ids',
+    async () => String(id),
+    (all) => [...all].sort().join(),
+  )
+  createServer(async (_, response) => {
+    response.setHeader('Connection', 'close')
+    response.end(JSON.stringify({ worker: id, ids: await ids(), health: await health() }))
+  }).listen(Number(process.argv[2]), '127.0.0.1')
+}

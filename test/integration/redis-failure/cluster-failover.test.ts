@@ -1,0 +1,89 @@
+/** Nodes of a cluster that die, and slots that move from one to another, while decisions are made. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hashSlot } from '../../../src/redis/client/hash-slot.js'
+import { eventually } from '../../fixtures/eventually.js'
+import {
+  capacity,
+  expectAccounted,
+  expectWithinDeadline,
+  isExact,
+  loadAll,
+  openShared,
+  ruleSetIds,
+  stopAll,
+} from '../../fixtures/load/shared-limits.js'
+import { type Cluster, startCluster } from '../../servers/cluster.js'
+import type { RedisServer } from '../../servers/redis-server.js'
+import { openConnection } from '../../servers/resp.js'
+
+const callers = 6
+/** Of what all loads count against, "foo"; one of them counts against "bar" too, in 5061. */
+const slot = 12_182
+
+describe('a cluster', () => {
+  let cluster: Cluster
+  beforeAll(async () => {
+    cluster = await startCluster()
+  })
+  afterAll(() => cluster.stop())
+  const clusterNodes = () => cluster.nodes.map(({ host, port }) => `${host}:${port}`)
+
+  it('moves a slot under load: only decisions with keys on both sides are degraded, and no permit is lost', async () => {
+    const shared = await openShared({ clusterNodes: clusterNodes() })
+    const troubles: unknown[] = []
+    shared.patient.on('degraded', (trouble) => troubles.push(trouble))
+    const loads = loadAll(shared.patient, { callers })
+    await eventually('decisions are made', () => isExact(loads))
+    const from = await cluster.primaryOf(slot)
+    const to = cluster.nodes.slice(0, 3).find((node) => node !== from) as RedisServer
+    const move = await cluster.beginMove(slot, to)
+    // One by one, so that bands of one decision are on both sides for a while.
+    do await pause(100)
+    while ((await move.moveKeys(1)) > 0)
+    await move.finish()
+    await eventually('it decides all of them again', () => isExact(loads))
+    const tallies = await stopAll(loads)
+    expect(tallies.get('one-band')).toMatchObject({ degraded: 0 })
+    expect(tallies.get('several-identities')).toMatchObject({ degraded: 0 })
+    expect(troubles).toEqual([])
+    await expectAccounted(shared, tallies, 0)
+  })
+
+  it('loses its scripts on all nodes and gets them again, and no decision is degraded', async () => {
+    const shared = await openShared({ clusterNodes: clusterNodes() })
+    const loads = loadAll(shared.patient, { callers })
+    for (let i = 0; i < 20; i++) {
+      await Promise.all(cluster.nodes.map((node) => node.call('SCRIPT', 'FLUSH', 'SYNC')))
+      await pause(10)
+    }
+    const tallies = await stopAll(loads)
+    for (const { degraded } of tallies.values()) expect(degraded).toBe(0)
+    await expectAccounted(shared, tallies, 0)
+  })
+
+  it('loses a primary: decisions go on, and its replica makes them', async () => {
+    const shared = await openShared({ clusterNodes: clusterNodes() })
+    // Replication is asynchronous: only what had been copied before the failover is sure to survive it.
+    const userId = Array.from({ length: 100 }, (_, n) => `quiet${n}`).find((name) => hashSlot(name) > 10_922)
+    const quiet = { userId, apiKey: 'still' }
+    for (const ruleSetId of ruleSetIds) await shared.patient.check(quiet, { ruleSetId, permits: 200 })
+    const primary = await cluster.primaryOf(slot)
+    const connection = await openConnection(primary.address)
+    await connection.call('SET', '{foo}written-last', 1)
+    expect(await connection.call('WAIT', 1, 10_000)).toBe(1)
+    connection.close()
+    const loads = loadAll(shared.gate, { callers })
+    await eventually('decisions are made', () => isExact(loads))
+    const { killed, promoted } = await cluster.failover(slot)
+    await eventually('the replica decides', () => isExact(loads))
+    expectWithinDeadline(await stopAll(loads))
+    expect(killed).toBe(primary)
+    expect(await cluster.primaryOf(slot)).toBe(promoted)
+    for (const ruleSetId of ruleSetIds) {
+      const { degraded, bands } = await shared.patient.check(quiet, { ruleSetId, peek: true })
+      expect(degraded).toBe(false)
+      expect(new Set(bands.map(({ remaining }) => remaining))).toEqual(new Set([capacity - 201]))
+    }
+  })
+})

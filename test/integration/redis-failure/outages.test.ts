@@ -1,0 +1,275 @@
+/** However Redis fails, callers get the same decisions, the same events are emitted, and recovery is automatic. */
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { BucketStore } from '../../../src/core/bucket-store.js'
+import type { OnStoreFailure } from '../../../src/core/rule.js'
+import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
+import type { FluxGate } from '../../../src/gate/flux-gate.js'
+import type { RuleSetInput } from '../../../src/rules/schema/input.js'
+import { redisStore } from '../../../src/stores/redis/redis-store.js'
+import { eventually } from '../../fixtures/eventually.js'
+import { stopAfterTest } from '../../fixtures/stop-after-test.js'
+import { freePort } from '../../servers/free-port.js'
+import { type RedisOptions, type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { openConnection } from '../../servers/resp.js'
+import { startProxy, type TcpProxy } from '../../servers/tcp-proxy.js'
+
+interface Scene {
+  readonly server: RedisServer
+  /** The gate reaches the server through it. */
+  readonly proxy: TcpProxy
+}
+
+interface Trouble {
+  readonly name: string
+  readonly options?: RedisOptions
+  /** What health gives as the cause. */
+  readonly cause: RegExp
+  /** The result ends it. */
+  begin(scene: Scene): Promise<() => Promise<void>>
+  /** Clients have no part in it: they pass on what they get. */
+  readonly isWithoutClient?: boolean
+  /** Calls may have been sent and not answered; then nobody knows whether they have charged. */
+  readonly isSilent?: boolean
+}
+
+/** For those who wait for nothing; and for those to whom an error comes as soon as there is one. */
+const hastyMs = 800
+const patientMs = 10_000
+const tooLate = /had not answered after \d+ ms/
+
+interface Mode {
+  readonly name: string
+  resilience(isSilent: boolean): Resilience
+  /** Any call may take longer than its deadline on a busy machine. */
+  readonly mayTimeOut: boolean
+}
+
+interface Resilience {
+  readonly timeoutMs?: number
+  readonly openMs?: number
+}
+
+const modes: readonly Mode[] = [
+  {
+    name: 'long deadlines',
+    mayTimeOut: false,
+    resilience: (isSilent) => ({ timeoutMs: isSilent ? hastyMs : patientMs, openMs: 300 }),
+  },
+  { name: 'the default options', mayTimeOut: true, resilience: () => ({}) },
+]
+
+const troubles: readonly Trouble[] = [
+  {
+    name: 'refuses connections',
+    cause: /not connected to Redis at 127.0.0.1:.* \(connect ECONNREFUSED/,
+    async begin({ proxy }) {
+      await proxy.refuse()
+      proxy.cut()
+      return () => proxy.accept()
+    },
+  },
+  {
+    name: 'hangs',
+    // After a while the connection is given up, and there is no other.
+    cause: /had not answered after \d+ ms|the server does not answer/,
+    isSilent: true,
+    async begin({ server }) {
+      server.pause()
+      return async () => server.resume()
+    },
+  },
+  {
+    name: 'is slower than the deadline',
+    isWithoutClient: true,
+    cause: /had not answered after \d+ ms|the server does not answer/,
+    isSilent: true,
+    async begin({ proxy }) {
+      proxy.setDelay(1_500)
+      return async () => proxy.setDelay(0)
+    },
+  },
+  {
+    name: 'is loading',
+    cause: /LOADING/,
+    options: { config: ['loading-process-events-interval-bytes 1024', 'rdbcompression no'] },
+    async begin({ server }) {
+      // A debugging aid of the server: so many microseconds for each key that it reads from disk.
+      await server.call('CONFIG', 'SET', 'key-load-delay', 20_000)
+      for (let i = 0; i < 10; i++)
+        await server.call('MSET', ...Array.from({ length: 200 }, (_, n) => [`filler:${i}:${n}`, 'x'.repeat(50)]).flat())
+      await server.call('SAVE')
+      await server.call('CONFIG', 'REWRITE')
+      await server.kill()
+      const restarted = server.restart()
+      await eventually('it is loading', async () => String(await server.call('INFO')).includes('loading:1'))
+      return async () => {
+        await server.call('CONFIG', 'SET', 'key-load-delay', 0)
+        await restarted
+      }
+    },
+  },
+  {
+    name: 'has become a replica',
+    isWithoutClient: true,
+    cause: /READONLY/,
+    async begin({ server }) {
+      await server.call('REPLICAOF', '127.0.0.1', await freePort())
+      return async () => void (await server.call('REPLICAOF', 'NO', 'ONE'))
+    },
+  },
+  {
+    name: 'has no memory left',
+    isWithoutClient: true,
+    cause: /OOM/,
+    async begin({ server }) {
+      await server.call('CONFIG', 'SET', 'maxmemory', 1)
+      return async () => void (await server.call('CONFIG', 'SET', 'maxmemory', 0))
+    },
+  },
+  {
+    name: 'wants a password all of a sudden',
+    cause: /NOAUTH.*Set the password/,
+    async begin({ server }) {
+      const administrator = await openConnection(server.address)
+      await administrator.call('CONFIG', 'SET', 'requirepass', 's3cret')
+      await administrator.call('CLIENT', 'KILL', 'TYPE', 'normal')
+      return async () => {
+        await administrator.call('CONFIG', 'SET', 'requirepass', '')
+        administrator.close()
+      }
+    },
+  },
+]
+
+const ruleSet = (onStoreFailure: OnStoreFailure): RuleSetInput => ({
+  id: onStoreFailure,
+  rules: [{ id: 'rule', limitScope: 'GLOBAL', onStoreFailure, bands: [{ capacity: 10, window: '1h' }] }],
+})
+
+interface Client {
+  readonly name: string
+  /** Keeps calls while there is no connection, so that all there is to see is that the deadline passes. */
+  readonly keepsCalls: boolean
+  /** Where the gate is to count; the client of a caller is left as its library makes it. */
+  store(uri: string, resilience: Resilience): string | BucketStore | Promise<BucketStore>
+}
+
+const clients: readonly Client[] = [
+  { name: 'a URI', keepsCalls: false, store: (uri) => uri },
+  {
+    name: 'a client of ioredis',
+    keepsCalls: true,
+    store(uri, resilience) {
+      // It would otherwise believe what a loading server says about how long that takes, and wait for ten seconds.
+      const client = new Redis(uri, { maxLoadingRetryTime: 100 })
+      client.on('error', () => {})
+      onTestFinished(() => client.disconnect())
+      return redisStore(client, resilience)
+    },
+  },
+  {
+    name: 'a client of node-redis',
+    keepsCalls: true,
+    async store(uri, resilience) {
+      const client = createClient({ url: uri })
+      client.on('error', () => {})
+      await client.connect()
+      onTestFinished(() => client.destroy())
+      return redisStore(client, resilience)
+    },
+  },
+]
+
+async function openGate({ port }: TcpProxy, client: Client, resilience: Resilience): Promise<FluxGate> {
+  const gate = await createFluxGate({
+    rules: (['LOCAL', 'ALLOW', 'DENY'] as const).map(ruleSet),
+    store: await client.store(`redis://127.0.0.1:${port}`, resilience),
+    resilience,
+  })
+  onTestFinished(() => gate.close())
+  return gate
+}
+
+const ask = (gate: FluxGate, ruleSetId: OnStoreFailure) => gate.check({}, { ruleSetId })
+
+/** Gives nothing back while Redis fails; the error says whether it was asked. */
+const codeOfRefund = (gate: FluxGate): Promise<string> =>
+  gate.refund({}, { ruleSetId: 'ALLOW' }).then(
+    () => 'done',
+    (error: { code: string }) => error.code,
+  )
+
+const ways = modes.flatMap((mode) =>
+  clients.map((client) => ({ mode, client, name: `${client.name} with ${mode.name}` })),
+)
+
+describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
+  it.each(client.keepsCalls ? troubles.filter(({ isWithoutClient }) => !isWithoutClient) : troubles)(
+    '$name: rules follow their failure policy, each event is emitted once, and recovery is automatic',
+    async (trouble) => {
+      const server = await stopAfterTest(startRedis(trouble.options))
+      const proxy = await stopAfterTest(startProxy(server.port))
+      const isSilent = trouble.isSilent || client.keepsCalls || mode.mayTimeOut
+      const gate = await openGate(proxy, client, mode.resilience(isSilent))
+      const events: string[] = []
+      gate.on('degraded', () => events.push('degraded'))
+      gate.on('recovered', () => events.push('recovered'))
+      await eventually('Redis decides', async () => {
+        const { degraded } = await gate.check({}, { ruleSetId: 'DENY', peek: true })
+        return !degraded && (await gate.health()).status === 'UP'
+      })
+      events.length = 0
+      expect(await ask(gate, 'LOCAL')).toMatchObject({ degraded: false, remaining: 9 })
+      expect(await ask(gate, 'LOCAL')).toMatchObject({ degraded: false, remaining: 8 })
+      expect(await gate.check({}, { ruleSetId: 'ALLOW', permits: 5 })).toMatchObject({ degraded: false, remaining: 5 })
+
+      const end = await trouble.begin({ server, proxy })
+      const begunAt = Date.now()
+      const [local, allow, deny] = await Promise.all([ask(gate, 'LOCAL'), ask(gate, 'ALLOW'), ask(gate, 'DENY')])
+      expect(local).toMatchObject({ allowed: true, reason: 'ALLOWED', degraded: true, limit: 10, remaining: 9 })
+      expect(allow).toMatchObject({ allowed: true, reason: 'STORE_FAILURE', degraded: true, remaining: -1 })
+      expect(deny).toMatchObject({ allowed: false, reason: 'STORE_FAILURE', degraded: true, retryAfterMs: 1_000 })
+      const more = await Promise.all(Array.from({ length: 12 }, () => ask(gate, 'LOCAL')))
+      expect(more.filter(({ allowed }) => allowed)).toHaveLength(9)
+      expect(more.at(-1)).toMatchObject({ allowed: false, reason: 'LIMITED', degraded: true, remaining: 0 })
+
+      const { status, store } = await gate.health()
+      expect({ status, store: store.status }).toEqual({ status: 'DEGRADED', store: 'DOWN' })
+      // Two clocks are compared, of which one has been running since the process started.
+      expect(store.sinceAt).toBeGreaterThan(begunAt - 1_000)
+      const known = await eventually('the cause is known', async () => {
+        await ask(gate, 'DENY')
+        const { store } = await gate.health()
+        const causes = client.keepsCalls ? [trouble.cause, tooLate] : [trouble.cause]
+        return causes.some((cause) => cause.test(store.error ?? '')) && store
+      })
+      expect(known).toMatchObject({ status: 'DOWN', sinceAt: store.sinceAt })
+
+      const codes = new Set<string>()
+      await eventually('calls fail without being sent, and one of them probes now and then', async () => {
+        codes.add(await codeOfRefund(gate))
+        return codes.has('FLUXGATE_STORE_UNREACHABLE') || codes.has('FLUXGATE_STORE_MISCONFIGURED') || codes.size > 1
+      })
+      expect([...codes].join()).toMatch(/^(FLUXGATE_STORE_(FAILED|TIMEOUT|MISCONFIGURED|OPEN|UNREACHABLE),?)+$/)
+      expect(events).toEqual(['degraded'])
+
+      await end()
+      const first = await eventually('it is asked again', async () => {
+        const decision = await ask(gate, 'LOCAL')
+        return !decision.degraded && decision
+      })
+      if (isSilent) expect(first.remaining).toBeLessThanOrEqual(7)
+      else expect(first).toMatchObject({ allowed: true, remaining: 7 })
+      await eventually('that is told', async () => {
+        // Up to a second passes until the next probe, and a rule has only ten permits.
+        await gate.check({}, { ruleSetId: 'DENY', peek: true })
+        return events.length > 1
+      })
+      expect(await ask(gate, 'DENY')).toMatchObject({ allowed: true, degraded: false })
+      expect(events).toEqual(['degraded', 'recovered'])
+      expect(await gate.health()).toMatchObject({ status: 'UP', store: { status: 'UP', error: null } })
+    },
+  )
+})

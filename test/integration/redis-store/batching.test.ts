@@ -1,0 +1,298 @@
+/** Decisions that are asked for in the same turn travel together, and are still what they would be one by one. */
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type BucketStore, type Charge, copyResult } from '../../../src/core/bucket-store.js'
+import { connectionOf } from '../../../src/redis/client/connection-of.js'
+import { memoryStore } from '../../../src/stores/memory/memory-store.js'
+import { RedisBuckets } from '../../../src/stores/redis/redis-buckets.js'
+import { type RedisStoreOptions, redisStore } from '../../../src/stores/redis/redis-store.js'
+import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
+import { randomBand, randomDemands, randomPause, seededRandom } from '../../../src/testing/history.js'
+import { manualClock } from '../../../src/testing/manual-clock.js'
+import { commandCounts, countCalls } from '../../fixtures/command-counts.js'
+import { randomSeed } from '../../fixtures/random-seed.js'
+import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { freshPrefix } from '../../servers/shared-redis.js'
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.uri)
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const open = (options: RedisStoreOptions = {}) =>
+  redisStore(client, { prefix: freshPrefix(), clock: manualClock(startMs), timeoutMs: 20_000, ...options })
+
+const ask = (store: BucketStore, demands: readonly Charge[]) =>
+  Promise.all(demands.map((one) => store.charge([one], false)))
+const identities = (count: number) => Array.from({ length: count }, (_, i) => `id${i}`)
+const rule = group('rule', [band({ capacity: 5 })])
+const granted = (results: readonly { granted: boolean }[]) => results.map((result) => result.granted)
+
+describe('decisions of one turn', () => {
+  it('are one call to the server, and those of two turns are two', async () => {
+    const store = open()
+    await ask(store, [demand(rule, 'warm')])
+    const one = await countCalls(server, ['evalsha', 'eval'], () =>
+      ask(
+        store,
+        identities(100).map((key) => demand(rule, key)),
+      ),
+    )
+    expect(one).toEqual({ evalsha: 1, eval: 0 })
+    const two = await countCalls(server, ['evalsha'], async () => {
+      await ask(store, [demand(rule, 'a'), demand(rule, 'b')])
+      await ask(store, [demand(rule, 'a')])
+    })
+    expect(two).toEqual({ evalsha: 2 })
+  })
+
+  it('are several calls if there are many, so that the server is never busy for long', async () => {
+    const store = open()
+    const many = identities(1_000).map((key) => demand(rule, key))
+    expect(await countCalls(server, ['evalsha'], () => ask(store, many))).toEqual({ evalsha: 8 })
+    // A log costs as much as eight other buckets.
+    const log = group('log', [band({ algorithm: 'SLIDING_WINDOW_LOG' })])
+    const logs = identities(100).map((key) => demand(log, key))
+    expect(await countCalls(server, ['evalsha'], () => ask(store, logs))).toEqual({ evalsha: 7 })
+    const wide = group(
+      'wide',
+      Array.from({ length: 8 }, (_, i) => band({ label: `b${i}` })),
+    )
+    const wides = identities(33).map((key) => demand(wide, key))
+    expect(await countCalls(server, ['evalsha'], () => ask(store, wides))).toEqual({ evalsha: 3 })
+  })
+
+  it('are decided in the order of asking', async () => {
+    const store = open()
+    const twelve = await ask(store, Array(12).fill(demand(rule, 'a')))
+    expect(granted(twelve)).toEqual([...Array(5).fill(true), ...Array(7).fill(false)])
+    // Over several calls, too.
+    const large = group('large', [band({ capacity: 200 })])
+    const many = await ask(store, Array(300).fill(demand(large, 'a')))
+    expect(granted(many)).toEqual([...Array(200).fill(true), ...Array(100).fill(false)])
+    expect(many.slice(0, 200).map(({ bands }) => bands[0]?.remaining)).toEqual(
+      Array.from({ length: 200 }, (_, i) => 199 - i),
+    )
+  })
+
+  it('are each all or nothing', async () => {
+    const store = open()
+    const loose = group('loose', [band({ capacity: 100 })])
+    const results = await Promise.all(
+      Array.from({ length: 100 }, () => store.charge([demand(loose, 'a'), demand(rule, 'a')], false)),
+    )
+    expect(granted(results).filter(Boolean)).toHaveLength(5)
+    expect((await store.charge([demand(loose, 'a')], false)).bands[0]?.remaining).toBe(94)
+  })
+})
+
+describe('what is not a bucket', () => {
+  const prefix = 'broken'
+  const algorithms = ['TOKEN_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG'] as const
+
+  it.each(algorithms)(
+    '%s: fails the decision about it and no other of the same call, until it is reset',
+    async (algorithm) => {
+      for (const garbage of ['garbage', 'x'.repeat(32), 'x'.repeat(34), 'x'.repeat(5_000)]) {
+        const store = open({ prefix, knownRefusals: false })
+        const one = group('rule', [band({ algorithm, capacity: 5 })])
+        await client.set(`${prefix}:{bad}:set:rule:1:band`, garbage)
+        const asked = ['before', 'bad', 'after'].map((key) => store.charge([demand(one, key)], false))
+        const [before, bad, after] = await Promise.allSettled([
+          ...asked,
+          store.charge([demand(one, 'good'), demand(one, 'bad')], false),
+        ])
+        expect([before, after]).toMatchObject(Array(2).fill({ status: 'fulfilled', value: { granted: true } }))
+        expect(bad).toMatchObject({
+          status: 'rejected',
+          reason: {
+            code: 'FLUXGATE_BUCKET_INVALID',
+            message: `The bucket store could not decide: ${prefix}:{bad}:set:rule:1:band holds something that is not a bucket.`,
+          },
+        })
+        // Nothing was taken for the decision that failed.
+        expect((await store.charge([demand(one, 'good')], true)).bands[0]?.remaining).toBe(4)
+        for (const key of ['bad', 'before', 'after']) await store.reset(one, key)
+        expect((await store.charge([demand(one, 'bad')], false)).bands[0]?.remaining).toBe(4)
+        await store.reset(one, 'bad')
+      }
+    },
+  )
+
+  it.each(algorithms)('%s: an empty value disturbs nobody else', async (algorithm) => {
+    const store = open({ prefix, knownRefusals: false })
+    const one = group('rule', [band({ algorithm, capacity: 5 })])
+    await client.set(`${prefix}:{empty}:set:rule:1:band`, '')
+    const [, other] = await Promise.allSettled(['empty', 'other'].map((key) => store.charge([demand(one, key)], false)))
+    expect(other).toMatchObject({ status: 'fulfilled', value: { granted: true } })
+    await store.reset(one, 'empty')
+    expect((await store.charge([demand(one, 'empty')], false)).granted).toBe(true)
+    for (const key of ['empty', 'other']) await store.reset(one, key)
+  })
+
+  it.each(algorithms)(
+    '%s: a value of another type disturbs nobody else, and is gone after a reset',
+    async (algorithm) => {
+      const store = open({ prefix, knownRefusals: false })
+      const one = group('rule', [band({ algorithm, capacity: 5 })])
+      await client.rpush(`${prefix}:{list}:set:rule:1:band`, 'a', 'b')
+      const [list, other] = await Promise.allSettled(
+        ['list', 'other'].map((key) => store.charge([demand(one, key)], false)),
+      )
+      expect(other).toMatchObject({ status: 'fulfilled', value: { granted: true } })
+      // Numbers are read many at once, and what has another type is then the same as nothing.
+      if (algorithm === 'SLIDING_WINDOW_LOG')
+        expect(list).toMatchObject({ status: 'rejected', reason: { code: 'FLUXGATE_BUCKET_INVALID' } })
+      else expect(list).toMatchObject({ status: 'fulfilled', value: { granted: true } })
+      for (const key of ['list', 'other']) await store.reset(one, key)
+      expect((await store.charge([demand(one, 'list')], false)).bands[0]?.remaining).toBe(4)
+      await store.reset(one, 'list')
+    },
+  )
+
+  it('that another algorithm has left behind is taken for none', async () => {
+    const store = open({ prefix, knownRefusals: false })
+    const bands = [...algorithms, 'LEAKY_BUCKET', 'SLIDING_WINDOW_COUNTER'] as const
+    for (const before of bands)
+      for (const after of bands.filter((algorithm) => algorithm !== before)) {
+        const [old, edited] = [before, after].map((algorithm) => group('rule', [band({ algorithm, capacity: 2 })]))
+        if (old === undefined || edited === undefined) return expect.unreachable()
+        await store.charge([demand(old, 'a', { permits: 2 })], false)
+        const { bands } = await store.charge([demand(edited, 'a')], false)
+        expect([before, after, bands[0]?.remaining]).toEqual([before, after, 1])
+        await store.reset(edited, 'a')
+      }
+  })
+})
+
+describe('charges, peeks, refunds and resets of one turn', () => {
+  const seed = randomSeed()
+  it.each([false, true])(
+    `are as they would be one by one (known refusals: %s; seed ${seed})`,
+    async (knownRefusals) => {
+      for (let history = 0; history < 25; history++) {
+        const random = seededRandom(seed + history)
+        const clock = manualClock(startMs)
+        const [store, model] = [open({ clock, knownRefusals }), memoryStore({ clock })]
+        const groups = ['one', 'two'].map((id) =>
+          group(
+            id,
+            ['a', 'b'].map((label) => randomBand(random, label, { maxCapacity: 10 })),
+          ),
+        )
+        for (let turn = 0; turn < 8; turn++) {
+          const clockStep = randomPause(random, (groups[0] as (typeof groups)[0]).bands[0] as never)
+          clock.advance(Math.max(0, clockStep) / 1000)
+          const said: [unknown, Promise<unknown>][] = []
+          for (let i = 0; i < 30; i++) {
+            const demands = randomDemands(random, groups, ['alice', 'bob'])
+            const [first] = demands as [Charge]
+            const kind = random()
+            // Each store is asked in this very turn; the one in memory has answered before the next is asked.
+            if (kind < 0.1) said.push([await model.reset(first.group, first.key), store.reset(first.group, first.key)])
+            else if (kind < 0.25) said.push([await model.refund(demands), store.refund(demands)])
+            else {
+              const peek = kind < 0.4
+              const expected = copyResult(demands, model.chargeSync(demands, peek))
+              const answer = store.charge(demands, peek).then((actual) => copyResult(demands, actual))
+              if (knownRefusals) said.push([expected.granted, answer.then(({ granted }) => granted)])
+              else said.push([expected, answer])
+            }
+          }
+          for (const [i, [expected, actual]] of said.entries())
+            expect(await actual, `seed ${seed + history}, turn ${turn}, ${i}`).toEqual(expected)
+        }
+      }
+    },
+  )
+})
+
+describe('a store that is closed', () => {
+  it.each([0, 1])('waits for what was asked before, after %i calls that had to be divided', async (divided) => {
+    const events: string[] = []
+    const connection = connectionOf(client)
+    let failures = divided
+    const buckets = new RedisBuckets(
+      {
+        ...connection,
+        async call(key, command, asBytes) {
+          // As a cluster answers while a slot is being moved.
+          if (failures-- > 0) throw new Error('TRYAGAIN Multiple keys request during rehashing of slot')
+          const reply = await connection.call(key, command, asBytes)
+          events.push('answered')
+          return reply
+        },
+        close: async () => void events.push('closed'),
+      },
+      { prefix: freshPrefix() },
+    )
+    const two = [demand(rule, 'a'), demand(rule, 'b')]
+    expect(granted(await ask(buckets, two))).toEqual([true, true])
+    events.length = 0
+    const asked = ask(buckets, two)
+    await buckets.close()
+    await asked
+    expect(events).toEqual(['answered', 'closed'])
+  })
+})
+
+describe('a server that has forgotten the script', () => {
+  it('is sent it once, and every decision is made exactly once', async () => {
+    const store = open({ knownRefusals: false })
+    for (let round = 0; round < 3; round++) {
+      const hundred = group(`rule${round}`, [band({ capacity: 100, windowTicks: 60 * second })])
+      await server.call('SCRIPT', 'FLUSH')
+      let results: readonly { granted: boolean }[] = []
+      const counts = await countCalls(server, ['eval', 'evalsha'], async () => {
+        results = await ask(store, Array(1_000).fill(demand(hundred, 'a')))
+      })
+      // Eight calls find out; the first sends the text, and the others come again.
+      expect(counts).toEqual({ eval: 1, evalsha: 15 })
+      expect(granted(results)).toEqual([...Array(100).fill(true), ...Array(900).fill(false)])
+    }
+  })
+
+  it('while decisions are under way is sent it no more often than it forgets', async () => {
+    const store = open({ knownRefusals: false })
+    const some = group('some', [band({ capacity: 1_000, windowTicks: 3_600 * second })])
+    const flushes = 20
+    const results: Promise<{ granted: boolean }>[] = []
+    const counts = await countCalls(server, ['eval'], async () => {
+      for (let i = 0; i < flushes; i++) {
+        const flushed = server.call('SCRIPT', 'FLUSH')
+        for (let turn = 0; turn < 10; turn++) {
+          for (let j = 0; j < 10; j++) results.push(store.charge([demand(some, 'a')], false))
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        await flushed
+      }
+      await Promise.all(results)
+    })
+    expect(counts.eval).toBeLessThanOrEqual(flushes)
+    expect(granted(await Promise.all(results)).filter(Boolean)).toHaveLength(1_000)
+  })
+
+  it('because it was restarted is sent it once', async () => {
+    const own = await startRedis()
+    const other = new Redis(own.uri)
+    other.on('error', () => {})
+    try {
+      const store = redisStore(other, { clock: manualClock(startMs), knownRefusals: false, timeoutMs: 20_000 })
+      await ask(store, [demand(rule, 'a')])
+      await own.restart()
+      const results = await ask(store, Array(1_000).fill(demand(rule, 'a')))
+      expect(granted(results).filter(Boolean)).toHaveLength(5)
+      expect(await countCalls(own, ['eval'], () => ask(store, [demand(rule, 'b')]))).toEqual({ eval: 0 })
+      expect((await commandCounts(own)).eval).toBe(1)
+    } finally {
+      other.disconnect()
+      await own.stop()
+    }
+  })
+})

@@ -1,0 +1,243 @@
+/** What is known to be refused is not asked again, and nobody is refused who would have been let in. */
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type BucketStore, type Charge, copyResult } from '../../../src/core/bucket-store.js'
+import { algorithmNames, type Band } from '../../../src/core/rule.js'
+import { type RedisStoreOptions, redisStore } from '../../../src/stores/redis/redis-store.js'
+import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
+import { randomBand, randomDemands, randomPause, seededRandom } from '../../../src/testing/history.js'
+import { manualClock } from '../../../src/testing/manual-clock.js'
+import { countCalls } from '../../fixtures/command-counts.js'
+import { randomSeed } from '../../fixtures/random-seed.js'
+import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { freshPrefix } from '../../servers/shared-redis.js'
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.uri)
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+/** Stores of as many processes, on one set of keys and one clock. */
+function processes(count: number, options: RedisStoreOptions = {}) {
+  const clock = manualClock(startMs)
+  const prefix = freshPrefix()
+  const stores = Array.from({ length: count }, () =>
+    redisStore(client, { prefix, clock, timeoutMs: 20_000, ...options }),
+  )
+  return { clock, prefix, stores: stores as BucketStore[] as [BucketStore, BucketStore] }
+}
+
+const calls = async (act: () => Promise<unknown>): Promise<number> =>
+  (await countCalls(server, ['evalsha'], act)).evalsha
+const kinds: [Band['algorithm'], Band['refill']][] = [
+  ...algorithmNames.map((name): [Band['algorithm'], 'STEADY'] => [name, 'STEADY']),
+  ['TOKEN_BUCKET', 'INTERVAL'],
+]
+const minute = 60 * second
+
+/** Asks until it is refused. */
+async function drain(store: BucketStore, one: Charge): Promise<void> {
+  while ((await store.charge([one], false)).granted);
+}
+
+describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refill) => {
+  const slow = group('slow', [band({ algorithm, refill, capacity: 2, windowTicks: 366 * 24 * 60 * minute })])
+
+  it('is asked once a second, however many come', async () => {
+    const { clock, stores } = processes(1)
+    await drain(stores[0], demand(slow, 'a'))
+    const flood = () => Promise.all(Array.from({ length: 500 }, () => stores[0].charge([demand(slow, 'a')], false)))
+    expect(await calls(flood)).toBe(0)
+    clock.advance(999.999)
+    expect(await calls(flood)).toBe(0)
+    clock.advance(0.001)
+    expect(await calls(() => stores[0].charge([demand(slow, 'a')], false))).toBe(1)
+    expect(await calls(flood)).toBe(0)
+    const tenSeconds = await calls(async () => {
+      for (let i = 0; i < 1_000; i++) {
+        clock.advance(10)
+        await stores[0].charge([demand(slow, 'a')], false)
+      }
+    })
+    expect(tenSeconds).toBe(10)
+    clock.advance(1_000)
+    const whileAsked = await calls(async () => {
+      const answers = []
+      for (let i = 0; i < 100; i++) {
+        answers.push(stores[0].charge([demand(slow, 'a')], false))
+        await new Promise(setImmediate)
+      }
+      await Promise.all(answers)
+    })
+    expect(whileAsked).toBe(1)
+  })
+
+  it('is asked again at the very microsecond at which it would allow', async () => {
+    const { clock, stores } = processes(1)
+    const rule = group('rule', [band({ algorithm, refill, capacity: 4, windowTicks: 800_000 })])
+    clock.advance(123.456)
+    await drain(stores[0], demand(rule, 'a'))
+    const { retryAfter } = (await stores[0].charge([demand(rule, 'a')], false)).bands[0] ?? expect.unreachable()
+    clock.advance((retryAfter - 1) / 1000)
+    expect(await calls(() => stores[0].charge([demand(rule, 'a')], false))).toBe(0)
+    clock.advance(0.001)
+    let granted = false
+    expect(
+      await calls(async () => {
+        granted = (await stores[0].charge([demand(rule, 'a')], false)).granted
+      }),
+    ).toBe(1)
+    expect(granted).toBe(true)
+  })
+
+  it('says what the store would say, in every field, for callers that wait too', async () => {
+    const { clock, prefix, stores } = processes(1)
+    const plain = redisStore(client, { prefix, clock, knownRefusals: false, timeoutMs: 20_000 })
+    const rule = group('rule', [
+      band({ label: 'a', algorithm, refill, capacity: 4, windowTicks: minute }),
+      band({ label: 'b', capacity: 100, windowTicks: minute }),
+    ])
+    for (const maxWaitTicks of [0, 100_000]) {
+      clock.advance(minute)
+      const asked = [demand(rule, 'a', { permits: 3, maxWaitTicks })]
+      await drain(stores[0], asked[0] as Charge)
+      for (let i = 0; i < 50; i++) {
+        clock.advance(17.171)
+        const [local, remote] = [await stores[0].charge(asked, false), await plain.charge(asked, false)]
+        expect(local).toEqual({ ...copyResult(asked, remote), fromCache: true })
+      }
+    }
+  })
+
+  it('is asked for fewer permits than it refused', async () => {
+    const { stores } = processes(1)
+    const rule = group('rule', [band({ algorithm, refill, capacity: 8, windowTicks: 366 * 24 * 60 * minute })])
+    await stores[0].charge([demand(rule, 'a', { permits: 5 })], false)
+    expect((await stores[0].charge([demand(rule, 'a', { permits: 5 })], false)).granted).toBe(false)
+    const more = await calls(() => stores[0].charge([demand(rule, 'a', { permits: 6 })], false))
+    // Of a log only the answer to the same question is known.
+    expect(more).toBe(algorithm === 'SLIDING_WINDOW_LOG' ? 1 : 0)
+    expect((await stores[0].charge([demand(rule, 'a', { permits: 3 })], false)).granted).toBe(true)
+    expect((await stores[0].charge([demand(rule, 'a', { permits: 5 })], false)).bands[0]?.remaining).toBe(0)
+  })
+
+  it('is asked at once after a refund or a reset of this process, or a change of its rule', async () => {
+    const { stores } = processes(1)
+    const [store] = stores
+    const ask = async () => (await store.charge([demand(slow, 'a')], false)).granted
+    await drain(store, demand(slow, 'a'))
+    await store.refund([{ group: slow, key: 'a', permits: 1 }])
+    expect([await ask(), await ask()]).toEqual([true, false])
+    await store.reset(slow, 'a')
+    expect([await ask(), await ask(), await ask()]).toEqual([true, true, false])
+    const edited = group('slow', [{ ...(slow.bands[0] as Band), capacity: 5 }])
+    expect(await calls(() => store.charge([demand(edited, 'a')], false))).toBe(1)
+  })
+
+  it('is asked within a second of a refund or a reset of another process', async () => {
+    const { clock, stores } = processes(2)
+    const ask = async () => (await stores[0].charge([demand(slow, 'a')], false)).granted
+    await drain(stores[0], demand(slow, 'a'))
+    await stores[1].refund([{ group: slow, key: 'a', permits: 1 }])
+    clock.advance(999.999)
+    expect(await ask()).toBe(false)
+    clock.advance(0.001)
+    expect([await ask(), await ask()]).toEqual([true, false])
+    await stores[1].reset(slow, 'a')
+    clock.advance(1_000)
+    expect(await ask()).toBe(true)
+  })
+})
+
+describe('a decision of several rules', () => {
+  it('is known to be refused only if all of its buckets are known', async () => {
+    const { stores } = processes(1)
+    const [loose, tight] = [
+      group('loose', [band({ capacity: 9 })]),
+      group('tight', [band({ capacity: 1, windowTicks: minute })]),
+    ]
+    const both = [demand(loose, 'a'), demand(tight, 'a')]
+    await stores[0].charge(both, false)
+    expect((await stores[0].charge(both, false)).granted).toBe(false)
+    expect(await calls(() => stores[0].charge(both, false))).toBe(0)
+    expect(await calls(() => stores[0].charge([demand(tight, 'a')], false))).toBe(0)
+    expect(await calls(() => stores[0].charge([demand(loose, 'b'), demand(tight, 'a')], false))).toBe(1)
+    // What the loose one grants by itself changes what the whole would be told.
+    expect((await stores[0].charge([demand(loose, 'a')], false)).granted).toBe(true)
+    expect((await stores[0].charge(both, false)).bands[0]?.remaining).toBe(7)
+  })
+
+  it('is not refused by what only a shadow refuses', async () => {
+    const { stores } = processes(1)
+    const [rule, shadow] = [
+      group('rule', [band({ capacity: 9 })]),
+      group('shadow', [band({ capacity: 1, windowTicks: minute })]),
+    ]
+    await drain(stores[0], demand(shadow, 'a'))
+    const both = [demand(rule, 'a'), demand(shadow, 'a', { shadow: true })]
+    expect((await stores[0].charge(both, false)).granted).toBe(true)
+  })
+})
+
+describe('switched off', () => {
+  it('every request is asked for', async () => {
+    const { stores } = processes(1, { knownRefusals: false })
+    const one = demand(group('rule', [band({ capacity: 1, windowTicks: minute })]), 'a')
+    await drain(stores[0], one)
+    expect(
+      await calls(async () => {
+        for (let i = 0; i < 10; i++) await stores[0].charge([one], false)
+      }),
+    ).toBe(10)
+  })
+})
+
+describe('two processes', () => {
+  const seed = randomSeed()
+  it(`admit exactly those whom two that always ask would admit (seed ${seed})`, async () => {
+    let unasked = 0
+    const live = async (history: number): Promise<void> => {
+      const random = seededRandom(seed + history)
+      const [knowing, asking] = [processes(2), processes(2, { knownRefusals: false })]
+      const groups = ['one', 'two'].map((id) =>
+        group(
+          id,
+          ['a', 'b'].map((label) => randomBand(random, label, { maxCapacity: 12 })),
+        ),
+      )
+      const both = async <T>(which: number, act: (store: BucketStore) => Promise<T>): Promise<[T, T]> => [
+        await act(knowing.stores[which] as BucketStore),
+        await act(asking.stores[which] as BucketStore),
+      ]
+      const advance = (ms: number) => {
+        for (const { clock } of [knowing, asking]) clock.advance(ms)
+      }
+      for (let step = 0; step < 80; step++) {
+        const which = random() < 0.5 ? 0 : 1
+        const demands = randomDemands(random, groups, ['alice', 'bob'])
+        const [first] = demands as [Charge]
+        advance(Math.max(0, Math.min(900_000, randomPause(random, first.group.bands[0] as Band))) / 1000)
+        const kind = random()
+        if (kind < 0.06) {
+          await both(which, (store) => (kind < 0.03 ? store.reset(first.group, first.key) : store.refund(demands)))
+          // The other one may not know of it for as long.
+          advance(1_000)
+          continue
+        }
+        const peek = kind < 0.16
+        const [actual, expected] = await both(which, (store) => store.charge(demands, peek))
+        expect(actual.granted, `seed ${seed + history}, step ${step}`).toBe(expected.granted)
+        if (actual.fromCache) unasked++
+      }
+    }
+    // Side by side, because each step is a round trip. They share neither clock nor keys.
+    await Promise.all(Array.from({ length: 60 }, (_, history) => live(history)))
+    expect(unasked).toBeGreaterThan(100)
+  }, 120_000)
+})

@@ -1,0 +1,25 @@
+import type { TestRunner } from '../../../src/testing/bucket-store-contract.js'
+import { bucketStoreContract, type StoreFactory } from '../../../src/testing/bucket-store-contract.js'
+import { compareWithModel } from '../../../src/testing/compare-with-model.js'
+
+const inOne = 20
+
+/** The contract of a store, with further random histories in groups that run side by side, each on a store of its own. */
+export function contractAndHistories(
+  it: TestRunner,
+  create: StoreFactory,
+  {
+    histories,
+    seed,
+    overrides = false,
+  }: { readonly histories: number; readonly seed: number; readonly overrides?: boolean },
+): void {
+  bucketStoreContract(it, create, { histories: inOne, seed, overrides })
+  for (let from = inOne; from < histories; from += inOne)
+    it(`agrees with the reference models over ${inOne} more histories (seed ${seed + from})`, async () => {
+      const group = Array.from({ length: inOne }, (_, n) => from + n)
+      await Promise.all(
+        group.map((i) => compareWithModel(create, { seed: seed + i, steps: 100, maxCapacity: i % 2 === 0 ? 20 : 1e9 })),
+      )
+    })
+}

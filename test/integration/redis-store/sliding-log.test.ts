@@ -1,0 +1,101 @@
+/** Logs of any length, and limits that a thousand ask for at once. */
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { BucketStore, ChargeResult } from '../../../src/core/bucket-store.js'
+import { algorithmNames } from '../../../src/core/rule.js'
+import { redisStore } from '../../../src/stores/redis/redis-store.js'
+import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
+import { manualClock } from '../../../src/testing/manual-clock.js'
+import { countCalls } from '../../fixtures/command-counts.js'
+import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { freshPrefix } from '../../servers/shared-redis.js'
+
+let server: RedisServer
+let clients: Redis[]
+beforeAll(async () => {
+  server = await startRedis()
+  clients = Array.from({ length: 4 }, () => new Redis(server.uri))
+})
+afterAll(async () => {
+  for (const client of clients) client.disconnect()
+  await server.stop()
+})
+
+describe('1000 requests of four processes at once', () => {
+  it.each(algorithmNames)("%s: exactly 100 of 100 pass, on the server's clock", async (algorithm) => {
+    const prefix = freshPrefix()
+    const stores = clients.map((client) => redisStore(client, { prefix, timeoutMs: 20_000 }))
+    const one = demand(group('rule', [band({ algorithm, capacity: 100, windowTicks: 366 * 24 * 3_600 * second })]), 'a')
+    const asked = Array.from({ length: 1_000 }, (_, i) => (stores[i % 4] as BucketStore).charge([one], false))
+    expect((await Promise.all(asked)).filter(({ granted }) => granted)).toHaveLength(100)
+  })
+})
+
+describe('a log of 100 000', () => {
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+  it('is exact to the microsecond, and a decision on it takes as few commands as on a short one', async () => {
+    const clock = manualClock(startMs)
+    const prefix = freshPrefix()
+    const store = redisStore(clients[0] as Redis, { prefix, clock, knownRefusals: false, timeoutMs: 30_000 })
+    const rule = group('rule', [
+      band({ algorithm: 'SLIDING_WINDOW_LOG', capacity: 100_000, windowTicks: 3_600 * second }),
+    ])
+    const commands = ['getrange', 'setrange', 'set', 'mget', 'get', 'del'] as const
+    const grants: { readonly at: number; readonly permits: number }[] = []
+    async function ask(permits: number): Promise<ChargeResult> {
+      const result = await store.charge([demand(rule, 'a', { permits })], false)
+      if (result.granted) grants.push({ at: result.now, permits })
+      return result
+    }
+    /** What is left, as the store tells it and as it follows from what was granted. */
+    async function left(): Promise<[told: number | undefined, counted: number]> {
+      const { now, bands } = await store.charge([demand(rule, 'a', { permits: 0 })], true)
+      const inside = grants.filter(({ at }) => at > now - 3_600 * second)
+      return [bands[0]?.remaining, 100_000 - inside.reduce((sum, { permits }) => sum + permits, 0)]
+    }
+    /** Five permits at a time, each time a call and an instant of its own. */
+    async function fill(entries: number): Promise<void> {
+      const asked = []
+      for (let i = 0; i < entries; i++) {
+        asked.push(ask(5))
+        await nextTurn()
+        clock.advance(0.001)
+        if (i % 500 === 499) await Promise.all(asked.splice(0))
+      }
+      await Promise.all(asked)
+    }
+    await ask(5)
+    clock.advance(1)
+    await fill(199)
+    const short = await countCalls(server, commands, () => ask(5))
+    clock.advance(1)
+    await fill(19_799)
+    expect(await left()).toEqual([0, 0])
+
+    const refused = await countCalls(server, commands, () => ask(1))
+    expect(refused).toMatchObject({ setrange: 0, set: 0, mget: 0, get: 0, del: 0 })
+    // The header, and pages for a search among 20 000 entries; never all of the 313 pages.
+    expect(refused.getrange).toBeLessThanOrEqual(12)
+    const { now, bands } = await ask(1)
+    const { retryAfter } = bands[0] ?? expect.unreachable()
+    expect(now + retryAfter).toBe((grants[0]?.at ?? 0) + 3_600 * second)
+    clock.advance((retryAfter - 1) / 1000)
+    expect((await ask(1)).granted).toBe(false)
+    clock.advance(0.001)
+    const long = await countCalls(server, commands, () => ask(1))
+    expect(await left()).toEqual([4, 4])
+    expect({ ...long, getrange: 0 }).toEqual({ ...short, getrange: 0 })
+    expect(long.getrange).toBeLessThanOrEqual(12)
+
+    // More than half of it leaves at once; what is forgotten does not stay for ever.
+    const key = `${prefix}:{a}:set:rule:1:band`
+    expect(await clients[0]?.strlen(key)).toBeLessThanOrEqual(41 + 16 * 20_001)
+    clock.advance(15)
+    await ask(1)
+    expect(await clients[0]?.strlen(key)).toBeLessThan(41 + 16 * 10_001)
+    const [told, counted] = await left()
+    expect(told).toBe(counted)
+    expect(told).toBeGreaterThan(60_000)
+  })
+})
