@@ -1,6 +1,5 @@
 import { type Buckets, newStep, type Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import type { Rows } from './rows.js'
 
 /**
  * An algorithm whose state is at most four numbers, as pure functions of (state, band, permits, now). The state is at index
@@ -18,10 +17,6 @@ export interface CellAlgorithm {
     maxWaitTicks: number,
     out: Step,
   ): void
-  /** Optional fast path: charges in place if the request is granted without delay in the most frequent way. Otherwise returns false. */
-  take?(cells: Float64Array, start: number, band: Band, permits: number, out: Step): boolean
-  /** Undoes a `take` exactly. */
-  untake?(cells: Float64Array, start: number, band: Band, permits: number, out: Step): void
   /** Writes the state after a refund to `next`. Returns false if the permits cannot be refunded. */
   refund(
     cells: Float64Array,
@@ -33,6 +28,40 @@ export interface CellAlgorithm {
     next: Float64Array,
   ): boolean
   expiresAt(cells: Float64Array, start: number, band: Band): number
+}
+
+const cellsPerBand = 4
+
+/**
+ * The state of all buckets of a rule: one row per key, with four cells for each band of a `CellAlgorithm`. A flat array takes
+ * 32 bytes per bucket, needs no tracing by the garbage collector, and stores the bands of a key side by side, so that two of
+ * them share a cache line. An unused bucket has NaN in its first cell.
+ */
+export class Rows {
+  cells = new Float64Array(0)
+  /** Cells per row. */
+  stride = 0
+
+  /** Adds one bucket to every row. Returns its offset within a row. */
+  addColumn(): number {
+    const offset = this.stride
+    const rows = offset === 0 ? 0 : this.cells.length / offset
+    const wider = new Float64Array(rows * (offset + cellsPerBand)).fill(Number.NaN)
+    this.stride += cellsPerBand
+    for (let row = 0; row < rows; row++)
+      wider.set(this.cells.subarray(row * offset, (row + 1) * offset), row * this.stride)
+    this.cells = wider
+    return offset
+  }
+
+  /** Grows the table to contain the row, by at least half its size, so that growing is rare. */
+  grow(row: number): void {
+    const rows = Math.max(16, row + 1, Math.ceil((this.cells.length / this.stride) * 1.5))
+    const larger = new Float64Array(rows * this.stride)
+    larger.set(this.cells)
+    larger.fill(Number.NaN, this.cells.length)
+    this.cells = larger
+  }
 }
 
 /** The buckets of a `CellAlgorithm`: one column of the table of a rule. */
@@ -50,17 +79,6 @@ export class Cells implements Buckets {
 
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void {
     this.#algorithm.step(this.#rows.cells, this.#startOf(slot), band, permits, now, maxWaitTicks, out)
-  }
-
-  take(slot: number, band: Band, permits: number, out: Step): boolean {
-    const { cells, stride } = this.#rows
-    const start = slot * stride + this.#offset
-    const algorithm = this.#algorithm
-    return algorithm.take !== undefined && start < cells.length && algorithm.take(cells, start, band, permits, out)
-  }
-
-  untake(slot: number, band: Band, permits: number, out: Step): void {
-    this.#algorithm.untake?.(this.#rows.cells, this.#startOf(slot), band, permits, out)
   }
 
   write(slot: number, next: Float64Array): void {

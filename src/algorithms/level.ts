@@ -8,24 +8,11 @@ import { exactLimit, mulDiv, mulMod } from './exact.js'
  * Writes the level after `elapsed` ticks, at most the capacity, to the first two numbers of `next`.
  */
 export function refill(next: Float64Array, before: number, part: number, band: Band, elapsed: number): void {
-  const fraction = part + elapsed * band.refillTokens
-  if (fraction >= band.windowTicks || before >= band.capacity) {
-    refillWhole(next, before, part, band, elapsed)
-    return
-  }
-  // Less than one permit was added, as in every bucket with frequent requests.
-  next[0] = before
-  next[1] = fraction
-}
-
-function refillWhole(next: Float64Array, before: number, part: number, band: Band, elapsed: number): void {
   const window = band.windowTicks
   const windows = elapsed < window ? 0 : Math.floor(elapsed / window)
   const rest = elapsed - windows * window
-  const product = rest * band.refillTokens
-  const gained = product < exactLimit ? Math.floor(product / window) : mulDiv(rest, band.refillTokens, window)
-  let whole = before + windows * band.refillTokens + gained
-  let fraction = part + (product < exactLimit ? product - gained * window : mulMod(rest, band.refillTokens, window))
+  let whole = before + windows * band.refillTokens + mulDiv(rest, band.refillTokens, window)
+  let fraction = part + mulMod(rest, band.refillTokens, window)
   if (fraction >= window) {
     fraction -= window
     whole += 1

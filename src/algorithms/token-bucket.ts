@@ -16,21 +16,18 @@ export const tokenBucket: CellAlgorithm = {
   stamp: 2,
 
   step(cells, start, band, permits, now, maxWaitTicks, out) {
-    out.now = now
-    if (start >= 0 && permits > 0 && charge(cells, start, band, permits, out, out.next, 0)) {
-      out.next[3] = band.windowTicks
-      out.changes = answer(out, 0, permits, 0)
-    } else generalStep(cells, start, band, permits, now, maxWaitTicks, out)
-  },
-
-  take(cells, start, band, permits, out) {
-    return charge(cells, start, band, permits, out, cells, start)
-  },
-
-  untake(cells, start, { refillTokens }, permits, { now, elapsed }) {
-    cells[start] = (cells[start] as number) + permits
-    cells[start + 1] = (cells[start + 1] as number) - elapsed * refillTokens
-    cells[start + 2] = now - elapsed
+    if (start >= 0 && permits > 0 && chargeNow(cells, start, band, permits, now, out)) return
+    const { next } = out
+    putLevel(next, cells, start, band, now)
+    const whole = next[0] as number
+    const fraction = next[1] as number
+    const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
+    const charged = answer(out, wait, permits, maxWaitTicks)
+    const left = charged ? whole - permits : whole
+    out.remaining = left > 0 ? left : 0
+    out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
+    out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
+    put(next, left, fraction, now, band.windowTicks)
   },
 
   /** A slot in the middle of the queue is not refunded, because two requests would then be released where one was due. */
@@ -50,57 +47,45 @@ export const tokenBucket: CellAlgorithm = {
 }
 
 /**
- * Fast path of nearly all granted requests: the bucket is in use, was written under the same window, has enough permits, and has
- * been refilled by less than one permit. Writes the new state to `into` at `offset`, except for the unchanged window. Otherwise
- * returns false and writes nothing.
+ * Fast path of nearly all granted requests: the bucket is in use, was written under the same window, has enough permits, and
+ * all products are below 2⁵³. Otherwise returns false and writes nothing.
  */
-function charge(
+function chargeNow(
   cells: Float64Array,
   start: number,
   { capacity, refillTokens, windowTicks }: Band,
   permits: number,
+  now: number,
   out: Step,
-  into: Float64Array,
-  offset: number,
 ): boolean {
-  const { now } = out
-  const whole = cells[start] as number
   const elapsed = now - (cells[start + 2] as number)
-  const fraction = (cells[start + 1] as number) + elapsed * refillTokens
+  let whole = cells[start] as number
+  let fraction = (cells[start + 1] as number) + elapsed * refillTokens
+  if (elapsed < 0 || fraction >= exactLimit || cells[start + 3] !== windowTicks) return false
+  if (fraction >= windowTicks) {
+    const refilled = Math.floor(fraction / windowTicks)
+    whole += refilled
+    fraction -= refilled * windowTicks
+  }
+  if (whole >= capacity) {
+    whole = capacity
+    fraction = 0
+  }
   const left = whole - permits
   const missing = (capacity - left) * windowTicks
-  // The level of an unused bucket is NaN, for which every comparison is false.
-  const isOrdinary = left >= 0 && whole < capacity && elapsed >= 0 && fraction < windowTicks && missing < exactLimit
-  if (!isOrdinary || cells[start + 3] !== windowTicks) return false
-  into[offset] = left
-  into[offset + 1] = fraction
-  into[offset + 2] = now
-  out.elapsed = elapsed
+  if (left < 0 || missing >= exactLimit) return false
+  const { next } = out
+  next[0] = left
+  next[1] = fraction
+  next[2] = now
+  next[3] = windowTicks
+  out.allowed = true
+  out.delay = 0
+  out.retryAfter = 0
   out.remaining = left
   out.resetAt = now + Math.ceil((missing - fraction) / refillTokens)
+  out.changes = true
   return true
-}
-
-function generalStep(
-  cells: Float64Array,
-  start: number,
-  band: Band,
-  permits: number,
-  now: number,
-  maxWaitTicks: number,
-  out: Step,
-): void {
-  const { next } = out
-  putLevel(next, cells, start, band, now)
-  const whole = next[0] as number
-  const fraction = next[1] as number
-  const wait = permits > band.capacity ? Number.POSITIVE_INFINITY : ticksUntil(whole, fraction, permits, band)
-  const charged = answer(out, wait, permits, maxWaitTicks)
-  const left = charged ? whole - permits : whole
-  out.remaining = left > 0 ? left : 0
-  out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
-  out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
-  put(next, left, fraction, now, band.windowTicks)
 }
 
 /** Writes the current level, under a band that may have changed since the last write. */

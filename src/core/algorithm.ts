@@ -21,10 +21,6 @@ export interface Step {
   changes: boolean
   /** The new state. Only the algorithm knows its layout. */
   readonly next: Float64Array
-  /** Input of `take`: the current tick. As an argument, V8 would allocate a heap number on every call. */
-  now: number
-  /** Output of `take`: ticks since the previous write of the bucket. */
-  elapsed: number
 }
 
 /** The largest state that an algorithm writes, in numbers. */
@@ -41,8 +37,6 @@ export const newStep = (): Step => ({
   resetAt: unset,
   changes: false,
   next: new Float64Array(maxStateLength),
-  now: unset,
-  elapsed: unset,
 })
 
 /**
@@ -55,13 +49,6 @@ export interface Buckets {
    * `maxWaitTicks` is the longest delay that the caller accepts for a refill; 0 denies the request instead.
    */
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void
-  /**
-   * Optional fast path that steps and writes in one call at `out.now`, for a request that is granted without delay. Sets only
-   * `remaining`, `resetAt` and `elapsed`. Returns false in all other cases without writing; call `step` then.
-   */
-  take?(slot: number, band: Band, permits: number, out: Step): boolean
-  /** Undoes the `take` that filled `out`. It must have been the last operation on the bucket. */
-  untake?(slot: number, band: Band, permits: number, out: Step): void
   /** Stores the state that a step has proposed. */
   write(slot: number, next: Float64Array): void
   /** Refunds permits that were granted for the tick `grantedAt`, never above capacity. */

@@ -54,10 +54,6 @@ export interface RuleCharge {
   readonly shadow: boolean
 }
 
-/** True if the rule never waits and has no overrides, so that the fast path applies. */
-export const isPlain = ({ group, maxWaitTicks }: RuleCharge): boolean =>
-  maxWaitTicks === 0 && !group.hasOverrides && group.insteadOf === undefined
-
 /** The charge of one rule within a decision. */
 export interface Charge extends RuleCharge {
   readonly key: string

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { boundedKey } from '../../core/keys/bounded-key.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
-import { RuleTable } from '../../stores/memory/rule-table.js'
+import { RuleTable } from '../../stores/memory/rule-tables.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { createLimiter } from './create-limiter.js'
 

@@ -1,64 +1,27 @@
 import { type Buckets, newStep, type Step } from '../../core/algorithm.js'
-import {
-  type BucketGroup,
-  type Charge,
-  type ChargeResult,
-  copyResult,
-  isPlain,
-  type Refund,
-} from '../../core/bucket-store.js'
+import { type BucketGroup, type Charge, type ChargeResult, copyResult, type Refund } from '../../core/bucket-store.js'
 import { type Clock, ticks } from '../../core/clock.js'
 import { boundedKey } from '../../core/keys/bounded-key.js'
 import type { Band } from '../../core/rule.js'
 import { Eviction, overflowKey } from './eviction.js'
 import type { MemoryStore } from './memory-store.js'
 import { MemoryOverrides } from './overrides.js'
-import type { RuleTable } from './rule-table.js'
-import { RuleTables } from './rule-tables.js'
+import { type RuleTable, RuleTables } from './rule-tables.js'
 
-const hasOverrides = ({ group }: Charge): boolean => group.hasOverrides === true
-
-/** With keys as they are stored. Denied demands have no bucket, and are looked up by their key again. */
-function bounded(demands: readonly Charge[]): readonly Charge[] {
-  let copy: Charge[] | undefined
-  for (let i = 0; i < demands.length; i++) {
-    const demand = demands[i] as Charge
-    const key = boundedKey(demand.key)
-    if (key === demand.key || demand.group.listed !== undefined) continue
-    copy ??= [...demands]
-    copy[i] = { ...demand, key }
-  }
-  return copy ?? demands
-}
-
-/** A bucket with a starting balance is there before anybody has used it. */
-const isBegun = ({ bands }: BucketGroup): boolean => bands.some(({ spent }) => spent !== undefined)
-
-function newGrant(): Step {
-  const step = newStep()
-  step.allowed = true
-  step.delay = 0
-  step.retryAfter = 0
-  return step
-}
-
-/** Marks an identity without a place of its own yet. */
-const none = -1
+/** The slot of a key that has no buckets yet. */
+const noSlot = -1
 
 /** Buckets in this process. */
 export class MemoryBuckets implements MemoryStore {
   readonly #tables = new RuleTables()
   readonly #eviction: Eviction
   readonly #clock: Clock
-  /** What the running decision needs, reused by the next: where each identity lives, what each band says, the result. */
+  /** The state of the current decision, reused by the next one: per charge its table and slot, per band its step. */
   readonly #tableOf: RuleTable[] = []
   readonly #slots: number[] = []
   readonly #steps: Step[] = [newStep()]
-  readonly #look = newStep()
+  readonly #current = newStep()
   readonly #result = { granted: false, now: Number.NaN, bands: this.#steps }
-  /** The same for what is granted at once, of which all but three numbers is known. */
-  readonly #grants: Step[] = [newGrant()]
-  readonly #granted = { granted: true, now: Number.NaN, bands: this.#grants }
 
   readonly overrides: MemoryOverrides
 
@@ -72,128 +35,152 @@ export class MemoryBuckets implements MemoryStore {
     return this.#tables.size
   }
 
-  async charge(demands: readonly Charge[], peek: boolean): Promise<ChargeResult> {
-    return copyResult(demands, this.chargeSync(demands, peek))
+  async charge(charges: readonly Charge[], peek: boolean): Promise<ChargeResult> {
+    return copyResult(charges, this.chargeSync(charges, peek))
   }
 
-  chargeSync(demands: readonly Charge[], peek: boolean): ChargeResult {
+  chargeSync(charges: readonly Charge[], peek: boolean): ChargeResult {
     const now = ticks(this.#clock)
-    const first = demands[0] as Charge
-    if (demands.length === 1 && !peek && isPlain(first)) {
-      const table = this.#tables.of(first.group)
-      const slot = table.slotOf(boundedKey(first.key))
-      if (slot !== undefined) return this.#chargeKnown(table, slot, first, now)
+    for (let i = 0; i < charges.length; i++) {
+      if (!charges[i]?.group.hasOverrides) continue
+      const applied = this.overrides.appliedTo(charges, now)
+      return applied === undefined ? this.#charge(charges, peek, now) : { ...this.#charge(applied, peek, now), applied }
     }
-    const applied = demands.some(hasOverrides) ? this.overrides.appliedTo(demands, now) : undefined
-    return applied === undefined
-      ? this.#charge(bounded(demands), peek, now)
-      : { ...this.#charge(bounded(applied), peek, now), applied }
+    return this.#charge(charges, peek, now)
   }
 
-  #charge(demands: readonly Charge[], peek: boolean, now: number): ChargeResult {
-    let granted = true
-    let strangers = 0
-    let first = 0
-    for (let i = 0; i < demands.length; i++) {
-      const demand = demands[i] as Charge
-      if (demand.group.listed !== undefined) {
-        this.#slots[i] = 0
-        if (demand.group.listed === 'DENY') {
-          this.#deny(demand, first, now)
-          if (!demand.shadow) granted = false
-          first += 1
-        }
-        continue
-      }
-      const table = this.#tables.of(demand.group)
-      const slot = table.slotOf(demand.key) ?? none
-      this.#tableOf[i] = table
-      this.#slots[i] = slot
-      if (slot === none && demand.key !== overflowKey) strangers += 1
-      const bands = demand.group.bands.length
-      const allowed = this.#step(table, slot, bands, first, demand.permits, now, demand.maxWaitTicks)
-      if (!allowed && !demand.shadow) granted = false
-      first += bands
-    }
-    if (strangers > 0 && granted && !peek && !this.#makeRoom(strangers, demands, now))
-      return this.#charge(this.#overflow(demands), peek, now)
-    first = 0
-    for (let i = 0; i < demands.length; i++) {
-      const demand = demands[i] as Charge
-      const bands = demand.group.bands.length
-      if (demand.group.listed !== undefined) {
-        first += bands
-        continue
-      }
-      const charged = granted && (!demand.shadow || this.#allAllow(bands, first))
-      if (charged && !peek) this.#writeOrAdd(demand, i, first)
-      else this.#leave(this.#tableOf[i] as RuleTable, this.#slots[i] as number, bands, first, now, charged)
-      first += bands
-    }
-    this.#result.granted = granted
-    this.#result.now = now
-    return this.#result
-  }
-
-  /** The fast path: one rule without waiting and overrides, and a key that has a slot. */
-  #chargeKnown(table: RuleTable, slot: number, { permits, maxWaitTicks, shadow }: Charge, now: number): ChargeResult {
-    const { bands, buckets } = table
-    const grants = this.#grants
-    let taken = 0
-    if (buckets.length === 1) {
-      const grant = grants[0] as Step
-      grant.now = now
-      if (buckets[0]?.take?.(slot, bands[0] as Band, permits, grant)) taken = 1
-    } else {
-      while (grants.length < buckets.length) grants.push(newGrant())
-      for (; taken < buckets.length; taken++) {
-        const grant = grants[taken] as Step
-        const ofBand = buckets[taken] as Buckets
-        grant.now = now
-        if (!ofBand.take?.(slot, bands[taken] as Band, permits, grant)) break
-      }
-    }
-    if (taken === buckets.length) {
-      this.#granted.now = now
-      return this.#granted
-    }
-    while (taken-- > 0) buckets[taken]?.untake?.(slot, bands[taken] as Band, permits, grants[taken] as Step)
-    const steps = this.#steps
-    while (steps.length < buckets.length) steps.push(newStep())
-    let allowed = true
-    for (let i = 0; i < buckets.length; i++) {
-      const step = steps[i] as Step
-      const ofBand = buckets[i] as Buckets
-      ofBand.step(slot, bands[i] as Band, permits, now, maxWaitTicks, step)
-      if (!step.allowed) allowed = false
-    }
-    if (!allowed) this.#leave(table, slot, buckets.length, 0, now, false)
-    else
-      for (let i = 0; i < buckets.length; i++) {
-        const { next } = steps[i] as Step
-        const ofBand = buckets[i] as Buckets
-        ofBand.write(slot, next)
-      }
+  #charge(charges: readonly Charge[], peek: boolean, now: number): ChargeResult {
     const result = this.#result
-    result.granted = allowed || shadow
+    result.granted = true
     result.now = now
+    let newKeys = 0
+    let index = 0
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i] as Charge
+      const { group, permits, maxWaitTicks } = charge
+      let allowed = true
+      if (group.listed === undefined) {
+        const table = this.#tables.of(group)
+        const { bands, buckets } = table
+        const slot = table.slotOf(boundedKey(charge.key)) ?? noSlot
+        this.#tableOf[i] = table
+        this.#slots[i] = slot
+        if (slot === noSlot && charge.key !== overflowKey) newKeys += 1
+        for (let j = 0; j < bands.length; j++) {
+          const step = this.#steps[index++] ?? this.#addStep()
+          ;(buckets[j] as Buckets).step(slot, bands[j] as Band, permits, now, maxWaitTicks, step)
+          if (!step.allowed) allowed = false
+        }
+      } else if (group.listed === 'DENY') {
+        this.#deny(charge, this.#steps[index++] ?? this.#addStep(), now)
+        allowed = false
+      }
+      if (!allowed && !charge.shadow) result.granted = false
+    }
+    if (newKeys > 0 && result.granted && !peek && !this.#makeRoom(newKeys, charges, now))
+      return this.#charge(this.#overflow(charges), peek, now)
+    this.#writeAll(charges, peek)
     return result
+  }
+
+  /** Writes the steps of a granted decision. All others are turned into reports of the current state. */
+  #writeAll(charges: readonly Charge[], peek: boolean): void {
+    const { granted } = this.#result
+    let first = 0
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i] as Charge
+      const count = charge.group.bands.length
+      if (charge.group.listed === undefined) {
+        const isCharged = granted && (!charge.shadow || this.#allAllow(first, count))
+        if (!isCharged || peek) this.#leave(i, first, isCharged)
+        else {
+          if (this.#slots[i] === noSlot) this.#addKey(i, charge)
+          const { buckets } = this.#tableOf[i] as RuleTable
+          for (let j = 0; j < count; j++)
+            (buckets[j] as Buckets).write(this.#slots[i] as number, (this.#steps[first + j] as Step).next)
+        }
+      }
+      first += count
+    }
+  }
+
+  #addStep(): Step {
+    const step = newStep()
+    this.#steps.push(step)
+    return step
+  }
+
+  #addKey(index: number, { group, key }: Charge): void {
+    // Eviction may have dropped a table that had become empty.
+    const table = this.#tables.of(group)
+    this.#tableOf[index] = table
+    this.#slots[index] = this.#tables.add(table, boundedKey(key))
+  }
+
+  #deny({ group, key }: Charge, step: Step, now: number): void {
+    const until = this.overrides.deniedUntil(group, key, now)
+    step.allowed = false
+    step.delay = 0
+    step.retryAfter = until - now
+    step.remaining = 0
+    step.resetAt = until === Number.POSITIVE_INFINITY ? now : until
+  }
+
+  #allAllow(first: number, count: number): boolean {
+    for (let i = first; i < first + count; i++) if (!this.#steps[i]?.allowed) return false
+    return true
+  }
+
+  /**
+   * Charges nothing. Bands that would have allowed report their current state, unless `keepsResult` is set for a peek. If the
+   * clock has stepped back, the buckets move to the new time.
+   */
+  #leave(index: number, first: number, keepsResult: boolean): void {
+    const { bands, buckets } = this.#tableOf[index] as RuleTable
+    const slot = this.#slots[index] as number
+    const current = this.#current
+    for (const [i, band] of bands.entries()) {
+      const step = this.#steps[first + i] as Step
+      if (!step.allowed && !step.changes) continue
+      buckets[i]?.step(slot, band, 0, this.#result.now, 0, current)
+      if (current.changes) buckets[i]?.write(slot, current.next)
+      if (!step.allowed || keepsResult) continue
+      step.delay = 0
+      step.remaining = current.remaining
+      step.resetAt = current.resetAt
+    }
+  }
+
+  /** Makes room for new keys without evicting a key of this decision. */
+  #makeRoom(newKeys: number, charges: readonly Charge[], now: number): boolean {
+    const inUse = charges.filter(({ group }) => group.listed === undefined)
+    return this.#eviction.makeRoom(newKeys, now, (table, key) =>
+      inUse.some((charge) => boundedKey(charge.key) === key && this.#tables.of(charge.group) === table),
+    )
+  }
+
+  /** If no bucket can be evicted because all are denying, new keys share one bucket per rule. */
+  #overflow(charges: readonly Charge[]): Charge[] {
+    return charges.map((charge, i) =>
+      charge.group.listed === undefined && this.#slots[i] === noSlot ? { ...charge, key: overflowKey } : charge,
+    )
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
     const now = ticks(this.#clock)
     for (const { group, key, permits, grantedAt } of refunds) {
-      // What was granted at a certain time comes back to where it was taken from.
-      const counted = grantedAt === undefined ? this.overrides.groupOf(group, key, now) : group
-      if (counted.listed !== undefined) continue
-      const stored = boundedKey(key)
-      if (isBegun(counted) && !this.#begin(counted, stored, now)) continue
-      this.#tables.of(counted).refund(stored, permits, now, grantedAt)
+      // A refund of a specific grant returns to the buckets that granted it, even if the override has changed since.
+      const charged = grantedAt === undefined ? this.overrides.groupOf(group, key, now) : group
+      if (charged.listed !== undefined) continue
+      const storedKey = boundedKey(key)
+      const hasBalance = charged.bands.some(({ spent }) => spent !== undefined)
+      if (hasBalance && !this.#createBuckets(charged, storedKey, now)) continue
+      this.#tables.of(charged).refund(storedKey, permits, now, grantedAt)
     }
   }
 
-  /** Writes down what an identity begins with; false if there is no room for it. */
-  #begin(group: BucketGroup, key: string, now: number): boolean {
+  /** Creates the buckets of a key with a starting balance. Returns false if there is no room. */
+  #createBuckets(group: BucketGroup, key: string, now: number): boolean {
     if (this.#tables.of(group).slotOf(key) !== undefined) return true
     if (!this.#eviction.makeRoom(1, now, () => false)) return false
     this.#tables.add(this.#tables.of(group), key)
@@ -201,10 +188,10 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   async reset(group: BucketGroup, key: string): Promise<void> {
-    const stored = boundedKey(key)
-    this.#tables.delete(this.#tables.of(group), stored)
+    const storedKey = boundedKey(key)
+    this.#tables.delete(this.#tables.of(group), storedKey)
     const instead = this.overrides.groupOf(group, key, ticks(this.#clock))
-    if (instead !== group && instead.listed === undefined) this.#tables.delete(this.#tables.of(instead), stored)
+    if (instead !== group && instead.listed === undefined) this.#tables.delete(this.#tables.of(instead), storedKey)
   }
 
   retire(group: BucketGroup): void {
@@ -214,88 +201,5 @@ export class MemoryBuckets implements MemoryStore {
   async close(): Promise<void> {
     this.#tables.clear()
     this.#eviction.clear()
-  }
-
-  /** Says no in the place of a band. */
-  #deny({ group, key }: Charge, index: number, now: number): void {
-    while (this.#steps.length <= index) this.#steps.push(newStep())
-    const step = this.#steps[index] as Step
-    const until = this.overrides.deniedUntil(group, key, now)
-    step.allowed = false
-    step.delay = 0
-    step.retryAfter = until - now
-    step.remaining = 0
-    step.resetAt = until === Number.POSITIVE_INFINITY ? now : until
-  }
-
-  /** Asks every band of a demand; true if all allow. */
-  #step(
-    table: RuleTable,
-    slot: number,
-    bands: number,
-    first: number,
-    permits: number,
-    now: number,
-    maxWaitTicks: number,
-  ): boolean {
-    let allowed = true
-    for (let i = 0; i < bands; i++) {
-      if (first + i === this.#steps.length) this.#steps.push(newStep())
-      const step = this.#steps[first + i] as Step
-      table.step(i, slot, permits, now, maxWaitTicks, step)
-      if (!step.allowed) allowed = false
-    }
-    return allowed
-  }
-
-  #allAllow(bands: number, first: number): boolean {
-    for (let i = 0; i < bands; i++) if (!this.#steps[first + i]?.allowed) return false
-    return true
-  }
-
-  #write(table: RuleTable, slot: number, bands: number, first: number): void {
-    for (let i = 0; i < bands; i++) table.write(i, slot, this.#steps[first + i] as Step)
-  }
-
-  #writeOrAdd(demand: Charge, index: number, first: number): void {
-    let table = this.#tableOf[index] as RuleTable
-    let slot = this.#slots[index] as number
-    if (slot === none) {
-      // Making room may have let go of a table that had become empty.
-      table = this.#tables.of(demand.group)
-      slot = this.#tables.add(table, demand.key)
-    }
-    this.#write(table, slot, demand.group.bands.length, first)
-  }
-
-  /**
-   * Charges nothing. A band that would have allowed is reported as it stands, unless its answer is to be kept for a peek;
-   * and if time has stepped back, the bucket moves along.
-   */
-  #leave(table: RuleTable, slot: number, bands: number, first: number, now: number, keep: boolean): void {
-    for (let i = 0; i < bands; i++) {
-      const step = this.#steps[first + i] as Step
-      if (!step.allowed && !step.changes) continue
-      table.step(i, slot, 0, now, 0, this.#look)
-      if (this.#look.changes) table.write(i, slot, this.#look)
-      if (!step.allowed || keep) continue
-      step.delay = 0
-      step.remaining = this.#look.remaining
-      step.resetAt = this.#look.resetAt
-    }
-  }
-
-  /** Makes room for new identities, at the expense of none that this decision is about. */
-  #makeRoom(strangers: number, demands: readonly Charge[], now: number): boolean {
-    return this.#eviction.makeRoom(strangers, now, (table, key) =>
-      demands.some(
-        (demand) => demand.key === key && demand.group.listed === undefined && this.#tables.of(demand.group) === table,
-      ),
-    )
-  }
-
-  /** Every bucket is refusing somebody, so none may go: identities without a place share one per rule. */
-  #overflow(demands: readonly Charge[]): Charge[] {
-    return demands.map((demand, i) => (this.#slots[i] === none ? { ...demand, key: overflowKey } : demand))
   }
 }

@@ -1,7 +1,6 @@
 import { newStep } from '../../core/algorithm.js'
 import { type MayGo, NearestToFull } from './nearest-to-full.js'
-import type { RuleTable } from './rule-table.js'
-import type { RuleTables } from './rule-tables.js'
+import type { RuleTable, RuleTables } from './rule-tables.js'
 
 /** How many identities a thorough search looks at; a store of up to this size is searched completely. */
 const searchLimit = 1024
@@ -129,7 +128,7 @@ export class Eviction {
   }
 
   #isRefusing(table: RuleTable, key: string, now: number): boolean {
-    return key === overflowKey || table.isRefusing(key, now, this.#scratch)
+    return key === overflowKey || table.isDenying(key, now, this.#scratch)
   }
 
   #sweep(now: number, spare: Spare): void {

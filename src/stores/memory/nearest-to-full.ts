@@ -1,4 +1,4 @@
-import type { RuleTable } from './rule-table.js'
+import type { RuleTable } from './rule-tables.js'
 
 /** One that may be forgotten, and the instant from which its buckets mean the same as none. */
 interface Candidate {
@@ -34,7 +34,7 @@ export class NearestToFull {
   take(mayGo: MayGo): Candidate | undefined {
     for (let next = this.#candidates.pop(); next !== undefined; next = this.#candidates.pop()) {
       const { table, key, expiresAt } = next
-      const isThere = !table.dropped && table.slotOf(key) !== undefined
+      const isThere = table.group !== undefined && table.slotOf(key) !== undefined
       if (isThere && table.expiresAt(key) === expiresAt && mayGo(table, key, expiresAt)) return next
     }
     return undefined

@@ -88,14 +88,14 @@ export class MemoryOverrides implements OverrideBook {
     return { entries, next: undefined }
   }
 
-  /** The demands as they are to be decided; `undefined` if none of their identities has an override. */
-  appliedTo(demands: readonly Charge[], now: number): readonly Charge[] | undefined {
+  /** Replaces the groups of keys that have an override. Returns undefined if none of them has one. */
+  appliedTo(charges: readonly Charge[], now: number): readonly Charge[] | undefined {
     if (this.#rules.size === 0) return undefined
     let applied: Charge[] | undefined
-    for (const [i, { group, key, permits, maxWaitTicks, policy, shadow }] of demands.entries()) {
+    for (const [i, { group, key, permits, maxWaitTicks, policy, shadow }] of charges.entries()) {
       const instead = this.groupOf(group, key, now)
       if (instead === group) continue
-      applied ??= [...demands]
+      applied ??= [...charges]
       applied[i] = { group: instead, key, permits, maxWaitTicks, policy, shadow }
     }
     return applied

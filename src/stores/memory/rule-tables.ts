@@ -1,21 +1,114 @@
+import { createBuckets, Rows } from '../../algorithms/index.js'
+import type { Buckets, Step } from '../../core/algorithm.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
-import { RuleTable } from './rule-table.js'
+import { ownText } from '../../core/keys/bounded-key.js'
+import type { Band } from '../../core/rule.js'
 
-/** The tables of all rules. A rule has one from its first identity to its last. */
+/**
+ * All buckets of one rule. A key has the same slot in the buckets of every band, so a decision looks the key up once, whatever
+ * the number of bands.
+ */
+export class RuleTable {
+  readonly name: string
+  /** The group whose bands are in use; undefined after the table was dropped. */
+  group: BucketGroup | undefined
+  bands: readonly Band[] = []
+  /** One per band. */
+  buckets: readonly Buckets[] = []
+  readonly #slots = new Map<string, number>()
+  readonly #rows = new Rows()
+  readonly #freeSlots: number[] = []
+  /** By label and algorithm, so that an edited rule keeps the buckets of its unchanged bands. */
+  readonly #bucketsByBand = new Map<string, Buckets>()
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  get size(): number {
+    return this.#slots.size
+  }
+
+  /** Switches to the bands of `group`. */
+  bind(group: BucketGroup): this {
+    if (group === this.group) return this
+    this.group = group
+    this.bands = group.bands
+    this.buckets = group.bands.map((band) => {
+      const name = JSON.stringify([band.label, band.algorithm, band.refill])
+      const buckets = this.#bucketsByBand.get(name) ?? createBuckets(band, this.#rows)
+      this.#bucketsByBand.set(name, buckets)
+      return buckets
+    })
+    return this
+  }
+
+  slotOf(key: string): number | undefined {
+    return this.#slots.get(key)
+  }
+
+  /** Assigns a slot to a key that has none. */
+  add(key: string): number {
+    const slot = this.#freeSlots.pop() ?? this.#slots.size
+    this.#slots.set(ownText(key), slot)
+    return slot
+  }
+
+  delete(key: string): boolean {
+    const slot = this.#slots.get(key)
+    if (slot === undefined) return false
+    this.#slots.delete(key)
+    this.#freeSlots.push(slot)
+    for (const buckets of this.#bucketsByBand.values()) buckets.clear(slot)
+    return true
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#slots.keys()
+  }
+
+  /** Refunds permits to all bands. Has no effect on a key without buckets. */
+  refund(key: string, permits: number, now: number, grantedAt?: readonly number[]): void {
+    const slot = this.#slots.get(key)
+    if (slot === undefined) return
+    for (const [index, buckets] of this.buckets.entries())
+      buckets.refund(slot, this.bands[index] as Band, permits, now, grantedAt?.[index] ?? now)
+  }
+
+  /** The tick from which the buckets of a key are equivalent to unused ones. */
+  expiresAt(key: string): number {
+    const slot = this.#slots.get(key) as number
+    let latest = 0
+    for (let i = 0; i < this.buckets.length; i++)
+      latest = Math.max(latest, (this.buckets[i] as Buckets).expiresAt(slot, this.bands[i] as Band))
+    return latest
+  }
+
+  /** True if a request with this key would be denied now. */
+  isDenying(key: string, now: number, scratch: Step): boolean {
+    const slot = this.#slots.get(key) as number
+    const permits = this.group?.permits ?? 1
+    return this.buckets.some((buckets, index) => {
+      buckets.step(slot, this.bands[index] as Band, permits, now, 0, scratch)
+      return !scratch.allowed
+    })
+  }
+}
+
+/** The tables of all rules. A table exists as long as its rule has keys. */
 export class RuleTables {
   readonly #byName = new Map<string, RuleTable>()
   #size = 0
 
-  /** How many identities there are in all of them. */
+  /** The number of keys in all tables. */
   get size(): number {
     return this.#size
   }
 
   of(group: BucketGroup): RuleTable {
     const { memo } = group
-    if (memo?.owner !== this) return this.#find(group)
-    const table = memo.note as RuleTable
-    return table.group === group ? table : this.#find(group)
+    if (memo?.owner === this && (memo.note as RuleTable).group === group) return memo.note as RuleTable
+    return this.#find(group)
   }
 
   #find(group: BucketGroup): RuleTable {
@@ -41,30 +134,30 @@ export class RuleTables {
     if (table.size === 0) this.drop(table)
   }
 
-  /** Drops the table of a rule, if it has one: thousands of rules that are edited at once may have none. */
+  /** Drops the table of a rule if there is one. Thousands of rules may be retired at once, most of them without a table. */
   retire(group: BucketGroup): void {
     const table = this.#byName.size === 0 ? undefined : this.#byName.get(nameOf(group))
     if (table !== undefined) this.drop(table)
   }
 
-  /** Forgets all identities of a rule at once. */
+  /** Removes a table with all its keys. */
   drop(table: RuleTable): void {
     this.#size -= table.size
-    table.letGo()
+    table.group = undefined
     this.#byName.delete(table.name)
   }
 
   clear(): void {
-    for (const table of this.#byName.values()) table.letGo()
+    for (const table of this.#byName.values()) table.group = undefined
     this.#byName.clear()
     this.#size = 0
   }
 
-  /** Every identity with its table. Others may come and go meanwhile. */
+  /** Every key with its table. Keys may be added and removed during the iteration. */
   *entries(): Generator<[RuleTable, string]> {
     for (const table of this.#byName.values())
       for (const key of table.keys()) {
-        if (table.dropped) break
+        if (table.group === undefined) break
         yield [table, key]
       }
   }
