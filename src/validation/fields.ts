@@ -104,7 +104,7 @@ export function itemsOf(value: unknown): readonly unknown[] | undefined {
 
 function invalidValue(value: unknown, kind: Kind<unknown>): string {
   const message = wrongValue(value, kind.allowed)
-  if (typeof value !== 'string' || !/^(?:-?\d+(?:\.\d+)?|true|false)$/.test(value)) return message
+  if (typeof value !== 'string' || !/^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?|true|false)$/.test(value)) return message
   return kind.parse(JSON.parse(value)) === undefined ? message : `${message}. Remove the quotes`
 }
 

@@ -74,6 +74,7 @@ describe('a rule', () => {
     const expected = 'must be a whole number from -1000000000 to 1000000000'
     expectIssue({ priority: 1.5 }, 'priority', `${expected}; received 1.5`)
     expectIssue({ priority: '1' }, 'priority', `${expected}; received "1". Remove the quotes`)
+    expectIssue({ priority: '00' }, 'priority', `${expected}; received "00"`)
     expectIssue({ priority: 1_000_000_001 }, 'priority', `${expected}; received 1000000001`)
     expectIssue({ priority: Number.NaN }, 'priority', `${expected}; received NaN`)
   })
