@@ -1,5 +1,6 @@
 // @ts-check
 /** Keys and access orders, the same for every contender of a table and in every run. */
+import { seededRandom } from '../dist/simulate/random.js'
 
 /** Returns addresses as separate flat strings, as a server reads them from a socket. */
 export function addresses(/** @type {number} */ count) {
@@ -13,26 +14,15 @@ export const everyKey = (/** @type {number} */ keys) => Uint32Array.from({ lengt
 
 /** Returns uniformly distributed random keys. */
 export function randomOrder(/** @type {number} */ keys, /** @type {number} */ length, seed = 20_240_229) {
-  const random = mulberry32(seed)
+  const random = seededRandom(seed)
   return Uint32Array.from({ length }, () => Math.floor(random() * keys))
 }
 
 /** Returns a function that returns the first `count` integers, shuffled differently on each call. */
 export function shuffles(/** @type {number} */ count, seed = 20_240_229) {
-  const random = mulberry32(seed)
+  const random = seededRandom(seed)
   return () =>
     Array.from({ length: count }, (_, index) => ({ index, place: random() }))
       .sort((a, b) => a.place - b.place)
       .map(({ index }) => index)
-}
-
-/** A small seeded generator of sufficient quality for access orders. */
-function mulberry32(/** @type {number} */ seed) {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -1,12 +1,12 @@
 /** Random choices that follow from a seed, and the faults of one run with their times. */
-import { randomFrom } from './processes/load.mjs'
+import { seededRandom } from '../../src/simulate/random.js'
 import type { Fault, Topology } from './topologies/topology.js'
 
 export class Random {
   readonly #next: () => number
 
   constructor(seed: number) {
-    this.#next = randomFrom(Math.imul(2 * seed, 0x9e3779b1))
+    this.#next = seededRandom(Math.imul(2 * seed, 0x9e3779b1))
   }
 
   /** A whole number from `least` to `most`, both included. */

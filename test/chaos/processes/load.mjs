@@ -1,5 +1,6 @@
 // @ts-check
 /** The requests of one process: their number, paths, users and permits follow from a seed. */
+import { seededRandom } from '../../../dist/simulate/random.js'
 
 /**
  * @typedef {{ seed: number, tag: string, perSecond: number, paths: readonly string[] }} LoadPlan
@@ -12,17 +13,6 @@
 const turnMs = 10
 /** A process that could not run for a while does not catch up: its backlog is at most this many requests. */
 const largestBurst = 10
-
-/** Random numbers from 0 to 1 that follow from the seed (mulberry32). */
-export function randomFrom(/** @type {number} */ seed) {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 const nowUs = () => Number(process.hrtime.bigint() / 1_000n)
 
@@ -47,7 +37,7 @@ export class Load {
 
   start(/** @type {LoadPlan} */ { seed, tag, perSecond, paths }) {
     this.stop()
-    const random = randomFrom(seed)
+    const random = seededRandom(seed)
     const pick = (/** @type {readonly string[]} */ values) => values[Math.floor(random() * values.length)] ?? ''
     let due = 1
     let lastAt = performance.now()

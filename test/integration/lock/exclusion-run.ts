@@ -5,6 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { seededRandom } from '../../../src/simulate/random.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
 import { startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
@@ -136,14 +137,3 @@ function written(lists: readonly (readonly string[])[]): Written {
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** Mulberry32. */
-function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let bits = Math.imul(state ^ (state >>> 15), 1 | state)
-    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits
-    return ((bits ^ (bits >>> 14)) >>> 0) / 4_294_967_296
-  }
-}

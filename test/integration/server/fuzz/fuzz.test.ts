@@ -2,14 +2,14 @@
  * Every route of the server is asked for things that its schemas do not foresee: other types, numbers beyond any range, text
  * in all scripts, depth, `__proto__`. Nothing may make it answer with 5xx, or differently from what it describes.
  *
- * `FLUXGATE_FUZZ_REQUESTS=50000 npx vitest run test/integration/server-fuzz.test.ts` asks more often; `FLUXGATE_FUZZ_SEED`
+ * `FLUXGATE_FUZZ_REQUESTS=50000 npx vitest run test/integration/server/fuzz` asks more often; `FLUXGATE_FUZZ_SEED`
  * repeats a run.
  */
 import { Agent, request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { seededRandom } from '../../../../src/simulate/random.js'
 import { wholeServer } from '../../../fixtures/test-server.js'
 import { FuzzRequests } from './requests.js'
-import { seededRandom } from './values.js'
 
 const count = Number(process.env.FLUXGATE_FUZZ_REQUESTS ?? 1_000)
 const seed = Number(process.env.FLUXGATE_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))

@@ -1,4 +1,5 @@
-import { anyJson, anyText, oneOf, type Random } from './values.js'
+import type { Random } from '../../../../src/simulate/random.js'
+import { anyJson, anyText, oneOf } from './values.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document that is walked through
 type Document = any

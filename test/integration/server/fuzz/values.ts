@@ -1,15 +1,4 @@
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-export type Random = () => number
+import type { Random } from '../../../../src/simulate/random.js'
 
 export const oneOf = <T>(random: Random, choices: readonly T[]): T =>
   choices[Math.floor(random() * choices.length)] as T
