@@ -1,4 +1,4 @@
-/** What a node of a cluster says about it. */
+/** Cluster state as one node reports it. */
 import type { RedisServer } from './redis-server.js'
 
 export const idOf = async (node: RedisServer): Promise<string> => String(await node.call('CLUSTER', 'MYID'))
@@ -6,7 +6,7 @@ export const idOf = async (node: RedisServer): Promise<string> => String(await n
 export const isUp = async (node: RedisServer): Promise<boolean> =>
   String(await node.call('CLUSTER', 'INFO')).includes('cluster_state:ok')
 
-/** The port of the primary to which this node would send a client. */
+/** The port of the primary to which this node would redirect a client. */
 export async function ownerInTheEyesOf(node: RedisServer, slot: number): Promise<number | undefined> {
   const ranges = await node.call('CLUSTER', 'SLOTS')
   if (!Array.isArray(ranges)) return undefined
@@ -18,7 +18,7 @@ export async function ownerInTheEyesOf(node: RedisServer, slot: number): Promise
   return undefined
 }
 
-/** Whether the node says that it has the slot itself. */
+/** True if the node reports that it owns the slot itself. */
 export const claims = async (node: RedisServer, slot: number): Promise<boolean> =>
   (await ownerInTheEyesOf(node, slot)) === node.port
 

@@ -16,11 +16,11 @@ export interface ClusterOptions {
 export interface Cluster {
   readonly nodes: readonly RedisServer[]
   primaryOf(slot: number): Promise<RedisServer>
-  /** Kills the primary of a slot; resolves when its replica has taken over and every running node knows it. */
+  /** Kills the primary of a slot. Resolves when its replica has taken over and every running node knows it. */
   failover(slot: number): Promise<{ readonly killed: RedisServer; readonly promoted: RedisServer }>
-  /** The slot with its keys goes to another primary; resolves when every running node knows it. */
+  /** Moves a slot with its keys to another primary. Resolves when every running node knows it. */
   moveSlot(slot: number, to: RedisServer): Promise<void>
-  /** The same, stopped half-way: `migrating` at one node, `importing` at the other, and no key moved yet. */
+  /** Starts to move a slot: `migrating` on one node, `importing` on the other, and no key moved yet. */
   beginMove(slot: number, to: RedisServer): Promise<SlotMove>
   stop(): Promise<void>
 }
@@ -37,9 +37,9 @@ export async function startCluster({ nodeTimeoutMs = 1_000, binary }: ClusterOpt
     'cluster-enabled yes',
     `cluster-node-timeout ${nodeTimeoutMs}`,
     'cluster-migration-barrier 100',
-    // Nodes do not tell clients of a replica before the first sign of life from its primary.
+    // Nodes do not announce a replica to clients before its primary has pinged it.
     'repl-ping-replica-period 1',
-    // A replica that was cut off for long may still take over: in a test there is no better one.
+    // A replica that was disconnected for long may still take over: a test has no better one.
     'cluster-replica-validity-factor 0',
   ]
   const start = () => startRedis({ config, ...(binary && { binary }) })
@@ -51,12 +51,12 @@ export async function startCluster({ nodeTimeoutMs = 1_000, binary }: ClusterOpt
       Promise.any(
         nodes.map(async (node) => {
           if (node.isRunning() && (await claims(node, slot))) return node
-          throw new Error('another one')
+          throw new Error('different owners')
         }),
       ),
     )
   const allSee = (slot: number, owner: RedisServer) =>
-    eventually(`all nodes know who has slot ${slot}`, async () => {
+    eventually(`all nodes agree on the owner of slot ${slot}`, async () => {
       const running = nodes.filter((node) => node.isRunning())
       const owners = await Promise.all(running.map((node) => ownerInTheEyesOf(node, slot)))
       const up = await Promise.all(running.map(isUp))
@@ -89,7 +89,7 @@ async function form(nodes: readonly RedisServer[]): Promise<void> {
   const primaries = nodes.slice(0, 3)
   await Promise.all(nodes.map((node, index) => node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1)))
   await Promise.all(primaries.map((node, index) => node.call('CLUSTER', 'ADDSLOTSRANGE', ...(shares[index] ?? []))))
-  // Each meets each, rather than waiting for the news to spread.
+  // Every node meets every other, instead of waiting for gossip.
   for (const [index, node] of nodes.entries()) {
     await Promise.all(nodes.slice(index + 1).map((other) => node.call('CLUSTER', 'MEET', other.host, other.port)))
   }
@@ -110,7 +110,7 @@ async function form(nodes: readonly RedisServer[]): Promise<void> {
 
 async function seesAllReplicas(node: RedisServer): Promise<boolean> {
   const ranges = await node.call('CLUSTER', 'SLOTS')
-  // Of each range: its first slot, its last slot, the primary, the replica.
+  // For each range: first slot, last slot, primary, replica.
   return (
     Array.isArray(ranges) && ranges.length === 3 && ranges.every((range) => Array.isArray(range) && range.length === 4)
   )

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * Below the range from which systems take the ports of outgoing connections, so that the port of a server that is down
- * for a moment is still free when it comes back. A cluster node also needs the port 10 000 above, its bus.
+ * Below the ephemeral range, so that the port of a server that is down for a moment is still free when it restarts. A
+ * cluster node also needs the port 10 000 above, for its bus.
  */
 const lowest = 10_000
 const highest = 22_700

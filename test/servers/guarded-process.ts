@@ -1,8 +1,7 @@
 /**
- * A child process that cannot outlive this one, however this one ends: SIGKILL and a crash included.
- *
- * A small shell starts it and then waits for its own standard input to end, which the kernel sees to when this process
- * is gone. It is in a session of its own, so that Ctrl-C in a terminal does not end the shell before its child.
+ * A child process that cannot outlive this one, even if this process crashes or is killed with SIGKILL. A small shell
+ * starts the child and then waits for its own standard input to end, which the kernel closes when this process is gone.
+ * The shell has its own session, so Ctrl-C in a terminal does not end it before its child.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,15 +23,15 @@ wait "$child"
 export interface GuardedProcess {
   readonly pid: number
   isRunning(): boolean
-  /** Resolves when the process has ended by itself or by a signal. */
+  /** Resolves when the process has exited, by itself or by a signal. */
   readonly ended: Promise<void>
-  /** The last of what it has printed. */
+  /** The end of its output. */
   output(): string
-  /** Ends it with SIGKILL if it still runs; its process id and its files are gone when this resolves. */
+  /** Kills it with SIGKILL if it is running. Its process and its files are gone when this resolves. */
   end(directory: 'keep' | 'remove'): Promise<void>
 }
 
-/** `directory` is what the process writes to; it is removed with it. */
+/** `directory` holds the files of the process and is removed with it. */
 export async function launchGuarded(command: readonly string[], directory: string): Promise<GuardedProcess> {
   const shell = spawn('/bin/sh', ['-c', guard, 'guard', directory, ...command], { detached: true, cwd: directory })
   const guardEnded = once(shell, 'exit')
@@ -42,7 +41,7 @@ export async function launchGuarded(command: readonly string[], directory: strin
   shell.stderr.setEncoding('utf8').on('data', (text: string) => {
     output = (output + text).slice(-8_000)
   })
-  // The child alone holds this stream once the shell has let go of it.
+  // Only the child holds this stream once the shell has closed it.
   const ended = once(shell.stderr, 'end').then(() => {
     running = false
   })
@@ -62,7 +61,7 @@ export async function launchGuarded(command: readonly string[], directory: strin
   }
 }
 
-/** A script that forgets to stop a server still comes to its end. */
+/** A script that does not stop a server can still exit. */
 function setReferenced(shell: ChildProcess, referenced: boolean): void {
   const method = referenced ? 'ref' : 'unref'
   shell[method]()

@@ -1,6 +1,7 @@
 /**
- * Real MongoDB servers for tests: `mongod` where there is one, as a replica set of one, so that it has change streams; else
- * FerretDB, which speaks MongoDB's protocol and which `node scripts/bootstrap.mjs mongo` builds where Go is installed.
+ * Real MongoDB servers for tests: `mongod` if it is installed, as a replica set of one so that change streams work;
+ * otherwise FerretDB, which implements MongoDB's protocol and is built by `node scripts/bootstrap.mjs mongo` if Go is
+ * installed.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,9 +14,9 @@ import { type GuardedProcess, launchGuarded } from './guarded-process.js'
 
 export interface MongoServer {
   readonly uri: string
-  /** As a power failure would: SIGKILL. The files stay for a restart. */
+  /** Kills it with SIGKILL, as in a power failure. The files are kept for a restart. */
   kill(): Promise<void>
-  /** Starts it again on the same port with the same files. */
+  /** Restarts it on the same port with the same files. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
@@ -23,7 +24,7 @@ export interface MongoServer {
 interface Program {
   readonly command: (port: number, directory: string) => readonly string[]
   readonly uri: (port: number) => string
-  /** Once, on a server that answers. */
+  /** Initiates the replica set, once, on a server that answers. */
   readonly prepare: (uri: string) => Promise<void>
 }
 
@@ -54,19 +55,19 @@ const ferretProgram = (binary: string): Program => ({
   prepare: async () => {},
 })
 
-/** Which server tests can have; undefined where there is none. */
+/** The server that tests can use; undefined if there is none. */
 export const mongoKind = mongoServer()?.kind
 
-/** A server to share: the one that `FLUXGATE_TEST_MONGO_URI` names, or one that is started. */
+/** A server that tests share: the one named by `FLUXGATE_TEST_MONGO_URI`, or a new one. */
 export async function openMongo(): Promise<Pick<MongoServer, 'uri' | 'stop'>> {
   const found = mongoServer()
   return found?.kind === 'uri' ? { uri: found.where, stop: async () => {} } : startMongo()
 }
 
-/** A server of its own, which may be killed. */
+/** A separate server that the test may kill. */
 export async function startMongo(): Promise<MongoServer> {
   const found = mongoServer()
-  if (found === undefined || found.kind === 'uri') throw new Error('there is neither mongod nor FerretDB to start')
+  if (found === undefined || found.kind === 'uri') throw new Error('neither mongod nor FerretDB is available')
   const program = found.kind === 'mongod' ? mongodProgram(found.where) : ferretProgram(found.where)
   const port = await freePort()
   const directory = mkdtempSync(join(tmpdir(), 'fluxgate-mongo-'))
@@ -95,7 +96,7 @@ export async function startMongo(): Promise<MongoServer> {
 }
 
 async function answering(server: GuardedProcess, uri: string): Promise<void> {
-  const answer = await eventually(`a server that answers at ${uri}`, async () => {
+  const answer = await eventually(`a reply from the server at ${uri}`, async () => {
     if (!server.isRunning()) return 'ended'
     const client = new MongoClient(uri, { serverSelectionTimeoutMS: 500 })
     try {
@@ -105,5 +106,5 @@ async function answering(server: GuardedProcess, uri: string): Promise<void> {
       await client.close()
     }
   })
-  if (answer === 'ended') throw new Error(`the server at ${uri} has ended:\n${server.output()}`)
+  if (answer === 'ended') throw new Error(`the server at ${uri} exited:\n${server.output()}`)
 }

@@ -1,9 +1,9 @@
 import { getPriority, setPriority } from 'node:os'
 
 /**
- * Gives a server of the tests precedence over their clients, whatever priority these have. Stores have a deadline of 100 ms
- * by default, and sentinels one of a few seconds. A server that gets no CPU for that long is an outage, which only the tests
- * of outages may see. Without the permission to raise priorities, a starved machine shows it to the others too.
+ * Gives test servers a higher priority than their clients. Stores have a default deadline of 100 ms, and sentinels one
+ * of a few seconds. A server without CPU time for that long looks like an outage, which only outage tests should see.
+ * Without permission to raise priorities, other tests see it too on an overloaded machine.
  */
 export function raisePriority(pid: number): void {
   try {

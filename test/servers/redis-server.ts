@@ -1,8 +1,7 @@
 /**
- * Real Redis servers for tests, benchmarks and experiments, each with a port and a temporary directory of its own.
- * They keep nothing on disk unless their configuration says so, and they never outlive the process that started them.
- *
- * A script in plain JavaScript loads this file with `runnerImport` of vite.
+ * Real Redis servers for tests, benchmarks and experiments, each with its own port and temporary directory. They store
+ * nothing on disk unless configured to, and never outlive the process that started them. Plain JavaScript loads this
+ * file with `runnerImport` of vite.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,13 +14,13 @@ import { type Address, type Argument, callOnce, type Reply } from './resp.js'
 import type { KeyPair } from './self-signed.js'
 
 export interface RedisOptions {
-  /** Lines of redis.conf, which win over those of the harness: `maxmemory 2mb`, `appendonly yes`. */
+  /** Lines of redis.conf, such as `maxmemory 2mb`; they take precedence over those of the harness. */
   readonly config?: readonly string[]
   readonly port?: number
   readonly password?: string
-  /** The server then answers by TLS alone, and its clients need no certificate. */
+  /** The server then accepts only TLS, without client certificates. */
   readonly tls?: KeyPair
-  /** Another server to run, such as Valkey's. */
+  /** Another server program, such as Valkey. */
   readonly binary?: string
   readonly sentinel?: boolean
 }
@@ -30,21 +29,21 @@ export interface RedisServer {
   readonly host: string
   readonly port: number
   readonly uri: string
-  /** Another one after a restart. */
+  /** Changes with a restart. */
   readonly pid: number
   readonly directory: string
   readonly address: Address
   isRunning(): boolean
-  /** One command on a connection of its own. */
+  /** Runs one command on a new connection. */
   call(...command: Argument[]): Promise<Reply>
-  /** As a power failure would: SIGKILL. The files stay for a restart. */
+  /** Kills it with SIGKILL, as in a power failure. The files are kept for a restart. */
   kill(): Promise<void>
-  /** Ends it in order if it runs, and starts it on the same port with the same files; resolves when it answers. */
+  /** Shuts it down if it is running, and starts it on the same port with the same files. Resolves when it answers. */
   restart(): Promise<void>
-  /** The process stands still, with its connections open. */
+  /** Stops the process with SIGSTOP; its connections stay open. */
   pause(): void
   resume(): void
-  /** Ends it for good and removes its files. */
+  /** Stops it for good and removes its files. */
   stop(): Promise<void>
 }
 
@@ -55,7 +54,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
     try {
       return await startAt(options.port ?? (await freePort()), options)
     } catch (error) {
-      // Between the choice of a port and its use another process may take it.
+      // Another process may take the port before the server binds it.
       const portTaken = /in use|failed listening/i.test(String(error))
       if (options.port !== undefined || !portTaken || attempt === 5) throw error
     }
@@ -87,7 +86,7 @@ async function startAt(port: number, options: RedisOptions): Promise<RedisServer
     throw error
   }
   const signal = (name: NodeJS.Signals) => {
-    if (!server.isRunning()) throw new Error(`the server at port ${port} does not run`)
+    if (!server.isRunning()) throw new Error(`the server at port ${port} is not running`)
     process.kill(server.pid, name)
   }
   return {
@@ -106,7 +105,7 @@ async function startAt(port: number, options: RedisOptions): Promise<RedisServer
       if (server.isRunning()) {
         signal('SIGCONT')
         signal('SIGTERM')
-        await eventually(`the server at port ${port} has ended`, () => !server.isRunning())
+        await eventually(`the server at port ${port} has exited`, () => !server.isRunning())
       }
       await server.end('keep')
       server = await launch()
@@ -120,9 +119,9 @@ async function startAt(port: number, options: RedisOptions): Promise<RedisServer
   }
 }
 
-/** The server reads its configuration from a file, because servers that take part in a failover rewrite it. */
+/** The configuration is a file, because servers that take part in a failover rewrite it. */
 function writeFiles(directory: string, port: number, { config = [], password, tls }: RedisOptions): string {
-  // A primary otherwise waits five seconds for more replicas before it begins to copy.
+  // By default, a primary waits five seconds for more replicas before it starts a copy.
   const lines = [`bind ${host}`, `dir ${directory}`, 'save ""', 'repl-diskless-sync-delay 0']
   const quoted = JSON.stringify(password)
   if (password !== undefined) lines.push(`requirepass ${quoted}`, `masterauth ${quoted}`)
@@ -139,13 +138,13 @@ function writeFiles(directory: string, port: number, { config = [], password, tl
   return file
 }
 
-/** It is this very process that must answer: another server may have been faster to take the port. */
+/** Checks that this process answers: another server may have taken the port. */
 async function answering(server: GuardedProcess, address: Address): Promise<void> {
-  const answer = await eventually(`a server that answers at port ${address.port}`, async () => {
+  const answer = await eventually(`a reply from the server at port ${address.port}`, async () => {
     if (!server.isRunning()) return 'ended'
     const info = String(await callOnce(address, 'INFO', 'server'))
     if (!info.includes(`process_id:${server.pid}\r`)) return undefined
     return (await callOnce(address, 'PING')) === 'PONG' && 'ready'
   })
-  if (answer === 'ended') throw new Error(`the server at port ${address.port} has ended:\n${server.output()}`)
+  if (answer === 'ended') throw new Error(`the server at port ${address.port} exited:\n${server.output()}`)
 }

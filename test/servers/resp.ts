@@ -1,18 +1,18 @@
-/** As much of the Redis protocol as the harness needs, so that it depends on none of the clients under test. */
+/** The part of the Redis protocol that the harness needs, so that it does not depend on the clients under test. */
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
 export type Reply = string | number | null | Reply[]
 export type Argument = string | number
 
-/** What the server refused, in its own words. */
+/** An error reply of the server. */
 export class ReplyError extends Error {}
 
 export interface Address {
   readonly host: string
   readonly port: number
   readonly password?: string | undefined
-  /** With a certificate to trust, the connection is made by TLS. */
+  /** With a certificate to trust, the connection uses TLS. */
   readonly trustedCertificate?: string | undefined
 }
 
@@ -28,7 +28,10 @@ interface Waiter {
 
 const crlf = '\r\n'
 
-/** Commands are sent at once and answered in their order; an answer that takes longer than `timeoutMs` ends the connection. */
+/**
+ * Sends commands at once and resolves with their replies in order. A reply that takes longer than `timeoutMs` closes
+ * the connection.
+ */
 export async function openConnection(address: Address, timeoutMs = 30_000): Promise<Connection> {
   const { host, port, password, trustedCertificate } = address
   const socket = trustedCertificate ? connectTls({ host, port, ca: trustedCertificate }) : connectTcp({ host, port })
@@ -58,7 +61,7 @@ export async function openConnection(address: Address, timeoutMs = 30_000): Prom
   return connection
 }
 
-/** One command on a connection of its own. */
+/** Runs one command on a new connection. */
 export async function callOnce(address: Address, ...command: Argument[]): Promise<Reply> {
   const connection = await openConnection(address)
   try {
@@ -89,7 +92,7 @@ interface Parsed {
   readonly end: number
 }
 
-/** Undefined while the reply is not complete. */
+/** Returns undefined while the reply is incomplete. */
 function parse(data: Buffer, start: number): Parsed | undefined {
   const lineEnd = data.indexOf(crlf, start)
   if (lineEnd < 0) return undefined

@@ -1,10 +1,10 @@
 /**
- * A certificate for `localhost` and 127.0.0.1 that signs itself, made anew for each test: nothing secret is kept in the
- * repository, nothing expires, and no openssl has to be installed. Node cannot make one, hence the few lines of DER.
+ * Creates a self-signed certificate for `localhost` and 127.0.0.1: the repository contains no secrets, nothing expires,
+ * and openssl is not needed. Node.js has no API for it, hence the few lines of DER.
  */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 
-/** Both in PEM. */
+/** Certificate and key in PEM. */
 export interface KeyPair {
   readonly cert: string
   readonly key: string
@@ -60,7 +60,7 @@ function hex(text: string): Buffer {
   return Buffer.from(text, 'hex')
 }
 
-/** A value with its tag and its length before it; two bytes of length are enough for a certificate. */
+/** A DER value with its tag and length. Two bytes of length are enough for a certificate. */
 function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts)
   const { length } = content

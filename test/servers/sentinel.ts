@@ -8,23 +8,23 @@ export interface SentinelOptions {
   readonly name?: string
   readonly password?: string
   readonly downAfterMs?: number
-  /** Default 2; tests without a failover need none. */
+  /** Default 2. Tests without a failover need none. */
   readonly replicas?: number
   readonly binary?: string
 }
 
 export interface SentinelGroup {
-  /** What the sentinels call the group. */
+  /** The name of the group in the sentinels. */
   readonly name: string
   readonly sentinels: readonly RedisServer[]
-  /** The primary and the replicas, in no particular role. */
+  /** The primary and the replicas, in no particular order. */
   readonly servers: readonly RedisServer[]
-  /** Whom the sentinels name. */
+  /** The primary that the sentinels report. */
   primary(): Promise<RedisServer>
   replicas(): Promise<RedisServer[]>
-  /** Resolves with the server that was killed; restarted, it comes back as a replica. */
+  /** Resolves with the killed server, which becomes a replica when it is restarted. */
   killPrimary(): Promise<RedisServer>
-  /** Resolves when all sentinels name a running server other than `old` and that server is a primary. */
+  /** Resolves when all sentinels report a running server other than `old` and that server is a primary. */
   waitForNewPrimary(old: RedisServer): Promise<RedisServer>
   stop(): Promise<void>
 }
@@ -54,7 +54,7 @@ export async function startSentinel(options: SentinelOptions = {}): Promise<Sent
     const address = await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)
     return Array.isArray(address) ? servers.find(({ port }) => port === Number(address[1])) : undefined
   }
-  const primary = () => eventually('a primary that a sentinel names', () => Promise.any(sentinels.map(named)))
+  const primary = () => eventually('a primary reported by a sentinel', () => Promise.any(sentinels.map(named)))
   return {
     name,
     sentinels,
@@ -92,7 +92,7 @@ export const inSync = (replica: RedisServer): Promise<boolean> =>
     String(await replica.call('INFO', 'replication')).includes('master_link_status:up'),
   )
 
-/** Sentinels tell each other of themselves every two seconds and ask servers every ten, unless told to hurry. */
+/** Sentinels announce themselves every two seconds and query servers every ten, unless they are reset. */
 async function acquainted(sentinel: RedisServer, name: string, replicaCount: number): Promise<void> {
   await sentinel.call('SENTINEL', 'DEBUG', 'publish-period', 100, 'info-period', 200)
   await eventually(`the sentinel at port ${sentinel.port} knows the others`, async () => {

@@ -1,4 +1,4 @@
-/** The harness itself: what the tests that use it may rely on. */
+/** Tests of the server harness itself. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -47,7 +47,7 @@ describe('a server', () => {
     await expect(server.call('PING')).rejects.toThrow('ECONNREFUSED')
   })
 
-  it('that is killed comes back on its port: with its data if it was told to keep them, and empty otherwise', async () => {
+  it('that is killed restarts on its port: with its data if persistence is on, otherwise empty', async () => {
     const forgetful = await redis()
     const durable = await redis({ config: ['appendonly yes', 'appendfsync always'] })
     for (const server of [forgetful, durable]) {
@@ -63,7 +63,7 @@ describe('a server', () => {
     expect(await durable.call('GET', 'key')).toBe('kept')
   })
 
-  it('restarts from running, with what was written a moment ago', async () => {
+  it('restarts with the latest writes', async () => {
     const server = await redis({ config: ['appendonly yes', 'appendfsync no'] })
     await server.call('SET', 'key', 'kept')
     const { pid } = server
@@ -72,7 +72,7 @@ describe('a server', () => {
     expect(await server.call('GET', 'key')).toBe('kept')
   })
 
-  it('that is paused is silent and loses nothing', async () => {
+  it('that is paused does not answer and loses nothing', async () => {
     const server = await redis()
     server.pause()
     let answered = false
@@ -88,7 +88,7 @@ describe('a server', () => {
     expect(isAlive(server.pid)).toBe(false)
   })
 
-  it('is configured as asked: a memory limit, a password, TLS', async () => {
+  it('accepts configuration: a memory limit, a password, TLS', async () => {
     const small = await redis({ config: ['maxmemory 3mb'] })
     expect(await small.call('CONFIG', 'GET', 'maxmemory')).toEqual(['maxmemory', '3145728'])
 
@@ -103,14 +103,14 @@ describe('a server', () => {
     expect(await encrypted.call('PING')).toBe('PONG')
   })
 
-  it('that cannot start says why', async () => {
-    await expect(startRedis({ config: ['maxmemory lots'] })).rejects.toThrow(/has ended:[\s\S]*maxmemory/)
+  it('that cannot start reports why', async () => {
+    await expect(startRedis({ config: ['maxmemory lots'] })).rejects.toThrow(/exited:[\s\S]*maxmemory/)
     await expect(startRedis({ binary: 'no-such-server' })).rejects.toThrow(/no-such-server.*not found/)
     const { port } = await redis()
     await expect(startRedis({ port })).rejects.toThrow(/in use/)
   })
 
-  it('can be another program: of Valkey, what the environment names, or what is on the PATH', async () => {
+  it('can be Valkey: from FLUXGATE_TEST_VALKEY or from the PATH', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'fluxgate-valkey-'))
     onTestFinished(() => rmSync(directory, { recursive: true }))
     vi.stubEnv('FLUXGATE_TEST_VALKEY', undefined)
@@ -125,7 +125,7 @@ describe('a server', () => {
     expect(valkeyBinary()).toBe('/opt/valkey-server')
   })
 
-  it('ends with the process that started it, even if that is killed', async () => {
+  it('exits with the process that started it, even if that is killed', async () => {
     const script = `
       import { runnerImport } from 'vite'
       const { module } = await runnerImport('./test/servers/redis-server.ts')
@@ -146,7 +146,7 @@ describe('a server', () => {
 })
 
 describe('the server that all tests share', () => {
-  it('gives each test keys of its own', async () => {
+  it('gives each test its own keys', async () => {
     const { host, port, uri } = sharedRedis()
     expect(uri).toBe(`redis://127.0.0.1:${port}`)
     const [mine, yours] = [freshPrefix(), freshPrefix()]
@@ -156,7 +156,7 @@ describe('the server that all tests share', () => {
 })
 
 describe('a group of sentinels', () => {
-  it('makes a replica the primary when the primary dies, and takes the dead one back as a replica', async () => {
+  it('promotes a replica when the primary dies, and adds the old primary back as a replica', async () => {
     const group = await stopAfterTest(startSentinel({ password: 'secret' }))
     const first = await group.primary()
     expect(await group.replicas()).toHaveLength(2)
@@ -170,8 +170,11 @@ describe('a group of sentinels', () => {
     await second.call('SET', 'key', 'changed')
 
     await first.restart()
-    await eventually('the dead one follows the new one', async () => (await first.call('GET', 'key')) === 'changed')
-    // Which of the others leads may change once more where a machine is so busy that the second seems dead too.
+    await eventually(
+      'the old primary replicates the new one',
+      async () => (await first.call('GET', 'key')) === 'changed',
+    )
+    // On an overloaded machine the second primary may seem dead too, and be replaced.
     expect(await group.primary()).not.toBe(first)
     await group.stop()
     expect([...group.sentinels, ...group.servers].map(({ pid }) => isAlive(pid))).not.toContain(true)
@@ -187,7 +190,7 @@ describe('a cluster', () => {
 
   const slotOf = async (key: string) => Number(await cluster.nodes[0]?.call('CLUSTER', 'KEYSLOT', key))
 
-  it('shows what clients see while a slot moves: ASK, TRYAGAIN, then MOVED', async () => {
+  it('shows the redirects of a moving slot: ASK, TRYAGAIN, then MOVED', async () => {
     const slot = await slotOf('{foo}')
     const [from, to] = [await cluster.primaryOf(slot), await cluster.primaryOf(0)]
     await from.call('MSET', '{foo}1', 1, '{foo}2', 2)
@@ -213,7 +216,7 @@ describe('a cluster', () => {
     expect(await from.call('MGET', '{foo}1', '{foo}2')).toEqual(['1', '2'])
   })
 
-  it('sends clients to whoever has a slot, before and after its primary dies', async () => {
+  it('redirects clients to the owner of a slot, before and after its primary dies', async () => {
     expect(cluster.nodes).toHaveLength(6)
     // "foo" is in slot 12182 and "bar" in 5061.
     const [owner, other] = [await cluster.primaryOf(12_182), await cluster.primaryOf(5_061)]
@@ -225,7 +228,7 @@ describe('a cluster', () => {
     await expect(owner.call('GET', 'bar')).rejects.toThrow(`MOVED 5061 127.0.0.1:${promoted.port}`)
     await promoted.call('SET', 'bar', 2)
     await killed.restart()
-    await eventually('the dead one follows the new one', async () =>
+    await eventually('the old primary replicates the new one', async () =>
       String(await killed.call('ROLE')).startsWith('slave'),
     )
     await cluster.stop()
@@ -234,7 +237,7 @@ describe('a cluster', () => {
 })
 
 describe('a proxy', () => {
-  it('makes the way longer, in each direction and in order', async () => {
+  it('adds latency in each direction and keeps the order', async () => {
     const server = await redis()
     const proxy = await stopAfterTest(startProxy(server.port))
     expect(await callOnce(proxy, 'PING')).toBe('PONG')
@@ -246,10 +249,10 @@ describe('a proxy', () => {
     expect(await Promise.all([first, connection.call('RPUSH', 'list', 'b')])).toEqual([1, 2])
     expect(await server.call('LRANGE', 'list', 0, -1)).toEqual(['a', 'b'])
     connection.close()
-    await eventually('the end of a connection gets through', () => proxy.connections() === 0)
+    await eventually('the end of the connection arrives', () => proxy.connections() === 0)
   })
 
-  it('that hangs accepts and is silent; what was sent arrives when the partition is over', async () => {
+  it('that hangs accepts connections and delivers nothing until it is resumed', async () => {
     const server = await redis()
     const proxy = await stopAfterTest(startProxy(server.port))
     proxy.hang()
@@ -261,7 +264,7 @@ describe('a proxy', () => {
     expect(await callOnce(proxy, 'PING')).toBe('PONG')
   })
 
-  it('cuts what is open, refuses what is new, and accepts again on the same port', async () => {
+  it('cuts open connections, refuses new ones, and accepts again on the same port', async () => {
     const server = await redis()
     const proxy = await stopAfterTest(startProxy(server.port))
     const connection = await openConnection(proxy)

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import type { TestProject } from 'vitest/node'
 import { startRedis } from './redis-server.js'
 
-/** One server for the whole run, however the runner was started. */
+/** Starts one server for the whole run. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   execFileSync(process.execPath, ['scripts/bootstrap.mjs', 'redis'], { stdio: 'inherit' })
   const server = await startRedis()

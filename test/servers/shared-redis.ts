@@ -1,6 +1,6 @@
 /**
- * The server that all tests of a run share. Each isolates itself by a prefix of its own, and none flushes, pauses or
- * configures it: a test that has to do so starts a server with `startRedis`.
+ * The Redis server that all tests of a run share. Each test uses its own prefix, and none flushes, pauses or configures
+ * the server: a test that needs to starts its own with `startRedis`.
  */
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'

@@ -1,4 +1,4 @@
-/** The steps by which a slot goes from one primary to another, as the cluster's own tools take them. */
+/** Moves a slot from one primary to another, in the steps that redis-cli uses. */
 import { idOf, isPrimary } from './cluster-view.js'
 import type { RedisServer } from './redis-server.js'
 
@@ -6,9 +6,9 @@ export interface SlotMove {
   readonly slot: number
   readonly from: RedisServer
   readonly to: RedisServer
-  /** Moves up to `count` keys of the slot and says how many it moved. */
+  /** Moves up to `count` keys of the slot and returns the number of moved keys. */
   moveKeys(count?: number): Promise<number>
-  /** Moves the keys that are left and makes `to` the owner; resolves when every running node knows it. */
+  /** Moves the remaining keys and makes `to` the owner. Resolves when every running node knows it. */
   finish(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ const migrateTimeoutMs = 5_000
 
 export async function beginMove({ slot, from, to, nodes, settled }: MoveOrder): Promise<SlotMove> {
   const [fromId, toId] = await Promise.all([idOf(from), idOf(to)])
-  // In this order: a client that is sent on must not arrive at a node that knows of nothing.
+  // In this order: a redirected client must not reach a node that does not know about the import.
   await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId)
   await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId)
 
@@ -41,7 +41,7 @@ export async function beginMove({ slot, from, to, nodes, settled }: MoveOrder): 
     moveKeys,
     async finish() {
       while ((await moveKeys()) > 0);
-      // The new owner first: were it the last, nobody would have the slot if the one who does this died in between.
+      // The new owner first: otherwise the slot would have no owner if this process died in between.
       const others = nodes.filter((node) => node !== to && node !== from && node.isRunning())
       for (const node of [to, from, ...others]) {
         if (await isPrimary(node)) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId)

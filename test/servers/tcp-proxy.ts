@@ -1,25 +1,25 @@
-/** A network in between that can be slow, broken or silent. */
+/** A TCP proxy that can add latency, drop data, or cut and refuse connections. */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePort } from './free-port.js'
 
 export interface TcpProxy {
   readonly host: string
   readonly port: number
-  /** Everything takes this long in each direction: an answer comes after twice as much. */
+  /** Delay in each direction; a round trip takes twice as long. */
   setDelay(ms: number): void
   /**
-   * A partition: connections are accepted and stay open, and nothing gets through. After `resume` what was sent
-   * meanwhile arrives, as TCP would deliver it, the end of a connection included.
+   * Simulates a partition: connections are accepted and stay open, and nothing is delivered. After `resume` the queued
+   * data arrives in order, including the end of a connection, as with TCP.
    */
   hang(): void
   resume(): void
   /** Resets all connections; new ones are accepted. */
   cut(): void
-  /** Drops everything that is sent over the open connections from now on, without closing them; new ones work. */
+  /** Drops all further data on the open connections without closing them; new connections work. */
   strand(): void
-  /** Ends the direction from the target to the clients, as a FIN does; what clients send still arrives. */
+  /** Ends the direction from the target to the clients with a FIN; clients can still send. */
   halfClose(): void
-  /** New connections are refused, as by a machine where nothing listens; those that are open stay. */
+  /** Refuses new connections, as if nothing listened; open ones stay. */
   refuse(): Promise<void>
   accept(): Promise<void>
   connections(): number
@@ -31,7 +31,7 @@ interface Network {
   silent: boolean
   /** Connections that drop everything. */
   readonly stranded: WeakSet<Socket>
-  /** What to do when silence ends. */
+  /** Runs when the partition ends. */
   readonly onResume: Set<() => void>
 }
 
@@ -49,14 +49,14 @@ export async function startProxy(targetPort: number, targetHost = host): Promise
     for (const socket of [client, target]) {
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
-      // What an error means for the other side follows from the close after it.
+      // The close event that follows is relayed to the other side.
       socket.on('error', () => {})
     }
     forward(client, target, network)
     forward(target, client, network)
   }
   const cut = () => {
-    // Node.js cannot reset a socket while it is being shut down: the socket would stay open and keep the process from exiting.
+    // Node.js cannot reset a socket during its shutdown: the socket would stay open and keep the process alive.
     for (const socket of sockets) socket.writableEnded ? socket.destroy() : socket.resetAndDestroy()
   }
   const resume = () => {
@@ -100,7 +100,7 @@ export async function startProxy(targetPort: number, targetHost = host): Promise
   }
 }
 
-/** Between the choice of a port and its use another process may take it. */
+/** Another process may take the port before the proxy binds it. */
 async function listenSomewhere(onConnection: (client: Socket) => void): Promise<{ server: Server; port: number }> {
   for (;;) {
     const port = await freePort()
@@ -117,7 +117,7 @@ function listen(port: number, onConnection: (client: Socket) => void): Promise<S
   })
 }
 
-/** One direction. Bytes and the end of the connection keep their order, also when the delay changes in between. */
+/** One direction. Keeps the order of data and end, even if the delay changes in between. */
 function forward(from: Socket, to: Socket, network: Network): void {
   const underWay: { readonly dueAt: number; readonly deliver: () => void }[] = []
   let timer: NodeJS.Timeout | undefined

@@ -1,4 +1,4 @@
-/** Loads into a cluster: every record goes to the node that has its slot, whatever moves meanwhile. */
+/** Bulk loading into a cluster: every record reaches the node that owns its slot, also while slots move. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bulkLoad } from '../../../src/bulk.js'
@@ -21,7 +21,7 @@ const anotherPrimary = async (owner: RedisServer): Promise<RedisServer> =>
   (await primariesOf()).find((node) => node !== owner) as RedisServer
 const valueAt = async (key: string) => (await cluster.primaryOf(hashSlot(key))).call('GET', key)
 
-it.each([false, true])('splits the records by the owners of their slots, fast: %s', async (fast) => {
+it.each([false, true])('splits the records by slot owner, fast: %s', async (fast) => {
   const prefix = freshPrefix()
   const commands = Array.from({ length: 3_000 }, (_, i): Command => ['SET', `${prefix}${i}`, `v${i}`])
   commands[1_500] = ['LPUSH', `${prefix}7`, 'x']
@@ -35,14 +35,14 @@ it.each([false, true])('splits the records by the owners of their slots, fast: %
   for (const i of [0, 1, 2, 3, 1_499, 2_999]) expect(await valueAt(`${prefix}${i}`)).toBe(`v${i}`)
 })
 
-it('finds out by itself that a server is a node of a cluster', async () => {
+it('detects that a server is a node of a cluster', async () => {
   const prefix = freshPrefix()
   const commands = Array.from({ length: 50 }, (_, i): Command => ['SET', `${prefix}${i}`, `v${i}`])
   expect(await bulkLoad(cluster.nodes[0]?.uri ?? '', commands)).toMatchObject({ done: 50, failed: 0 })
   expect(await valueAt(`${prefix}49`)).toBe('v49')
 })
 
-it('follows a slot that moves, and keeps the order of what is about one key', async () => {
+it('follows a slot that moves and keeps the order of records with the same key', async () => {
   const key = `{${freshPrefix()}}`
   const slot = hashSlot(key)
   const from = await cluster.primaryOf(slot)
@@ -66,7 +66,7 @@ it('follows a slot that moves, and keeps the order of what is about one key', as
   expect(list).toEqual([...Array.from({ length: 3_000 }, (_, i) => String(i + 1)), 'after'])
 })
 
-it('asks the other node for keys of a slot that is on its way', async () => {
+it('follows ASK redirects while a slot is migrating', async () => {
   const key = `{${freshPrefix()}}`
   const slot = hashSlot(key)
   const from = await cluster.primaryOf(slot)
@@ -93,7 +93,8 @@ it('reports the first unanswered record as the resume point when a node dies', a
       yield ['SET', `${prefix}${i}`, String(i)]
       if (i === 500) {
         await eventually('500 records are stored', async () => (await stored()) === 500)
-        // A node sends its replies before it reads further commands, so after another command all 500 are sent.
+        // A node sends its replies before it reads further commands, so all 500 replies are sent once another command
+        // returns.
         await stored()
         failover = cluster.failover(slot)
       }
@@ -105,7 +106,7 @@ it('reports the first unanswered record as the resume point when a node dies', a
   expect(report.failed).toBe(0)
   const { resumeFromLine = 0 } = report
   expect(resumeFromLine).toBeGreaterThan(500)
-  // Every record before the resume point was answered, and the one at the resume point was not.
+  // Every record before the resume point has a reply; the record at the resume point has none.
   expect(report.done).toBeGreaterThanOrEqual(resumeFromLine - 1)
   expect(report.done).toBeLessThan(report.records)
   await failover

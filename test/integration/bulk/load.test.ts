@@ -1,4 +1,4 @@
-/** Loads into one server: what arrives, what is told of what does not, and what is left when the server goes. */
+/** Bulk loading into one server: stored records, reported failures, and resume points after an outage. */
 import { createHash } from 'node:crypto'
 import { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,8 +20,8 @@ const textOf = (...texts: (string | Buffer)[]): Readable => Readable.from(texts.
 const values = (prefix: string, count: number): string =>
   Array.from({ length: count }, (_, i) => `SET ${prefix}${i} value-${i}\n`).join('')
 
-describe('a load', () => {
-  it.each([false, true])('brings every record, fast: %s', async (fast) => {
+describe('bulkLoad', () => {
+  it.each([false, true])('stores every record, fast: %s', async (fast) => {
     const server = await stopAfterTest(startRedis())
     const report = await bulkLoad(server.uri, textOf(values('k', 20_000)), { format: 'commands', fast })
     expect(report).toMatchObject({ records: 20_000, done: 20_000, failed: 0, failures: [] })
@@ -30,7 +30,7 @@ describe('a load', () => {
     expect(await server.call('GET', 'k19999')).toBe('value-19999')
   })
 
-  it('brings bytes of any kind and text of any language, as they are', async () => {
+  it('stores binary data and text in any script unchanged', async () => {
     const prefix = freshPrefix()
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
     const commands: Command[] = [
@@ -44,7 +44,7 @@ describe('a load', () => {
     expect(found).toEqual([createHash('sha1').update(bytes).digest('hex'), '🙂\r\n'])
   })
 
-  it('names each record that failed by its line, and brings the others', async () => {
+  it('reports each failed record by line and loads the others', async () => {
     const server = await stopAfterTest(startRedis())
     const lines = Array.from({ length: 5_000 }, (_, i) => `SET k${i} v`)
     lines[41] = 'LPUSH k3 x'
@@ -60,7 +60,7 @@ describe('a load', () => {
     expect(await server.call('DBSIZE')).toBe(4_997)
   })
 
-  it('names a command of a program that is none by its number, and brings the others', async () => {
+  it('reports an invalid command of an iterable by its index and loads the others', async () => {
     const prefix = freshPrefix()
     const commands = [
       ['SET', `${prefix}a`, 7],
@@ -93,7 +93,7 @@ describe('a load', () => {
     expect(await callOnce(sharedRedis(), 'MGET', `${prefix}a`, `${prefix}d`)).toEqual(['7', '12'])
   })
 
-  it('lists as many failures as it is told to, and counts all', async () => {
+  it('lists at most maxFailures failures and counts all of them', async () => {
     const report = await bulkLoad(sharedRedis().uri, textOf('NOSUCH\n'.repeat(1_000)), {
       format: 'commands',
       maxFailures: 5,
@@ -102,7 +102,7 @@ describe('a load', () => {
     expect(report.failures.map(({ line }) => line)).toEqual([1, 2, 3, 4, 5])
   })
 
-  it('does not take a transaction for done if one of its commands has failed', async () => {
+  it('reports a transaction as failed if one of its commands failed', async () => {
     const key = freshPrefix()
     const text = `MULTI\nSET ${key} x\nLPUSH ${key} y\nEXEC\nGET ${key}\n`
     const report = await bulkLoad(sharedRedis().uri, textOf(text), { format: 'commands' })
@@ -110,14 +110,14 @@ describe('a load', () => {
   })
 
   it.each(['SUBSCRIBE c', 'monitor', 'HELLO 3', 'CLIENT REPLY OFF', 'QUIT'])(
-    'refuses %s, after which replies could not be counted',
+    'rejects %s, which would make replies impossible to count',
     async (command) => {
       const report = await bulkLoad(sharedRedis().uri, textOf(`PING\n${command}\nPING\n`), { format: 'commands' })
       expect(report).toMatchObject({ done: 2, failures: [{ line: 2, message: expect.stringContaining('cannot be') }] })
     },
   )
 
-  it('reads CSV and JSON lines, packed or not, in pieces of any size', async () => {
+  it('reads CSV and JSON lines, compressed or not, in chunks of any size', async () => {
     const server = await stopAfterTest(startRedis())
     const csv = Buffer.from('id,name\n1,"Kim, Min"\n2,서울\n')
     const command = 'SET csv:<id> <name>'
@@ -129,7 +129,7 @@ describe('a load', () => {
     expect(await server.call('GET', 'json:7')).toBe('["a"]')
   })
 
-  it('is an error if it cannot begin', async () => {
+  it('rejects invalid options and input before it sends anything', async () => {
     const { uri } = sharedRedis()
     const options = { format: 'csv', command: 'SET <id> x' } as const
     await expect(bulkLoad(uri, textOf('name\nann\n'), options)).rejects.toThrow('The first line has no column id')
@@ -156,7 +156,7 @@ describe('a load', () => {
     })
   })
 
-  it('gets in with a password, an ACL user, a database and TLS', async () => {
+  it('connects with a password, an ACL user, a database and TLS', async () => {
     const tls = selfSigned()
     const server = await stopAfterTest(startRedis({ password: 's3cret', tls }))
     const address = server.uri.replace(/.*@/, '')
@@ -180,7 +180,7 @@ describe('a load', () => {
       await expect(bulkLoad({ uri: `rediss://${address}`, ...wrong }, [])).rejects.toMatchObject({ code })
   })
 
-  it('finds the primary by its sentinels', async () => {
+  it('finds the primary through its sentinels', async () => {
     const group = await stopAfterTest(startSentinel())
     const sentinels = group.sentinels.map(({ host, port }) => ({ host, port }))
     const report = await bulkLoad({ sentinels, sentinelName: group.name }, [['SET', 'a', '1']])
@@ -190,8 +190,8 @@ describe('a load', () => {
   })
 })
 
-describe('a load without a server', () => {
-  it('writes what redis-cli reads, and says what is wrong', async () => {
+describe('bulkLoad without a server', () => {
+  it('writes the protocol that redis-cli --pipe reads, and reports invalid records', async () => {
     const written: Buffer[] = []
     const stream = new Writable({
       write(chunk, _, done) {
@@ -206,13 +206,13 @@ describe('a load without a server', () => {
     expect(text.match(/\*3/g)).toHaveLength(10_000)
   })
 
-  it('only looks, if that is asked for', async () => {
+  it('validates only, in a dry run', async () => {
     const report = await bulkCheck(textOf('SET a 1\nSET b "\n'), { format: 'commands' })
     expect(report).toMatchObject({ records: 2, done: 1, failed: 1, failures: [{ line: 2 }] })
   })
 })
 
-/** One record after the other, for as long as somebody takes them. */
+/** Generates records until the consumer stops. */
 async function* endless(onRecord: (count: number) => void): AsyncGenerator<Command> {
   for (let i = 1; ; i++) {
     onRecord(i)
@@ -221,8 +221,8 @@ async function* endless(onRecord: (count: number) => void): AsyncGenerator<Comma
   }
 }
 
-describe('a load that does not come to its end', () => {
-  it('says where to go on when Redis is killed in the middle, and has all before it', async () => {
+describe('an interrupted bulkLoad', () => {
+  it('reports a resume point when Redis is killed, with every earlier record stored', async () => {
     const server = await stopAfterTest(startRedis({ config: ['appendonly yes', 'appendfsync always'] }))
     let killed: Promise<unknown> | undefined
     const loading = bulkLoad(
@@ -246,7 +246,7 @@ describe('a load that does not come to its end', () => {
     expect(await server.call('DBSIZE')).toBe(report.records)
   })
 
-  it('ends when Redis falls silent', async () => {
+  it('fails when Redis stops responding', async () => {
     const server = await stopAfterTest(startRedis())
     const report = await bulkLoad(
       server.uri,
@@ -260,22 +260,22 @@ describe('a load that does not come to its end', () => {
     expect(report.resumeFromLine).toBe(report.done + 1)
   })
 
-  it('ends at once when the input says nothing and the connection is lost', async () => {
+  it('fails at once when the connection is lost while the input is idle', async () => {
     const server = await stopAfterTest(startRedis())
     const proxy = await stopAfterTest(startProxy(server.port))
     async function* silent(): AsyncGenerator<Command> {
       yield ['SET', 'a', '1']
-      await eventually('the first one has arrived', async () => (await server.call('GET', 'a')) === '1')
+      await eventually('the first record is stored', async () => (await server.call('GET', 'a')) === '1')
       proxy.cut()
       await new Promise(() => {})
     }
     const report = await bulkLoad(`redis://127.0.0.1:${proxy.port}`, silent())
-    // Its reply may have been on its way.
+    // Its reply may have been lost with the connection.
     expect(report).toMatchObject({ records: 1, failed: 0, resumeFromLine: report.done + 1 })
     expect(report.stoppedBy?.code).toBe('FLUXGATE_BULK_STOPPED')
   })
 
-  it('ends when the server takes no more, and does not count that against the records', async () => {
+  it('fails when Redis rejects writes, without reporting the records as failed', async () => {
     const server = await stopAfterTest(startRedis({ config: ['maxmemory 3mb', 'maxmemory-policy noeviction'] }))
     const text = Array.from({ length: 10_000 }, (_, i) => `SET k${i} ${'x'.repeat(1_000)}\n`).join('')
     const report = await bulkLoad(server.uri, textOf(text), { format: 'commands' })
@@ -284,7 +284,7 @@ describe('a load that does not come to its end', () => {
     expect(await server.call('DBSIZE')).toBe(report.done)
   })
 
-  it('ends when it is told to, once what is under way has been answered', async () => {
+  it('stops on an abort signal once the pending commands are answered', async () => {
     const server = await stopAfterTest(startRedis())
     const interruption = new AbortController()
     const report = await bulkLoad(
@@ -300,7 +300,7 @@ describe('a load that does not come to its end', () => {
   })
 })
 
-describe('a gentle load', () => {
+describe('rate control', () => {
   it.each([
     [false, 128],
     [true, 2_000],
@@ -313,13 +313,13 @@ describe('a gentle load', () => {
       while (taken < 2_000) yield ['SET', `k${++taken}`, 'v']
     }
     const loading = bulkLoad(`redis://127.0.0.1:${proxy.port}`, commands(), { fast })
-    await eventually('nothing more is taken', () => taken >= most)
+    await eventually('no more records are read', () => taken >= most)
     expect(taken).toBe(most)
     proxy.resume()
     expect(await loading).toMatchObject({ done: 2_000, failed: 0 })
   })
 
-  it('goes no faster than it is told to', async () => {
+  it('does not exceed ratePerSecond', async () => {
     const startedAt = performance.now()
     const prefix = freshPrefix()
     const report = await bulkLoad(sharedRedis().uri, textOf(values(prefix, 300)), {

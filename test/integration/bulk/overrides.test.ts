@@ -1,4 +1,4 @@
-/** All overrides of a rule are replaced together, or nothing changes. */
+/** An import replaces all overrides of a rule atomically, or changes nothing. */
 import { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
 import { bulkOverrides } from '../../../src/bulk.js'
@@ -31,7 +31,7 @@ const limitOf = async (gate: FluxGate, apiKey: string) =>
   (await gate.check({ apiKey, path: '/keys' }, { peek: true })).limit
 const soon = (gate: FluxGate, apiKey: string) => expect.poll(() => limitOf(gate, apiKey))
 
-it('an import takes the place of all overrides that were there', async () => {
+it('replaces all existing overrides', async () => {
   const { server, gate, rule } = await open()
   await gate.overrides?.put('api', 'keys', { key: 'old', action: 'LIMIT', bands: [{ capacity: 50, window: '1h' }] })
   expect(await limitOf(gate, 'old')).toBe(50)
@@ -58,7 +58,7 @@ it('an import takes the place of all overrides that were there', async () => {
   expect(items.map(({ key }) => key)).toEqual(['key-299', ...Array.from({ length: 10 }, (_, i) => `key-299${i}`)])
 })
 
-it('keys of every kind are found again, and of one key the last line counts', async () => {
+it('imports keys of every kind; the last line for a key wins', async () => {
   const { server, gate, rule } = await open()
   const odd = ['a:b', '한국', 'x'.repeat(200), 'quo,"ted', ' spaced ', '%41', '{tag}', 'y'.repeat(1_000), 'ends-in-}']
   const quoted = (key: string) => (/[",]/.test(key) ? `"${key.replaceAll('"', '""')}"` : key)
@@ -82,7 +82,7 @@ it('keys of every kind are found again, and of one key the last line counts', as
   }
 })
 
-it('customers who move here begin with what they had left', async () => {
+it('imports remaining balances, so migrated customers keep what they had left', async () => {
   const { server, gate, rule } = await open()
   const input = text(
     'key,action,capacity,window,balance',
@@ -103,7 +103,7 @@ it('customers who move here begin with what they had left', async () => {
   expect(refused.isLive).toBe(false)
 })
 
-it('a record that is wrong is named by its line, and nothing changes', async () => {
+it('reports an invalid record by line and changes nothing', async () => {
   const { server, gate, rule } = await open()
   await gate.overrides?.put('api', 'keys', { key: 'old', action: 'ALLOW' })
   const before = Number(await server.call('DBSIZE'))
@@ -112,12 +112,12 @@ it('a record that is wrong is named by its line, and nothing changes', async () 
   expect(report).toMatchObject({ records: 4, done: 1, failed: 3, isLive: false })
   expect(report.failures.map(({ line }) => line)).toEqual([2, 3, 4])
   expect(report.failures[0]?.message).toBe('action: must be one of LIMIT, ALLOW, DENY; received "MAYBE"')
-  // Besides a number that is never given again.
+  // Only the generation counter, whose numbers are never reused, has changed.
   expect(await server.call('DBSIZE')).toBe(before + 1)
   expect([await limitOf(gate, 'old'), await limitOf(gate, 'a')]).toEqual([-1, 2])
 })
 
-it('an import that is stopped changes nothing, and the next one removes what it left', async () => {
+it('changes nothing if it is aborted, and the next import removes its leftovers', async () => {
   const { server, gate, rule } = await open()
   const interruption = new AbortController()
   async function* endless(): AsyncGenerator<Buffer> {
@@ -130,14 +130,14 @@ it('an import that is stopped changes nothing, and the next one removes what it 
   const stopped = await bulkOverrides(server.uri, endless(), { ...options, signal: interruption.signal })
   expect(stopped).toMatchObject({ isLive: false, stoppedBy: { code: 'FLUXGATE_BULK_STOPPED' } })
   expect(await limitOf(gate, 'endless-1')).toBe(2)
-  // As if its process had been killed.
+  // Simulates a killed process.
   await server.call('HSET', 'fluxgate:{overrides}:live', 'importing ["api","keys"]', 1)
   const report = await bulkOverrides(server.uri, text('{"key":"a","action":"ALLOW"}'), options)
   expect(report.isLive).toBe(true)
   await soon(gate, 'a').toBe(-1)
 })
 
-it('of two imports the one that began last goes live', async () => {
+it('the import that started last wins over a concurrent one', async () => {
   const { server, gate, rule } = await open()
   const options = { format: 'jsonl', ruleSetId: 'api', rule: rule('keys') } as const
   async function* first(): AsyncGenerator<Buffer> {
@@ -149,7 +149,7 @@ it('of two imports the one that began last goes live', async () => {
   expect(await limitOf(gate, 'first')).toBe(2)
 })
 
-it('ranges are imported too, and those of before are gone', async () => {
+it('imports ranges and replaces the earlier ones', async () => {
   const { server, gate, rule } = await open()
   const reasonOf = async (clientIp: string) => (await gate.check({ clientIp, path: '/ips' }, { peek: true })).reason
   await gate.overrides?.put('api', 'ips', { key: '11.0.0.0/8', action: 'DENY' })
@@ -162,7 +162,7 @@ it('ranges are imported too, and those of before are gone', async () => {
   expect(await server.call('HLEN', 'fluxgate:{overrides}:ranges')).toBe(1)
 })
 
-it('is refused for a rule that does not look for overrides, and looks only in a dry run', async () => {
+it('rejects a rule without overrides, and changes nothing in a dry run', async () => {
   const { server, rule } = await open()
   const options = { format: 'csv', ruleSetId: 'api' } as const
   await expect(bulkOverrides(server.uri, text('key,action'), { ...options, rule: rule('none') })).rejects.toMatchObject(

@@ -1,4 +1,4 @@
-/** A store that comes up after the process that uses it, or never. */
+/** Stores that become available after the process that uses them, or never. */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -39,7 +39,7 @@ function countOf(decisions: readonly Decision[]) {
 const tenTimes = (decide: () => Promise<Decision>): Promise<Decision[]> =>
   Promise.all(Array.from({ length: 10 }, decide))
 
-describe('Redis that starts a second after the process', () => {
+describe('Redis that starts one second after the process', () => {
   it.each<[string, (uri: string, options: RedisStoreOptions) => BucketStore]>([
     ['a URI', (uri, options) => closed(redisStore(uri, options))],
     [
@@ -61,7 +61,7 @@ describe('Redis that starts a second after the process', () => {
         return redisStore(client, options)
       },
     ],
-  ])('is waited for, and decides exactly: %s', async (_, open) => {
+  ])('is awaited and then decides exactly: %s', async (_, open) => {
     const port = await freePort()
     const store = open(`redis://127.0.0.1:${port}`, { prefix: 'late', ...patient })
     const limiter = createLimiter({ ...limit, store })
@@ -72,7 +72,7 @@ describe('Redis that starts a second after the process', () => {
     expect(store.breaker ?? 'CLOSED').toBe('CLOSED')
   })
 
-  it('is waited for by createFluxGate, which resolves when it is connected', async () => {
+  it('is awaited by createFluxGate, which resolves once it is connected', async () => {
     const port = await freePort()
     let isOpen = false
     const opening = createFluxGate({ rules, store: { uri: `redis://127.0.0.1:${port}`, ...patient } })
@@ -87,8 +87,8 @@ describe('Redis that starts a second after the process', () => {
   })
 })
 
-describe('a FluxGate server that starts a second after the process', () => {
-  it('is waited for by an HttpHandler, and decides exactly', async () => {
+describe('a FluxGate server that starts one second after the process', () => {
+  it('is awaited by an HttpHandler and then decides exactly', async () => {
     const port = await freePort()
     const handler = closed(new HttpHandler({ url: `http://127.0.0.1:${port}`, ...patient }))
     const asked = tenTimes(() => handler.check({}))
@@ -100,12 +100,12 @@ describe('a FluxGate server that starts a second after the process', () => {
   })
 })
 
-describe('Redis that never comes', () => {
+describe('Redis that never starts', () => {
   it.each([
     ['LOCAL', { allowed: 5, degraded: 10 }],
     ['ALLOW', { allowed: 10, degraded: 10 }],
     ['DENY', { allowed: 0, degraded: 10 }],
-  ] as const)('is waited for until connectTimeoutMs, and then %s applies', async (onStoreFailure, expected) => {
+  ] as const)('is awaited until connectTimeoutMs; then %s applies', async (onStoreFailure, expected) => {
     const port = await freePort()
     const begunAt = performance.now()
     const store = closed(redisStore(`redis://127.0.0.1:${port}`, { prefix: 'never', ...hasty }))
@@ -120,7 +120,7 @@ describe('Redis that never comes', () => {
     expect(countOf(decisions)).toEqual(expected)
   })
 
-  it('is waited for once, not by each decision', async () => {
+  it('is awaited once, not by every decision', async () => {
     const port = await freePort()
     const connectTimeoutMs = 1_000
     const options = { prefix: 'never', connectTimeoutMs }
@@ -132,7 +132,7 @@ describe('Redis that never comes', () => {
     expect(performance.now() - begunAt).toBeLessThan(20 * connectTimeoutMs)
   })
 
-  it('is reported by createFluxGate as a warning of the process, without the password', async () => {
+  it('makes createFluxGate emit a process warning without the password', async () => {
     const port = await freePort()
     const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
     const uri = `redis://:s3cret@127.0.0.1:${port}`
@@ -144,7 +144,7 @@ describe('Redis that never comes', () => {
     expect(await gate.check({})).toMatchObject({ allowed: true, degraded: true })
   })
 
-  it('is waited for by createFluxGate as long as resilience.connectTimeoutMs says', async () => {
+  it('is awaited by createFluxGate for resilience.connectTimeoutMs', async () => {
     const port = await freePort()
     const resilience = { failures: 5, ...hasty }
     const begunAt = performance.now()
@@ -154,8 +154,8 @@ describe('Redis that never comes', () => {
   })
 })
 
-describe('a FluxGate server that never comes', () => {
-  it('is waited for by an HttpHandler until connectTimeoutMs, and then its policy applies', async () => {
+describe('a FluxGate server that never starts', () => {
+  it('is awaited by an HttpHandler until connectTimeoutMs; then its failure policy applies', async () => {
     const port = await freePort()
     const begunAt = performance.now()
     const handler = closed(new HttpHandler({ url: `http://127.0.0.1:${port}`, onStoreFailure: 'DENY', ...hasty }))
@@ -166,10 +166,10 @@ describe('a FluxGate server that never comes', () => {
 })
 
 describe('Redis that rejects the connection', () => {
-  it('is not waited for', async () => {
+  it('is not awaited', async () => {
     const server = await stopAfterTest(startRedis({ password: 'right' }))
     const uri = `redis://:wrong@${server.host}:${server.port}`
-    // Longer than the test may take.
+    // Longer than the test timeout.
     const endless = { connectTimeoutMs: 600_000 }
     const store = closed(redisStore(uri, { prefix: 'rejected', ...endless }))
     const limiter = createLimiter({ ...limit, store })

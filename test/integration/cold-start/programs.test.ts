@@ -1,4 +1,4 @@
-/** The programs of the command line right after their start: they listen when they are connected, and then are exact. */
+/** Commands right after their start: they listen once they are connected, and then decide exactly. */
 import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Running, type Workplace, workplace } from '../../e2e/running-program.js'
@@ -13,7 +13,7 @@ const redis = await ownRedis()
 const processes = 8
 const capacity = 100
 const requests = 30
-/** Eight programs that start at once need their time on a busy machine. */
+/** Eight programs that start at once take a while on a busy machine. */
 const longest = { timeout: 180_000 }
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -33,9 +33,9 @@ async function upstream(): Promise<string> {
 interface Program {
   readonly name: string
   readonly args: readonly string[]
-  /** Where it answers; undefined until it listens. */
+  /** The URL of the program; undefined until it listens. */
   urlOf(stdout: string): string | undefined
-  /** Whether one request is allowed. */
+  /** Sends one request and resolves with true if it is allowed. */
   ask(url: string): Promise<boolean>
 }
 
@@ -75,7 +75,7 @@ async function configured(): Promise<Workplace> {
   return place
 }
 
-/** Resolves in the turn in which the program says that it listens, with where; rejects if it ends before. */
+/** Resolves with the URL in the turn in which the program reports that it listens. Rejects if it exits before. */
 function listening(running: Running, { urlOf }: Program): Promise<string> {
   return new Promise((resolve, reject) => {
     running.process.stdout?.on('data', () => {
@@ -96,7 +96,7 @@ const warningsOf = (running: Running): string[] =>
     .map(({ message }) => message)
 
 describe.each(programs)('fluxgate $name', (program) => {
-  it('admits exactly one limit in eight processes that are asked as soon as they listen', longest, async () => {
+  it('admits exactly one limit across eight processes that are called as soon as they listen', longest, async () => {
     const place = await configured()
     const env = { FLUXGATE_REDIS_URI: redis.uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
     const running = Array.from({ length: processes }, () => place.launch(program.args, env))
@@ -111,7 +111,7 @@ describe.each(programs)('fluxgate $name', (program) => {
     expect(running.flatMap(warningsOf)).toEqual([])
   })
 
-  it('listens only when it is connected to Redis', longest, async () => {
+  it('listens only once it is connected to Redis', longest, async () => {
     const proxy = await stopAfterTest(startProxy(redis.port))
     await proxy.refuse()
     const place = await configured()
@@ -121,7 +121,7 @@ describe.each(programs)('fluxgate $name', (program) => {
       FLUXGATE_STORE_CONNECT_TIMEOUT_MS: '60000',
     })
     const url = listening(running, program)
-    // More than a program needs to start on an idle machine; on a busy one this shows less, and fails no sooner.
+    // More than a program needs to start on an idle machine. On a busy machine this proves less, but cannot fail.
     await sleep(2_500)
     expect(running.stdout()).toBe('')
     await proxy.accept()
@@ -129,7 +129,7 @@ describe.each(programs)('fluxgate $name', (program) => {
     expect(warningsOf(running)).toEqual([])
   })
 
-  it('logs a warning and listens if Redis does not come in time', longest, async () => {
+  it('logs a warning and listens if Redis does not start in time', longest, async () => {
     const port = await freePort()
     const place = await configured()
     const running = place.launch(program.args, {

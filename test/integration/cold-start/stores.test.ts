@@ -50,7 +50,7 @@ function ioredisClient(lazyConnect: boolean): Redis {
   return client
 }
 
-/** Connecting, but not connected. */
+/** A client that is connecting but not connected. */
 function nodeRedisClient() {
   const client = createClient({ url: uri })
   client.connect().catch(() => {})
@@ -89,7 +89,7 @@ describe.each(stores)('a limiter that has just been created on %s', (_, open) =>
     expect(await decideAtOnce(open(), 0)).toEqual(exact)
   })
 
-  it('is as exact if the event loop is blocked for 500 ms', async () => {
+  it('is exact if the event loop is blocked for 500 ms', async () => {
     expect(await decideAtOnce(open(), 500)).toEqual(exact)
   })
 })
@@ -109,18 +109,22 @@ describe('eight processes that start at once', () => {
   const exactTogether = { allowed: 100, degraded: 0 }
 
   it.each(['limiter', 'store', 'store and ready', 'gate', 'middleware'])(
-    'admit exactly one limit together: %s',
+    'admit exactly one limit in total: %s',
     longest,
     async (kind) => {
       expect(await startAll(kind, 0)).toEqual(exactTogether)
     },
   )
 
-  it.each(['limiter', 'gate'])('do so if their event loops are blocked for 500 ms: %s', longest, async (kind) => {
-    expect(await startAll(kind, 500)).toEqual(exactTogether)
-  })
+  it.each(['limiter', 'gate'])(
+    'admit exactly one limit if their event loops are blocked for 500 ms: %s',
+    longest,
+    async (kind) => {
+      expect(await startAll(kind, 500)).toEqual(exactTogether)
+    },
+  )
 
-  it.each(['limiter', 'gate'])('do so beside two busy loops: %s', longest, async (kind) => {
+  it.each(['limiter', 'gate'])('admit exactly one limit beside two busy loops: %s', longest, async (kind) => {
     burnCpu(2)
     expect(await startAll(kind, 0)).toEqual(exactTogether)
   })

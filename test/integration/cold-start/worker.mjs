@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * A process that uses its limiter as soon as it has been created. It makes `calls` decisions at once and reports how many
- * were allowed and how many were degraded. With `blockMs` it blocks its event loop right after the creation, and again
- * when it has asked.
+ * A process that uses its limiter right after creating it. It makes `calls` decisions at once and reports how many were
+ * allowed and how many were degraded. With `blockMs` it blocks its event loop after the creation, and again after the
+ * calls.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-/** Processes of the tests: workers that end with a report, and busy loops that take CPU time from everything else. */
+/** Child processes: workers that exit with a report, and busy loops that consume CPU time. */
 import { execFile, spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,10 @@ import { onTestFinished } from 'vitest'
 
 const here = dirname(fileURLToPath(import.meta.url))
 
-/** Runs a program of this folder to its end. Its argument is `settings` as JSON, and its output a report as JSON. */
+/**
+ * Runs a program of this folder to completion, with `settings` as its JSON argument. Resolves with the JSON report that
+ * it prints.
+ */
 export function runWorker<Report>(program: string, settings: object): Promise<Report> {
   return new Promise((resolve, reject) => {
     const child = execFile(
@@ -19,10 +22,10 @@ export function runWorker<Report>(program: string, settings: object): Promise<Re
   })
 }
 
-/** A busy loop ends by itself, so that it cannot outlive a test run that is killed. */
+/** Ends by itself, so it cannot outlive a killed test run. */
 const busyLoop = 'const endsAt = Date.now() + 120_000; while (Date.now() < endsAt);'
 
-/** Keeps `count` cores busy until the test ends. */
+/** Keeps `count` cores busy until the test finishes. */
 export function burnCpu(count: number): void {
   for (let i = 0; i < count; i++) {
     const child = spawn(process.execPath, ['-e', busyLoop], { stdio: 'ignore' })

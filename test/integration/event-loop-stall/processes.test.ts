@@ -1,4 +1,4 @@
-/** Stalls of a process that asks a FluxGate server, and processes that are stopped from outside. */
+/** Stalls of a process that uses a FluxGate server, and processes stopped with SIGSTOP. */
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -14,7 +14,7 @@ import { raisePriority } from '../../servers/raise-priority.js'
 
 const redis = await ownRedis()
 
-/** Of the server that is asked. */
+/** URL of the FluxGate server. */
 const capacity = 1_000
 
 async function startServer(): Promise<string> {
@@ -35,7 +35,7 @@ describe('a stall with an HttpHandler', () => {
   async function openHandler(): Promise<HttpHandler> {
     const handler = new HttpHandler({ url: await startServer() })
     onTestFinished(() => handler.close())
-    // A server that has just started may be slow to compile what it runs; a peek charges nothing.
+    // A server that has just started may be slow because code is being compiled. A peek charges nothing.
     await eventually('the server is warm', async () => !(await handler.check({}, { peek: true })).degraded)
     return handler
   }
@@ -48,7 +48,7 @@ describe('a stall with an HttpHandler', () => {
   ])('with %i calls in flight for %i ms degrades no decision', async (calls, ms) => {
     const handler = await openHandler()
     const asked: Promise<Decision>[] = []
-    // Decisions of one turn are one request; these are several.
+    // Decisions of one turn share one request, so these are spread over several turns.
     for (let i = 0; i < calls; i++) {
       asked.push(handler.check({}))
       if (i % 10 === 9 || i === calls - 1) await turn()
@@ -57,7 +57,7 @@ describe('a stall with an HttpHandler', () => {
     expect(countOf(await Promise.all(asked))).toEqual({ allowed: calls, degraded: 0 })
     expect(handler.breaker).toBe('CLOSED')
     const following: Decision[] = []
-    // A larger batch may take the server longer than a call may take.
+    // The server may need longer for a larger batch than the timeout of a call.
     while (following.length < capacity)
       following.push(...(await Promise.all(Array.from({ length: 50 }, () => handler.check({})))))
     expect(countOf(following)).toEqual({ allowed: capacity - calls, degraded: 0 })
@@ -72,7 +72,7 @@ describe('a stall with an HttpHandler', () => {
   })
 })
 
-describe('a process that is stopped and continued', () => {
+describe('a process that is stopped and resumed', () => {
   it.each(['redis', 'http'] as const)('makes no degraded decision: %s', async (kind) => {
     const where = kind === 'redis' ? redis.uri : await startServer()
     const settings = JSON.stringify({ kind, where, callers: 20 })

@@ -1,6 +1,6 @@
 /**
- * A process whose event loop is blocked is not a failure of Redis: replies that have arrived meanwhile are read before a
- * deadline expires, and only time in which the loop could run counts.
+ * A blocked event loop is not a failure of Redis: replies that arrived during the stall are read before a deadline
+ * expires, and only time in which the loop could run counts.
  */
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -18,7 +18,7 @@ import { freshPrefix } from '../../servers/shared-redis.js'
 
 const { uri } = await ownRedis()
 const following = 1_000
-/** How many of those that follow are allowed. */
+/** Returns how many of the next requests are allowed. */
 const left = 400
 
 type Open = () => BucketStore | Promise<BucketStore>
@@ -60,7 +60,7 @@ const limiterOf = (store: BucketStore, capacity: number): Limiter => createLimit
 const many = (count: number, limiter: Limiter): Promise<Decision[]> =>
   Promise.all(Array.from({ length: count }, () => limiter.consume('a')))
 
-/** The decisions that follow a stall are exact: the store is asked, and what was in flight was charged once. */
+/** Expects exact decisions after a stall: the store decides, and calls in flight were charged once. */
 async function expectExactAfterwards(store: BucketStore, limiter: Limiter): Promise<void> {
   expect(store.breaker ?? 'CLOSED').toBe('CLOSED')
   const decisions: Decision[] = []
@@ -82,7 +82,7 @@ describe.each(stores)('a stall with a store on %s', (_, open) => {
     const limiter = limiterOf(store, calls + left + 1)
     await limiter.consume('a')
     const asked = many(calls, limiter)
-    // The calls have been written, and their replies arrive while nothing can read them.
+    // The calls have been sent, and their replies arrive while the event loop is blocked.
     await turn()
     stall(ms)
     expect(countOf(await asked)).toEqual({ allowed: calls, degraded: 0 })
@@ -100,7 +100,7 @@ describe.each(stores)('a stall with a store on %s', (_, open) => {
   })
 })
 
-/** Calls without a pause until `isOver`; resolves with the number of degraded decisions. */
+/** Makes decisions without a pause until `isOver`. Resolves with the number of degraded ones. */
 async function callUntil(limiter: Limiter, callers: number, isOver: () => boolean): Promise<number> {
   let degraded = 0
   await Promise.all(
@@ -109,7 +109,7 @@ async function callUntil(limiter: Limiter, callers: number, isOver: () => boolea
         const decision = await limiter.consume('a')
         if (!decision.degraded) continue
         degraded++
-        // A degraded decision needs no I/O: without this turn the loop would never get to any.
+        // A degraded decision needs no I/O, so without this turn the loop would never reach any.
         await turn()
       }
     }),
@@ -118,7 +118,7 @@ async function callUntil(limiter: Limiter, callers: number, isOver: () => boolea
 }
 
 describe('repeated stalls', () => {
-  it.each([60, 150])('of %i ms, every other moment for a second, degrade no decision', async (ms) => {
+  it.each([60, 150])('of %i ms, half of the time for one second, degrade no decision', async (ms) => {
     const store = await ownConnection()
     const limiter = limiterOf(store, 1_000_000_000)
     await limiter.consume('a')
@@ -135,7 +135,7 @@ describe('repeated stalls', () => {
 })
 
 describe('the memory store', () => {
-  it('decides as before: a stall changes nothing', async () => {
+  it('is unaffected by a stall', async () => {
     const limiter = createLimiter({ capacity: 30, window: '30d' })
     const asked = many(20, limiter)
     stall(300)
@@ -144,7 +144,7 @@ describe('the memory store', () => {
   })
 })
 
-describe('Redis that does not answer', () => {
+describe('Redis that does not reply', () => {
   const timeoutMs = 100
   /** Node.js fires timers up to a millisecond early. */
   const timerErrorMs = 1
@@ -159,7 +159,7 @@ describe('Redis that does not answer', () => {
     return { server, limiter }
   }
 
-  it('still runs into the deadline, and no sooner', async () => {
+  it('runs into the deadline, and no sooner', async () => {
     const { server, limiter } = await stopped()
     const begunAt = performance.now()
     expect(await limiter.consume('a')).toMatchObject({ degraded: true })
@@ -167,7 +167,7 @@ describe('Redis that does not answer', () => {
     server.resume()
   })
 
-  it('still runs into the deadline if the event loop stalls all the time', async () => {
+  it('runs into the deadline if the event loop stalls repeatedly', async () => {
     const { server, limiter } = await stopped()
     let isAnswered = false
     const asked = limiter.consume('a').finally(() => {

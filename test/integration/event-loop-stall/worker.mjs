@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * A process that makes decisions without a pause, so that calls are always in flight, while another process stops it with
- * SIGSTOP. Sends `ready` when it has begun; told to stop, it reports how many decisions it made and how many were degraded.
+ * Makes decisions without a pause, so that calls are always in flight while another process stops this one with
+ * SIGSTOP. Sends `ready` once it has started. On `stop` it reports how many decisions it made and how many were
+ * degraded.
  */
 import { setImmediate } from 'node:timers/promises'
 import { createLimiter } from 'fluxgate-js'
@@ -36,7 +37,7 @@ async function callForever() {
     report.made++
     if (!degraded) continue
     report.degraded++
-    // A degraded decision needs no I/O: without this turn the loop would never get to any.
+    // A degraded decision needs no I/O, so without this turn the loop would never reach any.
     await setImmediate()
   }
 }

@@ -1,4 +1,4 @@
-/** What becomes of bodies: framing, trailers, 100-continue, responses without a body, and who waits for whom. */
+/** Bodies through the gateway: framing, trailers, 100-continue, responses without a body, and backpressure. */
 import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect, createServer } from 'node:net'
@@ -18,7 +18,7 @@ import {
   upstream,
 } from '../../fixtures/test-gateway.js'
 
-describe('a body on its way up', () => {
+describe('a request body', () => {
   it('keeps its length, or its chunks and trailers', async () => {
     const { url, port } = await gatewayTo(await echoUpstream())
     const echo = JSON.parse(
@@ -35,7 +35,7 @@ describe('a body on its way up', () => {
     expect(sent(chunked, 'Transfer-Encoding')).toEqual(['chunked'])
   })
 
-  it('arrives piece by piece while it is sent, and its answer may begin before it ends', async () => {
+  it('is streamed while the client sends it, and the response may start before it ends', async () => {
     const { url } = await gatewayTo(
       await upstream((message, response) => {
         response.writeHead(200)
@@ -52,7 +52,7 @@ describe('a body on its way up', () => {
     expect(await textOf(response)).toBe('!')
   })
 
-  it('stops when the upstream does not want it, which is told to the client', async () => {
+  it('is stopped if the upstream rejects it early, and the client gets that response', async () => {
     const { url } = await gatewayTo(
       await upstream((_, response) => {
         response.writeHead(413, { Connection: 'close' }).end('too much')
@@ -87,7 +87,7 @@ describe('Expect: 100-continue', () => {
     expect([status, (JSON.parse(body) as Echo).body]).toEqual([200, 'abc'])
   })
 
-  it('is not answered where the upstream refuses', async () => {
+  it('gets no 100 if the upstream rejects the request', async () => {
     const target = await upstream(() => {})
     target.server.on('checkContinue', (_: IncomingMessage, response: ServerResponse) =>
       response.writeHead(401).end('no'),
@@ -129,7 +129,7 @@ describe('a response', () => {
     ['HEAD', 200, { 'content-length': '7' }],
     ['GET', 204, {}],
     ['GET', 304, { etag: '"x"', 'content-length': '7' }],
-  ])('to %s with status %d has no body, and the connection goes on', async (method, status, headers) => {
+  ])('to %s with status %d has no body, and the connection stays open', async (method, status, headers) => {
     const { port } = await gatewayTo(await upstream((_, response) => response.writeHead(status, headers).end()))
     const one = `${method} / HTTP/1.1\r\nHost: a\r\n`
     const said = await raw(port, `${one}\r\n${one}Connection: close\r\n\r\n`)
@@ -139,14 +139,14 @@ describe('a response', () => {
       expect(said.toLowerCase()).toContain(`\r\n${name}: ${value}\r\n`)
   })
 
-  it('that ends with its connection is passed on as it is, and in chunks', async () => {
+  it('that ends with its connection is relayed unchanged, in chunks', async () => {
     const { url } = await gatewayTo(
       await serve(createServer((socket) => socket.end('HTTP/1.0 200 Fine\r\nX-A: b\r\n\r\nall of it'))),
     )
     expect(await ask(url)).toMatchObject({ status: 200, body: 'all of it', headers: { 'x-a': 'b' } })
   })
 
-  it('to a client of HTTP/1.0 ends with its connection', async () => {
+  it('to an HTTP/1.0 client ends with its connection', async () => {
     const { port } = await gatewayTo(
       await upstream((_, response) => {
         response.write('a')
@@ -158,7 +158,7 @@ describe('a response', () => {
     expect(said.split('\r\n\r\n')[1]).toBe('ab')
   })
 
-  it('is told as soon as it begins, also if its body takes its time', async () => {
+  it('is relayed as soon as its head arrives, however slow its body is', async () => {
     const goOn = deferred()
     const { url } = await gatewayTo(
       await upstream(async (_, response) => {
@@ -173,7 +173,7 @@ describe('a response', () => {
     expect(await textOf(response)).toBe('data: 1\n\n')
   })
 
-  it('is preceded by what is told before it', async () => {
+  it('is preceded by its interim responses', async () => {
     const { url } = await gatewayTo(
       await upstream((_, response) => {
         response.writeEarlyHints({ link: '</a.css>; rel=preload' })
@@ -185,7 +185,7 @@ describe('a response', () => {
     expect((await hints)[0]).toMatchObject({ statusCode: 103, headers: { link: '</a.css>; rel=preload' } })
   })
 
-  it('comes in whatever pieces the upstream sends it', async () => {
+  it('is relayed correctly whatever the chunks in which it arrives', async () => {
     const text =
       'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x="y"\r\nhello\r\nA\r\n0123456789\r\n0\r\nX-T: 1\r\n\r\n'
     for (const size of [1, 2, 3, 7, 50, 1_000]) {
@@ -205,8 +205,8 @@ describe('a response', () => {
   })
 })
 
-describe('who does not read', () => {
-  it('stops the upstream: what a slow client has not taken is not collected', async () => {
+describe('backpressure', () => {
+  it('pauses the upstream while a slow client does not read', async () => {
     let written = 0
     let isWaiting = false
     const total = 256 * 2 ** 20
@@ -229,8 +229,8 @@ describe('who does not read', () => {
     client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
     await once(client, 'readable')
     let before = -1
-    // What fits into the buffers of sockets is taken; then it stands still.
-    await eventually('the upstream stands still', async () => {
+    // Socket buffers accept some data; then the transfer stops.
+    await eventually('the upstream is paused', async () => {
       const isStill = before === written && isWaiting
       before = written
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -238,11 +238,11 @@ describe('who does not read', () => {
     })
     expect(written).toBeLessThan(32 * 2 ** 20)
     client.resume()
-    await eventually('it goes on', () => written > before)
+    await eventually('the upstream is resumed', () => written > before)
     client.destroy()
   })
 
-  it('stops the client: what a slow upstream has not taken is not collected', async () => {
+  it('pauses the client while a slow upstream does not read', async () => {
     const start = deferred()
     const target = await upstream(async (message, response) => {
       message.pause()
@@ -268,7 +268,7 @@ describe('who does not read', () => {
     }
     fill()
     let before = -1
-    await eventually('the client stands still', async () => {
+    await eventually('the client is paused', async () => {
       const isStill = before === written && isWaiting
       before = written
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -281,8 +281,8 @@ describe('who does not read', () => {
   })
 })
 
-describe('who leaves', () => {
-  it('takes its request to the upstream along', async () => {
+describe('a peer that disconnects', () => {
+  it('as a client cancels its upstream request', async () => {
     const arrived = deferred()
     const left = deferred()
     const { url } = await gatewayTo(
@@ -298,7 +298,7 @@ describe('who leaves', () => {
     await left.promise
   })
 
-  it('in the middle of its upload leaves the upstream with a request that is cut off, not complete', async () => {
+  it('as a client during an upload leaves the upstream an aborted request, not a complete one', async () => {
     const seen = deferred<string>()
     const arrived = deferred()
     const { url } = await gatewayTo(
@@ -321,7 +321,7 @@ describe('who leaves', () => {
   it.each([
     ['in the middle of a length', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'],
     ['in the middle of chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'],
-  ])('as an upstream %s leaves the client with a response that is cut off, not complete', async (_, text) => {
+  ])('as an upstream %s leaves the client a truncated response, not a complete one', async (_, text) => {
     const { port } = await gatewayTo(await serve(createServer((socket) => socket.write(text, () => socket.end()))))
     const said = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
     expect(said).toContain('abc')

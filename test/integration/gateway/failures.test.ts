@@ -1,4 +1,4 @@
-/** Upstreams that are away, slow, broken or busy, and what is sent to them a second time: almost nothing. */
+/** Upstreams that are unavailable, slow, broken or busy, and the few requests that may be retried. */
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -18,7 +18,7 @@ const broken = problem(502, 'Bad Gateway', 'The service behind this gateway did 
 const late = problem(504, 'Gateway Timeout', 'The service behind this gateway did not answer in time.')
 
 describe('an upstream', () => {
-  it('that is away is 502, and is used again when it is back', async () => {
+  it('that is down results in 502, and is used again after it recovers', async () => {
     const port = await freePort()
     const { url } = await gatewayWith({ routes: [{ id: 'all', uri: `http://127.0.0.1:${port}` }] })
     expect(await ask(url)).toMatchObject(refused)
@@ -31,15 +31,15 @@ describe('an upstream', () => {
     expect(await ask(url)).toMatchObject(refused)
   })
 
-  it('whose name is unknown is 502', async () => {
+  it('whose name is unknown results in 502', async () => {
     const { url } = await gatewayWith({ routes: [{ id: 'all', uri: 'http://nowhere.invalid' }] })
     expect(await ask(url)).toMatchObject(refused)
   })
 
-  it('that does not answer in time is 504, and so is one that cannot be connected', async () => {
+  it('that does not respond or accept a connection in time results in 504', async () => {
     const { url } = await gatewayTo(await upstream(() => {}), { gateway: { responseTimeout: '100ms' } })
     expect(await ask(url)).toMatchObject(late)
-    // Nobody shakes hands: what TLS needs never comes.
+    // The TLS handshake never completes.
     const mute = await serve(createServer(() => {}))
     const secure = await gatewayWith({
       routes: [{ id: 'all', uri: `https://127.0.0.1:${mute.port}` }],
@@ -48,7 +48,7 @@ describe('an upstream', () => {
     expect(await ask(secure.url)).toMatchObject(late)
   })
 
-  it('has the time that its own route gives it', async () => {
+  it('has the timeout of its route', async () => {
     const slow = await upstream((_, response) => void setTimeout(() => response.end('late'), 400))
     const mute = await serve(createServer(() => {}))
     const { url } = await gatewayWith({
@@ -68,7 +68,7 @@ describe('an upstream', () => {
     expect(answers).toMatchObject([{ status: 200, body: 'late' }, late, late])
   })
 
-  it('that stops in the middle of a body is given up, and the client hears no proper end', async () => {
+  it('that stalls in the middle of a body is abandoned, and the client sees a truncated response', async () => {
     const { url } = await gatewayTo(
       await upstream((_, response) => {
         response.write('a')
@@ -78,7 +78,7 @@ describe('an upstream', () => {
     await expect(ask(url)).rejects.toThrow('aborted')
   })
 
-  it('is not blamed for a client that stops sending', async () => {
+  it('is not blamed if the client stops sending', async () => {
     const { url } = await gatewayTo(await upstream((message) => message.resume()), {
       gateway: { responseTimeout: '100ms' },
     })
@@ -107,17 +107,17 @@ describe('an upstream', () => {
     ['has headers without end', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(70_000)}\r\n\r\n`],
     ['changes the protocol unasked', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'],
     ['closes within the headers', 'HTTP/1.1 200 OK\r\nX-A'],
-  ])('that %s is 502', async (_, text) => {
+  ])('that %s results in 502', async (_, text) => {
     const { url } = await gatewayTo(await serve(createServer((socket) => socket.once('data', () => socket.end(text)))))
     expect(await ask(url)).toMatchObject(broken)
   })
 
-  it('that greets in another protocol and waits is 502 at once', async () => {
+  it('that greets in another protocol and waits results in 502 at once', async () => {
     const { url } = await gatewayTo(await serve(createServer((socket) => void socket.write('SSH-2.0-OpenSSH_9.6\r\n'))))
     expect(await ask(url)).toMatchObject(broken)
   })
 
-  it('may take its status line letter by letter', async () => {
+  it('may send its status line byte by byte', async () => {
     const text = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
     const slow = createServer((socket) => {
       socket.setNoDelay().once('data', async () => {
@@ -135,7 +135,7 @@ describe('an upstream', () => {
     ['data longer than its size', '3\r\nabcd\r\n'],
     ['a size that ends in LF alone', '3\nabc\r\n'],
     ['a trailer without a name', '0\r\nabc\r\n\r\n'],
-  ])('whose chunks have %s is broken off', async (_, text) => {
+  ])('whose chunks have %s is cut off', async (_, text) => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n'
     const { url } = await gatewayTo(
       await serve(
@@ -152,7 +152,7 @@ describe('an upstream', () => {
     await expect(ask(url)).rejects.toThrow(/aborted|hang up/)
   })
 
-  it('whose connections are all taken is 503 for who waits too long; who waits less gets its turn', async () => {
+  it('whose connections are all in use results in 503 after the queue timeout; other queued requests proceed', async () => {
     const held = deferred()
     const arrived = deferred()
     const { url } = await gatewayTo(
@@ -173,7 +173,7 @@ describe('an upstream', () => {
     expect([(await first).body, (await next).body]).toEqual(['/held', '/next'])
   })
 
-  it('with https:// is trusted only if its certificate is', async () => {
+  it('with https:// must have a trusted certificate', async () => {
     const { cert, key } = selfSigned()
     const secure = await serve(createSecureServer({ cert, key }, (message, response) => response.end(message.url)))
     const { url } = await gatewayWith({ routes: [{ id: 'all', uri: `https://localhost:${secure.port}` }] })
@@ -182,7 +182,7 @@ describe('an upstream', () => {
 })
 
 describe('connections to an upstream', () => {
-  /** Answers each request; what becomes of its connections is decided by the test. */
+  /** Answers each request; the test controls its connections. */
   async function counting(onRequest: (socket: Socket, count: number, text: string) => void) {
     const sockets: Socket[] = []
     let count = 0
@@ -196,12 +196,12 @@ describe('connections to an upstream', () => {
   }
   const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-  it('are kept and used again, one request at a time', async () => {
+  it('are reused, one request at a time', async () => {
     const held: Socket[] = []
     const { target, sockets } = await counting((socket, count) => {
       if (count <= 5) socket.write(ok)
       else held.push(socket)
-      // The last three requests are answered when all of them are here.
+      // The last three requests are answered once all of them have arrived.
       if (held.length === 3) for (const waiting of held) waiting.write(ok)
     })
     const { url } = await gatewayTo(target)
@@ -211,7 +211,7 @@ describe('connections to an upstream', () => {
     expect(sockets).toHaveLength(3)
   })
 
-  it('are not used again after a response that says so, or that says too much', async () => {
+  it('are not reused after Connection: close, HTTP/1.0 or surplus bytes', async () => {
     const answers = [
       'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok',
       `${ok}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`,
@@ -227,7 +227,7 @@ describe('connections to an upstream', () => {
   it.each([
     ['closed', (socket: Socket) => socket.destroy()],
     ['reset', (socket: Socket) => socket.resetAndDestroy()],
-  ])('that are %s while they are idle fail no request', async (_, end) => {
+  ])('that are %s while idle fail no request', async (_, end) => {
     const { target, sockets, requests } = await counting((socket) => socket.write(ok))
     const { url } = await gatewayTo(target)
     await ask(url)
@@ -242,20 +242,23 @@ describe('connections to an upstream', () => {
     ['POST', undefined],
     ['PUT', 'x'],
     ['PATCH', undefined],
-  ])('that end after a %s was sent fail it: the upstream may have processed it', async (method, body) => {
-    for (const end of ['destroy', 'resetAndDestroy'] as const) {
-      const { target, requests } = await counting((socket, count) => {
-        if (count === 2) socket[end]()
-        else socket.write(ok)
-      })
-      const { url } = await gatewayTo(target)
-      await ask(url)
-      expect(await ask(url, { method, ...(body !== undefined && { body }) })).toMatchObject(broken)
-      expect(requests()).toBe(2)
-    }
-  })
+  ])(
+    'that close after a %s was sent fail the request, because the upstream may have processed it',
+    async (method, body) => {
+      for (const end of ['destroy', 'resetAndDestroy'] as const) {
+        const { target, requests } = await counting((socket, count) => {
+          if (count === 2) socket[end]()
+          else socket.write(ok)
+        })
+        const { url } = await gatewayTo(target)
+        await ask(url)
+        expect(await ask(url, { method, ...(body !== undefined && { body }) })).toMatchObject(broken)
+        expect(requests()).toBe(2)
+      }
+    },
+  )
 
-  it('are not tried again when they were new, nor when an answer had begun', async () => {
+  it('are not retried if they were new or a response had started', async () => {
     const { target, requests } = await counting((socket, count) => {
       if (count === 1) socket.destroy()
       else if (count === 2) socket.write(ok)
@@ -268,7 +271,7 @@ describe('connections to an upstream', () => {
     expect(requests()).toBe(3)
   })
 
-  it('end when nobody needs them', async () => {
+  it('close when idle', async () => {
     const { target, sockets } = await counting((socket) => socket.write(ok))
     const { url } = await gatewayTo(target, { gateway: { keepAlive: '50ms' } })
     await ask(url)
@@ -276,7 +279,7 @@ describe('connections to an upstream', () => {
     expect((await ask(url)).body).toBe('ok')
   })
 
-  it('of clients are kept too', async () => {
+  it('from clients are kept alive too', async () => {
     const { target } = await counting((socket) => socket.write(ok))
     const { url, running } = await gatewayTo(target)
     let connections = 0

@@ -1,4 +1,4 @@
-/** What RFC 9110 asks of a proxy: Via, Max-Forwards and OPTIONS *. */
+/** Requirements of RFC 9110 for proxies: Via, Max-Forwards and OPTIONS *. */
 import { describe, expect, it } from 'vitest'
 import { ask, type Echo, echoUpstream, gatewayTo, raw, sent } from '../../fixtures/test-gateway.js'
 
@@ -10,13 +10,13 @@ async function echoed(path: string, options: Parameters<typeof ask>[1]): Promise
 }
 
 describe('Via', () => {
-  it('names the gateway behind the proxies before it', async () => {
+  it('appends the gateway after earlier proxies', async () => {
     expect(sent(await echoed('/', {}), 'Via')).toEqual(['1.1 fluxgate'])
     const headers = { Via: ['1.0 first', '2 second (comment)'] }
     expect(sent(await echoed('/', { headers }), 'Via')).toEqual(['1.0 first, 2 second (comment), 1.1 fluxgate'])
   })
 
-  it('has the version that the client spoke', async () => {
+  it('has the HTTP version of the client', async () => {
     const { port } = await gateway()
     expect(await raw(port, 'GET / HTTP/1.0\r\n\r\n')).toContain('"Via","1.0 fluxgate"')
   })
@@ -34,14 +34,14 @@ describe('Max-Forwards', () => {
     expect(sent(await echoed('/x', { method, headers: { 'Max-Forwards': value } }), 'Max-Forwards')).toEqual(expected)
   })
 
-  it('0 is answered by the gateway: OPTIONS with the methods', async () => {
+  it('of 0 makes the gateway answer OPTIONS with the allowed methods', async () => {
     const { url } = await gateway()
     const answer = await ask(`${url}/x`, { method: 'OPTIONS', headers: { 'Max-Forwards': '0' } })
     expect(answer).toMatchObject({ status: 200, body: '', headers: { 'content-length': '0' } })
     expect(answer.headers.allow).toContain('GET')
   })
 
-  it('0 is answered by the gateway: TRACE with the request, without secrets', async () => {
+  it('of 0 makes the gateway answer TRACE with the request, without secrets', async () => {
     const { url } = await gateway()
     const headers = {
       'Max-Forwards': '0',
@@ -59,7 +59,7 @@ describe('Max-Forwards', () => {
 })
 
 describe('OPTIONS for the gateway itself', () => {
-  it.each(['*', 'http://gateway.example.org'])('is answered with the methods: %s', async (target) => {
+  it.each(['*', 'http://gateway.example.org'])('returns the allowed methods: %s', async (target) => {
     const { port } = await gateway()
     const said = await raw(port, `OPTIONS ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
     expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
@@ -67,7 +67,7 @@ describe('OPTIONS for the gateway itself', () => {
     expect(said).not.toContain('"method"')
   })
 
-  it('needs a host as any request', async () => {
+  it('requires a Host header like any request', async () => {
     const { port } = await gateway()
     expect(await raw(port, 'OPTIONS * HTTP/1.1\r\nConnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
   })

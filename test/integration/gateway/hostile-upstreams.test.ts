@@ -1,11 +1,14 @@
-/** No response of an upstream ends the process or reaches the wrong client: what cannot be relayed is 502 or cut off. */
+/**
+ * No upstream response ends the process or reaches the wrong client. A response that cannot be relayed results in 502
+ * or is cut off.
+ */
 import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ask, deferred, gatewayTo, gatewayWith, raw, serve } from '../../fixtures/test-gateway.js'
 
-/** Sends these bytes as its response to every request and then closes. */
+/** Sends these bytes in response to every request and then closes. */
 const answering = (response: string | Buffer) =>
   serve(
     createServer((socket) => {
@@ -14,7 +17,7 @@ const answering = (response: string | Buffer) =>
     }),
   )
 
-/** Calls back with each request on each connection; sockets are in the order of connecting. */
+/** Calls back for each request on each connection. Sockets are in connection order. */
 async function scripted(onRequest: (socket: Socket, text: string) => void) {
   const sockets: Socket[] = []
   const target = await serve(
@@ -70,7 +73,7 @@ describe('an upstream response', () => {
     expect(expected).toContain(Number(status))
   })
 
-  it('whose head arrives byte by byte has the response time-out as a whole', async () => {
+  it('whose head arrives byte by byte must arrive completely within the response timeout', async () => {
     const { target, sockets } = await scripted((socket) => {
       socket.setNoDelay().write('HTTP/1.1 200 OK\r\n')
       const drip = setInterval(() => socket.write('X-A: b\r\n'), 20)
@@ -93,14 +96,14 @@ describe('an upstream response', () => {
     expect(sockets).toHaveLength(2)
   })
 
-  it('with status 204 is relayed without a length', async () => {
+  it('with status 204 is relayed without Content-Length', async () => {
     const { port } = await gatewayTo(await answering('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\nX-A: b\r\n\r\n'))
     const said = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
     expect(said).toMatch(/^HTTP\/1\.1 204 No Content\r\nX-A: b\r\n/)
     expect(said.toLowerCase()).not.toContain('content-length')
   })
 
-  it('without a length that is reset is cut off, not complete', async () => {
+  it('without a length that is reset is truncated, not complete', async () => {
     const { target, sockets } = await scripted((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\npart'))
     const { url } = await gatewayTo(target)
     const outgoing = request(url, { agent: false }).end()
@@ -111,7 +114,7 @@ describe('an upstream response', () => {
   })
 })
 
-describe('a response that ends with its connection, and that the upstream cuts off', () => {
+describe('a close-delimited response that the upstream cuts off', () => {
   const answers = ['HTTP/1.1 200 OK\r\n\r\npart', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\npart']
 
   it.each([
@@ -145,7 +148,7 @@ describe('interim responses', () => {
     expect(said).toContain('HTTP/1.1 200 OK\r\n')
   })
 
-  it('beyond that are 502, and the upstream connection is closed', async () => {
+  it('beyond that result in 502, and the upstream connection is closed', async () => {
     const { target, sockets } = await scripted((socket) => {
       const flood = (): void => {
         while (!socket.destroyed && socket.write(hint(1_000)));
@@ -158,7 +161,7 @@ describe('interim responses', () => {
     await expect.poll(() => sockets[0]?.destroyed).toBe(true)
   })
 
-  it('are not sent to clients of HTTP/1.0', async () => {
+  it('are not sent to HTTP/1.0 clients', async () => {
     const { port } = await gatewayTo(await answering(hint() + ok))
     expect(await raw(port, get('/', '1.0'))).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
   })
@@ -171,10 +174,10 @@ describe('interim responses', () => {
       else socket.write(ok)
     })
     const { url, port } = await gatewayTo(target, { gateway: { maxConnections: 2, clientShare: 1 } })
-    // The second response of a client has to wait for the first.
+    // The second response must wait for the first.
     const said = raw(port, get('/1') + get('/2'), (text) => text.split('ok').length > 2)
     const socket = await first.promise
-    // With two connections in use, this one is served only after the second response has arrived.
+    // With two connections in use, this request is served only after the second response has arrived.
     expect(await ask(`${url}/3`)).toMatchObject({ body: 'ok' })
     socket.write(ok)
     expect(await said).not.toContain('HTTP/1.1 103')
@@ -182,7 +185,7 @@ describe('interim responses', () => {
 
   it('are dropped while the client does not read', async () => {
     const { port, running } = await gatewayTo(await answering(hint().repeat(16) + ok))
-    // As if the buffer of the connection were full.
+    // Simulates a full socket buffer.
     running.server.prependListener('request', (_, response: ServerResponse) => {
       Object.defineProperty(response, 'writableLength', { value: response.writableHighWaterMark })
     })
@@ -190,7 +193,7 @@ describe('interim responses', () => {
     expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
   })
 
-  it('that ask for a body wait for the response before them', async () => {
+  it('that request a body wait for the preceding response', async () => {
     const first = deferred<Socket>()
     const { target } = await scripted((socket, text) => {
       if (text.startsWith('GET /1')) first.resolve(socket)
@@ -216,8 +219,8 @@ describe('interim responses', () => {
   })
 })
 
-describe('a client that leaves', () => {
-  it('while its upstream is being connected frees the connection for the next', async () => {
+describe('a client that disconnects', () => {
+  it('while its upstream connection is being opened frees it for the next request', async () => {
     const mute = await scripted(() => {})
     const { url } = await gatewayWith({
       routes: [{ id: 'all', uri: `https://127.0.0.1:${mute.target.port}` }],

@@ -1,4 +1,4 @@
-/** Limits at the gateway: who is refused, who is held, and what that costs. */
+/** Rate limits in the gateway: rejected and delayed requests, response headers, and uploads. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -26,7 +26,7 @@ const rules = {
 }
 
 describe('a RateLimiter', () => {
-  it('has a rule of its own, and tells of it under the name of its route', async () => {
+  it('has its own rule, named after its route in the headers', async () => {
     const { url: uri } = await echoUpstream()
     const args = {
       algorithm: 'FIXED_WINDOW',
@@ -48,7 +48,7 @@ describe('a RateLimiter', () => {
     ['user', 'X-User-Id'],
     ['apiKey', 'X-API-Key'],
     ['header.x-tenant', 'X-Tenant'],
-  ])('counts by %s', async (keyResolver, header) => {
+  ])('uses the key %s', async (keyResolver, header) => {
     const { url: uri } = await echoUpstream()
     const { url } = await gatewayWith({
       routes: [{ id: 'one', uri, filters: [oneAnHour({ keyResolver })] }],
@@ -58,7 +58,7 @@ describe('a RateLimiter', () => {
     expect([(await as('a')).status, (await as('b')).status, (await as('a')).status]).toEqual([200, 200, 429])
   })
 
-  it('reads no header as an identity that is not named, and reports the limit that needs it', async () => {
+  it('ignores identity headers that are not configured, and reports the limit that needs one', async () => {
     const warnings: unknown[] = []
     const onWarning = (warning: { code?: string; message: string }) => warnings.push([warning.code, warning.message])
     process.on('warning', onWarning)
@@ -73,7 +73,7 @@ describe('a RateLimiter', () => {
     ])
   })
 
-  it('counts by address, behind trusted proxies by the real one', async () => {
+  it('uses the client IP, determined through trusted proxies', async () => {
     const { url: uri } = await echoUpstream()
     const routes = [{ id: 'one', uri, filters: [oneAnHour()] }]
     const from = (url: string, ip: string) =>
@@ -88,7 +88,7 @@ describe('a RateLimiter', () => {
     ]).toEqual([200, 200, 429])
   })
 
-  it('names a rule set, and may cost more permits', async () => {
+  it('can refer to a rule set and cost several permits', async () => {
     const { url: uri } = await echoUpstream()
     const { url } = await gatewayWith({
       rules,
@@ -100,7 +100,7 @@ describe('a RateLimiter', () => {
     expect([...(await statuses(`${url}/b`, 1)), ...(await statuses(`${url}/a`, 2))]).toEqual([200, 200, 429])
   })
 
-  it('that names a rule set which does not exist is a mistake at the start', async () => {
+  it('that refers to an unknown rule set is a startup error', async () => {
     const routes = [{ id: 'one', uri: 'http://127.0.0.1:1', filters: [limiter({ ruleSet: 'silver' })] }]
     await expect(gatewayWith({ routes, rules })).rejects.toThrow(
       /gateway\.routes\[0\]\.filters\[0\]\.args\.ruleSet: rule set "silver" does not exist in .*rules\.yaml; known rule sets: gold, default/,
@@ -110,7 +110,7 @@ describe('a RateLimiter', () => {
     )
   })
 
-  it('is its own, whatever other routes are called', async () => {
+  it('is independent of the ids of other routes', async () => {
     const { url: uri } = await echoUpstream()
     const twoAnHour = limiter({ bands: [{ capacity: 2, window: '1h' }] })
     const routes = [
@@ -127,7 +127,7 @@ describe('a RateLimiter', () => {
     expect((await ask(`${url}/b`)).headers).toMatchObject({ 'x-ratelimit-remaining': '4' })
   })
 
-  it('may stand beside others: all are asked, and all are told', async () => {
+  it('can be combined: all limits apply and all are in the headers', async () => {
     const { url: uri } = await echoUpstream()
     const { url } = await gatewayWith({
       rules,
@@ -178,7 +178,7 @@ describe('the default rule set', () => {
     expect(await limited(filters, ratelimit)).toEqual({ shop, unlimited })
   })
 
-  it('is the only one of the file, also beside limits of routes', async () => {
+  it('is the only rule set of the file, even if routes have limits', async () => {
     const { url: uri } = await echoUpstream()
     const { url } = await gatewayWith({
       rules: { id: 'mine', rules: [{ id: 'each', bands: [{ capacity: 1, window: '1h' }] }] },
@@ -192,7 +192,7 @@ describe('the default rule set', () => {
     expect(await statuses(`${url}/own`, 2)).toEqual([200, 429])
   })
 
-  it('is that of checks which name none, also beside limits of routes', async () => {
+  it('applies to checks that name no rule set, even if routes have limits', async () => {
     const { url: uri } = await echoUpstream()
     const [, onlyOne] = rules.ruleSets
     const { running } = await gatewayWith({ routes: [{ id: 'own', uri, filters: [oneAnHour()] }], rules: onlyOne })
@@ -212,7 +212,7 @@ describe('the default rule set', () => {
   })
 })
 
-describe('what responses tell', () => {
+describe('response headers', () => {
   it.each([
     ['both', true, true],
     ['standard', true, false],
@@ -227,7 +227,7 @@ describe('what responses tell', () => {
     expect(['ratelimit' in told, 'x-ratelimit-limit' in told]).toEqual([hasStandard, hasLegacy])
   })
 
-  it('is about the limits of the gateway, once, and not about those of the upstream', async () => {
+  it("contain the gateway's limits once, not those of the upstream", async () => {
     const target = await upstream((_, response) =>
       response.writeHead(200, { 'X-RateLimit-Limit': '7', RateLimit: '"x";r=1' }).end(),
     )
@@ -240,7 +240,7 @@ describe('what responses tell', () => {
   })
 })
 
-describe('a refused upload', () => {
+describe('a rejected upload', () => {
   const refusing = async () => {
     let uploads = 0
     const target = await upstream((message, response) => {
@@ -272,7 +272,7 @@ describe('a refused upload', () => {
     expect(uploads()).toBe(0)
   })
 
-  it('of unknown length too', async () => {
+  it('of unknown length gets its 429 as well', async () => {
     const { port } = await refusing()
     const socket = connect(port, '127.0.0.1')
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n')
@@ -297,8 +297,8 @@ describe('a refused upload', () => {
   })
 })
 
-describe('a held request', () => {
-  /** One passes at once, one more is held for an hour, and a third is refused. */
+describe('a delayed request', () => {
+  /** One request is allowed at once, one more is delayed for an hour, and a third is rejected. */
   const holding = async () => {
     const { url: uri } = await echoUpstream()
     const gateway = await gatewayWith({
@@ -312,11 +312,11 @@ describe('a held request', () => {
     })
     expect(await statuses(gateway.url, 1)).toEqual([200])
     const waiting = (count: number) =>
-      eventually(`${count} are held`, async () => (await gateway.running.gate.health()).waiting === count)
+      eventually(`${count} requests are delayed`, async () => (await gateway.running.gate.health()).waiting === count)
     return { ...gateway, waiting }
   }
 
-  it('whose client leaves gives its permits back', async () => {
+  it('is refunded if its client disconnects', async () => {
     const { url, waiting } = await holding()
     const leave = () => {
       const outgoing = request(url, { agent: false }).end()
@@ -328,14 +328,14 @@ describe('a held request', () => {
     expect(await statuses(url, 1)).toEqual([429])
     first.destroy()
     await waiting(0)
-    // Had it kept its place, this one would be refused at once.
+    // If the slot were still taken, this request would be rejected at once.
     const second = leave()
     await waiting(1)
     second.destroy()
     await waiting(0)
   })
 
-  it('is refused with 503 when the gateway stops and it does not come to its turn', async () => {
+  it('gets 503 if the gateway stops before its turn', async () => {
     const { url, waiting, running } = await holding()
     const held = ask(url)
     await waiting(1)

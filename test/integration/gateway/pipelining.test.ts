@@ -11,7 +11,9 @@ const webSocket = get('/socket', 'Connection: Upgrade\r\nUpgrade: websocket\r\nS
 const slow = get('/slow')
 const longBody = Buffer.alloc(4_000_000, 'long ')
 
-/** Answers `/slow` late, `/long` with 4 MB, `/never` never, and everything else at once; accepts WebSockets and echoes. */
+/**
+ * Answers `/slow` late, `/long` with 4 MB, `/never` never, and everything else at once. Accepts WebSockets and echoes.
+ */
 async function gateway(setup: Omit<GatewaySetup, 'routes'> = {}) {
   const seen: string[] = []
   const server = createServer((message, response) => {
@@ -43,7 +45,7 @@ describe('behind a slow request', () => {
     expect(seen).toEqual(['GET /slow', 'upgrade /socket'])
   })
 
-  it('an upgrade to another protocol is declined in its turn', async () => {
+  it('an upgrade to another protocol is declined in order', async () => {
     const { port, seen } = await gateway()
     const h2c = get('/next', 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: a\r\n')
     const said = await raw(port, slow + h2c)
@@ -57,7 +59,7 @@ describe('behind a slow request', () => {
     ['garbage', 400, '@@@ garbage\r\n\r\n'],
     ['a broken body', 400, 'POST /never HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n'],
     ['an empty Transfer-Encoding', 400, 'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n\r\n'],
-  ])('%s is answered in its turn with %d, and closes the connection', async (_, status, text) => {
+  ])('%s is answered in order with %d, and closes the connection', async (_, status, text) => {
     const { port } = await gateway()
     const said = await raw(port, slow + text)
     expect(statuses(said)).toEqual(['HTTP/1.1 200', `HTTP/1.1 ${status}`])
@@ -89,7 +91,7 @@ describe('a connection that ends with a request', () => {
   it.each([
     ['HTTP/1.0', 'GET /slow HTTP/1.0\r\n\r\n'],
     ['Connection: close', get('/slow', 'Connection: close\r\n')],
-  ])('of %s has one response, whatever follows', async (_, first) => {
+  ])('of %s gets one response, whatever follows', async (_, first) => {
     const { port, seen } = await gateway()
     const said = await raw(port, `${first}${get('/smuggled')}@@@`)
     expect(statuses(said)).toEqual(['HTTP/1.1 200'])
@@ -102,18 +104,21 @@ describe('a connection that ends with a request', () => {
     [',', 400],
     ['identity', 501],
     ['\r\nTransfer-Encoding: chunked', 400],
-  ])('of Transfer-Encoding %j is answered with %d, and nothing behind it is a request', async (coding, status) => {
-    const { port, seen } = await gateway()
-    const head = `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:${coding}\r\n\r\n`
-    const said = await raw(port, `${head}0\r\n\r\n${get('/smuggled')}`)
-    const alone = await raw(port, `${head}${get('/smuggled')}`)
-    expect(statuses(said).concat(statuses(alone))).toEqual([`HTTP/1.1 ${status}`, `HTTP/1.1 ${status}`])
-    expect(seen).toEqual([])
-  })
+  ])(
+    'of Transfer-Encoding %j is answered with %d, and the bytes after it are not parsed as a request',
+    async (coding, status) => {
+      const { port, seen } = await gateway()
+      const head = `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:${coding}\r\n\r\n`
+      const said = await raw(port, `${head}0\r\n\r\n${get('/smuggled')}`)
+      const alone = await raw(port, `${head}${get('/smuggled')}`)
+      expect(statuses(said).concat(statuses(alone))).toEqual([`HTTP/1.1 ${status}`, `HTTP/1.1 ${status}`])
+      expect(seen).toEqual([])
+    },
+  )
 })
 
-describe('a client that leaves', () => {
-  it('ends all its pipelined requests', async () => {
+describe('a client that disconnects', () => {
+  it('cancels all its pipelined requests', async () => {
     const entries: AccessEntry[] = []
     const { port, seen } = await gateway({ choices: { log: (entry) => entries.push(entry) } })
     const socket = connect(port, '127.0.0.1')

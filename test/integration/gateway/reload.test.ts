@@ -20,8 +20,8 @@ function writtenRoutes(routes: readonly object[]): string {
 const writeRoutes = (...ids: string[]): string =>
   writtenRoutes(ids.map((id) => ({ id, uri: 'http://127.0.0.1:1', predicates: [`Path=/${id}`] })))
 
-describe('routes that are edited while the gateway starts', () => {
-  it('are taken over: nothing is lost between reading the file and watching it', async () => {
+describe('routes edited while the gateway starts', () => {
+  it('are applied: no change is lost between reading and watching the file', async () => {
     writeRoutes('one')
     const load = () => loadConfig({ env: {}, cwd })
     const config = await load()
@@ -46,7 +46,7 @@ describe('routes that are edited while the gateway starts', () => {
   })
 })
 
-describe('rules that are reloaded without a rule set that limits a route', () => {
+describe('reloaded rules without a rule set that a route refers to', () => {
   const ruleSet = (id: string, capacity = 2) => ({ id, rules: [{ id: 'each', bands: [{ capacity, window: '1h' }] }] })
 
   /** A gateway whose rules are edited by writing their file and loading it. */
@@ -60,7 +60,7 @@ describe('rules that are reloaded without a rule set that limits a route', () =>
     return { ...gateway, uri, edit }
   }
 
-  it('are rejected, and the route stays limited', async () => {
+  it('are rejected, and the route keeps its limit', async () => {
     const { url, edit } = await edited(['RateLimiter=shop'], ruleSet('shop'), ruleSet('other'))
     expect(await edit(ruleSet('other'))).toMatch(/"shop" is missing, but route "shop" uses it\. Restore/)
     expect(await edit()).toMatch(/"shop" is missing/)
@@ -69,7 +69,7 @@ describe('rules that are reloaded without a rule set that limits a route', () =>
     expect(await statuses(url, 4)).toEqual([200, 200, 200, 429])
   })
 
-  it('are rejected if several are left of which none is the default', async () => {
+  it('are rejected if several rule sets remain and none is the default', async () => {
     const { url, edit } = await edited([], ruleSet('shop'))
     expect(await edit(ruleSet('shop'), ruleSet('other'))).toMatch(
       /the default rule set, which limits route "shop", no longer exists/,
@@ -81,7 +81,7 @@ describe('rules that are reloaded without a rule set that limits a route', () =>
     expect(await statuses(url, 2)).toEqual([200, 200])
   })
 
-  it('are in force as soon as the route no longer names it', async () => {
+  it('are applied once the route no longer refers to it', async () => {
     const { url, uri, running, edit } = await edited(['RateLimiter=shop'], ruleSet('shop'), ruleSet('other', 1))
     expect(await edit(ruleSet('other', 3))).toMatch(/"shop" is missing/)
     const filters = [{ name: 'RateLimiter', args: { ruleSet: 'other' } }]

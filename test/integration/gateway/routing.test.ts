@@ -1,4 +1,4 @@
-/** Which requests go where, and what is changed on the way, seen from both ends of real connections. */
+/** Route matching, filters and forwarded headers, seen from both ends of real connections. */
 import { describe, expect, it } from 'vitest'
 import {
   ask,
@@ -11,7 +11,7 @@ import {
   upstream,
 } from '../../fixtures/test-gateway.js'
 
-/** Whether a request is taken by a route with this predicate. */
+/** True if a route with this predicate matches the request. */
 async function takes(predicate: unknown, path: string, options: Parameters<typeof ask>[1] = {}, ratelimit = {}) {
   const { url } = await echoUpstream()
   const gateway = await gatewayWith({ routes: [{ id: 'one', uri: url, predicates: [predicate] }], ratelimit })
@@ -31,7 +31,7 @@ describe('predicates', () => {
     ['Query=red, gree.', '/?red=green', '/?red=greet-ings'],
     [{ name: 'Query', args: { param: 'red', regexp: 'gree.' } }, '/?a=b&red=gree%6e', '/'],
     [{ name: 'Query', args: { name: 'red' } }, '/?red=', '/?Red='],
-  ])('%j take %s and not %s', async (predicate, taken, left) => {
+  ])('%j match %s and not %s', async (predicate, taken, left) => {
     expect(await takes(predicate, taken)).toBe(true)
     expect(await takes(predicate, left)).toBe(false)
   })
@@ -40,7 +40,7 @@ describe('predicates', () => {
     'Method=GET,put',
     { name: 'Method', args: { methods: ['GET', 'PUT'] } },
     { name: 'Method', args: { method: 'GET,PUT' } },
-  ])('%j take these methods and no other', async (predicate) => {
+  ])('%j match these methods and no others', async (predicate) => {
     expect(await takes(predicate, '/', { method: 'PUT' })).toBe(true)
     expect(await takes(predicate, '/', { method: 'POST' })).toBe(false)
   })
@@ -50,7 +50,7 @@ describe('predicates', () => {
     ['Host=**.example.org', 'example.org', 'badexample.org'],
     ['Host=*.example.org,localhost', 'a.example.org', 'a.b.example.org'],
     [{ name: 'Host', args: { patterns: ['{sub}.example.org'] } }, 'a.example.org', 'example.org'],
-  ])('%j take the host %s and not %s', async (predicate, taken, left) => {
+  ])('%j match the host %s and not %s', async (predicate, taken, left) => {
     expect(await takes(predicate, '/', { headers: { Host: taken } })).toBe(true)
     expect(await takes(predicate, '/', { headers: { Host: left } })).toBe(false)
   })
@@ -60,7 +60,7 @@ describe('predicates', () => {
     ['Header=X-Id, [a-z]{1,3}', 'abc', 'abcd'],
     [{ name: 'Header', args: { header: 'x-id', regexp: '\\d{2,}' } }, '17', '1'],
     [{ name: 'Header', args: { name: 'X-ID' } }, 'anything', undefined],
-  ])('%j take the header %s and not %s', async (predicate, taken, left) => {
+  ])('%j match the header %s and not %s', async (predicate, taken, left) => {
     expect(await takes(predicate, '/', { headers: { 'X-Id': taken } })).toBe(true)
     expect(await takes(predicate, '/', left === undefined ? {} : { headers: { 'X-Id': left } })).toBe(false)
   })
@@ -71,19 +71,19 @@ describe('predicates', () => {
       { name: 'RemoteAddr', args: { sources: ['127.0.0.1'] } },
       { name: 'RemoteAddr', args: { source: '127.0.0.2' } },
     ],
-  ])('%j takes who is connected from there, %j not', async (taken, left) => {
+  ])('%j matches connections from that address, %j does not', async (taken, left) => {
     expect(await takes(taken, '/')).toBe(true)
     expect(await takes(left, '/')).toBe(false)
   })
 
-  it('RemoteAddr believes what trusted proxies say, and nobody else', async () => {
+  it('RemoteAddr uses forwarded addresses of trusted proxies only', async () => {
     const headers = { 'X-Forwarded-For': '203.0.113.9, 192.0.2.1' }
     const predicate = 'RemoteAddr=192.0.2.0/24'
     expect(await takes(predicate, '/', { headers })).toBe(false)
     expect(await takes(predicate, '/', { headers }, { trustedProxies: ['127.0.0.1'] })).toBe(true)
   })
 
-  it('all have to hold, and the first route that takes a request gets it', async () => {
+  it('must all match, and the first matching route gets the request', async () => {
     const [a, b] = [
       await upstream((_, response) => response.end('a')),
       await upstream((_, response) => response.end('b')),
@@ -114,13 +114,13 @@ describe('filters', () => {
     const answer = await ask(`${url}${path}`, options)
     return { ...answer, echo: JSON.parse(answer.body) as Echo }
   }
-  /** The same filter in both spellings. */
+  /** The same filter in both notations. */
   const both = (name: string, short: string, args: object): [unknown, unknown][] => [
     [`${name}=${short}`, { name, args }] as [unknown, unknown],
   ]
 
   it.each([...both('StripPrefix', '2', { parts: 2 })])(
-    '%j and %j take segments away, and nothing of the query',
+    '%j and %j strip path segments and keep the query',
     async (...spellings) => {
       for (const filter of spellings) {
         const { echo } = await through([filter], '/a/b/c/?x=%2F&y')
@@ -139,7 +139,7 @@ describe('filters', () => {
   })
 
   it.each([...both('AddRequestHeader', 'X-A, b, c', { name: 'X-A', value: 'b, c' })])(
-    '%j and %j add to a header of the request',
+    '%j and %j add a request header',
     async (...spellings) => {
       for (const filter of spellings)
         expect(sent((await through([filter], '/', { headers: { 'x-a': 'own' } })).echo, 'X-A')).toEqual(['own', 'b, c'])
@@ -147,7 +147,7 @@ describe('filters', () => {
   )
 
   it.each([...both('SetRequestHeader', 'X-A, b', { name: 'X-A', value: 'b' })])(
-    '%j and %j replace a header of the request',
+    '%j and %j replace a request header',
     async (...spellings) => {
       for (const filter of spellings)
         expect(sent((await through([filter], '/', { headers: { 'x-a': 'own' } })).echo, 'X-A')).toEqual(['b'])
@@ -155,7 +155,7 @@ describe('filters', () => {
   )
 
   it.each([...both('RemoveRequestHeader', 'X-A', { name: 'X-A' })])(
-    '%j and %j remove a header of the request',
+    '%j and %j remove a request header',
     async (...spellings) => {
       for (const filter of spellings)
         expect(sent((await through([filter], '/', { headers: { 'x-a': 'own' } })).echo, 'X-A')).toEqual([])
@@ -169,11 +169,11 @@ describe('filters', () => {
     [{ name: 'SetResponseHeader', args: { name: 'x-up', value: '3' } }, '3'],
     ['RemoveResponseHeader=X-UP', undefined],
     [{ name: 'RemoveResponseHeader', args: { name: 'X-UP' } }, undefined],
-  ])('%j makes of a header of the response %s', async (filter, expected) => {
+  ])('%j changes a response header to %s', async (filter, expected) => {
     expect((await through([filter])).headers['x-up']).toBe(expected)
   })
 
-  it('work in their order', async () => {
+  it('are applied in order', async () => {
     const { echo } = await through(
       [
         'StripPrefix=1',
@@ -188,7 +188,7 @@ describe('filters', () => {
     expect(sent(echo, 'X-A')).toEqual(['2'])
   })
 
-  it('tell the upstream its own host, or on request the one that was asked for', async () => {
+  it("set Host to the upstream's own name, or keep the client's Host if configured", async () => {
     const headers = { Host: 'shop.example.org' }
     expect(sent((await through([], '/', { headers })).echo, 'Host')[0]).toMatch(/^127\.0\.0\.1:\d+$/)
     expect(sent((await through(['PreserveHostHeader'], '/', { headers })).echo, 'Host')).toEqual(['shop.example.org'])
@@ -196,7 +196,7 @@ describe('filters', () => {
   })
 })
 
-describe('the path that an upstream sees', () => {
+describe('the path sent to the upstream', () => {
   it.each([
     ['/a//b/', '/a/b/'],
     ['/%61?x=/../y', '/a?x=/../y'],
@@ -218,7 +218,7 @@ describe('the path that an upstream sees', () => {
   })
 })
 
-describe('a path that upstreams read differently', () => {
+describe('an ambiguous path', () => {
   const gatewayWithRoutes = async () => {
     const { url: uri } = await echoUpstream()
     return gatewayWith({
@@ -253,13 +253,13 @@ describe('a path that upstreams read differently', () => {
     ['/old//../b', '/b'],
     ['/api/../api//x', '/x'],
     ['/api', '/'],
-  ])('is normalised again after it was rewritten: %s is %s', async (path, expected) => {
+  ])('is normalized again after a rewrite: %s is %s', async (path, expected) => {
     const { port } = await gatewayWithRoutes()
     expect(await target(port, path)).toBe(expected)
   })
 })
 
-describe('what an upstream is told about the client', () => {
+describe('forwarding headers sent to the upstream', () => {
   const spoofed = {
     Host: 'shop.example.org:8443',
     'X-Forwarded-For': '203.0.113.9',
@@ -275,7 +275,7 @@ describe('what an upstream is told about the client', () => {
   }
   const names = ['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port', 'Forwarded']
 
-  it('is what the gateway knows, whatever a stranger claims', async () => {
+  it('contain what the gateway knows, whatever an untrusted client claims', async () => {
     const echo = await told({ clientIpHeader: 'X-Real-IP' })
     expect(names.map((name) => sent(echo, name))).toEqual([
       ['127.0.0.1'],
@@ -287,7 +287,7 @@ describe('what an upstream is told about the client', () => {
     expect(sent(echo, 'X-Real-IP')).toEqual([])
   })
 
-  it('is what a trusted proxy said, and the proxy', async () => {
+  it('contain the client reported by a trusted proxy, and the proxy', async () => {
     const echo = await told({ trustedProxies: ['127.0.0.0/8'], clientIpHeader: 'X-Real-IP' })
     expect(names.map((name) => sent(echo, name))).toEqual([
       ['203.0.113.9, 127.0.0.1'],
@@ -322,16 +322,16 @@ describe('forwarding headers of a client', () => {
     return names.filter((name) => sent(echo, name).length > 0)
   }
 
-  it('that upstreams believe are removed, in every spelling', async () => {
+  it('that upstreams trust are removed, in every spelling', async () => {
     const identities = { userIdHeader: 'X-User-Id', apiKeyHeader: 'X-API-Key' }
     expect(await passed({ clientIpHeader: 'X-Own-Address', ...identities })).toEqual(Object.keys(harmless))
   })
 
-  it('pass if it is a trusted proxy', async () => {
+  it('are kept if it is a trusted proxy', async () => {
     expect(await passed({ trustedProxies: 1 })).toEqual([...Object.keys(believed), ...Object.keys(harmless)])
   })
 
-  it('are dropped if a trusted proxy passes on an open quotation', async () => {
+  it('are dropped if a trusted proxy forwards an unterminated quoted string', async () => {
     const { url } = await gatewayTo(await echoUpstream(), { ratelimit: { trustedProxies: 'loopback' } })
     const headers = { Forwarded: 'for=1.1.1.1;host="', Host: 'a,b;c=d' }
     const echo = JSON.parse((await ask(url, { headers })).body) as Echo
@@ -368,8 +368,8 @@ describe('forwarding headers of several requests on one connection', () => {
   })
 })
 
-describe('headers about one connection', () => {
-  it('do not reach the upstream, nor those that Connection names', async () => {
+describe('hop-by-hop headers', () => {
+  it('do not reach the upstream, including those named by Connection', async () => {
     const { url } = await gatewayTo(await echoUpstream())
     const headers = {
       Connection: 'keep-alive, X-Own, Content-Length, X-Forwarded-For',
@@ -413,7 +413,7 @@ describe('headers about one connection', () => {
     expect(body).toBe('x')
   })
 
-  it('are told apart from the others by name alone: the others arrive as they were sent, in order and in every byte', async () => {
+  it('are removed by name only: all other headers arrive unchanged, in order and byte for byte', async () => {
     const { port } = await gatewayTo(
       await upstream((message, response) => {
         response.writeHead(200, [

@@ -1,4 +1,4 @@
-/** Clients that send slowly, or open many connections, must not keep others from an upstream. */
+/** Clients that send slowly or open many connections do not block other clients. */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -7,7 +7,7 @@ import { ask, type GatewaySetup, gatewayTo, serve, upstream } from '../../fixtur
 
 const patient = { connectTimeout: '1h', responseTimeout: '1h' }
 
-/** Sends a byte of its body now and then, and never all of it. */
+/** Sends one byte of its body at a time and never completes it. */
 function dripping(port: number): { readonly socket: Socket; said(): string } {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   let said = ''
@@ -56,7 +56,7 @@ describe('one client address', () => {
     return { ...started, seen, releases }
   }
 
-  it('occupies half of the connections; others are served, and its own requests follow in order', async () => {
+  it('uses at most half of the connections; others are served, and its own requests follow in order', async () => {
     const { url, seen, releases } = await gateway()
     const held = Array.from({ length: 5 }, (_, i) => ask(`${url}/held${i}`, from('203.0.113.1')))
     await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(2)
@@ -69,7 +69,7 @@ describe('one client address', () => {
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   })
 
-  it('occupies all of them with clientShare: 1', async () => {
+  it('can use all of them with clientShare: 1', async () => {
     const { url, seen, releases } = await gateway({ clientShare: 1 })
     const held = Array.from({ length: 4 }, (_, i) => ask(`${url}/held${i}`, from('203.0.113.1')))
     await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(4)
@@ -77,7 +77,7 @@ describe('one client address', () => {
     await Promise.all(held)
   })
 
-  it('that leaves while it waits makes room for its next request', async () => {
+  it('that disconnects while queued makes room for its next request', async () => {
     const { url, seen, releases } = await gateway({ maxConnections: 2 })
     const first = ask(`${url}/held0`, from('203.0.113.1'))
     await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(1)
@@ -95,7 +95,7 @@ describe('one client address', () => {
   })
 })
 
-it('a WebSocket occupies a connection until it closes', async () => {
+it('a WebSocket uses a connection until it closes', async () => {
   let hasLeft = false
   const server = createServer((_, response) => response.end(hasLeft ? 'after' : 'before'))
   server.on('upgrade', (_, socket) => {
@@ -108,7 +108,7 @@ it('a WebSocket occupies a connection until it closes', async () => {
   socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n')
   await once(socket, 'data')
   const asked = ask(url)
-  // Time in which a request that does not wait for the WebSocket would be answered.
+  // Gives a request that does not wait for the WebSocket time to be answered.
   await new Promise((resolve) => setTimeout(resolve, 200))
   hasLeft = true
   socket.destroy()

@@ -1,4 +1,4 @@
-/** Bytes that one client sends never become part of another request, and no upstream response crosses over to another client. */
+/** Bytes from one client never become part of another request, and no upstream response reaches another client. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -8,7 +8,7 @@ const upgrade = (more: string) =>
   `GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n${more}\r\n`
 const smuggled = 'GET /admin HTTP/1.1\r\nHost: a\r\n\r\n'
 
-/** Counts its connections and records every byte it is sent. */
+/** Counts its connections and records every byte that it receives. */
 async function recorder(answer: (socket: Socket, count: number) => void) {
   const sockets: Socket[] = []
   const received: string[] = []
@@ -44,7 +44,7 @@ describe('an upgrade request', () => {
     expect(received).toEqual([])
   })
 
-  it('that an upstream declines leaves a connection that is not used again', async () => {
+  it('that an upstream declines leaves a connection that is not reused', async () => {
     const { target, sockets } = await recorder((socket, count) =>
       socket.write(`HTTP/1.1 ${count === 1 ? 426 : 200} X\r\nContent-Length: 2\r\n\r\nok`),
     )
@@ -55,7 +55,7 @@ describe('an upgrade request', () => {
     await expect.poll(() => sockets[0]?.destroyed, { timeout: 30_000 }).toBe(true)
   })
 
-  it('is not forwarded with what the client sent behind it, unless the upstream accepts', async () => {
+  it('is not forwarded with the bytes that follow it, unless the upstream accepts', async () => {
     const { target, received } = await recorder((socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'),
     )

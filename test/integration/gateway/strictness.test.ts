@@ -1,4 +1,4 @@
-/** What two readers could understand differently is refused, and nothing of it reaches an upstream. */
+/** Ambiguous requests are rejected, and nothing of them reaches an upstream. */
 import { describe, expect, it } from 'vitest'
 import { ask, gatewayTo, raw, upstream } from '../../fixtures/test-gateway.js'
 
@@ -44,7 +44,7 @@ describe('a request', () => {
     ['a space in its URL', 'GET /x y HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['a control character in its URL', 'GET /x\x01 HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['chunks in HTTP/1.0', `POST /x HTTP/1.0\r\nHost: a\r\n${chunked}\r\n\r\n0\r\n\r\n`],
-  ])('with %s is 400 and goes nowhere', async (_, text) => {
+  ])('with %s gets 400 and is not forwarded', async (_, text) => {
     const { port, seen } = await strict()
     const said = await raw(port, text, (answer) => answer.includes('\r\n\r\n') && /}\n$/.test(answer))
     expect(said).toMatch(/^HTTP\/1\.1 400 /)
@@ -53,7 +53,7 @@ describe('a request', () => {
     expect(seen).toEqual([])
   })
 
-  it('that expects what nobody knows is 417, without its body being read', async () => {
+  it('with an unknown expectation gets 417 without its body being read', async () => {
     const { port, seen } = await strict()
     const said = await raw(port, post('Expect: miracles\r\nContent-Length: 3', ''), (answer) => /}\n$/.test(answer))
     expect(said).toMatch(/^HTTP\/1\.1 417 /)
@@ -68,7 +68,7 @@ describe('a request', () => {
     ['a space behind its size', '3 \r\nabc\r\n0\r\n\r\n'],
     ['a size that is too large', 'fffffffffffffffff\r\nabc\r\n0\r\n\r\n'],
     ['an extension with a line end', '3;a\nb\r\nabc\r\n0\r\n\r\n'],
-  ])('whose chunks have %s is 400, and does not look complete to an upstream', async (_, body) => {
+  ])('whose chunks have %s gets 400 and does not look complete to an upstream', async (_, body) => {
     const { port, seen } = await strict()
     const said = await raw(port, post(chunked, `${body}${smuggled}`))
     expect(said).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
@@ -79,14 +79,10 @@ describe('a request', () => {
 
   it.each([
     ['another transfer coding', 501, post('Transfer-Encoding: gzip, chunked', '0\r\n\r\n')],
-    [
-      'a transfer coding that only looks like chunked',
-      501,
-      post('Transfer-Encoding: xchunked', `0\r\n\r\n${smuggled}`),
-    ],
+    ['a transfer coding that only resembles chunked', 501, post('Transfer-Encoding: xchunked', `0\r\n\r\n${smuggled}`)],
     ['another version', 505, 'GET /x HTTP/2.0\r\nHost: a\r\n\r\n'],
     ['another method, to make a tunnel', 405, 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n'],
-  ])('with %s is %d', async (_, status, text) => {
+  ])('with %s gets %d', async (_, status, text) => {
     const { port, seen } = await strict()
     const said = await raw(port, text, (answer) => answer.endsWith('}\n'))
     expect(said).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
@@ -94,7 +90,7 @@ describe('a request', () => {
     expect(seen).toEqual([])
   })
 
-  it('with a body on GET takes its body along, and does not leave it for the next request', async () => {
+  it('with a body on GET is forwarded with its body, which does not become the next request', async () => {
     const { port, seen } = await strict()
     const said = await raw(
       port,
@@ -104,7 +100,7 @@ describe('a request', () => {
     expect(seen).toEqual(['GET /a', 'GET /b'])
   })
 
-  it('that follows another before its answer is answered in its turn', async () => {
+  it('that is pipelined is answered in order', async () => {
     const { port, seen } = await strict()
     const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`
     const said = await raw(port, get('/1') + get('/2') + get('/3', 'Connection: close\r\n'))
@@ -140,7 +136,7 @@ describe('sizes', () => {
     expect(seen).toHaveLength(1)
   })
 
-  it('that are too large for a HEAD are told without a body', async () => {
+  it('of a HEAD that are too large get a response without a body', async () => {
     const { port } = await strict(setup)
     const said = await raw(port, `HEAD /${'a'.repeat(5_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
     expect(said).toMatch(/^HTTP\/1\.1 414 /)
@@ -159,7 +155,7 @@ describe('sizes', () => {
     expect(second).toMatch(/\r\nConnection: close\r\n\r\n$/)
   })
 
-  it('of headers are what is limited, not their number: none is dropped', async () => {
+  it('of headers are limited in bytes, not in number: none is dropped', async () => {
     let count = 0
     const target = await upstream((message, response) => {
       count = message.rawHeaders.filter((name) => /^X-\d/.test(name)).length

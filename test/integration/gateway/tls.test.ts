@@ -1,4 +1,4 @@
-/** The gateway with a certificate: HTTPS towards clients, and everything else as without. */
+/** The gateway with a certificate: HTTPS for clients, and everything else as without. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -29,7 +29,7 @@ interface Files {
   write(pair: KeyPair): void
 }
 
-/** Of a certificate; they end with the test. */
+/** Paths of a certificate and key, removed after the test. */
 function certificateFiles(): Files {
   const directory = mkdtempSync(join(tmpdir(), 'fluxgate-tls-'))
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
@@ -57,7 +57,7 @@ async function handshake({ port }: TestGateway, ca: string): Promise<TLSSocket> 
   return socket
 }
 
-it('speaks HTTPS to clients, limits them, and tells the upstream how it was asked', async () => {
+it('serves HTTPS, applies limits and forwards the protocol to the upstream', async () => {
   const limit = { name: 'RateLimiter', args: { bands: [{ capacity: 1, window: '1d' }] } }
   const gateway = await secured((await echoUpstream()).url, undefined, [limit])
   const first = await ask(gateway, '/a?b=c')
@@ -69,7 +69,7 @@ it('speaks HTTPS to clients, limits them, and tells the upstream how it was aske
   expect([second.status, second.headers['content-type']]).toEqual([429, 'application/problem+json'])
 })
 
-it('passes WebSockets on', async () => {
+it('proxies WebSockets', async () => {
   const server = createServer()
   new WebSocketServer({ server }).on('connection', (socket) => socket.on('message', (data) => socket.send(data)))
   const { port } = await secured((await serve(server)).url)
@@ -80,7 +80,7 @@ it('passes WebSockets on', async () => {
   expect(String((await once(socket, 'message'))[0])).toBe('hello')
 })
 
-it('answers a request that offers another protocol as if it did not', async () => {
+it('ignores an offer to upgrade to another protocol', async () => {
   const gateway = await secured((await echoUpstream()).url)
   const socket = await handshake(gateway, pair.cert)
   socket.write('GET /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n')
@@ -89,13 +89,13 @@ it('answers a request that offers another protocol as if it did not', async () =
   expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
 })
 
-it('has no answer for who does not speak TLS, and goes on', async () => {
+it('closes connections that do not use TLS and keeps running', async () => {
   const gateway = await secured((await echoUpstream()).url)
   expect(await raw(gateway.port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')).not.toContain('HTTP/1.1')
   expect((await ask(gateway, '/')).status).toBe(200)
 })
 
-it('shows another certificate once it is read again, and keeps the old one if that cannot be used', async () => {
+it('serves a new certificate after a reload, and keeps the old one if the new one is invalid', async () => {
   const files = certificateFiles()
   const gateway = await secured((await echoUpstream()).url, files)
   const next = selfSigned()
@@ -110,7 +110,7 @@ it('shows another certificate once it is read again, and keeps the old one if th
   await expect(handshake(gateway, pair.cert)).rejects.toThrow(/certificate/)
 })
 
-it('does not start with a certificate that is not there', async () => {
+it('does not start if the certificate is missing', async () => {
   const missing = { ...certificateFiles(), key: '/nowhere/key.pem' }
   await expect(secured('http://127.0.0.1:1', missing)).rejects.toMatchObject({
     code: 'FLUXGATE_CONFIG_INVALID',
@@ -118,7 +118,7 @@ it('does not start with a certificate that is not there', async () => {
   })
 })
 
-it('does not wait for those who never shake hands when it closes', async () => {
+it('does not wait for incomplete handshakes when it closes', async () => {
   const gateway = await secured((await echoUpstream()).url)
   const silent = connectPlain(gateway.port, '127.0.0.1')
   silent.on('error', () => {})

@@ -1,11 +1,11 @@
-/** WebSockets through the gateway, and what else asks to change the protocol. */
+/** WebSockets and other protocol upgrades through the gateway. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { type Echo, echoUpstream, gatewayWith, raw, sent, serve } from '../../fixtures/test-gateway.js'
 
-/** Sends back what it gets; knows what it was asked. */
+/** Echoes messages and records the requests it received. */
 async function echoSockets() {
   const server = createServer((_, response) => response.writeHead(418, { 'X-A': 'b' }).end('no socket here'))
   const sockets = new WebSocketServer({ server, path: '/ws' })
@@ -28,7 +28,7 @@ function open(url: string, protocol?: string): WebSocket {
 const limited = { name: 'RateLimiter', args: { bands: [{ capacity: 1, window: '1h' }] } }
 
 describe('a WebSocket', () => {
-  it('is passed on in both directions, in every size', async () => {
+  it('is proxied in both directions, with messages of every size', async () => {
     const target = await echoSockets()
     const { url } = await gatewayWith({ routes: [{ id: 'ws', uri: target.url, filters: ['StripPrefix=1'] }] })
     const socket = open(`${url}/api/ws?token=x`)
@@ -44,7 +44,7 @@ describe('a WebSocket', () => {
     expect(sent(asked as unknown as Echo, 'Connection')).toEqual(['upgrade'])
   })
 
-  it('ends for both when one ends it', async () => {
+  it('closes on both sides when one side closes it', async () => {
     const target = await echoSockets()
     const { url } = await gatewayWith({ routes: [{ id: 'ws', uri: target.url }] })
     const first = open(`${url}/ws`)
@@ -58,7 +58,7 @@ describe('a WebSocket', () => {
     expect([code, String(reason)]).toEqual([1000, 'enough'])
   })
 
-  it('is limited as the request that opens it', async () => {
+  it('is rate limited by its opening request', async () => {
     const target = await echoSockets()
     const { url } = await gatewayWith({ routes: [{ id: 'ws', uri: target.url, filters: [limited] }] })
     const first = open(`${url}/ws`)
@@ -70,7 +70,7 @@ describe('a WebSocket', () => {
     expect(target.asked).toHaveLength(1)
   })
 
-  it('that nobody takes gets the answer of whoever was asked', async () => {
+  it('that is declined gets the response of the upstream or the gateway', async () => {
     const target = await echoSockets()
     const { url } = await gatewayWith({ routes: [{ id: 'ws', uri: target.url, predicates: ['Path=/ws/**'] }] })
     const [, elsewhere] = await once(open(`${url}/ws/none`), 'unexpected-response')
@@ -82,7 +82,7 @@ describe('a WebSocket', () => {
     expect(refused.statusCode).toBe(502)
   })
 
-  it('is cut off when the gateway stops', async () => {
+  it('is closed when the gateway stops', async () => {
     const target = await echoSockets()
     const { url, running } = await gatewayWith({ routes: [{ id: 'ws', uri: target.url }] })
     const socket = open(`${url}/ws`)
@@ -94,7 +94,7 @@ describe('a WebSocket', () => {
 })
 
 describe('an offer of another protocol', () => {
-  it('is not passed on; the request is, with its body, and so is the next one', async () => {
+  it('is not forwarded; the request is, with its body, and so is the next one', async () => {
     const { url: uri } = await echoUpstream()
     const { port } = await gatewayWith({ routes: [{ id: 'one', uri }] })
     const said = await raw(

@@ -1,4 +1,4 @@
-/** What becomes of requests when the server that decides is away, slow, broken, or does not let us in. */
+/** Decisions while the FluxGate server is unavailable, slow, broken or rejects the token. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -11,7 +11,7 @@ import { manualClock } from '../../../src/testing/index.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { freePort } from '../../servers/free-port.js'
 
-/** A server that answers as it is told. */
+/** A server whose responses the test controls. */
 async function answering(answer: (request: IncomingMessage, response: ServerResponse, body: string) => void) {
   const paths: string[] = []
   const server = createHttpServer((request, response) => {
@@ -49,8 +49,8 @@ const decision = {
   ...{ remaining: 0, retryAfterMs: 0, resetAt: 1, policy: 'REJECT', degraded: false, bands: [] },
 }
 
-describe('a server that is not there', () => {
-  it('lets requests pass, and says so', async () => {
+describe('an unavailable server', () => {
+  it('allows requests as degraded decisions', async () => {
     const { handler, errors } = handlerOf({ url: nowhere })
     expect(await handler.check({}, { ruleSetId: 'api' })).toMatchObject({
       ...{ allowed: true, degraded: true, reason: 'STORE_FAILURE', ruleSetId: 'api', remaining: -1 },
@@ -59,14 +59,14 @@ describe('a server that is not there', () => {
     expect(String(errors[0])).toContain('The server at http://127.0.0.1:1 could not be asked: connect ECONNREFUSED')
   })
 
-  it('lets nobody pass under DENY', async () => {
+  it('rejects requests under DENY', async () => {
     const { handler } = handlerOf({ url: nowhere, onStoreFailure: 'DENY' })
     expect(await handler.check({})).toMatchObject({
       ...{ allowed: false, degraded: true, reason: 'STORE_FAILURE', retryAfterMs: 1_000 },
     })
   })
 
-  it('has the fallback limit in this process', async () => {
+  it('applies the fallback limit in this process', async () => {
     const rules = { id: 'api', rules: [{ id: 'a', bands: [{ capacity: 2, window: '1m' }] }] }
     const fallback = await createFluxGate({ rules })
     onTestFinished(() => fallback.close())
@@ -80,13 +80,13 @@ describe('a server that is not there', () => {
     ])
   })
 
-  it('takes nothing back', async () => {
+  it('cannot refund', async () => {
     const { handler } = handlerOf({ url: nowhere })
     await expect(handler.refund({})).rejects.toMatchObject({ code: 'FLUXGATE_STORE_FAILED' })
   })
 })
 
-it('a server that does not answer in time is not waited for, and its connection is given up', async () => {
+it('a server that does not respond in time is abandoned, and its connection is closed', async () => {
   const closed: Promise<unknown>[] = []
   const { url } = await answering((request) => closed.push(once(request.socket, 'close')))
   const { handler, errors } = handlerOf({ url, timeoutMs: 30 })
@@ -96,7 +96,7 @@ it('a server that does not answer in time is not waited for, and its connection 
 })
 
 describe('a server that keeps failing', () => {
-  it('opens the breaker after five failures, and is probed after 30 ms and then after twice as long', async () => {
+  it('opens the circuit breaker after five failures; it is probed after 30 ms and then after twice as long', async () => {
     let isWell = false
     const { url, paths } = await answering((_, response) => {
       response.statusCode = isWell ? 200 : 500
@@ -126,7 +126,7 @@ describe('a server that keeps failing', () => {
   })
 })
 
-describe('a server that answers nonsense', () => {
+describe('an invalid response', () => {
   it.each([
     ['no JSON', '<html>'],
     ['nothing', ''],
@@ -137,7 +137,7 @@ describe('a server that answers nonsense', () => {
     ['a decision with a wrong time', JSON.stringify({ ...decision, resetAt: '1' })],
     ['a decision with wrong bands', JSON.stringify({ ...decision, bands: [{}] })],
     ['a batch', JSON.stringify({ decisions: [decision] })],
-  ])('has not decided: %s', async (_, text) => {
+  ])('is not a decision: %s', async (_, text) => {
     const { url } = await answering((_request, response) => response.end(text))
     const { handler, errors } = handlerOf({ url, onStoreFailure: 'DENY' })
     expect(await handler.check({})).toMatchObject({ allowed: false, degraded: true })
@@ -145,14 +145,14 @@ describe('a server that answers nonsense', () => {
     expect(String(errors[0])).toContain('answered something that is no decision; is it FluxGate?')
   })
 
-  it('has not decided about any of a batch with too few decisions', async () => {
+  it('with too few decisions decides none of a batch', async () => {
     const { url } = await answering((_request, response) => response.end(JSON.stringify({ decisions: [decision] })))
     const { handler } = handlerOf({ url })
     const both = await Promise.all([handler.check({}), handler.check({})])
     expect(both.map(({ degraded }) => degraded)).toEqual([true, true])
   })
 
-  it('has not decided when it goes away in the middle of its answer', async () => {
+  it('that is cut off is not a decision', async () => {
     const { url } = await answering((request, response) => {
       response.writeHead(200, { 'content-length': 1_000 })
       response.write('{"allowed":true')
@@ -163,7 +163,7 @@ describe('a server that answers nonsense', () => {
     expect(errors).toMatchObject([{ code: 'FLUXGATE_STORE_FAILED' }])
   })
 
-  it('is left alone like one that is away', async () => {
+  it('opens the circuit breaker like an outage', async () => {
     const { url, paths } = await answering((_request, response) => response.end('{}'))
     const { handler } = handlerOf({ url, clock: manualClock(0), failures: 2 })
     for (let i = 0; i < 5; i++) await handler.check({})
@@ -171,7 +171,7 @@ describe('a server that answers nonsense', () => {
   })
 })
 
-describe('a server that is a process', () => {
+describe('a server in its own process', () => {
   async function startServer(port: number) {
     const program = ['test/fixtures/limit-server.mjs', String(port)]
     const child = spawn(process.execPath, program, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -189,27 +189,24 @@ describe('a server that is a process', () => {
   it.each([
     ['a longer deadline', { timeoutMs: 200, openMs: 50 }],
     ['the default options', {}],
-  ])(
-    'may stand still, die and come back, with %s: every call is answered, and it decides again',
-    async (_, options) => {
-      const port = await freePort()
-      const { child, url } = await startServer(port)
-      const handler = openWith({ url, ...options })
-      const isDegraded = async () => (await handler.check({})).degraded
-      await eventually('it decides', async () => !(await isDegraded()))
-      child.kill('SIGSTOP')
-      const answers = await Promise.all(Array.from({ length: 50 }, () => handler.check({})))
-      expect(answers.every(({ allowed, degraded }) => allowed && degraded)).toBe(true)
-      child.kill('SIGCONT')
-      await eventually('it decides again', async () => !(await isDegraded()))
-      child.kill('SIGKILL')
-      await once(child, 'close')
-      expect(await isDegraded()).toBe(true)
-      await startServer(port)
-      await eventually('another one decides', async () => !(await isDegraded()))
-      expect(handler.breaker).toBe('CLOSED')
-    },
-  )
+  ])('can be stopped, killed and restarted with %s: every call completes, and it decides again', async (_, options) => {
+    const port = await freePort()
+    const { child, url } = await startServer(port)
+    const handler = openWith({ url, ...options })
+    const isDegraded = async () => (await handler.check({})).degraded
+    await eventually('the server decides', async () => !(await isDegraded()))
+    child.kill('SIGSTOP')
+    const answers = await Promise.all(Array.from({ length: 50 }, () => handler.check({})))
+    expect(answers.every(({ allowed, degraded }) => allowed && degraded)).toBe(true)
+    child.kill('SIGCONT')
+    await eventually('the server decides again', async () => !(await isDegraded()))
+    child.kill('SIGKILL')
+    await once(child, 'close')
+    expect(await isDegraded()).toBe(true)
+    await startServer(port)
+    await eventually('the restarted server decides', async () => !(await isDegraded()))
+    expect(handler.breaker).toBe('CLOSED')
+  })
 })
 
 describe('options', () => {
@@ -224,7 +221,7 @@ describe('options', () => {
     [{ url: 'http://host', onStoreFailure: 'LOCAL' as const }, /found LOCAL without a fallback/],
     [{ url: 'http://host', timeout: 1 }, /timeout is not an option; allowed: url, token, timeoutMs, /],
     [undefined as never, /found no options/],
-  ])('%j are refused', (options, message) => {
+  ])('%j are rejected', (options, message) => {
     expect(() => new HttpHandler(options)).toThrow(message)
   })
 })

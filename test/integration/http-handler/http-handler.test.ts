@@ -36,11 +36,11 @@ const remote: HandlerFactory = async (given) => {
 
 describe('a handler in this process', () => handlerContract(it, standalone))
 
-describe('a handler that asks a server', () => handlerContract(it, remote))
+describe('a handler that uses a server', () => handlerContract(it, remote))
 
 const rule = (more: object) => ({ id: 'a', limitScope: 'GLOBAL', bands: [{ capacity: 10, window: '1h' }], ...more })
 
-/** A server over one rule, and a handler that asks it. */
+/** A server with one rule, and a handler that uses it. */
 async function bed(more: object, options: Partial<HttpHandlerOptions> = {}, serving: Partial<ServerOptions> = {}) {
   const gate = await createFluxGate({ rules: { ruleSets: [{ id: 'api', rules: [rule(more)] }] } as never })
   const server = createServer({ gate, ...serving })
@@ -55,7 +55,7 @@ async function bed(more: object, options: Partial<HttpHandlerOptions> = {}, serv
   return { gate, url, handler, errors }
 }
 
-/** A server that says yes, and remembers what it was asked. */
+/** A server that allows every request and records what it received. */
 async function recorder() {
   const asked: { url: string; headers: NodeJS.Dict<string | string[]>; body: unknown }[] = []
   let connections = 0
@@ -91,8 +91,8 @@ async function recorder() {
   return { asked, handlerOf, connections: () => connections }
 }
 
-describe('on the way to the server', () => {
-  it('decisions of one turn are one call of at most a thousand, over connections that are kept', async () => {
+describe('requests to the server', () => {
+  it('batch the decisions of one turn, at most a thousand, over kept-alive connections', async () => {
     const { asked, handlerOf, connections } = await recorder()
     const handler = handlerOf()
     await handler.check({ path: '/one' })
@@ -111,27 +111,27 @@ describe('on the way to the server', () => {
     expect(sizes.sort((a, b) => b - a)).toEqual([1_000, 1_000, 1])
   })
 
-  it('a connection that is used again and again collects no listeners', async () => {
+  it('add no listeners to a reused connection', async () => {
     const warnings: string[] = []
     const note = ({ name }: Error) => void warnings.push(name)
     process.on('warning', note)
     onTestFinished(() => void process.off('warning', note))
     const { handlerOf, connections } = await recorder()
     const handler = handlerOf()
-    // Node warns of the eleventh listener for one event.
+    // Node.js warns about the eleventh listener for one event.
     for (let i = 0; i < 30; i++) await handler.check({ path: '/again' })
     expect(connections()).toBe(1)
     expect(warnings).toEqual([])
   })
 
-  it('a batch is never larger than what a server takes', async () => {
+  it('never exceed the largest batch that a server accepts', async () => {
     const { asked, handlerOf } = await recorder()
     const attributes = { text: 'x'.repeat(100_000) }
     await Promise.all(Array.from({ length: 20 }, () => handlerOf().check({ attributes })))
     for (const { body } of asked) expect(JSON.stringify(body).length).toBeLessThan(2 ** 20)
   })
 
-  it('secrets of a request stay here, unless they are named', async () => {
+  it('contain no secrets of the request unless they are named', async () => {
     const { asked, handlerOf } = await recorder()
     const headers = {
       authorization: 'Bearer x',
@@ -148,7 +148,7 @@ describe('on the way to the server', () => {
     ])
   })
 
-  it('secrets stay here in whatever case they are written', async () => {
+  it('contain no secrets in any letter case', async () => {
     const { asked, handlerOf } = await recorder()
     const headers = { Authorization: 'Bearer x', COOKIE: 'a=b', 'Proxy-Authorization': 'y', 'X-App': 'ios' }
     await handlerOf().check({ headers })
@@ -159,7 +159,7 @@ describe('on the way to the server', () => {
     ])
   })
 
-  it('headers that are no object of names are refused', async () => {
+  it('are not sent if headers is not an object of names', async () => {
     const { asked, handlerOf } = await recorder()
     await expect(handlerOf().check({ headers: new Headers({ 'x-app': 'ios' }) as never })).rejects.toMatchObject({
       code: 'FLUXGATE_ARGUMENT_INVALID',
@@ -167,7 +167,7 @@ describe('on the way to the server', () => {
     expect(asked).toEqual([])
   })
 
-  it('a path in the URL comes before those of the server, and the token is in the header for it', async () => {
+  it('have the path of the URL as prefix and the token in a header', async () => {
     const { asked, handlerOf } = await recorder()
     await handlerOf({ token: 'secret' }, '/limits/').refund({ userId: 'ann' }, { permits: 2 })
     expect(asked).toMatchObject([
@@ -180,7 +180,7 @@ describe('on the way to the server', () => {
   })
 })
 
-describe('a request that is made to be too much for the server', () => {
+describe('a request that exceeds what the server accepts', () => {
   const huge = 'x'.repeat(9_000)
   it.each<[string, RequestContext, object]>([
     ['a long path', { path: `/api/${huge}` }, { path: '/api/**' }],
@@ -190,14 +190,14 @@ describe('a request that is made to be too much for the server', () => {
     ['a long method', { method: huge }, {}],
     ['a long header', { headers: { a: huge, b: [huge] } }, {}],
     ['many headers', { headers: Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`h${i}`, 'x'])) }, {}],
-  ])('is limited all the same: %s', async (_, context, more) => {
+  ])('is limited nevertheless: %s', async (_, context, more) => {
     const { handler, errors } = await bed({ ...more, bands: [{ capacity: 1, window: '1h' }] })
     expect(await handler.check(context)).toMatchObject({ allowed: true, degraded: false })
     expect(await handler.check(context)).toMatchObject({ allowed: false, degraded: false, reason: 'LIMITED' })
     expect(errors).toEqual([])
   })
 
-  it('harms nobody who is asked for with it', async () => {
+  it('does not affect other requests of its batch', async () => {
     const { handler, errors } = await bed({})
     const attributes = Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`a${i}`, 1]))
     const decisions = await Promise.all([handler.check({}), handler.check({ attributes }), handler.check({})])
@@ -207,7 +207,7 @@ describe('a request that is made to be too much for the server', () => {
     expect(handler.breaker).toBe('CLOSED')
   })
 
-  it('is named as a mistake if it is no JSON at all', async () => {
+  it('throws a validation error if it is not JSON', async () => {
     const { handler } = await bed({})
     const wrong = handler.check({ attributes: { big: 1n } })
     await expect(wrong).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
@@ -215,7 +215,7 @@ describe('a request that is made to be too much for the server', () => {
 })
 
 describe('a server with tokens', () => {
-  it('is asked with the right one, and the wrong one is told apart from a failure', async () => {
+  it('accepts the right one; a wrong one is reported as such, not as an outage', async () => {
     const serving = { adminToken: 'admin', checkToken: 'check' }
     for (const token of ['check', 'admin'])
       expect(await (await bed({}, { token }, serving)).handler.check({})).toMatchObject({ degraded: false })
@@ -228,7 +228,7 @@ describe('a server with tokens', () => {
   })
 })
 
-it('a server that speaks TLS is asked, if its certificate is to be trusted', async () => {
+it('a TLS server is used if its certificate is trusted', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'fluxgate-tls-'))
   onTestFinished(() => rmSync(directory, { recursive: true }))
   const { cert, key } = selfSigned()
@@ -243,10 +243,10 @@ it('a server that speaks TLS is asked, if its certificate is to be trusted', asy
   expect(String(errors[0])).toMatch(/self-signed certificate/)
 })
 
-describe('requests that are held', () => {
+describe('delayed requests', () => {
   const spaced = { algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 3, window: '1h' }] }
 
-  it('are refused when there is no place, and cost nothing', async () => {
+  it('are rejected if the queue is full, and cost nothing', async () => {
     const { handler, gate } = await bed(spaced, { maxConcurrentWaits: 1 })
     const ask = () => handler.check({}, { onLeave: () => {} })
     expect((await ask()).delayMs).toBe(0)
@@ -254,10 +254,10 @@ describe('requests that are held', () => {
     const refused = await ask()
     expect(refused).toMatchObject({ allowed: false, delayMs: 0, reason: 'LIMITED', bands: [{ allowed: false }] })
     expect(refused.retryAfterMs).toBeLessThanOrEqual(20 * 60_000)
-    await eventually('its permit is back', async () => (await gate.check({}, { peek: true })).allowed)
+    await eventually('the permit is refunded', async () => (await gate.check({}, { peek: true })).allowed)
   })
 
-  it('are sent away when the handler closes, with their permits given back', async () => {
+  it('are rejected when the handler closes, and their permits are refunded', async () => {
     const { handler, gate } = await bed(spaced)
     const left: string[] = []
     await handler.check({})
@@ -269,7 +269,7 @@ describe('requests that are held', () => {
   })
 })
 
-it('random requests get the same decisions here and from a server, field by field', async () => {
+it('returns the same decisions as a local handler for random requests, field by field', async () => {
   const seed = Number(process.env.FLUXGATE_SEED ?? Date.now())
   const random = seededRandom(seed)
   const pick = <T>(...values: T[]): T => values[Math.floor(random() * values.length)] as T

@@ -1,4 +1,4 @@
-/** What Redis keeps of permits that were leased, at the edges: what is held, comes back, ends, or is in the way of others. */
+/** Accounting of leased permits in Redis: reserved, returned, expired, and visible to other callers. */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { BucketGroup, LeaseResult } from '../../../src/core/bucket-store.js'
@@ -22,7 +22,7 @@ function bed(group: BucketGroup) {
     store,
     peek,
     lease: (permits: number, wanted: number) => store.lease({ group, key: 'a', permits, wanted }),
-    /** Below 0: given back. */
+    /** Negative values are returned permits. */
     settle: (permits: number, { lease }: LeaseResult) =>
       store.settle([{ group, key: 'a', permits, ending: lease?.ending ?? 0 }]),
     charge: (permits: number, maxWaitTicks = 0) => store.charge([demandOf(group, permits, { maxWaitTicks })], false),
@@ -34,7 +34,7 @@ function bed(group: BucketGroup) {
 const steady = groupOf([bandOf({ capacity: 100, windowTicks: 10 * second })])
 
 describe('a lease', () => {
-  it('takes what there is, no more than wanted and no fewer than needed', async () => {
+  it('takes what is available: at most what is wanted, at least what is needed', async () => {
     const { lease, charge } = bed(steady)
     expect((await lease(1, 30)).lease).toEqual({ permits: 30, ending: startMs * 1000 + 2 * second })
     await charge(60)
@@ -44,7 +44,7 @@ describe('a lease', () => {
     expect(refused.lease).toBeUndefined()
   })
 
-  it('lasts for one to two seconds, to a whole one', async () => {
+  it('lasts one to two seconds and ends at a whole second', async () => {
     const { lease, clock } = bed(steady)
     clock.advance(999.999)
     expect((await lease(1, 1)).lease?.ending).toBe(startMs * 1000 + 2 * second)
@@ -58,7 +58,7 @@ describe('a lease', () => {
     expect((await lease(1, 10)).lease?.ending).toBe(startMs * 1000 + 60 * second)
   })
 
-  it('under several bands ends with the first of them, and is settled in all', async () => {
+  it('under several bands ends with the first of them and is settled in all', async () => {
     const bands = [
       bandOf({ label: 'window', algorithm: 'FIXED_WINDOW', windowTicks: 1_500_000 }),
       bandOf({ label: 'level', capacity: 50 }),
@@ -74,8 +74,8 @@ describe('a lease', () => {
   })
 })
 
-describe('what is held', () => {
-  it('keeps its room: the bucket does not refill into it until the lease ends', async () => {
+describe('reserved permits', () => {
+  it('occupy capacity: the bucket does not refill it until the lease ends', async () => {
     const { lease, clock, remaining } = bed(steady)
     await lease(1, 40)
     clock.advance(1_999.999)
@@ -86,9 +86,9 @@ describe('what is held', () => {
     expect(await remaining()).toBe(61)
   })
 
-  it('keeps its room however late the bucket is looked at, and by whom', async () => {
+  it('occupy capacity however late and by whichever call the bucket is read', async () => {
     type Bed = ReturnType<typeof bed>
-    // Of one turn, so that one call does all of it.
+    // In one turn, so that one call contains all of it.
     const looks: readonly [taken: number, looks: (bed: Bed) => Promise<unknown>[]][] = [
       [0, ({ peek }) => [peek(), peek(65)]],
       [2, ({ lease, charge }) => [lease(1, 1), charge(1)]],
@@ -106,20 +106,20 @@ describe('what is held', () => {
     }
   })
 
-  it('gives way lot by lot', async () => {
+  it('expire lot by lot', async () => {
     const { lease, clock, remaining } = bed(steady)
     await lease(1, 10)
     clock.advance(1_000)
     await lease(1, 20)
     clock.advance(1_500)
-    // Since 2 s there is room for 10 more, and at 2.5 s half of that has been refilled.
+    // Since 2 s there is capacity for 10 more permits, and at 2.5 s half of it has been refilled.
     expect(await remaining()).toBe(75)
     clock.advance(1_000)
-    // Full beside the other lot at 3 s, which has ended then.
+    // At 3 s the bucket is full apart from the other lot, which expires then.
     expect(await remaining()).toBe(85)
   })
 
-  it('is room again as soon as it was spent', async () => {
+  it('free their capacity as soon as they are spent', async () => {
     const { lease, settle, clock, remaining } = bed(steady)
     const leased = await lease(1, 40)
     clock.advance(500)
@@ -127,11 +127,11 @@ describe('what is held', () => {
     clock.advance(500)
     expect(await remaining()).toBe(65)
     clock.advance(5_000)
-    // The last 10 kept their room until 2 s, when the level was 75.
+    // The last 10 occupied capacity until 2 s, when the level was 75.
     expect(await remaining()).toBe(100)
   })
 
-  it('comes back at once when it is given back', async () => {
+  it('are available at once when they are returned', async () => {
     const { lease, settle, charge, remaining, keys } = bed(steady)
     const leased = await lease(1, 40)
     await settle(-40, leased)
@@ -140,7 +140,7 @@ describe('what is held', () => {
     expect((await charge(100)).granted).toBe(true)
   })
 
-  it('does not come back once the lease has ended, for its room may be full again', async () => {
+  it('are not returned after the lease has expired, because their capacity may have been refilled', async () => {
     const { lease, settle, clock, charge } = bed(steady)
     const leased = await lease(1, 40)
     clock.advance(6_500)
@@ -149,7 +149,7 @@ describe('what is held', () => {
     expect((await charge(1)).granted).toBe(false)
   })
 
-  it('comes back once only, however often it is said', async () => {
+  it('are returned only once, however often the return is sent', async () => {
     const { lease, settle, remaining } = bed(steady)
     const leased = await lease(1, 10)
     await Promise.all([settle(-10, leased), settle(-10, leased), settle(10, leased)])
@@ -157,7 +157,7 @@ describe('what is held', () => {
     expect(await remaining()).toBe(90)
   })
 
-  it('comes back in part and is spent in part in one call', async () => {
+  it('can be partly returned and partly spent in one call', async () => {
     const { lease, store, clock, remaining } = bed(steady)
     const [one] = [await lease(1, 10)]
     clock.advance(1_000)
@@ -171,7 +171,7 @@ describe('what is held', () => {
     expect(await remaining()).toBe(96)
   })
 
-  it('of a fixed window comes back to its window, and to no other', async () => {
+  it('of a fixed window are returned to that window only', async () => {
     const windows = groupOf([bandOf({ algorithm: 'FIXED_WINDOW', windowTicks: 10 * second })])
     const { lease, settle, clock, remaining, charge } = bed(windows)
     const leased = await lease(1, 40)
@@ -186,8 +186,8 @@ describe('what is held', () => {
   })
 })
 
-describe('others', () => {
-  it('are told exactly when they get what there is no room for beside what is held', async () => {
+describe('other callers', () => {
+  it('get the exact retry time for permits that reserved ones occupy', async () => {
     const { lease, clock, charge } = bed(steady)
     await lease(1, 60)
     clock.advance(1_000)
@@ -209,23 +209,23 @@ describe('others', () => {
     expect((await charge(101)).bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it('who wait are not let in before what is held has given way', async () => {
+  it('that wait are not allowed before the reserved permits expire', async () => {
     const { lease, clock, charge } = bed(steady)
     await lease(1, 60)
-    // Room for 41 there is from 2 s on, with 40 in it.
+    // From 2 s on there is capacity for 41, with 40 permits available.
     const refused = await charge(41, 3 * second)
     expect(refused).toMatchObject({ granted: false, bands: [{ retryAfter: 2 * second }] })
     clock.advance(2_000)
     expect(await charge(41, 3 * second)).toMatchObject({ granted: true, bands: [{ delay: 100_000 }] })
   })
 
-  it('see the bucket full when it would be if all that is held were spent', async () => {
+  it('see the reset time that applies if all reserved permits are spent', async () => {
     const { lease, peek } = bed(steady)
     await lease(1, 40)
     expect((await peek())[0]).toMatchObject({ remaining: 60, resetAt: startMs * 1000 + 4 * second })
   })
 
-  it('are refilled in intervals beside what is held', async () => {
+  it('are refilled in intervals beside reserved permits', async () => {
     const interval = groupOf([bandOf({ refill: 'INTERVAL', capacity: 10, windowTicks: second })])
     const { lease, settle, clock, charge, remaining } = bed(interval)
     const leased = await lease(1, 4)
@@ -243,8 +243,8 @@ describe('others', () => {
   })
 })
 
-describe('when time steps back', () => {
-  it('by little, leases end and are settled as they said', async () => {
+describe('a clock that steps back', () => {
+  it('slightly: leases expire and are settled as announced', async () => {
     const { lease, settle, clock, remaining } = bed(steady)
     clock.advance(2_100)
     const before = await lease(1, 40)
@@ -260,7 +260,7 @@ describe('when time steps back', () => {
     expect(await remaining()).toBe(95)
   })
 
-  it('by much, what is held is room again within seconds', async () => {
+  it('far: the capacity of reserved permits is available again within seconds', async () => {
     const { lease, clock, remaining } = bed(steady)
     await lease(1, 40)
     clock.advance(-3_600_000)
@@ -272,8 +272,8 @@ describe('when time steps back', () => {
   })
 })
 
-describe('when the rule is edited', () => {
-  it('to a smaller capacity, what is held and what is left stay within it together', async () => {
+describe('a rule edit', () => {
+  it('to a smaller capacity keeps the sum of reserved and remaining permits within it', async () => {
     const { lease, store, clock } = bed(steady)
     await lease(1, 40)
     const smaller = groupOf([bandOf({ capacity: 50, windowTicks: 10 * second })])

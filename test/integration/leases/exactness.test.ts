@@ -1,6 +1,6 @@
 /**
- * Processes that lease from one bucket, over a network that delays and reorders, and that crash, close and fall asleep: no
- * interval sees more than the band allows. Histories are random and repeatable: FLUXGATE_SEED=… replays one.
+ * Processes that lease from one bucket, over a network that delays and reorders, and that crash, close and stall: no
+ * interval admits more than the band allows. Histories are random; FLUXGATE_SEED=… replays one.
  */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -20,14 +20,14 @@ afterAll(() => client.quit())
 
 const pick = <T>(random: Random, items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
 
-/** Most answers come at once, some late, a few later than a lease lasts. */
+/** Most replies arrive at once, some late, a few after the lease has expired. */
 const lagMs = (random: Random): number => {
   const kind = random()
   return kind < 0.7 ? 0 : kind < 0.97 ? random() * 60 : random() * 3_000
 }
 
 class Network {
-  /** Calls that the server has not answered: time stands still for them. */
+  /** Calls without a reply; time does not advance while there are any. */
   busy = 0
   readonly #clock: ManualClock
   readonly #random: Random
@@ -37,7 +37,7 @@ class Network {
     this.#random = random
   }
 
-  /** The store as a process sees it, until that process is gone. */
+  /** The store as one process sees it, until that process is gone. */
   connect(store: LeasingStore, isGone: () => boolean): LeasingStore {
     const over = async <T>(call: () => Promise<T>): Promise<T> => {
       await this.#pause()
@@ -59,7 +59,7 @@ class Network {
     }
   }
 
-  /** Resolves when nothing more happens before time goes on. */
+  /** Resolves when nothing more happens before time advances. */
   async quiet(): Promise<void> {
     for (let calm = 0; calm < 3; calm++) {
       await new Promise((resolve) => setImmediate(resolve))
@@ -81,7 +81,7 @@ interface Node {
 interface History {
   readonly admissions: readonly Admission[]
   readonly fromMemory: number
-  /** What the buckets have in the end, after all that was not spent has gone back. */
+  /** Final levels of the buckets, after all unspent permits were returned. */
   readonly remaining: readonly number[]
 }
 

@@ -1,6 +1,6 @@
-// Charges a leased bucket as fast as it can from `go` to `stop`, and on until it has spent 100 permits from memory; then it
-// closes and reports what was admitted. With `hold` it charges until it holds some permits, reports how many, and blocks, so
-// that it can be killed in that state. With `holdAndStop` it closes instead.
+// Charges a leased bucket as fast as it can from `go` to `stop`, and on until it has spent 100 permits from memory;
+// then it closes and reports what was admitted. With `hold` it charges until it holds some permits, reports how many,
+// and blocks, so that it can be killed in that state. With `holdAndStop` it closes instead.
 import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { connectionOf } from '../../../dist/redis/client/connection-of.js'
@@ -16,7 +16,7 @@ let isStopped = false
 let admitted = 0
 let fromMemory = 0
 let most = 0
-/** How many at each tick of the store. */
+/** Admitted permits by tick of the store. */
 const admissions = new Map()
 
 async function callForever() {

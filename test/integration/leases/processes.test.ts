@@ -22,18 +22,18 @@ const program = fileURLToPath(new URL('hammer.mjs', import.meta.url))
 interface Report {
   readonly admitted: number
   readonly fromMemory: number
-  /** The most that it held at once. */
+  /** The most permits that it held at once. */
   readonly most: number
   readonly held: number
   readonly admissions: readonly (readonly [at: number, permits: number])[]
 }
 
-/** A window of a year, in which nothing expires or is refilled while the test runs: every permit can be accounted for. */
+/** A window of one year: nothing expires or is refilled while the test runs, so every permit can be accounted for. */
 const countable = groupOf([
   bandOf({ algorithm: 'FIXED_WINDOW', capacity: 10_000_000, windowTicks: 366 * 24 * 3_600 * second }),
 ])
 
-/** Processes that are ready to go, and the bucket they share. */
+/** Processes that are ready to start, and the bucket they share. */
 async function start(count: number, group: BucketGroup) {
   const prefix = freshPrefix()
   const settings = JSON.stringify({ port, prefix, group, leaseShare: 0.1, callers: 20, isTimed: group !== countable })
@@ -55,7 +55,7 @@ async function told<T>(child: ChildProcess, order: string): Promise<T> {
   return (await answer)[0] as T
 }
 
-/** Lets them ask for a while, stops them, and resolves when each has also spent 100 permits from memory. */
+/** Runs the processes for a while, then stops them. Resolves once each has spent 100 permits from memory. */
 async function hammer(children: readonly ChildProcess[], ms: number): Promise<Report[]> {
   for (const child of children) child.send('go')
   await sleep(ms)
@@ -108,7 +108,7 @@ it('four processes share a fixed window, and no window admits more than the limi
   expect(excess(band, admissions)).toBeUndefined()
 })
 
-it('a process that is killed loses what it held and no more', async () => {
+it('a killed process loses the permits it held and no more', async () => {
   const { children, remaining } = await start(4, countable)
   const [victim, ...others] = children as [ChildProcess, ...ChildProcess[]]
   const { admitted, held } = await told<Report>(victim, 'hold')
@@ -125,8 +125,8 @@ it('permits held by a killed process do not come back when the lease expires, on
   expect(held).toBeGreaterThanOrEqual(10)
   children[0]?.kill('SIGKILL')
   const killedAt = await serverSeconds()
-  // A lease lasts for two seconds at most.
-  await eventually('the lease has ended', async () => (await serverSeconds()) > killedAt + 2)
+  // A lease lasts two seconds at most.
+  await eventually('the lease has expired', async () => (await serverSeconds()) > killedAt + 2)
   expect(await remaining()).toBe(100_000 - admitted - held)
 })
 
@@ -135,6 +135,9 @@ it('permits held by a killed process are refilled after the lease has expired', 
   const { children, remaining } = await start(1, rule)
   const { held } = await told<Report>(children[0] as ChildProcess, 'hold')
   children[0]?.kill('SIGKILL')
-  await eventually('the bucket is as full as it gets', async () => ((await remaining()) ?? 0) >= 1_000 - held)
+  await eventually(
+    'the bucket is full apart from the reserved permits',
+    async () => ((await remaining()) ?? 0) >= 1_000 - held,
+  )
   await eventually('the bucket is full', async () => (await remaining()) === 1_000)
 })

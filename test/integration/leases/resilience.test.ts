@@ -1,4 +1,7 @@
-/** Leases under a deadline and a breaker: a server that stands still costs nobody more than the deadline, and nothing is lost. */
+/**
+ * Leases behind a deadline and a circuit breaker: a stalled server delays no decision beyond the deadline, and no
+ * permit is lost.
+ */
 import { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
 import type { FluxGateError } from '../../../src/core/errors.js'
@@ -15,7 +18,7 @@ import { bandOf, demandOf, groupOf } from './test-leases.js'
 
 const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: 30 * 86_400 * second })])
 
-it('a lease that comes after its deadline goes back, and until then what is held is spent', async () => {
+it('returns a lease that arrives after its deadline, and spends held permits until then', async () => {
   const server = await stopAfterTest(startRedis())
   const client = new Redis(server.uri)
   const clock = manualClock(startMs)
@@ -41,7 +44,7 @@ it('a lease that comes after its deadline goes back, and until then what is held
   expect(new Set(codes)).toEqual(new Set(['FLUXGATE_STORE_TIMEOUT', 'FLUXGATE_STORE_OPEN']))
 
   server.resume()
-  await eventually('all that was not spent is back', async () => {
+  await eventually('all unspent permits are returned', async () => {
     const { bands } = await buckets.charge([demandOf(rule, 0)], true)
     return bands[0]?.remaining === 1_000 - 9 - held
   })

@@ -1,4 +1,4 @@
-/** `leased` over buckets in a real Redis, on a clock that stands still: who is asked, what is held, and what goes back when. */
+/** `leased` over buckets in a real Redis, with a manual clock: calls to the store, held permits, and their return. */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { BucketGroup, ChargeResult, LeasingStore } from '../../../src/core/bucket-store.js'
@@ -15,14 +15,14 @@ import { bandOf, demandOf, groupOf } from './test-leases.js'
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())
 
-describe('leased, for rules that are not', () =>
+describe('leased, for rules without leases', () =>
   bucketStoreContract(
     it,
     (clock) => leased(new RedisBuckets(connectionOf(client), { prefix: freshPrefix(), clock }), { clock }),
     { histories: 20 },
   ))
 
-/** Notes what the store is asked. */
+/** Records the calls to the store. */
 function watched(store: LeasingStore, calls: string[]): LeasingStore {
   return {
     charge: (demands, peek) => {
@@ -61,10 +61,10 @@ function bed(options: LeasedOptions & { serverClock?: Clock; from?: Redis } = {}
     store,
     calls,
     one,
-    /** What the bucket itself has, beside what is held. */
+    /** Permits in the bucket itself, without those held here. */
     inStore: async (group: BucketGroup = rule, key = 'a') =>
       (await buckets.charge([demandOf(group, 0, { key })], true)).bands[0]?.remaining,
-    /** So many callers, one after another. */
+    /** Makes `count` decisions one after another. */
     async some(count: number): Promise<ChargeResult[]> {
       const results: ChargeResult[] = []
       for (let i = 0; i < count; i++) results.push(await one())
@@ -74,7 +74,7 @@ function bed(options: LeasedOptions & { serverClock?: Clock; from?: Redis } = {}
 }
 
 describe('a leased rule', () => {
-  it('charges the first caller, and leases for those who follow closely', async () => {
+  it('charges the first request, and leases for requests that follow closely', async () => {
     const { some, calls, store } = bed()
     await some(3)
     expect(calls).toEqual(['charge', 'lease 1-3'])
@@ -84,7 +84,7 @@ describe('a leased rule', () => {
     expect(store.heldPermits).toBe(3)
   })
 
-  it('decides from memory, with what is left there and in the store', async () => {
+  it('decides from memory, with the sum of local and stored permits as remaining', async () => {
     const { some, clock } = bed()
     await some(2)
     clock.advance(0.5)
@@ -97,7 +97,7 @@ describe('a leased rule', () => {
     })
   })
 
-  it('asks more seldom the more is asked of it, and holds no more than its share', async () => {
+  it('makes fewer calls the more requests there are, and holds no more than its share', async () => {
     const { one, store, calls } = bed()
     let most = 0
     for (let i = 0; i < 990; i++) {
@@ -110,7 +110,7 @@ describe('a leased rule', () => {
     expect(calls.filter((call) => call === 'charge')).toEqual(['charge'])
   })
 
-  it('admits exactly what there is, and then says when there will be more', async () => {
+  it('admits exactly the capacity and then returns the time of the next refill', async () => {
     const { one } = bed()
     let admitted = 0
     let result = await one()
@@ -119,7 +119,7 @@ describe('a leased rule', () => {
     expect(result.bands[0]).toMatchObject({ allowed: false, remaining: 0, retryAfter: 100_000 })
   })
 
-  it('of many callers of one turn admits exactly what there is, in order, in one go', async () => {
+  it('admits exactly the capacity to many requests of one turn, in order and in one call', async () => {
     const { one, store, calls } = bed()
     const results = await Promise.all(Array.from({ length: 1_500 }, () => one()))
     const admitted = 1_000 - store.heldPermits
@@ -127,7 +127,7 @@ describe('a leased rule', () => {
     expect(calls.filter((call) => call.startsWith('lease')).length).toBe(1)
   })
 
-  it('lets callers wait for one lease together', async () => {
+  it('lets concurrent requests share one lease', async () => {
     const { one, some, calls } = bed()
     await some(3)
     const results = await Promise.all([one(2), one(1), one(1)])
@@ -135,7 +135,7 @@ describe('a leased rule', () => {
     expect(calls.slice(2)).toEqual(['settle 2', 'lease 1-3'])
   })
 
-  it('charges what is more than may be held, and can use what it held for it', async () => {
+  it('charges the store for more than may be held, and uses held permits toward it', async () => {
     const { one, some, calls, store } = bed()
     await some(5)
     expect(store.heldPermits).toBe(3)
@@ -144,7 +144,7 @@ describe('a leased rule', () => {
     expect((await one(1)).granted).toBe(false)
   })
 
-  it('is charged one by one where a share of its capacity is no more than a request', async () => {
+  it('charges one by one if a share of its capacity is no more than a request', async () => {
     const { one, calls } = bed()
     const small = groupOf([bandOf({ capacity: 10 })])
     for (let i = 0; i < 10; i++) expect((await one(1, small)).granted).toBe(true)
@@ -152,14 +152,14 @@ describe('a leased rule', () => {
     expect(new Set(calls)).toEqual(new Set(['charge']))
   })
 
-  it('is charged one by one when a caller would wait for a refill', async () => {
+  it('charges one by one if a request would wait for a refill', async () => {
     const { store, some, calls } = bed()
     await some(3)
     await store.charge([demandOf(rule, 1, { maxWaitTicks: second })], false)
     expect(calls.slice(2)).toEqual(['settle 2,-1', 'charge'])
   })
 
-  it('fetches the next batch before the last one is used up', async () => {
+  it('leases the next batch before the last one is used up', async () => {
     const { one, store, calls } = bed()
     for (let i = 0; i < 40; i++) await one()
     const before = calls.length
@@ -171,8 +171,8 @@ describe('a leased rule', () => {
   })
 })
 
-describe('what is not used', () => {
-  it('goes back once nobody has asked for a while, and the pool with it', async () => {
+describe('unused permits', () => {
+  it('are returned when idle, and the pool is removed', async () => {
     const { some, clock, store, inStore } = bed()
     await some(5)
     expect(store.heldPermits).toBe(3)
@@ -180,11 +180,11 @@ describe('what is not used', () => {
     expect(store.heldPermits).toBe(3)
     clock.advance(100)
     expect(store.heldPermits).toBe(0)
-    // Three were refilled meanwhile, beside what was held.
+    // Three permits were refilled in the meantime, in addition to the held ones.
     expect(await inStore()).toBe(998)
   })
 
-  it('goes back before its lease ends, though somebody still asks now and then', async () => {
+  it('are returned before the lease expires, even if requests still arrive occasionally', async () => {
     const { one, some, clock, store, inStore } = bed()
     await some(6)
     for (let i = 0; i < 18; i++) {
@@ -192,11 +192,11 @@ describe('what is not used', () => {
       if (i === 10) await one()
     }
     expect(store.heldPermits).toBe(0)
-    // 18 have been refilled, but for what was held until it went back.
+    // 18 permits were refilled, except in the capacity that was held until the return.
     expect(await inStore()).toBeGreaterThan(994)
   })
 
-  it('is not spent once its lease has ended, even if nobody was awake to give it back', async () => {
+  it('are not spent after the lease has expired, even if the process was suspended and could not return them', async () => {
     const local = { now: () => local.ms, ms: startMs }
     const clock: Clock = { now: () => local.now(), schedule: () => () => {} }
     const server = manualClock(startMs)
@@ -215,7 +215,7 @@ describe('what is not used', () => {
     expect(await inStore()).toBe(992)
   })
 
-  it('goes back when the rule is retired, is reset, or the store is closed', async () => {
+  it('are returned when the rule is retired or reset, or the store is closed', async () => {
     const retired = bed()
     await retired.some(6)
     retired.store.retire?.(rule)
@@ -234,7 +234,7 @@ describe('what is not used', () => {
     expect(closed.store.heldPermits).toBe(0)
   })
 
-  it('goes back when it arrives after the rule was retired, and whoever waited for it is served', async () => {
+  it('are returned if they arrive after the rule was retired, and requests that waited for them are served', async () => {
     const { one, some, store, inStore } = bed()
     await some(4)
     const waiting = one()
@@ -243,7 +243,7 @@ describe('what is not used', () => {
     expect(await inStore()).toBe(995)
   })
 
-  it('has no effect on what is forgotten while it was on its way', async () => {
+  it('of a lease in flight have no effect on a reset', async () => {
     const { one, some, store, inStore } = bed()
     await some(4)
     const waiting = one()
@@ -254,7 +254,7 @@ describe('what is not used', () => {
     expect(await inStore()).toBeGreaterThanOrEqual(994)
   })
 
-  it('makes room for a refund of what was spent', async () => {
+  it('make room for a refund of spent permits', async () => {
     const { some, store, inStore } = bed()
     await some(3)
     await store.refund([{ group: rule, key: 'a', permits: 3 }])
@@ -267,7 +267,7 @@ describe('several rules in one decision', () => {
   const other = groupOf([bandOf({ capacity: 3 })], { ruleId: 'exact', isLeased: false })
   const shadow = groupOf([bandOf({ capacity: 50 })], { ruleId: 'shadow' })
 
-  it('are charged together or not at all', async () => {
+  it('are charged all or nothing', async () => {
     const { store, inStore, clock } = bed()
     const demands = [demandOf(rule), demandOf(other), demandOf(shadow, 1, { shadow: true })]
     const granted = []
@@ -284,7 +284,7 @@ describe('several rules in one decision', () => {
     expect([await inStore(), await inStore(other), await inStore(shadow)]).toEqual([1_000, 0, 48])
   })
 
-  it('put back what they took if the store fails', async () => {
+  it('get their permits back if the store fails', async () => {
     const own = new Redis(sharedRedis().uri)
     const { store, some } = bed({ from: own })
     await some(5)
@@ -294,7 +294,7 @@ describe('several rules in one decision', () => {
     expect(store.heldPermits).toBe(3)
   })
 
-  it('are decided from memory alone if all are leased', async () => {
+  it('are decided from memory if all are leased', async () => {
     const { store, calls } = bed()
     const second = groupOf([bandOf({ capacity: 500 })], { ruleId: 'second' })
     const demands = [demandOf(rule), demandOf(second)]
@@ -306,7 +306,7 @@ describe('several rules in one decision', () => {
 })
 
 describe('a store that is down', () => {
-  it('is not missed until what is held has been spent, and its errors come through', async () => {
+  it('goes unnoticed until the held permits are spent; then its errors are passed on', async () => {
     const own = new Redis(sharedRedis().uri)
     const { store, some, one, clock } = bed({ from: own })
     await some(9)
@@ -322,7 +322,7 @@ describe('a store that is down', () => {
 })
 
 describe('a peek', () => {
-  it('counts what is held here as there to be had', async () => {
+  it('counts permits held here as available', async () => {
     const { store, some } = bed()
     await some(5)
     expect(store.heldPermits).toBe(3)
@@ -337,7 +337,7 @@ describe('a peek', () => {
 })
 
 describe('many keys', () => {
-  it('are leased as long as there is room to remember them, and forgotten when they are idle', async () => {
+  it('are leased up to the limit of tracked keys, and removed when idle', async () => {
     const { one, store, clock, calls } = bed({ maxPools: 2 })
     for (const key of ['a', 'b', 'c']) for (let i = 0; i < 3; i++) await one(1, rule, key)
     expect(calls.filter((call) => call === 'charge').length).toBe(5)

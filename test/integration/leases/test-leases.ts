@@ -1,4 +1,4 @@
-/** What the tests of leases share: rules that are leased, and the promise that no interval sees too much. */
+/** Fixtures of the lease tests: leased rules, and a check that no interval exceeds its limit. */
 import type { BucketGroup, Charge } from '../../../src/core/bucket-store.js'
 import type { Band } from '../../../src/core/rule.js'
 import { band, demand, group, second } from '../../../src/testing/demands.js'
@@ -17,7 +17,7 @@ export interface Admission {
   readonly permits: number
 }
 
-/** The first interval that saw more than the band allows, in words; undefined if none did. */
+/** Describes the first interval that admitted more than the band allows; undefined if there is none. */
 export function excess(band: Band, admissions: readonly Admission[]): string | undefined {
   const inOrder = [...admissions].sort((a, b) => a.at - b.at)
   return band.algorithm === 'FIXED_WINDOW' ? windowExcess(band, inOrder) : intervalExcess(band, inOrder)
@@ -34,7 +34,7 @@ function windowExcess({ capacity, windowTicks }: Band, admissions: readonly Admi
   return undefined
 }
 
-/** Of intervals that end at the same instant, the one that is worst is followed along, so that each is looked at. */
+/** Follows only the worst of the intervals that end at the same instant, which covers all of them. */
 function intervalExcess(band: Band, admissions: readonly Admission[]): string | undefined {
   const { capacity, refillTokens, windowTicks } = band
   for (const [from, { at: start }] of admissions.entries()) {
