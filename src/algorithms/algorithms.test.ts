@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { Refund } from '../core/bucket-store.js'
 import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
 import { memoryStore } from '../stores/memory/memory-store.js'
-import { band as bandWith, demand, group } from '../testing/demands.js'
+import { band as bandWith, chargeOf, group } from '../testing/fixtures.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { referenceStore } from '../testing/models/reference-store.js'
 
@@ -51,7 +51,7 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
           clock.advance((pause.ticks + Math.floor(pause.part * band.windowTicks)) / 1000)
           const permits = Math.max(1, Math.ceil(part * band.capacity))
           const maxWaitTicks = kind === 'wait' ? Math.floor(part * 3 * band.windowTicks) : 0
-          const charge = demand(rule, 'a', { permits, maxWaitTicks })
+          const charge = chargeOf(rule, 'a', { permits, maxWaitTicks })
           if (kind === 'refund') for (const one of [store, model]) await one.refund(last)
           else if (kind === 'edit') {
             // A store may or may not evict a full bucket, which would make a difference after an edit.
@@ -86,7 +86,7 @@ describe.each(cases)('%s, refilled %s', (algorithm, refill) => {
           for (const { pause, permits: part } of history) {
             clock.advance((pause.ticks + Math.floor(pause.part * band.windowTicks)) / 1000)
             const permits = Math.min(band.capacity, Math.max(1, Math.ceil(part * band.capacity)))
-            const charge = demand(rule, 'a', { permits })
+            const charge = chargeOf(rule, 'a', { permits })
             const { granted, bands } = store.chargeSync([charge], false)
             if (granted) continue
             clock.advance(((bands[0]?.retryAfter ?? 0) - 1) / 1000)
@@ -107,7 +107,7 @@ describe('a refund to a leaky bucket after the release time of its slot', () => 
   async function chargedAt(...pausesMs: readonly number[]) {
     const clock = manualClock(1_800_000_000_000)
     const store = memoryStore({ clock })
-    const charge = () => store.chargeSync([demand(leaky, 'a')], false)
+    const charge = () => store.chargeSync([chargeOf(leaky, 'a')], false)
     const { now } = charge()
     const late: Refund = { group: leaky, key: 'a', permits: 1, grantedAt: [now] }
     for (const pauseMs of pausesMs) {

@@ -3,7 +3,7 @@ import { messageOf } from '../core/errors.js'
 import { jsonText, parseJson } from '../core/json/written-json.js'
 import { ServerError, UsageError } from './failure.js'
 
-export interface ServerAnswer {
+export interface ServerResponse {
   readonly status: number
   readonly body: unknown
 }
@@ -11,7 +11,7 @@ export interface ServerAnswer {
 export interface ServerClient {
   readonly url: string
   /** Rejects with a `ServerError` unless the response is 2xx or one of `expected`. */
-  ask(method: string, path: string, request?: ServerRequest): Promise<ServerAnswer>
+  request(method: string, path: string, request?: ServerRequest): Promise<ServerResponse>
 }
 
 export interface ServerRequest {
@@ -29,7 +29,7 @@ export function serverClient(address: string, tokens: readonly string[], environ
   const token = tokens.map((name) => environment[name]).find((value) => value !== undefined && value !== '')
   return {
     url,
-    async ask(method, path, { body, headers = {}, expected = [] } = {}) {
+    async request(method, path, { body, headers = {}, expected = [] } = {}) {
       const response = await fetch(`${url}${path}`, {
         method,
         headers: {
@@ -76,7 +76,7 @@ function readJson(text: string): unknown {
 
 function failure(
   url: string,
-  { status, body }: ServerAnswer,
+  { status, body }: ServerResponse,
   tokens: readonly string[],
   hasToken: boolean,
 ): ServerError {

@@ -2,7 +2,7 @@ import { FluxGateError } from '../core/errors.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { connectRedis } from '../redis/client/connect-redis.js'
 import { lockOn } from '../redis/lock/lock-on.js'
-import { announcedRules } from '../rules/redis/announced-rules.js'
+import { announcingProvider } from '../rules/redis/announcing-provider.js'
 import { defaultChannel } from '../rules/redis/redis-rule-store.js'
 import { RulePoller } from '../rules/redis/rule-poller.js'
 import { isObject } from '../validation/fields.js'
@@ -21,7 +21,7 @@ export function announcedByStore(
   const connection = connectRedis(addressOf(rules, store), undefined)
   const { channel = defaultChannel } = reload
   const lock = lockOn(connection)
-  const announced = announcedRules(rules, connection, channel, new RulePoller(lock, `poller of ${channel}`))
+  const announced = announcingProvider(rules, connection, channel, new RulePoller(lock, `poller of ${channel}`))
   return { rules: announced, close: () => lock.close() }
 }
 

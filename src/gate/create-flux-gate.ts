@@ -2,8 +2,8 @@ import type { BucketStore } from '../core/bucket-store.js'
 import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { unknownResolvers } from '../core/keys/scope-key-resolver.js'
-import type { Requirement } from '../rules/requirement.js'
-import { RuleBook } from '../rules/rule-book.js'
+import { LoadedRules } from '../rules/loaded-rules.js'
+import type { RuleRequirement } from '../rules/requirement.js'
 import { redisStore } from '../stores/redis/redis-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { announcedByStore } from './announced-by-store.js'
@@ -48,11 +48,11 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     if (announced !== undefined) opened.push(announced)
     const provider = announced?.rules ?? rules
     // A rule with an unregistered key resolver is invalid.
-    const requirement: Requirement = (ruleSets) => unknownResolvers(ruleSets, options.keyResolvers)
+    const requirement: RuleRequirement = (ruleSets) => unknownResolvers(ruleSets, options.keyResolvers)
     // The rule store rejects such rules on edit too, so that it never holds rules that this process cannot load.
     const free = rules.require?.(requirement)
     if (free !== undefined) opened.push({ close: async () => free() })
-    const book = await RuleBook.open(provider, { clock, requirement })
+    const book = await LoadedRules.open(provider, { clock, requirement })
     const { maxKeys, resilience } = options
     const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisStore })
     if (store !== options.store) opened.push(store)

@@ -11,8 +11,8 @@ import type { RuleSet } from '../core/rule.js'
 import type { EditedRules, ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
+import type { LoadedRules, ReloadResult } from '../rules/loaded-rules.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
-import type { ReloadResult, RuleBook } from '../rules/rule-book.js'
 import { memoryStore } from '../stores/memory/memory-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { CurrentRules } from './current-rules.js'
@@ -35,7 +35,7 @@ export interface GateParts {
   readonly clock: Clock
   readonly provider: RuleSetProvider
   /** The last valid rules of the provider. */
-  readonly book: RuleBook
+  readonly book: LoadedRules
   readonly store: BucketStore
   /** Resources that were opened for the gate and are closed with it. */
   readonly opened: readonly Closable[]
@@ -46,7 +46,7 @@ export interface GateParts {
 export class Gate implements FluxGate {
   readonly #options: FluxGateOptions
   readonly #clock: Clock
-  readonly #book: RuleBook
+  readonly #book: LoadedRules
   readonly #rules: CurrentRules
   readonly #parts: GateParts
   /** The store for decisions. Rejects calls until the bucket generations are known. */

@@ -4,14 +4,14 @@ import type { Decision } from '../core/decision.js'
 import { jsonChunksSteps, jsonTextSteps } from '../core/json/written-json.js'
 import type { RequestContext } from '../core/request-context.js'
 import { finish, type Steps } from '../core/scheduling/steps.js'
-import { documentSteps } from '../rules/document/document.js'
+import { parseDocumentSteps } from '../rules/document/document.js'
 import { assembleAll } from '../rules/mongo/assemble.js'
 import { toMongo } from '../rules/mongo/document.js'
-import { headOf, type MongoHead } from '../rules/mongo/head.js'
+import { createHead, type MongoHead } from '../rules/mongo/head.js'
 import { historyDocument } from '../rules/mongo/history.js'
 import { maxRulesPerSet, parseRuleSets, ruleSetSteps } from '../rules/schema/schema.js'
 import { planPutRuleSet } from '../rules/store/plan-edit.js'
-import type { Kept, RuleSetChange } from '../rules/store/rule-storage.js'
+import type { RuleSetChange, RuleSetState } from '../rules/store/rule-storage.js'
 import { createFluxGate } from './create-flux-gate.js'
 import type { FluxGate } from './flux-gate.js'
 
@@ -44,20 +44,20 @@ describe('work on large rule sets', () => {
     .map(({ id, path }) => `      - id: ${id}\n        path: ${path}\n        bands: [{ capacity: 1, window: 1h }]\n`)
     .join('')}`
 
-  const kept: Kept = { version: 0, removedVersion: 0, rules: [] }
+  const kept: RuleSetState = { version: 0, removedVersion: 0, rules: [] }
   const planning = { ruleSetId: 'api', kept, edit: { by: 'ann' }, at: '2026-01-31T12:00:00.000Z' }
   const change = finish(planPutRuleSet(planning, rules)) as RuleSetChange
-  const heads = new Map([['api', finish(headOf(change))]])
+  const heads = new Map([['api', finish(createHead(change))]])
   const documents = change.put.map((rule) => toMongo('api', rule))
 
   it.each<[string, () => Steps<unknown>, number]>([
     ['validation', () => ruleSetSteps(rules), few],
     ['compilation', () => snapshotSteps(parseRuleSets(rules), options), few],
     // A step parses 64 values, and each rule has six.
-    ['JSON', () => documentSteps(JSON.stringify(rules), 'json'), (few * 6) / 64 - 1],
+    ['JSON', () => parseDocumentSteps(JSON.stringify(rules), 'json'), (few * 6) / 64 - 1],
     // One step composes eight rules, and each rule is converted in a separate step.
-    ['YAML', () => documentSteps(yaml, 'yaml'), few + Math.floor(few / 8)],
-    ['a head in MongoDB', () => headOf(change), few],
+    ['YAML', () => parseDocumentSteps(yaml, 'yaml'), few + Math.floor(few / 8)],
+    ['a head in MongoDB', () => createHead(change), few],
     ['a set read from MongoDB', () => assembleAll(heads, documents, 'MongoDB'), few],
     ['an entry in MongoDB', () => historyDocument(heads.get('api') as MongoHead, change.entry), few],
     ['JSON text', () => jsonTextSteps(rules), few],
@@ -67,16 +67,16 @@ describe('work on large rule sets', () => {
   })
 
   it('parses long YAML lists like short ones', () => {
-    const { value } = finish(documentSteps(yaml, 'yaml'))
+    const { value } = finish(parseDocumentSteps(yaml, 'yaml'))
     expect(value).toEqual({ ruleSets: [rules] })
     const odd = `${yaml}    # the end\n    strategy: first\n`
-    expect(finish(documentSteps(odd, 'yaml')).value).toEqual({ ruleSets: [{ ...rules, strategy: 'first' }] })
+    expect(finish(parseDocumentSteps(odd, 'yaml')).value).toEqual({ ruleSets: [{ ...rules, strategy: 'first' }] })
     const shared = yaml
       .replace('[{ capacity: 1, window: 1h }]', '&b [{ capacity: 1, window: 1h }]')
       .replaceAll(/bands: \[.*/g, 'bands: *b')
-    expect(finish(documentSteps(shared, 'yaml')).value).toEqual({ ruleSets: [rules] })
+    expect(finish(parseDocumentSteps(shared, 'yaml')).value).toEqual({ ruleSets: [rules] })
     const broken = yaml.replace('path: /a300', 'path: "/a300')
-    expect(() => finish(documentSteps(broken, 'yaml'))).toThrow('line ')
+    expect(() => finish(parseDocumentSteps(broken, 'yaml'))).toThrow('line ')
   })
 
   it('rejects a list that is too long before it validates a rule', () => {

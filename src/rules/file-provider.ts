@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
-import { documentSteps, formatOf } from './document/document.js'
+import { formatOf, parseDocumentSteps } from './document/document.js'
 import { digestOfFile, readRulesFile } from './document/rules-file.js'
 import { watchFile } from './document/watch-file.js'
 import { ruleSetSteps } from './schema/schema.js'
@@ -20,7 +20,7 @@ export function fileRules(path: string): RuleSetProvider {
     async load() {
       const { text, digest } = await readRulesFile(file, path)
       loaded = digest
-      const { value } = await inSlices(documentSteps(text, formatOf(file), { source: path }))
+      const { value } = await inSlices(parseDocumentSteps(text, formatOf(file), { source: path }))
       return inSlices(ruleSetSteps(value, path))
     },
     watch(onChange, onError) {

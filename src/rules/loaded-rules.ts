@@ -1,36 +1,177 @@
+import { type Clock, systemClock } from '../core/clock.js'
+import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
-import { manyPerStep, type Steps } from '../core/scheduling/steps.js'
-import { isObject, itemsOf, wrongValue } from '../validation/fields.js'
-import { noIssues, rulesInvalid } from '../validation/issues.js'
-import type { Requirement } from './requirement.js'
+import type { ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
+import { inSlices } from '../core/scheduling/steps.js'
+import { checkProvidedRules } from './check-provided-rules.js'
+import type { RuleRequirement } from './requirement.js'
+import { ruleSetsDigest } from './rule-sets-digest.js'
 
-const allowed = 'rule sets returned by parseRuleSets'
+/** The result of a reload. After an error, the previous rules stay in use. */
+export type ReloadResult =
+  | { readonly changed: boolean; readonly ruleSets: readonly RuleSet[] }
+  | { readonly error: FluxGateError }
 
-/**
- * Checks that a provider loaded parsed rule sets, not rule documents: custom providers are not always type-checked.
- * The requirement is only called with parsed rule sets. Throws `FLUXGATE_RULES_INVALID` with every issue.
- */
-export function* loadedSteps(loaded: unknown, source: string, requirement?: Requirement): Steps<readonly RuleSet[]> {
-  const issues = noIssues()
-  const sets = itemsOf(loaded)
-  if (sets === undefined) issues.add('ruleSets', wrongValue(loaded, allowed))
-  for (const [index, set] of (sets ?? []).entries()) {
-    const place = `ruleSets[${index}]`
-    const rules = isObject(set) && typeof set.id === 'string' && 'strategy' in set ? itemsOf(set.rules) : undefined
-    if (rules === undefined) issues.add(place, wrongValue(set, allowed))
-    for (const [at, rule] of (rules ?? []).entries()) {
-      if (!isParsed(rule)) issues.add(`${place}.rules[${at}]`, wrongValue(rule, allowed))
-      if (at % manyPerStep === 0) yield
-    }
-  }
-  const ruleSets = loaded as readonly RuleSet[]
-  const requirementIssues = issues.count === 0 ? requirement?.(ruleSets) : undefined
-  for (const { path, message } of requirementIssues ?? []) issues.add(path, message)
-  if (issues.count > 0) throw rulesInvalid(source, issues)
-  return ruleSets
+export interface LoadedRulesStatus {
+  readonly source: string
+  readonly ruleSets: number
+  readonly rules: number
+  /** When the current rules were first loaded, and when they were last confirmed; epoch milliseconds. */
+  readonly changedAt: number
+  readonly loadedAt: number
+  /** The error of the last reload and the time since which reloads fail; `null` if the last reload succeeded. */
+  readonly failure: { readonly error: FluxGateError; readonly sinceAt: number } | null
 }
 
-function isParsed(rule: unknown): boolean {
-  if (!isObject(rule) || !Array.isArray(rule.methods) || !Array.isArray(rule.when)) return false
-  return itemsOf(rule.bands)?.every((band) => isObject(band) && typeof band.windowTicks === 'number') ?? false
+export interface LoadedRulesOptions {
+  readonly clock?: Clock | undefined
+  /** Rules that do not meet the requirement are rejected like invalid rules. */
+  readonly requirement?: RuleRequirement | undefined
+}
+
+/** A reload completes after every listener has settled. */
+type Listener = (result: ReloadResult) => unknown
+
+/**
+ * The current rules. The list is immutable and replaced as a whole, so callers can keep using the list they hold.
+ * Rules that fail to load or parse replace nothing.
+ */
+export class LoadedRules {
+  readonly #provider: RuleSetProvider
+  readonly #clock: Clock
+  readonly #requirement: RuleRequirement | undefined
+  readonly #listeners = new Set<Listener>()
+  #current: readonly RuleSet[]
+  #digest: string
+  #changedAt: number
+  #loadedAt: number
+  #failure: LoadedRulesStatus['failure'] = null
+  #running: Promise<ReloadResult> | undefined
+  #next: Promise<ReloadResult> | undefined
+  /** True if the next load was only requested by polls. */
+  #isNextPoll = true
+
+  private constructor(
+    provider: RuleSetProvider,
+    options: LoadedRulesOptions,
+    ruleSets: readonly RuleSet[],
+    digest: string,
+  ) {
+    const { clock = systemClock, requirement } = options
+    this.#provider = provider
+    this.#clock = clock
+    this.#requirement = requirement
+    this.#current = ruleSets
+    this.#digest = digest
+    this.#changedAt = clock.now()
+    this.#loadedAt = this.#changedAt
+  }
+
+  /** Loads the rules for the first time. A failure is thrown, because there are no previous rules to keep. */
+  static async open(provider: RuleSetProvider, options: LoadedRulesOptions = {}): Promise<LoadedRules> {
+    const ruleSets = await load(provider, options.requirement)
+    return new LoadedRules(provider, options, ruleSets, await inSlices(ruleSetsDigest(ruleSets)))
+  }
+
+  get current(): readonly RuleSet[] {
+    return this.#current
+  }
+
+  /** Adds a listener for every reload, and for polls that find a change, an error or a recovery. Returns a function that removes it. */
+  onReload(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /**
+   * Loads the rules again; never rejects. One load runs at a time. Requests during a load share the next one, because
+   * the running load may have read the rules before the change.
+   */
+  reload({ poll = false }: ReloadRequest = {}): Promise<ReloadResult> {
+    if (this.#running === undefined) {
+      this.#running = this.#load(poll)
+      return this.#running
+    }
+    if (!poll) this.#isNextPoll = false
+    this.#next ??= this.#running.then(() => {
+      const isPoll = this.#isNextPoll
+      this.#isNextPoll = true
+      this.#next = undefined
+      this.#running = this.#load(isPoll)
+      return this.#running
+    })
+    return this.#next
+  }
+
+  status(): LoadedRulesStatus {
+    return {
+      source: this.#provider.source,
+      ruleSets: this.#current.length,
+      rules: this.#current.reduce((count, { rules }) => count + rules.length, 0),
+      changedAt: this.#changedAt,
+      loadedAt: this.#loadedAt,
+      failure: this.#failure,
+    }
+  }
+
+  async #load(isPoll: boolean): Promise<ReloadResult> {
+    const hadNoFailure = this.#failure === null
+    const result = await load(this.#provider, this.#requirement, this.#current).then(
+      (ruleSets) => this.#accept(ruleSets),
+      (error: FluxGateError) => this.#recordFailure(error),
+    )
+    const isNews = !isPoll || !hadNoFailure || 'error' in result || result.changed
+    if (isNews) for (const listener of this.#listeners) await notify(listener, result)
+    if (this.#next === undefined) this.#running = undefined
+    return result
+  }
+
+  async #accept(ruleSets: readonly RuleSet[]): Promise<ReloadResult> {
+    const digest = isKnown(ruleSets, this.#current) ? this.#digest : await inSlices(ruleSetsDigest(ruleSets))
+    const changed = digest !== this.#digest
+    this.#failure = null
+    this.#loadedAt = this.#clock.now()
+    if (changed) {
+      this.#current = ruleSets
+      this.#digest = digest
+      this.#changedAt = this.#loadedAt
+    }
+    return { changed, ruleSets: this.#current }
+  }
+
+  #recordFailure(error: FluxGateError): ReloadResult {
+    this.#failure = { error, sinceAt: this.#failure?.sinceAt ?? this.#clock.now() }
+    return { error }
+  }
+}
+
+/** Providers written by others may throw anything, at once or later. */
+async function load(
+  provider: RuleSetProvider,
+  requirement?: RuleRequirement,
+  current?: readonly RuleSet[],
+): Promise<readonly RuleSet[]> {
+  try {
+    const loaded = await provider.load()
+    if (current !== undefined && isKnown(loaded, current)) return current
+    return await inSlices(checkProvidedRules(loaded, provider.source, requirement))
+  } catch (cause) {
+    if (cause instanceof FluxGateError) throw cause
+    const message = `Rules could not be loaded from ${provider.source}: ${cause instanceof Error ? cause.message : String(cause)}`
+    throw new FluxGateError('FLUXGATE_RULES_UNREADABLE', message, { cause })
+  }
+}
+
+/** True if a provider has loaded the rules in force again, and has frozen the list: those have been checked already. */
+const isKnown = (loaded: unknown, current: readonly RuleSet[]): boolean => loaded === current && Object.isFrozen(loaded)
+
+/** Rethrows an error of a listener outside the reload, so that the reload does not fail and the other listeners still run. */
+async function notify(listener: Listener, result: ReloadResult): Promise<void> {
+  try {
+    await listener(result)
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
+  }
 }

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'vitest'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
-import { type ProviderPlace, ruleSetProviderContract } from '../testing/rule-stores/rule-set-provider-contract.js'
+import { type ProviderFixture, ruleSetProviderContract } from '../testing/rule-stores/provider-contract.js'
 import { fileRuleStore } from './file/file-rule-store.js'
 import { fileRules } from './file-provider.js'
 import { objectRules } from './object-provider.js'
 
-const inFile = async (open: (path: string) => RuleSetProvider): Promise<ProviderPlace> => {
+const inFile = async (open: (path: string) => RuleSetProvider): Promise<ProviderFixture> => {
   const directory = await mkdtemp(join(tmpdir(), 'fluxgate-'))
   const path = join(directory, 'rules.json')
   return {

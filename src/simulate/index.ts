@@ -1,7 +1,7 @@
 export type { Arrival, Arrivals } from './arrival.js'
 export { type Random, seededRandom } from './random.js'
 export { readLines } from './recorded/lines.js'
-export { type Recording, type RecordingReport, recordedTraffic } from './recorded/recorded-traffic.js'
+export { type Recording, type RecordingReport, recordedTraffic } from './recorded/traffic.js'
 export { type BandRun, type Run, type Simulation, simulateBands } from './simulate-bands.js'
 export { type Decide, type RuleRun, type RulesSimulation, simulateRules } from './simulate-rules.js'
 export { addTo, type TimeBucket } from './time-series.js'

@@ -3,9 +3,9 @@ import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { algorithmNames } from '../core/rule.js'
 import { compareWithModel } from './compare-with-model.js'
-import { band, demand, group, second, startMs } from './demands.js'
+import { band, chargeOf, group, second, startMs } from './fixtures.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
-import { overrideContract } from './overrides/override-contract.js'
+import { overrideContract } from './overrides/contract.js'
 
 /** Registers a test, such as `it` of Vitest, Jest or `node:test`. */
 export type TestRunner = (title: string, test: () => Promise<void>) => void
@@ -41,8 +41,8 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     })
 
   withStore('charges every band of every rule, or none of them', async (store) => {
-    const loose = demand(group('loose', [band({ capacity: 100, windowTicks: 3600 * second })]), 'a')
-    const tight = demand(group('tight', [band({ capacity: 5 })]), 'a')
+    const loose = chargeOf(group('loose', [band({ capacity: 100, windowTicks: 3600 * second })]), 'a')
+    const tight = chargeOf(group('tight', [band({ capacity: 5 })]), 'a')
     const results = []
     for (let i = 0; i < 100; i++) results.push(await store.charge([loose, tight], false))
     assert.equal(results.filter(({ granted }) => granted).length, 5)
@@ -51,7 +51,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
 
   for (const algorithm of algorithmNames) {
     withStore(`${algorithm}: changes nothing when it rejects`, async (store, clock) => {
-      const one = demand(group('rule', [band({ algorithm, capacity: 3 })]), 'a')
+      const one = chargeOf(group('rule', [band({ algorithm, capacity: 3 })]), 'a')
       for (let i = 0; i < 3; i++) await store.charge([one], false)
       const before = await store.charge([one], true)
       for (let i = 0; i < 50; i++) assert.equal((await store.charge([one], false)).granted, false)
@@ -61,7 +61,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     })
 
     withStore(`${algorithm}: returns retryAfter exact to the microsecond`, async (store, clock) => {
-      const one = demand(group('rule', [band({ algorithm, capacity: 7, windowTicks: 10 * second })]), 'a', {
+      const one = chargeOf(group('rule', [band({ algorithm, capacity: 7, windowTicks: 10 * second })]), 'a', {
         permits: 3,
       })
       clock.advance(1234.567)
@@ -75,7 +75,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
 
     withStore(`${algorithm}: rejects more permits than the capacity for ever`, async (store) => {
       const { granted, bands } = await store.charge(
-        [demand(group('rule', [band({ algorithm, capacity: 10 })]), 'a', { permits: 11 })],
+        [chargeOf(group('rule', [band({ algorithm, capacity: 10 })]), 'a', { permits: 11 })],
         false,
       )
       assert.equal(granted, false)
@@ -86,7 +86,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     withStore(
       `${algorithm}: rejects for no longer than its window after the clock steps back`,
       async (store, clock) => {
-        const one = demand(group('rule', [band({ algorithm, capacity: 10, windowTicks: 60 * second })]), 'a')
+        const one = chargeOf(group('rule', [band({ algorithm, capacity: 10, windowTicks: 60 * second })]), 'a')
         for (let i = 0; i < 10; i++) await store.charge([one], false)
         const before = (await store.charge([one], false)).bands[0]?.retryAfter ?? assert.fail()
         clock.advance(-3_600_000)
@@ -102,14 +102,14 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     )
 
     withStore(`${algorithm}: grants exactly the capacity to 1000 simultaneous requests`, async (store) => {
-      const one = demand(group('rule', [band({ algorithm, capacity: 100 })]), 'a')
+      const one = chargeOf(group('rule', [band({ algorithm, capacity: 100 })]), 'a')
       const results = await Promise.all(Array.from({ length: 1000 }, () => store.charge([one], false)))
       assert.equal(results.filter(({ granted }) => granted).length, 100)
     })
   }
 
   withStore('charges nothing for a peek, and peeks an unknown key as full', async (store) => {
-    const one = demand(group('rule', [band({ capacity: 10 })]), 'a', { permits: 4 })
+    const one = chargeOf(group('rule', [band({ capacity: 10 })]), 'a', { permits: 4 })
     for (let i = 0; i < 3; i++) assert.equal((await store.charge([one], true)).bands[0]?.remaining, 6)
     assert.equal((await store.charge([one], false)).bands[0]?.remaining, 6)
   })
@@ -117,16 +117,16 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   withStore('refunds permits up to the capacity, and nothing to an unused key', async (store) => {
     const rule = group('rule', [band({ capacity: 10 })])
     await store.refund([{ group: rule, key: 'a', permits: 5 }])
-    await store.charge([demand(rule, 'a', { permits: 4 })], false)
+    await store.charge([chargeOf(rule, 'a', { permits: 4 })], false)
     await store.refund([{ group: rule, key: 'a', permits: 3 }])
-    assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 8)
+    assert.equal((await store.charge([chargeOf(rule, 'a')], true)).bands[0]?.remaining, 8)
     await store.refund([{ group: rule, key: 'a', permits: 100 }])
-    assert.equal((await store.charge([demand(rule, 'a')], true)).bands[0]?.remaining, 9)
+    assert.equal((await store.charge([chargeOf(rule, 'a')], true)).bands[0]?.remaining, 9)
   })
 
   withStore('drops the waiting requests of an interval bucket that is full again', async (store, clock) => {
     const rule = group('rule', [band({ capacity: 1, refill: 'INTERVAL', windowTicks: 3600 * second })])
-    const one = demand(rule, 'a')
+    const one = chargeOf(rule, 'a')
     for (let i = 0; i < 2; i++) await store.charge([{ ...one, maxWaitTicks: 3600 * second }], false)
     await store.refund([{ group: rule, key: 'a', permits: 2 }])
     clock.advance(10)
@@ -139,17 +139,17 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
 
   withStore('resets one key of one rule', async (store) => {
     const rule = group('rule', [band({ capacity: 10 })])
-    for (const key of ['a', 'b']) await store.charge([demand(rule, key, { permits: 10 })], false)
+    for (const key of ['a', 'b']) await store.charge([chargeOf(rule, key, { permits: 10 })], false)
     await store.reset(rule, 'a')
-    assert.equal((await store.charge([demand(rule, 'a')], true)).granted, true)
-    assert.equal((await store.charge([demand(rule, 'b')], true)).granted, false)
+    assert.equal((await store.charge([chargeOf(rule, 'a')], true)).granted, true)
+    assert.equal((await store.charge([chargeOf(rule, 'b')], true)).granted, false)
   })
 
   withStore('starts a new generation with new buckets, and keeps those of the old one', async (store) => {
     const rule = group('rule', [band({ capacity: 1 })])
-    await store.charge([demand(rule, 'a')], false)
-    assert.equal((await store.charge([demand({ ...rule, generation: '2' }, 'a')], false)).granted, true)
-    assert.equal((await store.charge([demand(rule, 'a')], false)).granted, false)
+    await store.charge([chargeOf(rule, 'a')], false)
+    assert.equal((await store.charge([chargeOf({ ...rule, generation: '2' }, 'a')], false)).granted, true)
+    assert.equal((await store.charge([chargeOf(rule, 'a')], false)).granted, false)
   })
 
   withStore('keeps similar keys, rules, rule sets and bands in separate buckets', async (store) => {
@@ -172,14 +172,14 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     for (const ruleSetId of names.slice(0, 6))
       for (const ruleId of names.slice(0, 6))
         for (const key of names) {
-          const { granted } = await store.charge([demand({ ...group(ruleId, bands), ruleSetId }, key)], false)
+          const { granted } = await store.charge([chargeOf({ ...group(ruleId, bands), ruleSetId }, key)], false)
           assert.equal(granted, true, JSON.stringify([ruleSetId, ruleId, key]))
         }
   })
 
   withStore('charges a shadow rule if its own bands allow, and never rejects because of it', async (store) => {
-    const shadow = demand(group('shadow', [band({ capacity: 2 })]), 'a', { shadow: true })
-    const rule = demand(group('rule', [band({ capacity: 4 })]), 'a')
+    const shadow = chargeOf(group('shadow', [band({ capacity: 2 })]), 'a', { shadow: true })
+    const rule = chargeOf(group('rule', [band({ capacity: 4 })]), 'a')
     const allowed = []
     for (let i = 0; i < 4; i++)
       allowed.push((await store.charge([shadow, rule], false)).bands.map((result) => result.allowed))
@@ -194,7 +194,7 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
   })
 
   withStore('releases waiting requests one after another, in order of arrival', async (store, clock) => {
-    const waiter = demand(group('rule', [band({ capacity: 1 })]), 'a', { maxWaitTicks: 3 * second })
+    const waiter = chargeOf(group('rule', [band({ capacity: 1 })]), 'a', { maxWaitTicks: 3 * second })
     const delays = []
     for (let i = 0; i < 5; i++) {
       const { granted, bands } = await store.charge([waiter], false)

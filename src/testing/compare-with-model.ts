@@ -9,10 +9,10 @@ import {
 } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
-import { demand, group } from './demands.js'
-import { type BandChoice, editedBand, randomBand, randomDemands, randomPause, seededRandom } from './history.js'
+import { chargeOf, group } from './fixtures.js'
 import { manualClock } from './manual-clock.js'
 import { type ReferenceStore, referenceStore } from './models/reference-store.js'
+import { type BandChoice, editedBand, randomBand, randomCharges, randomPause, seededRandom } from './random-charges.js'
 
 export interface Comparison extends BandChoice {
   readonly seed: number
@@ -46,7 +46,7 @@ export async function compareWithModel(
   try {
     for (let step = 0; step < steps; step++) {
       const where = `seed ${seed}, step ${step}`
-      const charges = randomDemands(random, groups, keys)
+      const charges = randomCharges(random, groups, keys)
       const pause = randomPause(random, (charges[0] as Charge).group.bands[0] as Band)
       if (pause >= 0 || (await resetFull(store, model, groups, keys))) clock.advance(pause / 1000)
       const kind = random()
@@ -64,7 +64,7 @@ export async function compareWithModel(
           model,
           async (one) =>
             void (await one.charge(
-              groups.map((rule) => demand(rule, 'other')),
+              groups.map((rule) => chargeOf(rule, 'other')),
               true,
             )),
         )

@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from '../../src/testing/history.js'
+import { type Random, seededRandom } from '../../src/testing/random-charges.js'
 
 export interface SlotPlan {
   readonly bucket: string

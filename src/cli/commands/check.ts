@@ -11,7 +11,7 @@ import { wholeNumber } from '../options/option-values.js'
 import { contextOf, type RequestOptions, withRequestOptions } from '../options/request-options.js'
 import { knownRuleSet } from '../options/rule-set-option.js'
 import { printJson } from '../output/output.js'
-import { shownPath } from '../output/shown-path.js'
+import { displayPath } from '../output/shown-path.js'
 import { serverClient } from '../server-client.js'
 
 interface CheckCommandOptions extends RequestOptions {
@@ -68,7 +68,7 @@ export function checkCommand(): Command {
 async function check(options: CheckCommandOptions): Promise<void> {
   const decisions = await (options.server === undefined ? decideLocally(options) : askServer(options, options.server))
   const last = decisions.at(-1) as Decision
-  process.exitCode = last.allowed ? exitStatus.ok : exitStatus.no
+  process.exitCode = last.allowed ? exitStatus.ok : exitStatus.negative
   printJson(options.json && options.repeat !== undefined ? decisions : last)
 }
 
@@ -94,7 +94,7 @@ async function decideLocally(options: CheckCommandOptions): Promise<Decision[]> 
 async function configured(path: string | undefined): Promise<FluxGateOptions> {
   const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
   const { type, path: rulesFile } = config.rules
-  return { ...gateOptions(config), ...(type === 'file' && { rules: { type, path: shownPath(rulesFile) } }) }
+  return { ...gateOptions(config), ...(type === 'file' && { rules: { type, path: displayPath(rulesFile) } }) }
 }
 
 async function askServer(options: CheckCommandOptions, url: string): Promise<Decision[]> {
@@ -103,6 +103,6 @@ async function askServer(options: CheckCommandOptions, url: string): Promise<Dec
   const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, peek }) }
   const decisions: Decision[] = []
   for (let i = 0; i < (options.repeat ?? 1); i++)
-    decisions.push((await client.ask('POST', '/api/ratelimit/check', { body })).body as Decision)
+    decisions.push((await client.request('POST', '/api/ratelimit/check', { body })).body as Decision)
   return decisions
 }

@@ -34,7 +34,7 @@ async function doctor({ config: path, only, json }: DoctorOptions): Promise<void
   const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
   const findings = await examine(config, only === undefined ? ['server', 'gateway'] : [only])
   const ok = findings.every(({ status }) => status !== 'fail')
-  process.exitCode = ok ? exitStatus.ok : exitStatus.no
+  process.exitCode = ok ? exitStatus.ok : exitStatus.negative
   if (json) printJson({ ok, findings })
   else print(findings.flatMap(linesOf).join('\n'))
 }

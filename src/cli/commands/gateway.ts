@@ -5,14 +5,14 @@ import { metricsServerOf } from '../../program/server.js'
 import { stopWhenTold } from '../../program/workers/workers.js'
 import { UsageError } from '../failure.js'
 import { wholeNumber } from '../options/option-values.js'
-import { readConfig, type StartArguments } from '../start/arguments.js'
-import { besideGateway } from '../start/beside.js'
-import { type Beside, startGateway } from '../start/gateway.js'
+import { readConfig, type StartOptions } from '../start/arguments.js'
+import { companionServer } from '../start/companion-server.js'
+import { type CompanionServer, startGateway } from '../start/gateway.js'
 import { reportWith } from '../start/report.js'
-import { onSignals } from '../start/stop.js'
+import { onSignals } from '../start/signals.js'
 import { runInWorkers } from '../start/workers.js'
 
-interface GatewayOptions extends StartArguments {
+interface GatewayOptions extends StartOptions {
   readonly workers?: number
 }
 
@@ -49,11 +49,11 @@ export function gatewayCommand(): Command {
 }
 
 /** A server for metrics and health, if `gateway.metricsPort` is set. */
-function metricsBeside(config: Config): Beside | undefined {
+function metricsBeside(config: Config): CompanionServer | undefined {
   const { metricsHost: host, metricsPort: port, drainTimeout } = config.gateway
   if (port === undefined) return undefined
   const place = { host, port, who: 'GATEWAY_METRICS', option: 'gateway.metricsPort' } as const
-  return besideGateway(config, { serves: 'METRICS', serverOf: metricsServerOf, place, drainTimeout })
+  return companionServer(config, { serves: 'METRICS', serverOf: metricsServerOf, place, drainTimeout })
 }
 
 async function gateway(options: GatewayOptions): Promise<void> {
@@ -74,7 +74,7 @@ async function gateway(options: GatewayOptions): Promise<void> {
         workers,
         exampleRoutes: [],
         hints: async () => null,
-        beside: metricsBeside(config),
+        companion: metricsBeside(config),
         onStart(close, reload) {
           onStarted()
           if (isWorker) stopWhenTold(close, reload)

@@ -2,13 +2,13 @@ import { Command, Option } from 'commander'
 import { openLog } from '../../program/log.js'
 import { stopWhenTold } from '../../program/workers/workers.js'
 import { wholeNumber } from '../options/option-values.js'
-import { readConfig, type StartArguments } from '../start/arguments.js'
+import { readConfig, type StartOptions } from '../start/arguments.js'
 import { reportWith } from '../start/report.js'
 import { startServer } from '../start/server.js'
-import { onSignals } from '../start/stop.js'
+import { onSignals } from '../start/signals.js'
 import { runInWorkers } from '../start/workers.js'
 
-interface ServeOptions extends StartArguments {
+interface ServeOptions extends StartOptions {
   readonly workers?: number
 }
 

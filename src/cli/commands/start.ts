@@ -13,15 +13,15 @@ import { configuredRules } from '../../program/rules.js'
 import { serverOf } from '../../program/server.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
 import { wholeNumber } from '../options/option-values.js'
-import { shownPath } from '../output/shown-path.js'
-import { readConfig, type StartArguments } from '../start/arguments.js'
-import { besideGateway } from '../start/beside.js'
+import { displayPath } from '../output/shown-path.js'
+import { readConfig, type StartOptions } from '../start/arguments.js'
+import { companionServer } from '../start/companion-server.js'
 import { startGateway } from '../start/gateway.js'
 import { listen } from '../start/listen.js'
 import { reportWith } from '../start/report.js'
-import { onSignals } from '../start/stop.js'
+import { onSignals } from '../start/signals.js'
 
-interface StartOptions extends StartArguments {
+interface StartCommandOptions extends StartOptions {
   readonly serverPort?: number
 }
 
@@ -54,7 +54,7 @@ export function startCommand(): Command {
     .action(start)
 }
 
-async function start(options: StartOptions): Promise<void> {
+async function start(options: StartCommandOptions): Promise<void> {
   const read = await readConfig(options)
   const isExample = read.gateway.routes === undefined
   const config = isExample ? withExampleIdentities(read) : read
@@ -74,7 +74,7 @@ async function start(options: StartOptions): Promise<void> {
     warnings,
     exampleRoutes: isExample ? await exampleRoutes(config, options.rules) : [],
     hints: async (ruleSets) => (isExample ? findDemoHints(ruleSets, gateOptions(config)) : null),
-    beside: besideGateway(config, {
+    companion: companionServer(config, {
       serves: 'API',
       serverOf,
       place: {
@@ -101,7 +101,7 @@ const withExampleIdentities = (config: Config): Config => ({
 
 /** Routes to an example service in this process. The service does not keep the process alive. */
 async function exampleRoutes(config: Config, path: string | undefined): Promise<RouteDefinition[]> {
-  const rules = configuredRules(config, path && shownPath(path)) ?? fileRuleStore(shownPath(config.rules.path))
+  const rules = configuredRules(config, path && displayPath(path)) ?? fileRuleStore(displayPath(config.rules.path))
   const ruleSets = await rules.load().finally(() => rules.close())
   const service = demoUpstream()
   await listen(service, 0, '127.0.0.1')

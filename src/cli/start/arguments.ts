@@ -1,7 +1,7 @@
 import { type Config, loadConfig } from '../../config/config.js'
 
 /** Options shared by `start`, `serve` and `gateway`. */
-export interface StartArguments {
+export interface StartOptions {
   readonly config?: string
   readonly rules?: string
   readonly port?: number
@@ -9,5 +9,5 @@ export interface StartArguments {
   readonly json?: true
 }
 
-export const readConfig = (options: StartArguments): Promise<Config> =>
+export const readConfig = (options: StartOptions): Promise<Config> =>
   loadConfig({ path: options.config, env: process.env, cwd: process.cwd() })

@@ -14,17 +14,17 @@ import { configuredRules } from '../../program/rules.js'
 import type { Telemetry } from '../../program/telemetry.js'
 import { type StartingRules, shareRules, startingRules } from '../../program/workers/starting-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
-import { shownPath } from '../output/shown-path.js'
-import { readConfig, type StartArguments } from './arguments.js'
+import { displayPath } from '../output/shown-path.js'
+import { readConfig, type StartOptions } from './arguments.js'
 import { type Listening, listen, urlOf } from './listen.js'
 import type { StartReport } from './report.js'
-import { countRules, shownRules } from './rules.js'
-import { refuse } from './stop.js'
-import { apart, unlimited } from './warnings.js'
+import { countRules, rulesLabel } from './rules.js'
+import { failToStart } from './signals.js'
+import { separateBucketsWarning, unlimitedRoutesWarning } from './warnings.js'
 
-export interface GatewayPlan {
+export interface GatewayStart {
   readonly config: Config
-  readonly options: StartArguments
+  readonly options: StartOptions
   readonly report: StartReport
   readonly workers: number
   readonly warnings?: readonly string[]
@@ -32,12 +32,12 @@ export interface GatewayPlan {
   readonly exampleRoutes: readonly RouteDefinition[]
   hints(ruleSets: readonly RuleSet[]): Promise<DemoHints | null>
   /** A server that runs next to the gateway, on the same gate. */
-  readonly beside?: Beside | undefined
+  readonly companion?: CompanionServer | undefined
   /** Called once the gateway listens, with functions that stop and reload it. */
   onStart(close: () => Promise<void>, reload: () => void): void
 }
 
-export interface Beside {
+export interface CompanionServer {
   /** The full API, or only metrics and health. */
   readonly serves: 'API' | 'METRICS'
   readonly observer: Telemetry['recorder']
@@ -47,22 +47,22 @@ export interface Beside {
 }
 
 /** Starts the gateway, reports its URLs, and follows changes of routes and rules. */
-export async function startGateway(plan: GatewayPlan): Promise<void> {
-  const { config, options, report, beside } = plan
+export async function startGateway(plan: GatewayStart): Promise<void> {
+  const { config, options, report, companion } = plan
   const opened = await open(plan)
   const { running, rules } = opened
   const listening = await listenAll(plan, opened)
   if ('problem' in listening) {
     await opened.close()
-    return refuse(listening.problem)
+    return failToStart(listening.problem)
   }
-  const shown = shownRules(options, config, rules?.source ?? '')
+  const shown = rulesLabel(options, config, rules?.source ?? '')
   follow(plan, opened, shown.rules)
   const { gate } = running
   report.started({
     url: listening.url,
-    api: beside?.serves === 'API' ? listening.besideUrl : null,
-    metrics: beside?.serves === 'METRICS' ? listening.besideUrl : null,
+    api: companion?.serves === 'API' ? listening.companionUrl : null,
+    metrics: companion?.serves === 'METRICS' ? listening.companionUrl : null,
     needsToken: config.server.adminToken !== undefined,
     rules: rules === undefined ? null : shown.rules,
     rulesType: shown.rulesType,
@@ -70,15 +70,19 @@ export async function startGateway(plan: GatewayPlan): Promise<void> {
     config: config.gateway.routes === undefined ? null : fileOf(config),
     routeCount: routesOf(plan, config).length,
     workers: plan.workers,
-    warnings: [...(plan.warnings ?? []), ...unlimited(running, config), ...apart(config, plan.workers)],
+    warnings: [
+      ...(plan.warnings ?? []),
+      ...unlimitedRoutesWarning(running, config),
+      ...separateBucketsWarning(config, plan.workers),
+    ],
     hints: await plan.hints(gate.ruleSets),
   })
 }
 
-const routesOf = ({ exampleRoutes }: GatewayPlan, { gateway }: Config): readonly RouteDefinition[] =>
+const routesOf = ({ exampleRoutes }: GatewayStart, { gateway }: Config): readonly RouteDefinition[] =>
   gateway.routes ?? exampleRoutes
 
-const fileOf = ({ file }: Config): string | null => (file === undefined ? null : shownPath(file))
+const fileOf = ({ file }: Config): string | null => (file === undefined ? null : displayPath(file))
 
 interface Opened {
   readonly starting: StartingRules | undefined
@@ -87,30 +91,30 @@ interface Opened {
   close(): Promise<void>
 }
 
-async function open(plan: GatewayPlan): Promise<Opened> {
-  const { config, options, report, beside } = plan
+async function open(plan: GatewayStart): Promise<Opened> {
+  const { config, options, report, companion } = plan
   let rules: RuleStore | undefined
   let accessLog: OpenAccessLog | undefined
   let running: RunningGateway | undefined
   // Also called if the start fails: an open connection would keep the process alive.
   const close = async (): Promise<void> => {
-    await Promise.all([running?.close(), beside?.close()])
+    await Promise.all([running?.close(), companion?.close()])
     await rules?.close()
     await accessLog?.close()
   }
   try {
-    rules = configuredRules(config, options.rules && shownPath(options.rules))
+    rules = configuredRules(config, options.rules && displayPath(options.rules))
     const { accessLog: place } = config.gateway
     if (place !== undefined)
-      accessLog = openAccessLog(place, (error) => report.trouble(`cannot write the access log: ${error.message}`))
+      accessLog = openAccessLog(place, (error) => report.warning(`cannot write the access log: ${error.message}`))
     const routes = routesOf(plan, config)
     const starting = rules && isWorker() ? startingRules(rules) : undefined
     running = await createGateway(config, {
       rules: starting?.provider ?? rules,
       routes,
       log: accessLog?.log,
-      observer: beside?.observer,
-      onUnreachable: (message) => report.trouble(message),
+      observer: companion?.observer,
+      onUnreachable: (message) => report.warning(message),
     })
     return { running, rules, starting, close }
   } catch (error) {
@@ -120,16 +124,16 @@ async function open(plan: GatewayPlan): Promise<Opened> {
 }
 
 /** Listens with the gateway first, then with the server next to it. */
-async function listenAll({ config, options, beside }: GatewayPlan, { running, rules, close }: Opened) {
+async function listenAll({ config, options, companion }: GatewayStart, { running, rules, close }: Opened) {
   const { gate, server } = running
   const { host, port } = { ...config.gateway, ...omitUndefined({ host: options.host, port: options.port }) }
   const problem = await listen(server, port, host)
   if (problem !== undefined) return { problem }
   try {
-    const other = await beside?.start(gate, rules)
+    const other = await companion?.start(gate, rules)
     if (other !== undefined && 'problem' in other) return other
     const url = urlOf(server.address() as AddressInfo, config.gateway.tlsCert !== undefined)
-    return { url, besideUrl: other?.url ?? null }
+    return { url, companionUrl: other?.url ?? null }
   } catch (error) {
     await close()
     throw error
@@ -137,14 +141,14 @@ async function listenAll({ config, options, beside }: GatewayPlan, { running, ru
 }
 
 /** Reports changes while the gateway runs, and reloads on request. */
-function follow(plan: GatewayPlan, { running, starting, close }: Opened, rules: string): void {
+function follow(plan: GatewayStart, { running, starting, close }: Opened, rules: string): void {
   const { config, options, report } = plan
   const { gate } = running
   gate.on('reload', ({ changed, error }) => {
     if (!running.isRerouting) report.reloaded({ rules, ruleCount: countRules(gate.ruleSets), changed, error })
   })
   // The telemetry of a companion server logs these events already.
-  if (plan.beside === undefined) reportStoreState(gate, report)
+  if (plan.companion === undefined) reportStoreState(gate, report)
   const routes = watchRoutes({
     config,
     running,
@@ -170,11 +174,11 @@ function renewCertificate(running: RunningGateway, report: StartReport): void {
   try {
     running.renewCertificate()
   } catch (error) {
-    report.trouble(`cannot reload the certificate, the current one stays in use: ${messageOf(error)}`)
+    report.warning(`cannot reload the certificate, the current one stays in use: ${messageOf(error)}`)
   }
 }
 
 function reportStoreState(gate: FluxGate, report: StartReport): void {
-  gate.on('degraded', ({ error }) => report.trouble(`bucket store failed: ${messageOf(error)}`))
-  gate.on('recovered', () => report.trouble('bucket store recovered'))
+  gate.on('degraded', ({ error }) => report.warning(`bucket store failed: ${messageOf(error)}`))
+  gate.on('recovered', () => report.warning('bucket store recovered'))
 }

@@ -46,7 +46,7 @@ export interface StartReport {
   started(started: Started): void
   reloaded(reloaded: Reloaded): void
   rerouted(rerouted: Rerouted): void
-  trouble(text: string): void
+  warning(text: string): void
   stopping(): void
 }
 
@@ -70,9 +70,9 @@ export function reportWith(log: Logger, { json }: { readonly json?: true }): Sta
       if (needsRestart) log.warn(`${config} also changes settings that take effect only after a restart`)
       report.rerouted(rerouted)
     },
-    trouble(text) {
+    warning(text) {
       log.warn(text)
-      report.trouble(text)
+      report.warning(text)
     },
   }
 }
@@ -81,7 +81,7 @@ const jsonReport: StartReport = {
   started: ({ hints: _, needsToken: __, rulesType: ___, ...started }) => printData({ event: 'started', ...started }),
   reloaded: ({ error, ...reloaded }) => printData({ event: 'reloaded', ...reloaded, error: error?.message ?? null }),
   rerouted: ({ error, ...rerouted }) => printData({ event: 'rerouted', ...rerouted, error: error?.message ?? null }),
-  trouble: (text) => printData({ event: 'trouble', text }),
+  warning: (text) => printData({ event: 'trouble', text }),
   stopping: () => printData({ event: 'stopping' }),
 }
 
@@ -113,7 +113,7 @@ const textReport: StartReport = {
   rerouted({ config, routeCount, error }) {
     if (error === null) print(`${time()} ${config} reloaded: ${counted(routeCount, 'route')} in force`)
   },
-  trouble: () => {},
+  warning: () => {},
   stopping: () => print(`${time()} stopping: finishing requests in flight; press Ctrl-C again to exit at once`),
 }
 

@@ -11,16 +11,16 @@ import { openTelemetry } from '../../program/telemetry.js'
 import { shareRules, startingRules } from '../../program/workers/starting-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
-import type { StartArguments } from './arguments.js'
+import type { StartOptions } from './arguments.js'
 import { type Listener, type Listening, listenProblem, reachable } from './listen.js'
 import type { StartReport } from './report.js'
-import { countRules, shownRules } from './rules.js'
-import { refuse } from './stop.js'
-import { apart } from './warnings.js'
+import { countRules, rulesLabel } from './rules.js'
+import { failToStart } from './signals.js'
+import { separateBucketsWarning } from './warnings.js'
 
-export interface ServerPlan {
+export interface ServerStart {
   readonly config: Config
-  readonly options: StartArguments
+  readonly options: StartOptions
   readonly report: StartReport
   readonly workers: number
   /** Called once the server listens, with functions that stop and reload it. */
@@ -28,11 +28,11 @@ export interface ServerPlan {
 }
 
 /** Starts the server without a gateway, reports its URL, and follows changes of the rules. */
-export async function startServer({ config, options, report, workers, onStart }: ServerPlan): Promise<void> {
+export async function startServer({ config, options, report, workers, onStart }: ServerStart): Promise<void> {
   const log = openLog(config)
   const telemetry = openTelemetry(config, log)
   const rules = configuredRules(config, options.rules) ?? fileRuleStore(config.rules.path)
-  const shown = shownRules(options, config, rules.source)
+  const shown = rulesLabel(options, config, rules.source)
   const hooks = { observer: telemetry.recorder, onUnreachable: (message: string) => log.warn(message) }
   const starting = isWorker() ? startingRules(rules) : undefined
   const used = starting?.provider ?? rules
@@ -57,7 +57,7 @@ export async function startServer({ config, options, report, workers, onStart }:
   })
   if ('problem' in api) {
     await close()
-    return refuse(api.problem)
+    return failToStart(api.problem)
   }
   gate.on('reload', ({ changed, error }) =>
     report.reloaded({ rules: shown.rules, ruleCount: countRules(gate.ruleSets), changed, error }),
@@ -76,12 +76,12 @@ export async function startServer({ config, options, report, workers, onStart }:
     config: null,
     routeCount: 0,
     workers,
-    warnings: apart(config, workers),
+    warnings: separateBucketsWarning(config, workers),
     hints: null,
   })
 }
 
-export interface Place {
+export interface ListenAddress {
   readonly host: string
   readonly port: number
   readonly who: Listener
@@ -90,7 +90,7 @@ export interface Place {
 }
 
 /** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
-export async function listenOn(server: FluxGateServer, { host, port, who, option }: Place): Promise<Listening> {
+export async function listenOn(server: FluxGateServer, { host, port, who, option }: ListenAddress): Promise<Listening> {
   try {
     return { url: reachable((await server.listen({ host, port })).url) }
   } catch (error) {

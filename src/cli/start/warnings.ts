@@ -3,7 +3,10 @@ import type { RunningGateway } from '../../program/gateway/create-gateway.js'
 import { countRules } from './rules.js'
 
 /** Warns if the gateway has routes without a limit. */
-export function unlimited({ gate, unlimitedRoutes: routes }: RunningGateway, { ratelimit }: Config): string[] {
+export function unlimitedRoutesWarning(
+  { gate, unlimitedRoutes: routes }: RunningGateway,
+  { ratelimit }: Config,
+): string[] {
   if (countRules(gate.ruleSets) === 0 && ratelimit.missingRuleBehavior === 'ALLOW')
     return ['no request is limited: there are no rules, and no route has a RateLimiter filter.']
   if (routes.length === 0) return []
@@ -13,7 +16,7 @@ export function unlimited({ gate, unlimitedRoutes: routes }: RunningGateway, { r
 }
 
 /** Warns if several workers run with in-memory buckets, which they cannot share. */
-export function apart({ store }: Config, workers: number): string[] {
+export function separateBucketsWarning({ store }: Config, workers: number): string[] {
   if (workers === 1 || store.type !== 'memory') return []
   return [`buckets are in memory, so each of the ${workers} workers enforces its own limits. Use Redis to share them.`]
 }

@@ -4,9 +4,9 @@ import { sendToPrimary, type WorkerMessage } from '../../program/workers/message
 import { isWorker, startWorkers } from '../../program/workers/workers.js'
 import { exitStatus } from '../exit-status.js'
 import type { StartReport } from './report.js'
-import { onSignals } from './stop.js'
+import { onSignals } from './signals.js'
 
-export interface Workplace {
+export interface WorkerContext {
   readonly report: StartReport
   readonly workers: number
   /** True in a worker. The primary process then handles signals. */
@@ -15,7 +15,7 @@ export interface Workplace {
   onStarted(): void
 }
 
-type Work = (workplace: Workplace) => Promise<void>
+type Work = (workplace: WorkerContext) => Promise<void>
 
 export async function runInWorkers(count: number | 'auto', report: StartReport, work: Work): Promise<void> {
   const workers = count === 'auto' ? availableParallelism() : count
@@ -46,7 +46,7 @@ const forwardedReport: StartReport = {
   started: (value) => sendToPrimary({ event: 'started', value }),
   reloaded: (value) => sendToPrimary({ event: 'reloaded', value: withPlainError(value) }),
   rerouted: (value) => sendToPrimary({ event: 'rerouted', value: withPlainError(value) }),
-  trouble: (value) => sendToPrimary({ event: 'trouble', value }),
+  warning: (value) => sendToPrimary({ event: 'trouble', value }),
   stopping: () => {},
 }
 
@@ -71,17 +71,17 @@ function supervise(count: number, report: StartReport): void {
         announce()
       } else if (message.event === 'reloaded') report.reloaded(message.value as Parameters<StartReport['reloaded']>[0])
       else if (message.event === 'rerouted') report.rerouted(message.value as Parameters<StartReport['rerouted']>[0])
-      else if (message.event === 'trouble') report.trouble(String(message.value))
+      else if (message.event === 'trouble') report.warning(String(message.value))
     },
     onReady() {
       isReady = true
       announce()
     },
     onRefusal(status) {
-      process.exitCode = status === 0 ? exitStatus.no : status
+      process.exitCode = status === 0 ? exitStatus.negative : status
     },
-    onLoss: (worker) => report.trouble(`worker ${worker} exited; starting a replacement`),
-    onStaleRules: (worker, reason) => report.trouble(`worker ${worker} starts with the last valid rules: ${reason}`),
+    onLoss: (worker) => report.warning(`worker ${worker} exited; starting a replacement`),
+    onStaleRules: (worker, reason) => report.warning(`worker ${worker} starts with the last valid rules: ${reason}`),
   })
   onSignals({ close: () => workers.stop(), reload: () => workers.reload(), onStop: report.stopping })
 }

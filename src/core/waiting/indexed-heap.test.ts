@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { seededRandom } from '../../testing/history.js'
+import { seededRandom } from '../../testing/random-charges.js'
 import { IndexedHeap } from './indexed-heap.js'
 
 interface Item {

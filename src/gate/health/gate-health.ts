@@ -1,6 +1,6 @@
 import type { BucketStore } from '../../core/bucket-store.js'
 import { messageOf } from '../../core/errors.js'
-import type { RuleBookStatus } from '../../rules/rule-book.js'
+import type { LoadedRulesStatus } from '../../rules/loaded-rules.js'
 import type { StoreState } from './store-state.js'
 
 /** Health of a gate. Times are epoch milliseconds. */
@@ -22,7 +22,7 @@ export interface GateHealth {
     /** Rules that were removed during an outage and whose buckets will be reset once the store recovers. */
     readonly owedResets: number
   }
-  readonly rules: Omit<RuleBookStatus, 'failure'> & {
+  readonly rules: Omit<LoadedRulesStatus, 'failure'> & {
     readonly status: 'UP' | 'STALE'
     readonly reload: string
     readonly error: string | null
@@ -42,7 +42,7 @@ export interface HealthParts {
   readonly store: Pick<BucketStore, 'breaker' | 'heldPermits'>
   readonly state: Pick<StoreState, 'isDown' | 'sinceAt' | 'error'>
   readonly owedResets: number
-  readonly rules: RuleBookStatus
+  readonly rules: LoadedRulesStatus
   readonly reload: string
   readonly waiting: number
   readonly isClosed: boolean

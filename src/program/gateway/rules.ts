@@ -4,7 +4,7 @@ import type { RuleSet } from '../../core/rule.js'
 import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import type { GuardOverrides } from '../../http/guard.js'
-import { forwardedRules } from '../../rules/forwarded-rules.js'
+import { forwardProvider } from '../../rules/forward-provider.js'
 import type { ValidationIssues } from '../../validation/issues.js'
 
 /** The rule set ID of the n-th inline limit of a route. Unique for any route IDs. */
@@ -55,7 +55,7 @@ export class GatewayRules implements RuleSetProvider {
     this.#filterEnabled = filterEnabled
     this.source = file?.source ?? 'the routes'
     if (file !== undefined) {
-      const { load: _, source: __, ...others } = forwardedRules(file)
+      const { load: _, source: __, ...others } = forwardProvider(file)
       Object.assign(this, others)
     }
     this.take(routes)

@@ -6,7 +6,7 @@ import { messageOf } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { FluxGate } from '../../gate/flux-gate.js'
-import { forwardedRules } from '../../rules/forwarded-rules.js'
+import { forwardProvider } from '../../rules/forward-provider.js'
 import { sendToPrimary } from './messages.js'
 
 /** From the primary: requests the rules in force, or sends the last valid ones (null if it has not received any). */
@@ -42,7 +42,7 @@ export function startingRules(rules: RuleSetProvider): StartingRules {
     }
   }
   return {
-    provider: { ...forwardedRules(rules), load },
+    provider: { ...forwardProvider(rules), load },
     get isStale() {
       return isStale
     },

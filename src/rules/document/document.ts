@@ -2,8 +2,8 @@ import type { FluxGateError } from '../../core/errors.js'
 import { compactJson, type JsonPath } from '../../core/json/json-places.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
-import { jsonSteps, type TextIssue } from './json-text.js'
-import { type ReadYaml, yamlSteps } from './yaml-text.js'
+import { parseJsonSteps, type TextIssue } from './json-text.js'
+import { type ParsedYaml, parseYamlSteps } from './yaml-text.js'
 
 export type DocumentFormat = 'yaml' | 'json'
 
@@ -20,26 +20,26 @@ export interface DocumentOptions {
   readonly onPlace?: ((path: JsonPath, start: number, end: number) => void) | undefined
 }
 
-export interface ReadDocument {
+export interface ParsedDocument {
   readonly value: unknown
   /** The parsed nodes, if the document is YAML. */
-  readonly yaml?: ReadYaml
+  readonly yaml?: ParsedYaml
 }
 
 export const formatOf = (path: string): DocumentFormat => (path.toLowerCase().endsWith('.json') ? 'json' : 'yaml')
 
 /** Parses the text of a document. Throws `FLUXGATE_RULES_INVALID` with the line and column of each syntax error. */
 export const parseDocument = (text: string, format: DocumentFormat, source?: string): unknown =>
-  readDocument(text, format, source).value
+  parseDocumentNodes(text, format, source).value
 
-export const readDocument = (text: string, format: DocumentFormat, source?: string): ReadDocument =>
-  finish(documentSteps(text, format, { source }))
+export const parseDocumentNodes = (text: string, format: DocumentFormat, source?: string): ParsedDocument =>
+  finish(parseDocumentSteps(text, format, { source }))
 
-export function* documentSteps(
+export function* parseDocumentSteps(
   text: string,
   format: DocumentFormat,
   { source = 'The rules', onPlace }: DocumentOptions = {},
-): Steps<ReadDocument> {
+): Steps<ParsedDocument> {
   const max = maxDocumentLength[format]
   if (text.length > max) {
     const advice = format === 'yaml' ? `. Use JSON, which may have ${maxDocumentLength.json}` : ''
@@ -52,11 +52,11 @@ export function* documentSteps(
     const onBodyPlace =
       onPlace && ((path: JsonPath, start: number, end: number) => onPlace(path, start + mark, end + mark))
     // The layout of a file is not part of its rules.
-    const read = yield* jsonSteps(body, { layout: compactJson, onPlace: onBodyPlace })
+    const read = yield* parseJsonSteps(body, { layout: compactJson, onPlace: onBodyPlace })
     if (read.mistake !== undefined) throw syntaxError(source, body, [read.mistake])
     return { value: read.value }
   }
-  const yaml = yield* yamlSteps(body)
+  const yaml = yield* parseYamlSteps(body)
   if (yaml.mistakes.length > 0) throw syntaxError(source, body, yaml.mistakes)
   return { value: yaml.value, yaml }
 }
@@ -64,12 +64,12 @@ export function* documentSteps(
 function syntaxError(source: string, text: string, mistakes: readonly TextIssue[]): FluxGateError {
   const located = noIssues()
   for (const { offset, message } of mistakes.slice(0, maxSyntaxErrors)) {
-    located.add(placeIn(text, offset), message)
+    located.add(lineAndColumn(text, offset), message)
   }
   return rulesInvalid(source, located)
 }
 
-function placeIn(text: string, offset: number): string {
+function lineAndColumn(text: string, offset: number): string {
   const lines = text.slice(0, offset).split(/\r\n|\r|\n/)
   return `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`
 }

@@ -11,7 +11,7 @@ export interface TextIssue {
   readonly message: string
 }
 
-export type ReadJson = { readonly value: unknown; readonly mistake?: undefined } | { readonly mistake: TextIssue }
+export type JsonResult = { readonly value: unknown; readonly mistake?: undefined } | { readonly mistake: TextIssue }
 
 export interface JsonOptions {
   /** Formats the source text that is kept with `attributes`. Default: unchanged. */
@@ -27,31 +27,31 @@ const placesDepth = 4
 const valuesPerStep = 64
 
 /** A list or object that is being parsed. */
-interface Open {
+interface OpenContainer {
   readonly value: unknown[] | Record<string, unknown>
   readonly end: ']' | '}'
   /** Offset of the value of the current member. */
   start: number
 }
 
-export const jsonIssue = (text: string): TextIssue | undefined => finish(jsonSteps(text)).mistake
+export const jsonIssue = (text: string): TextIssue | undefined => finish(parseJsonSteps(text)).mistake
 
 /** As `parseJson`, in steps. */
 export function* jsonValueSteps(text: string): Steps<unknown> {
-  const read = yield* jsonSteps(text)
+  const read = yield* parseJsonSteps(text)
   if (read.mistake === undefined) return read.value
   throw new SyntaxError(`not JSON: at character ${read.mistake.offset + 1}, ${read.mistake.message}`)
 }
 
-export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOptions = {}): Steps<ReadJson> {
-  const open: Open[] = []
+export function* parseJsonSteps(text: string, { layout = asWritten, onPlace }: JsonOptions = {}): Steps<JsonResult> {
+  const open: OpenContainer[] = []
   /** Path of the current member, outermost first. */
   const path: (string | number)[] = []
   let offset = 0
   /** Depth of the outermost `attributes` member that contains the current offset. */
   let attributesDepth: number | undefined
 
-  const fail = (message: string, at = offset): ReadJson => ({ mistake: { offset: at, message } })
+  const fail = (message: string, at = offset): JsonResult => ({ mistake: { offset: at, message } })
   const unexpected = (): string => `unexpected ${offset < text.length ? JSON.stringify(text[offset]) : 'end of input'}`
   const skipSpace = (): void => {
     while (isSpace(text.charCodeAt(offset))) offset += 1
@@ -75,7 +75,7 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
     }
   }
   /** Parses up to the value of the next member. Returns an error, or `undefined` on success. */
-  const name = ({ value, end }: Open): ReadJson | undefined => {
+  const name = ({ value, end }: OpenContainer): JsonResult | undefined => {
     if (end === ']') {
       path.push((value as unknown[]).length)
       return undefined
@@ -89,7 +89,7 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
     if (found === 'attributes') attributesDepth ??= path.length
     return take(':') ? undefined : fail(`${unexpected()}; expected :`)
   }
-  const add = ({ value, start }: Open, member: unknown): void => {
+  const add = ({ value, start }: OpenContainer, member: unknown): void => {
     const last = path.at(-1) as string | number
     if (path.length <= placesDepth) onPlace?.(path, start, offset)
     if (Array.isArray(value)) value.push(member)
@@ -111,7 +111,8 @@ export function* jsonSteps(text: string, { layout = asWritten, onPlace }: JsonOp
     const first = text[offset]
     if (first === '{' || first === '[') {
       offset += 1
-      const opened: Open = first === '{' ? { value: {}, end: '}', start: 0 } : { value: [], end: ']', start: 0 }
+      const opened: OpenContainer =
+        first === '{' ? { value: {}, end: '}', start: 0 } : { value: [], end: ']', start: 0 }
       if (!take(opened.end)) {
         open.push(opened)
         const mistake = name(opened)

@@ -39,7 +39,7 @@ async function readBytes(path: string, shown: string): Promise<Buffer> {
       await file.close()
     }
   } catch (error) {
-    throw error instanceof FluxGateError ? error : unreadable(sentence(error, path, shown), error)
+    throw error instanceof FluxGateError ? error : unreadable(readErrorMessage(error, path, shown), error)
   }
 }
 
@@ -87,7 +87,7 @@ export function* encodeSteps(text: string): Steps<Buffer[]> {
 
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 
-function sentence(error: unknown, path: string, shown: string): string {
+function readErrorMessage(error: unknown, path: string, shown: string): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   const where = path === shown ? path : `${shown} (${path})`
   if (code === 'ENOENT' || code === 'ENOTDIR') return `There is no rules file ${where}; create it, or correct the path.`

@@ -48,7 +48,7 @@ export function watchFile({ file, shown, digest, known, onChange, onError }: Wat
       do {
         checkAgain = false
         await attach()
-        mark = await markOf(file)
+        mark = await fileFingerprint(file)
         await compare()
       } while (checkAgain && !stopped)
     } finally {
@@ -57,7 +57,7 @@ export function watchFile({ file, shown, digest, known, onChange, onError }: Wat
   }
 
   const checkIfTouched = async (): Promise<void> => {
-    if (checking || ((await markOf(file)) === mark && watchers.size > 0)) return
+    if (checking || ((await fileFingerprint(file)) === mark && watchers.size > 0)) return
     await check()
   }
 
@@ -133,7 +133,7 @@ export function watchFile({ file, shown, digest, known, onChange, onError }: Wat
 }
 
 /** File metadata that changes with almost every change of the content, without reading it. */
-export async function markOf(file: string): Promise<string | undefined> {
+export async function fileFingerprint(file: string): Promise<string | undefined> {
   return stat(file).then(
     ({ dev, ino, size, mtimeMs, ctimeMs }) => [dev, ino, size, mtimeMs, ctimeMs].join(),
     () => undefined,

@@ -27,7 +27,7 @@ const lexemesPerStep = 64
 /** Maximum number of values that aliases add to a document. */
 const maxAliased = 100_000
 
-export interface ReadYaml {
+export interface ParsedYaml {
   readonly value: unknown
   readonly mistakes: readonly TextIssue[]
   /** The parsed nodes. */
@@ -36,9 +36,9 @@ export interface ReadYaml {
   readonly hasAnchors: boolean
 }
 
-export const readYaml = (text: string): ReadYaml => finish(yamlSteps(text))
+export const parseYaml = (text: string): ParsedYaml => finish(parseYamlSteps(text))
 
-export function* yamlSteps(text: string): Steps<ReadYaml> {
+export function* parseYamlSteps(text: string): Steps<ParsedYaml> {
   const mistakes: TextIssue[] = []
   const tokens = yield* tokensOf(text, mistakes)
   const lists = detachLists(tokens)
@@ -76,7 +76,7 @@ function* plainValue(
   text: string,
   contents: unknown,
   mistakes: TextIssue[],
-): Steps<Pick<ReadYaml, 'value' | 'hasAnchors'>> {
+): Steps<Pick<ParsedYaml, 'value' | 'hasAnchors'>> {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   let size = 0
   let aliased = 0

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import type { Clock } from '../../core/clock.js'
 import type { RuleStore } from '../../core/rule-store.js'
-import { ruleStoreOf } from '../store/rule-store-of.js'
-import { fileStorage } from './file-storage.js'
+import { createRuleStore } from '../store/create-rule-store.js'
+import { fileStorage } from './storage.js'
 
 export interface FileRuleStoreOptions {
   readonly clock?: Clock
@@ -16,5 +16,5 @@ export interface FileRuleStoreOptions {
  */
 export function fileRuleStore(path: string, options: FileRuleStoreOptions = {}): RuleStore {
   // Resolved now, so that later changes of the working directory have no effect.
-  return ruleStoreOf(fileStorage(resolve(path), path), options)
+  return createRuleStore(fileStorage(resolve(path), path), options)
 }

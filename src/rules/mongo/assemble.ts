@@ -2,14 +2,14 @@ import type { RuleDocument } from '../../core/rule-store.js'
 import { eachInSteps, filterInSteps, manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { wrongValue } from '../../validation/fields.js'
 import { noIssues, placeOf, rulesInvalid } from '../../validation/issues.js'
-import type { Kept } from '../store/rule-storage.js'
+import type { RuleSetState } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
-import { digestOf, fromMongo, versioned } from './document.js'
-import { type MongoHead, marksOf, setHead, todoOf } from './head.js'
+import { digestOf, fromMongo, withVersion } from './document.js'
+import { type MongoHead, pendingChange, ruleMarks, ruleSetHead } from './head.js'
 
-export interface Assembled extends Kept {
+export interface AssembledRuleSet extends RuleSetState {
   /** Rules were edited by another program. `version` is the version that this edit gets. */
-  readonly isDrifted: boolean
+  readonly hasOutsideEdits: boolean
 }
 
 /** Every set that has a head or a rule; a document that names no set is a mistake. */
@@ -17,7 +17,7 @@ export function* assembleAll(
   heads: ReadonlyMap<string, MongoHead>,
   documents: readonly MongoDocument[],
   source: string,
-): Steps<Map<string, Assembled>> {
+): Steps<Map<string, AssembledRuleSet>> {
   const bySet = new Map<string, MongoDocument[]>([...heads.keys()].map((id) => [id, []]))
   const mistakes = noIssues()
   const file = (document: MongoDocument): void => {
@@ -29,7 +29,7 @@ export function* assembleAll(
   }
   yield* eachInSteps(documents, file, manyPerStep)
   if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
-  const sets = new Map<string, Assembled>()
+  const sets = new Map<string, AssembledRuleSet>()
   for (const [id, list] of bySet) sets.set(id, yield* assemble(id, heads.get(id), list))
   return sets
 }
@@ -43,36 +43,39 @@ export function* assemble(
   ruleSetId: string,
   head: MongoHead | undefined,
   documents: readonly MongoDocument[],
-): Steps<Assembled> {
-  const marks = new Map((head && (yield* marksOf(head)))?.map((mark) => [mark[0], mark]))
+): Steps<AssembledRuleSet> {
+  const marks = new Map((head && (yield* ruleMarks(head)))?.map((mark) => [mark[0], mark]))
   let removedVersion = head?.removedVersion ?? 0
-  let isDrifted = false
-  const found = yield* afterTodo(head, yield* mapInSteps(documents, fromMongo))
+  let hasOutsideEdits = false
+  const found = yield* withPendingChange(head, yield* mapInSteps(documents, fromMongo))
   const rules = yield* mapInSteps(found, (rule): RuleDocument => {
     const [, version, lastDigest] = marks.get(rule.id) ?? []
     marks.delete(rule.id)
     const digest = digestOf(rule)
-    if (version !== undefined && digest === lastDigest) return versioned(rule, version, digest)
-    isDrifted = true
-    return versioned(rule, (version ?? removedVersion) + 1, digest)
+    if (version !== undefined && digest === lastDigest) return withVersion(rule, version, digest)
+    hasOutsideEdits = true
+    return withVersion(rule, (version ?? removedVersion) + 1, digest)
   })
   // What is left has lost its document.
   for (const [, version] of marks.values()) {
-    isDrifted = true
+    hasOutsideEdits = true
     removedVersion = Math.max(removedVersion, version + 1)
   }
   const exists = head?.exists === true || rules.length > 0
   return {
-    version: (head?.version ?? 0) + (isDrifted ? 1 : 0),
+    version: (head?.version ?? 0) + (hasOutsideEdits ? 1 : 0),
     removedVersion,
-    ...(exists && { head: head?.exists ? setHead(head) : { id: ruleSetId } }),
+    ...(exists && { head: head?.exists ? ruleSetHead(head) : { id: ruleSetId } }),
     rules,
-    isDrifted,
+    hasOutsideEdits,
   }
 }
 
-function* afterTodo(head: MongoHead | undefined, rules: readonly RuleDocument[]): Steps<readonly RuleDocument[]> {
-  const todo = head && (yield* todoOf(head))
+function* withPendingChange(
+  head: MongoHead | undefined,
+  rules: readonly RuleDocument[],
+): Steps<readonly RuleDocument[]> {
+  const todo = head && (yield* pendingChange(head))
   if (todo === undefined) return rules
   const changed = new Set([...todo.remove, ...todo.put.map(({ id }) => id)])
   return [...(yield* filterInSteps(rules, ({ id }) => !changed.has(id), manyPerStep)), ...todo.put]

@@ -38,7 +38,7 @@ const concerns = {
 }
 
 /** How the documents of rules are read. The driver makes objects of a whole batch in one turn of the event loop. */
-export const inBatches = { batchSize: 100 }
+export const batchOptions = { batchSize: 100 }
 
 export interface MongoCollections {
   /** One document per rule. Other programs may read and write them too. */

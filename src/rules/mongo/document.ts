@@ -17,17 +17,17 @@ import type { MongoDocument } from './database.js'
 const maxDepth = 50
 
 /** Fields that are not part of a rule: those of FluxGate, and the class marker of Spring Data. */
-const otherNames = new Set(['_id', 'ruleSetId', 'asJson', '_class'])
+const otherFields = new Set(['_id', 'ruleSetId', 'asJson', '_class'])
 
 export const documentId = (ruleSetId: string, ruleId: string): string => `${ruleSetId}/${ruleId}`
 
 export function toMongo(ruleSetId: string, rule: RuleDocument): MongoDocument {
-  return { _id: documentId(ruleSetId, rule.id), ruleSetId, ...pack(rule) }
+  return { _id: documentId(ruleSetId, rule.id), ruleSetId, ...encodeFields(rule) }
 }
 
 /** Documents of other programs may have the rule id only in `_id`. */
 export function fromMongo(document: MongoDocument): RuleDocument {
-  const fields = unpack(document)
+  const fields = decodeFields(document)
   return typeof fields.id === 'string' ? (fields as RuleDocument) : { id: idIn(document), ...fields }
 }
 
@@ -37,23 +37,23 @@ function idIn({ _id, ruleSetId }: MongoDocument): string {
   return id.startsWith(set) ? id.slice(set.length) : id
 }
 
-export function pack(fields: Readonly<Record<string, unknown>>): MongoDocument {
+export function encodeFields(fields: Readonly<Record<string, unknown>>): MongoDocument {
   const packed: Record<string, unknown> = {}
   const asJson: Record<string, string> = {}
   for (const [name, value] of Object.entries(fields)) {
-    packed[name] = isKept(value, 0) ? value : null
+    packed[name] = isRepresentable(value, 0) ? value : null
     if (packed[name] === null || writtenText(value) !== undefined) asJson[name] = jsonText(value)
   }
   return Object.keys(asJson).length === 0 ? packed : { ...packed, asJson }
 }
 
-export function unpack(document: MongoDocument): Record<string, unknown> {
+export function decodeFields(document: MongoDocument): Record<string, unknown> {
   const asJson = isObject(document.asJson) ? document.asJson : {}
   const fields: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(document)) {
-    if (otherNames.has(name)) continue
+    if (otherFields.has(name)) continue
     const text = asJson[name]
-    if (value !== null && value !== undefined) fields[name] = withText(plain(value), text)
+    if (value !== null && value !== undefined) fields[name] = withText(toJsonValue(value), text)
     else if (typeof text === 'string') fields[name] = withText(JSON.parse(text), text)
   }
   return fields
@@ -65,31 +65,37 @@ function withText(value: unknown, text: unknown): unknown {
 }
 
 /** True if every supported server returns the value unchanged. */
-function isKept(value: unknown, depth: number): boolean {
+function isRepresentable(value: unknown, depth: number): boolean {
   if (depth > maxDepth) return false
   if (typeof value === 'number') return Number.isFinite(value)
-  if (typeof value === 'string') return isText(value)
+  if (typeof value === 'string') return isSupportedText(value)
   const items = itemsOf(value)
-  if (items !== undefined) return items.every((item) => !Array.isArray(item) && isKept(item, depth + 1))
+  if (items !== undefined) return items.every((item) => !Array.isArray(item) && isRepresentable(item, depth + 1))
   if (!isObject(value)) return value !== null || depth > 0
-  return Object.entries(value).every(([name, member]) => isName(name) && isKept(member, depth + 1))
+  return Object.entries(value).every(([name, member]) => isSupportedName(name) && isRepresentable(member, depth + 1))
 }
 
-const isText = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(text)
+const isSupportedText = (text: string): boolean => !/[\0\p{Surrogate}]/u.test(text)
 
-const isName = (name: string): boolean => isText(name) && !name.includes('.') && !/^(?:\$|__proto__$)/.test(name)
+const isSupportedName = (name: string): boolean =>
+  isSupportedText(name) && !name.includes('.') && !/^(?:\$|__proto__$)/.test(name)
 
 /** Converts dates and numeric types, as written by drivers of other languages, to JSON values. */
-function plain(value: unknown): unknown {
+function toJsonValue(value: unknown): unknown {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? String(value) : value.toISOString()
   const items = itemsOf(value)
-  if (items !== undefined) return items.map(plain)
+  if (items !== undefined) return items.map(toJsonValue)
   if (!isObject(value)) return value
   if ('_bsontype' in value) return isNumeric(value._bsontype) ? Number(String(value)) : String(value)
   const object = {}
   // An assignment to `__proto__` would set the prototype.
   for (const [name, member] of Object.entries(value))
-    Object.defineProperty(object, name, { value: plain(member), writable: true, enumerable: true, configurable: true })
+    Object.defineProperty(object, name, {
+      value: toJsonValue(member),
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    })
   return object
 }
 
@@ -107,7 +113,7 @@ export const digestOf = (rule: RuleDocument): string =>
     .slice(0, 22)
 
 /** A rule that was read, with the version that the store has for it. */
-export function versioned(rule: RuleDocument, version: number, digest: string): RuleDocument {
+export function withVersion(rule: RuleDocument, version: number, digest: string): RuleDocument {
   const read = { ...rule, version }
   digests.set(read, digest)
   return read

@@ -12,7 +12,7 @@ import { jsonValueSteps } from '../document/json-text.js'
 import { versionOf } from '../store/rule-document.js'
 import type { RuleSetChange } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
-import { digestOf, pack, unpack } from './document.js'
+import { decodeFields, digestOf, encodeFields } from './document.js'
 
 export interface MongoHead extends MongoDocument {
   readonly _id: string
@@ -32,16 +32,16 @@ export interface MongoHead extends MongoDocument {
 /** By its digest one sees whether a rule was edited past FluxGate. */
 export type RuleMark = readonly [id: string, version: number, digest: string]
 
-export interface Todo {
+export interface PendingChange {
   readonly put: readonly RuleDocument[]
   readonly remove: readonly string[]
   readonly entry: HistoryEntry
 }
 
-export function* headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange): Steps<MongoHead> {
+export function* createHead({ ruleSetId, after, put, remove, entry }: RuleSetChange): Steps<MongoHead> {
   const { version, removedVersion, head, rules } = after
   const { description, strategy, caseSensitive } = head ?? {}
-  const todo: Todo = { put, remove, entry }
+  const todo: PendingChange = { put, remove, entry }
   const marks = yield* mapInSteps(rules, (rule): RuleMark => [rule.id, versionOf(rule), digestOf(rule)])
   return {
     _id: `${ruleSetId}/${version}`,
@@ -50,24 +50,24 @@ export function* headOf({ ruleSetId, after, put, remove, entry }: RuleSetChange)
     removedVersion,
     commit: randomUUID(),
     exists: head !== undefined,
-    ...pack(omitUndefined({ description, strategy, caseSensitive })),
+    ...encodeFields(omitUndefined({ description, strategy, caseSensitive })),
     marks: yield* jsonTextSteps(marks),
     todo: yield* jsonTextSteps(todo),
   }
 }
 
-export function* todoOf({ todo }: MongoHead): Steps<Todo | undefined> {
-  return todo === undefined ? undefined : ((yield* jsonValueSteps(todo)) as Todo)
+export function* pendingChange({ todo }: MongoHead): Steps<PendingChange | undefined> {
+  return todo === undefined ? undefined : ((yield* jsonValueSteps(todo)) as PendingChange)
 }
 
-export function* marksOf({ marks = '[]' }: MongoHead): Steps<readonly RuleMark[]> {
+export function* ruleMarks({ marks = '[]' }: MongoHead): Steps<readonly RuleMark[]> {
   return (yield* jsonValueSteps(marks)) as readonly RuleMark[]
 }
 
 /** The fields of the rule set other than its rules. */
-export function setHead(head: MongoHead): RuleSetHead {
+export function ruleSetHead(head: MongoHead): RuleSetHead {
   const { ruleSetId, description, strategy, caseSensitive, asJson } = head
-  return { id: ruleSetId, ...unpack({ description, strategy, caseSensitive, asJson }) }
+  return { id: ruleSetId, ...decodeFields({ description, strategy, caseSensitive, asJson }) }
 }
 
 /** The latest head of each set. */

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import type { RuleStore } from '../../core/rule-store.js'
-import { ruleStoreOf } from '../store/rule-store-of.js'
+import { createRuleStore } from '../store/create-rule-store.js'
 import type { MongoDatabase } from './database.js'
 import { MongoStorage } from './storage.js'
 
@@ -19,7 +19,7 @@ export interface MongoConnection {
   db(name?: string): MongoDatabase
 }
 
-interface Place {
+interface MongoTarget {
   readonly connect: () => Promise<MongoDatabase>
   readonly disconnect: () => Promise<void>
   /** Name for messages. */
@@ -40,13 +40,14 @@ export function mongoRuleStore(
   options: MongoRuleStoreOptions = {},
 ): RuleStore {
   const { database, collection = 'rate_limit_rules', clock = systemClock } = options
-  const { connect, disconnect, name } = typeof where === 'string' ? atUri(where, database) : atClient(where, database)
+  const { connect, disconnect, name } =
+    typeof where === 'string' ? targetOfUri(where, database) : targetOfClient(where, database)
   const source = `${name}, collection ${collection}`
-  return ruleStoreOf(new MongoStorage({ connect, disconnect, collection, source, clock }), { clock })
+  return createRuleStore(new MongoStorage({ connect, disconnect, collection, source, clock }), { clock })
 }
 
 /** Loads the driver on first use, because it is an optional dependency. */
-function atUri(uri: string, requested: string | undefined): Place {
+function targetOfUri(uri: string, requested: string | undefined): MongoTarget {
   const [, hosts, named] = /^mongodb(?:\+srv)?:\/\/(?:[^/]*@)?([^/@?]+)(?:\/([^?]*))?(?:\?.*)?$/.exec(uri) ?? []
   if (hosts === undefined) throw addressInvalid()
   const database = requested ?? (named ? decodeURIComponent(named) : defaultDatabase)
@@ -77,7 +78,7 @@ function clientOptions(uri: string): object {
   return Object.fromEntries(Object.entries(defaults).filter(([name]) => !isInUri(name)))
 }
 
-function atClient(where: MongoConnection | MongoDatabase, requested: string | undefined): Place {
+function targetOfClient(where: MongoConnection | MongoDatabase, requested: string | undefined): MongoTarget {
   if ('db' in where && typeof where.db === 'function') {
     const database = requested ?? defaultDatabase
     return {

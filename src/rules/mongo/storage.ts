@@ -8,19 +8,19 @@ import { FluxGateError, messageOf } from '../../core/errors.js'
 import type { HistoryEntry } from '../../core/rule-store.js'
 import { finish, inSlices } from '../../core/scheduling/steps.js'
 import { setDocument } from '../store/rule-document.js'
-import type { Kept, KeptRuleSet, NumberedEntry, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
-import { type Assembled, assemble, assembleAll } from './assemble.js'
-import { carryOut } from './carry-out.js'
+import type { ExistingRuleSet, NumberedEntry, RuleSetChange, RuleSetState, RuleStorage } from '../store/rule-storage.js'
+import { applyChange } from './apply-change.js'
+import { type AssembledRuleSet, assemble, assembleAll } from './assemble.js'
 import {
+  batchOptions,
   collectionsOf,
   createIndexes,
-  inBatches,
   isDuplicate,
   isUnauthorized,
   type MongoCollections,
   type MongoDatabase,
 } from './database.js'
-import { headOf, latestHeads, type MongoHead } from './head.js'
+import { createHead, latestHeads, type MongoHead } from './head.js'
 import { numberedEntry } from './history.js'
 import { canWatch, watchRules } from './watch.js'
 
@@ -45,39 +45,39 @@ export class MongoStorage implements RuleStorage {
   #opened: Promise<MongoCollections> | undefined
   readonly #watches = new Set<() => void>()
   /** Changes that are committed but not applied, and when they were first seen. */
-  readonly #undone = new Map<string, number>()
+  readonly #pendingSince = new Map<string, number>()
 
   constructor(options: MongoStorageOptions) {
     this.source = options.source
     this.#options = options
   }
 
-  read(ruleSetId: string): Promise<Kept> {
-    return this.#doing('read', async (collections) => {
-      const sets = await this.#settled(collections, { ruleSetId })
+  read(ruleSetId: string): Promise<RuleSetState> {
+    return this.#run('read', async (collections) => {
+      const sets = await this.#readSets(collections, { ruleSetId })
       return sets.get(ruleSetId) ?? finish(assemble(ruleSetId, undefined, []))
     })
   }
 
-  readAll(): Promise<readonly KeptRuleSet[]> {
-    return this.#doing('read', async (collections) => {
-      const sets = await this.#settled(collections, {})
-      return [...sets.values()].filter((kept): kept is Assembled & KeptRuleSet => kept.head !== undefined)
+  readAll(): Promise<readonly ExistingRuleSet[]> {
+    return this.#run('read', async (collections) => {
+      const sets = await this.#readSets(collections, {})
+      return [...sets.values()].filter((kept): kept is AssembledRuleSet & ExistingRuleSet => kept.head !== undefined)
     })
   }
 
   commit(change: RuleSetChange): Promise<boolean> {
-    return this.#doing('written', async (collections) => {
+    return this.#run('written', async (collections) => {
       const { ruleSetId, from } = change
-      const head = await this.#head(collections, ruleSetId)
+      const head = await this.#latestHead(collections, ruleSetId)
       if ((head?.version ?? 0) !== from) return false
-      if (head !== undefined) await this.#finished(collections, head)
-      return this.#insert(collections, await inSlices(headOf(change)))
+      if (head !== undefined) await this.#untilApplied(collections, head)
+      return this.#commitHead(collections, await inSlices(createHead(change)))
     })
   }
 
   history(ruleSetId: string, below: number, limit: number): Promise<readonly NumberedEntry[]> {
-    return this.#doing('read', async ({ history }) => {
+    return this.#run('read', async ({ history }) => {
       const options = { sort: { version: -1 }, limit }
       const found = await history.find({ ruleSetId, version: { $lt: below } }, options).toArray()
       const entries: NumberedEntry[] = []
@@ -87,7 +87,7 @@ export class MongoStorage implements RuleStorage {
   }
 
   canWatch(): Promise<boolean> {
-    return this.#doing('read', canWatch)
+    return this.#run('read', canWatch)
   }
 
   watch(onChange: () => void, onError: (error: unknown) => void): () => void {
@@ -107,13 +107,17 @@ export class MongoStorage implements RuleStorage {
   }
 
   /** Reads the rule sets, and adds edits by other programs to the history. */
-  async #settled(collections: MongoCollections, filter: object): Promise<Map<string, Assembled>> {
+  async #readSets(collections: MongoCollections, filter: object): Promise<Map<string, AssembledRuleSet>> {
     for (;;) {
       const { heads, sets } = await this.#snapshot(collections, filter)
-      for (const head of heads.values()) this.#noticeUndone(collections, head)
+      for (const head of heads.values()) this.#trackPending(collections, head)
       let isLate = false
       for (const [ruleSetId, kept] of sets)
-        if (kept.isDrifted && !(await this.#adopt(collections, ruleSetId, heads.get(ruleSetId), kept))) isLate = true
+        if (
+          kept.hasOutsideEdits &&
+          !(await this.#recordOutsideEdit(collections, ruleSetId, heads.get(ruleSetId), kept))
+        )
+          isLate = true
       if (!isLate) return sets
     }
   }
@@ -122,7 +126,7 @@ export class MongoStorage implements RuleStorage {
   async #snapshot({ rules, sets }: MongoCollections, filter: object) {
     for (let attempt = 1; attempt <= maxReads; attempt++) {
       const heads = latestHeads(await sets.find(filter).toArray())
-      const documents = await rules.find(filter, inBatches).toArray()
+      const documents = await rules.find(filter, batchOptions).toArray()
       const projection = { ruleSetId: 1, version: 1 }
       const after = latestHeads(await sets.find(filter, { projection }).toArray())
       const isSame = heads.size === after.size && [...heads].every(([id, { _id }]) => after.get(id)?._id === _id)
@@ -136,11 +140,11 @@ export class MongoStorage implements RuleStorage {
   }
 
   /** Records an edit by another program with a version and a history entry. Returns false if another process committed first. */
-  async #adopt(
+  async #recordOutsideEdit(
     collections: MongoCollections,
     ruleSetId: string,
     before: MongoHead | undefined,
-    kept: Assembled,
+    kept: AssembledRuleSet,
   ): Promise<boolean> {
     const { version, head } = kept
     const after = head === undefined ? null : await inSlices(setDocument({ ...kept, head }))
@@ -148,9 +152,9 @@ export class MongoStorage implements RuleStorage {
     const by = 'outside'
     const entry: HistoryEntry = { at, by, action: 'PUT_SET', ruleSetId, ruleId: null, version, before: null, after }
     try {
-      if (before !== undefined) await this.#finished(collections, before)
+      if (before !== undefined) await this.#untilApplied(collections, before)
       const change = { ruleSetId, from: version - 1, after: kept, put: [], remove: [], entry }
-      return await this.#insert(collections, await inSlices(headOf(change)))
+      return await this.#commitHead(collections, await inSlices(createHead(change)))
     } catch (error) {
       // A user with read-only access can still read the rules.
       if (isUnauthorized(error)) return true
@@ -158,7 +162,7 @@ export class MongoStorage implements RuleStorage {
     }
   }
 
-  async #insert(collections: MongoCollections, head: MongoHead): Promise<boolean> {
+  async #commitHead(collections: MongoCollections, head: MongoHead): Promise<boolean> {
     const { sets, history } = collections
     try {
       await sets.insertOne(head)
@@ -167,7 +171,7 @@ export class MongoStorage implements RuleStorage {
       throw error
     }
     // The head of an old version may have been removed, so its id can be inserted again. Such an insert commits nothing.
-    const latest = await this.#head(collections, head.ruleSetId)
+    const latest = await this.#latestHead(collections, head.ruleSetId)
     if (latest !== undefined && latest.version > head.version) {
       const [entry] = await history.find({ _id: head._id }).toArray()
       if (entry?.commit !== head.commit) {
@@ -176,40 +180,40 @@ export class MongoStorage implements RuleStorage {
       }
     }
     // The change is committed. If applying it fails now, the next reader or writer applies it.
-    await carryOut(collections, head).catch(() => {})
+    await applyChange(collections, head).catch(() => {})
     return true
   }
 
   /** The latest head of a set, without the marks of its rules. */
-  async #head({ sets }: MongoCollections, ruleSetId: string): Promise<MongoHead | undefined> {
+  async #latestHead({ sets }: MongoCollections, ruleSetId: string): Promise<MongoHead | undefined> {
     return latestHeads(await sets.find({ ruleSetId }, { projection: { marks: 0 } }).toArray()).get(ruleSetId)
   }
 
   /** Resolves when the change is applied, by its writer or by this process after a timeout. */
-  async #finished(collections: MongoCollections, head: MongoHead): Promise<void> {
+  async #untilApplied(collections: MongoCollections, head: MongoHead): Promise<void> {
     let left: MongoHead | undefined = head
-    while (left?.todo !== undefined && !(await this.#finishAbandoned(collections, left))) {
+    while (left?.todo !== undefined && !(await this.#applyIfAbandoned(collections, left))) {
       await pause()
       const [found] = await collections.sets.find({ _id: head._id }).toArray()
       left = found as MongoHead | undefined
     }
   }
 
-  async #finishAbandoned(collections: MongoCollections, head: MongoHead): Promise<boolean> {
+  async #applyIfAbandoned(collections: MongoCollections, head: MongoHead): Promise<boolean> {
     const { abandonedMs = 5_000 } = this.#options
     const now = performance.now()
-    const since = this.#undone.get(head.commit) ?? now
-    this.#undone.set(head.commit, since)
+    const since = this.#pendingSince.get(head.commit) ?? now
+    this.#pendingSince.set(head.commit, since)
     if (now - since < abandonedMs) return false
-    await carryOut(collections, head)
-    this.#undone.delete(head.commit)
+    await applyChange(collections, head)
+    this.#pendingSince.delete(head.commit)
     return true
   }
 
   /** Runs in the background. A failure is ignored, because readers do not depend on it. */
-  #noticeUndone(collections: MongoCollections, head: MongoHead): void {
-    if (head.todo !== undefined) this.#finishAbandoned(collections, head).catch(() => {})
-    else if (this.#undone.size > 0) this.#undone.delete(head.commit)
+  #trackPending(collections: MongoCollections, head: MongoHead): void {
+    if (head.todo !== undefined) this.#applyIfAbandoned(collections, head).catch(() => {})
+    else if (this.#pendingSince.size > 0) this.#pendingSince.delete(head.commit)
   }
 
   #open(): Promise<MongoCollections> {
@@ -226,7 +230,7 @@ export class MongoStorage implements RuleStorage {
     return collections
   }
 
-  async #doing<T>(what: 'read' | 'written', work: (collections: MongoCollections) => Promise<T>): Promise<T> {
+  async #run<T>(what: 'read' | 'written', work: (collections: MongoCollections) => Promise<T>): Promise<T> {
     try {
       return await work(await this.#open())
     } catch (cause) {

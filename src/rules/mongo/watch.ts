@@ -10,7 +10,7 @@ export async function canWatch({ rules }: MongoCollections): Promise<boolean> {
     await stream.tryNext()
     return true
   } catch (error) {
-    if (isAnswer(error)) return false
+    if (isServerError(error)) return false
     throw error
   } finally {
     await stream.close().catch(() => {})
@@ -18,7 +18,7 @@ export async function canWatch({ rules }: MongoCollections): Promise<boolean> {
 }
 
 /** An error reply means that change streams are not supported; a connection error does not. */
-const isAnswer = (error: unknown): boolean =>
+const isServerError = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && typeof error.code === 'number'
 
 export interface WatchOptions {
@@ -34,12 +34,12 @@ const longestPauseMs = 30_000
 export function watchRules({ open, onChange, onError }: WatchOptions): () => void {
   const stopping = new AbortController()
   const { signal } = stopping
-  void follow({ open: async () => (await open()).rules, onChange, onError, signal })
-  void follow({ open: async () => (await open()).sets, onChange, onError, signal })
+  void followStream({ open: async () => (await open()).rules, onChange, onError, signal })
+  void followStream({ open: async () => (await open()).sets, onChange, onError, signal })
   return () => stopping.abort()
 }
 
-interface Following extends Omit<WatchOptions, 'open'> {
+interface StreamOptions extends Omit<WatchOptions, 'open'> {
   readonly open: () => Promise<MongoCollection>
   readonly signal: AbortSignal
 }
@@ -48,7 +48,7 @@ interface Following extends Omit<WatchOptions, 'open'> {
  * The driver resumes a stream after a short interruption. A lost stream is reopened at its last position, or at the current
  * time if the server no longer has that position. In both cases a change is reported, because some may have been missed.
  */
-async function follow({ open, onChange, onError, signal }: Following): Promise<void> {
+async function followStream({ open, onChange, onError, signal }: StreamOptions): Promise<void> {
   let resumeAfter: unknown
   let pauseMs = firstPauseMs
   for (let isAgain = false; !signal.aborted; isAgain = true) {
@@ -72,7 +72,7 @@ async function follow({ open, onChange, onError, signal }: Following): Promise<v
       }
     } catch (error) {
       if (signal.aborted) return
-      resumeAfter = isAnswer(error) ? undefined : stream?.resumeToken
+      resumeAfter = isServerError(error) ? undefined : stream?.resumeToken
       onError(error)
     } finally {
       signal.removeEventListener('abort', stop)

@@ -9,9 +9,17 @@ import { reasonOf, withoutCommand } from '../../redis/client/connection-errors.j
 import { Script } from '../../redis/client/script.js'
 import { lockOn, type RedisLock } from '../../redis/lock/lock-on.js'
 import { jsonValueSteps } from '../document/json-text.js'
-import { isEnabled, matchesSearch, priorityOf, wholeDocument } from '../store/rule-document.js'
-import type { Kept, KeptRuleSet, NumberedEntry, RuleSearch, RuleSetChange, RuleStorage } from '../store/rule-storage.js'
-import { announcement } from './announced-rules.js'
+import { documentOfSets, isEnabled, matchesSearch, priorityOf } from '../store/rule-document.js'
+import type {
+  ExistingRuleSet,
+  NumberedEntry,
+  RuleSearch,
+  RuleSetChange,
+  RuleSetState,
+  RuleStorage,
+} from '../store/rule-storage.js'
+import { announcementMessage } from './announcing-provider.js'
+import { ChangeSubscriber } from './change-subscriber.js'
 import {
   commitScript,
   commitSha,
@@ -24,8 +32,7 @@ import {
   swapScript,
   swapSha,
 } from './lua/scripts.generated.js'
-import { RuleAnnouncements } from './rule-announcements.js'
-import { piecesAsked, piecesOf } from './text-pieces.js'
+import { ruleTrigrams, searchTrigrams } from './trigrams.js'
 
 export interface RedisRuleStorageOptions {
   /** Prefix of all keys. */
@@ -40,14 +47,14 @@ export interface RedisRuleStorageOptions {
 }
 
 /** How long an edit of many rule sets waits for another one. */
-const longestImportMs = 60_000
+const maxImportWaitMs = 60_000
 
 /** Larger rule sets are read and written in parts, because a running script blocks Redis. */
 const largeSet = 1_000
 const largeChange = 500
 const rulesPerCall = 100
 /** After this time, an unfinished write in parts expires. */
-const stagedMs = 10 * 60_000
+const stagingTtlMs = 10 * 60_000
 const maxReads = 50
 
 const scripts = {
@@ -71,7 +78,7 @@ export class RedisRuleStorage implements RuleStorage {
   readonly #maxHistory: number
   readonly #timeoutMs: number
   readonly #clock: Clock
-  readonly #announcements: RuleAnnouncements
+  readonly #announcements: ChangeSubscriber
   readonly #lock: RedisLock
   /** The sender id in announcements. */
   readonly #id = randomUUID()
@@ -86,8 +93,8 @@ export class RedisRuleStorage implements RuleStorage {
     this.#maxHistory = maxHistory
     this.#timeoutMs = timeoutMs
     this.#clock = clock
-    this.#announcements = new RuleAnnouncements(connection, channel)
-    this.#lock = lockOn(connection, { prefix, waitMs: longestImportMs })
+    this.#announcements = new ChangeSubscriber(connection, channel)
+    this.#lock = lockOn(connection, { prefix, waitMs: maxImportWaitMs })
   }
 
   watch(onChange: () => void, onError: (error: unknown) => void): () => void {
@@ -105,30 +112,30 @@ export class RedisRuleStorage implements RuleStorage {
         'FLUXGATE_RULES_UNREADABLE',
         `${this.source} had rules and is empty now. Restore the rules.`,
       )
-    const document = await inSlices(wholeDocument((await this.#keptAll(sets)) as KeptRuleSet[]))
+    const document = await inSlices(documentOfSets((await this.#readSetReplies(sets)) as ExistingRuleSet[]))
     this.#loaded = { latest, document }
     return document
   }
 
-  async read(ruleSetId: string): Promise<Kept> {
+  async read(ruleSetId: string): Promise<RuleSetState> {
     const [, set] = await this.#read('', ruleSetId)
-    return this.#kept(set as SetReply)
+    return this.#readSetReply(set as SetReply)
   }
 
-  async readAll(): Promise<readonly KeptRuleSet[]> {
+  async readAll(): Promise<readonly ExistingRuleSet[]> {
     const [, ...sets] = await this.#read('')
-    return (await this.#keptAll(sets)) as KeptRuleSet[]
+    return (await this.#readSetReplies(sets)) as ExistingRuleSet[]
   }
 
   async readRule(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined> {
     const key = this.#key('rules:', ruleSetId)
-    const text = await this.#asked('be read', () => this.#connection.call(key, ['HGET', key, ruleId]))
+    const text = await this.#withTimeout('be read', () => this.#connection.call(key, ['HGET', key, ruleId]))
     return text === null ? undefined : (parseJson(String(text)) as RuleDocument)
   }
 
   async findRules(ruleSetId: string, search: RuleSearch): Promise<readonly RuleDocument[] | undefined> {
     const { q, enabled, limit } = search
-    const pieces = q === undefined ? [] : piecesAsked(q)
+    const pieces = q === undefined ? [] : searchTrigrams(q)
     const keys = ['head:', 'rules:', 'ranks:', 'disabled:', 'texts:'].map((kind) => this.#key(kind, ruleSetId))
     const found: RuleDocument[] = []
     let { after } = search
@@ -138,7 +145,7 @@ export class RedisRuleStorage implements RuleStorage {
       const flag = enabled === undefined ? '' : enabled ? '1' : '0'
       const texts = await this.#run('find', 'be read', keys, [String(limit), flag, ...place, ...pieces])
       if (texts === null) return undefined
-      const documents = await inSlices(mapInSteps(texts as Buffer[], documentOf))
+      const documents = await inSlices(mapInSteps(texts as Buffer[], parseRule))
       found.push(...documents.filter((document) => matchesSearch(document, { q, enabled })))
       const last = documents.at(-1)
       if (documents.length < limit || found.length >= limit || last === undefined) return found.slice(0, limit)
@@ -150,14 +157,14 @@ export class RedisRuleStorage implements RuleStorage {
     const ofSet = ['head:', 'rules:', 'ranks:', 'disabled:', 'texts:', 'pieces:', 'history:']
     const keys = [`${this.#base}sets`, ...ofSet.map((kind) => this.#key(kind, ruleSetId)), `${this.#base}latest`]
     const { head, version, removedVersion } = after
-    const message = announcement(ruleSetId, Math.trunc(this.#clock.now()), this.#id)
+    const message = announcementMessage(ruleSetId, Math.trunc(this.#clock.now()), this.#id)
     const args = [
       ...[ruleSetId, String(from), String(version), String(removedVersion)],
       ...[head === undefined ? '' : JSON.stringify(head), this.#channel, message],
       ...[String(this.#maxHistory), await inSlices(jsonTextSteps({ setVersion: version, entry })), randomUUID()],
     ]
     if (head !== undefined && put.length + remove.length > largeChange) return this.#swap(keys, args, after.rules)
-    const rules = put.flatMap(indexed)
+    const rules = put.flatMap(ruleArguments)
     return (await this.#run('commit', 'be changed', keys, [...args, String(put.length), ...rules, ...remove])) === 1
   }
 
@@ -168,8 +175,8 @@ export class RedisRuleStorage implements RuleStorage {
     const discard = (): Promise<unknown> => this.#connection.call(staged[0] as string, ['UNLINK', ...staged])
     try {
       for (let at = 0; at < rules.length; at += rulesPerCall) {
-        const part = await inSlices(mapInSteps(rules.slice(at, at + rulesPerCall), indexed))
-        await this.#run('stage', 'be changed', staged, [String(stagedMs), ...part.flat()])
+        const part = await inSlices(mapInSteps(rules.slice(at, at + rulesPerCall), ruleArguments))
+        await this.#run('stage', 'be changed', staged, [String(stagingTtlMs), ...part.flat()])
       }
       const made = await this.#run('swap', 'be changed', [...keys, ...staged], [...args, String(rules.length)])
       if (made === 0) await discard()
@@ -187,7 +194,7 @@ export class RedisRuleStorage implements RuleStorage {
   async history(ruleSetId: string, below: number, limit: number) {
     const key = this.#key('history:', ruleSetId)
     const command = ['ZREVRANGEBYSCORE', key, `(${below}`, '-inf', 'LIMIT', '0', String(limit)]
-    const entries = (await this.#asked('be read', () => this.#connection.call(key, command))) as string[]
+    const entries = (await this.#withTimeout('be read', () => this.#connection.call(key, command))) as string[]
     const numbered: NumberedEntry[] = []
     for (const text of entries) numbered.push((await inSlices(jsonValueSteps(text))) as NumberedEntry)
     return numbered
@@ -211,14 +218,14 @@ export class RedisRuleStorage implements RuleStorage {
     return [String(latest), ...sets]
   }
 
-  async #keptAll(sets: readonly SetReply[]): Promise<readonly Kept[]> {
-    const all: Kept[] = []
-    for (const set of sets) all.push(await this.#kept(set))
+  async #readSetReplies(sets: readonly SetReply[]): Promise<readonly RuleSetState[]> {
+    const all: RuleSetState[] = []
+    for (const set of sets) all.push(await this.#readSetReply(set))
     return all
   }
 
   /** Reads the rules of a large set in parts, and again if the set changed in between. */
-  async #kept(reply: SetReply): Promise<Kept> {
+  async #readSetReply(reply: SetReply): Promise<RuleSetState> {
     let [id, version, removedVersion, head, rules] = reply
     for (let attempt = 1; !Array.isArray(rules); attempt++) {
       const texts = await this.#scan(this.#key('rules:', String(id)))
@@ -231,7 +238,7 @@ export class RedisRuleStorage implements RuleStorage {
           `The rules in ${this.source} changed during every attempt to read them. Try again.`,
         )
     }
-    const documents = await inSlices(mapInSteps(rules, documentOf))
+    const documents = await inSlices(mapInSteps(rules, parseRule))
     return {
       version: Number(version),
       removedVersion: Number(removedVersion),
@@ -246,7 +253,7 @@ export class RedisRuleStorage implements RuleStorage {
     let cursor = '0'
     do {
       const command = ['HSCAN', key, cursor, 'COUNT', String(rulesPerCall)]
-      const reply = await this.#asked('be read', () => this.#connection.call(key, command, true))
+      const reply = await this.#withTimeout('be read', () => this.#connection.call(key, command, true))
       const [next, pairs] = reply as [Buffer, Buffer[]]
       for (let at = 0; at < pairs.length; at += 2) values.set(String(pairs[at]), pairs[at + 1] as Buffer)
       cursor = String(next)
@@ -255,11 +262,11 @@ export class RedisRuleStorage implements RuleStorage {
   }
 
   #run(name: keyof typeof scripts, what: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    return this.#asked(what, () => scripts[name].run(this.#connection, 0, keys, args))
+    return this.#withTimeout(what, () => scripts[name].run(this.#connection, 0, keys, args))
   }
 
   /** Rejects if there is no reply within the timeout. */
-  async #asked(what: string, ask: () => Promise<unknown>): Promise<unknown> {
+  async #withTimeout(what: string, ask: () => Promise<unknown>): Promise<unknown> {
     let timer: NodeJS.Timeout | undefined
     const tooLate = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${this.#timeoutMs} ms`)), this.#timeoutMs)
@@ -279,7 +286,7 @@ export class RedisRuleStorage implements RuleStorage {
   }
 }
 
-const documentOf = (text: Buffer): RuleDocument => parseJson(String(text)) as RuleDocument
+const parseRule = (text: Buffer): RuleDocument => parseJson(String(text)) as RuleDocument
 
 /** Of a large set the number of its rules. */
 type SetReply = readonly [
@@ -291,11 +298,11 @@ type SetReply = readonly [
 ]
 
 /** A rule and its index entries as script arguments. */
-const indexed = (rule: RuleDocument): readonly string[] => [
+const ruleArguments = (rule: RuleDocument): readonly string[] => [
   rule.id,
   jsonText(rule),
   // Ascending rank is descending priority; Redis orders members with equal rank by id.
   String(-priorityOf(rule)),
   isEnabled(rule) ? '1' : '0',
-  JSON.stringify(piecesOf(rule)),
+  JSON.stringify(ruleTrigrams(rule)),
 ]

@@ -8,7 +8,7 @@ import { type Kind, openFields } from '../../validation/fields.js'
 import { noIssues } from '../../validation/issues.js'
 import { text, wholeNumber } from '../../validation/kinds.js'
 import { keyPrefix } from '../../validation/setting-kinds.js'
-import { ruleStoreOf } from '../store/rule-store-of.js'
+import { createRuleStore } from '../store/create-rule-store.js'
 import { RedisRuleStorage } from './redis-rule-storage.js'
 
 export interface RedisRuleStoreOptions {
@@ -48,5 +48,5 @@ export function redisRuleStore(where: string | RedisOptions | object, options: R
   const { prefix = 'fluxgate', channel = defaultChannel, timeoutMs, maxHistory, clock } = options
   const connection = connectRedis(where, timeoutMs)
   const storage = new RedisRuleStorage(connection, { prefix, channel, maxHistory, timeoutMs, clock })
-  return ruleStoreOf(storage, clock === undefined ? {} : { clock })
+  return createRuleStore(storage, clock === undefined ? {} : { clock })
 }

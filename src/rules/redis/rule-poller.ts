@@ -17,7 +17,7 @@ export class RulePoller {
   }
 
   /** If Redis is unavailable, every process polls. */
-  async isOurs(): Promise<boolean> {
+  async shouldPoll(): Promise<boolean> {
     if (this.isHeld) return true
     try {
       this.#hold = await this.#lock.tryAcquire(this.#name)

@@ -1,6 +1,6 @@
 import type { Edit, PageQuery, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
 import { parseRuleSets } from '../schema/schema.js'
-import { setsOf } from './document-sets.js'
+import { ruleSetsIn } from './document-sets.js'
 import { withoutStoreFields } from './rule-document.js'
 
 export interface CopyOptions extends Pick<Edit, 'by'> {
@@ -51,7 +51,7 @@ async function putAll(
     unchanged: [] as string[],
     removed: [] as string[],
   }
-  for (const ruleSet of setsOf(document)) {
+  for (const ruleSet of ruleSetsIn(document)) {
     signal?.throwIfAborted()
     const id = String(ruleSet.id)
     const before = present.get(id) ?? 0

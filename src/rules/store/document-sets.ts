@@ -4,7 +4,7 @@ import { isObject } from '../../validation/fields.js'
 type Fields = Readonly<Record<string, unknown>>
 
 /** The document must be valid. */
-export function setsOf(document: unknown): readonly Fields[] {
+export function ruleSetsIn(document: unknown): readonly Fields[] {
   if (Array.isArray(document)) return document
   const { ruleSets } = document as Fields
   return Array.isArray(ruleSets) ? ruleSets : [document as Fields]

@@ -5,24 +5,24 @@ import type { Page, PageQuery } from '../../core/rule-store.js'
 const maxPageSize = 1_000
 
 /** Validates the page query. `position` is the decoded cursor: the position after which the page starts. */
-export function openPage<T>(query: PageQuery, isPosition: (value: unknown) => value is T) {
+export function parsePageQuery<T>(query: PageQuery, isPosition: (value: unknown) => value is T) {
   const { limit, cursor } = (query as PageQuery | undefined) ?? { limit: Number.NaN }
   if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
     throw invalid(
       `limit must be a whole number from 1 to ${maxPageSize}; received ${Number.isNaN(limit) ? 'nothing' : String(limit)}.`,
     )
-  return { limit, position: cursor === undefined ? undefined : decoded(cursor, isPosition) }
+  return { limit, position: cursor === undefined ? undefined : decodeCursor(cursor, isPosition) }
 }
 
 /** Builds a page from up to `limit + 1` items. The extra item means that there is another page. */
-export function closePage<T>(found: readonly T[], limit: number, positionOf: (item: T) => unknown): Page<T> {
+export function buildPage<T>(found: readonly T[], limit: number, positionOf: (item: T) => unknown): Page<T> {
   const items = found.slice(0, limit)
   const last = items.at(-1)
   const isLast = found.length <= limit || last === undefined
   return { items, cursor: isLast ? null : Buffer.from(JSON.stringify(positionOf(last))).toString('base64url') }
 }
 
-function decoded<T>(cursor: string, isPosition: (value: unknown) => value is T): T {
+function decodeCursor<T>(cursor: string, isPosition: (value: unknown) => value is T): T {
   try {
     const position: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (isPosition(position)) return position

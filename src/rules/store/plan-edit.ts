@@ -9,12 +9,12 @@ import { eachInSteps, manyPerStep, mapInSteps, type Steps, sortInSteps } from '.
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import { crowdedGlob } from '../schema/crowded-globs.js'
 import { maxRulesPerSet } from '../schema/schema.js'
-import { type CheckedRuleSet, compareDocuments, isSameRule, setDocument, versionOf } from './rule-document.js'
-import type { Kept, KeptRuleSet, RuleSetChange } from './rule-storage.js'
+import { compareDocuments, isSameRule, setDocument, type ValidatedRuleSet, versionOf } from './rule-document.js'
+import type { ExistingRuleSet, RuleSetChange, RuleSetState } from './rule-storage.js'
 
-interface Planning {
+interface EditContext {
   readonly ruleSetId: string
-  readonly kept: Kept
+  readonly kept: RuleSetState
   readonly edit: Edit
   /** ISO 8601. */
   readonly at: string
@@ -35,14 +35,14 @@ export function checkEdit(edit: Edit | undefined): asserts edit is Edit {
     )
 }
 
-export function* planPutRule(planning: Planning, document: RuleDocument): Steps<RuleSetChange | undefined> {
+export function* planPutRule(planning: EditContext, document: RuleDocument): Steps<RuleSetChange | undefined> {
   const { ruleSetId, kept, edit } = planning
   const head = existingHead(ruleSetId, kept)
   const before = kept.rules.find(({ id }) => id === document.id)
   checkVersion(`Rule "${document.id}" of "${ruleSetId}"`, before === undefined ? 0 : versionOf(before), edit)
   if (before !== undefined && isSameRule(before, document)) return undefined
   const others = kept.rules.filter(({ id }) => id !== document.id)
-  yield* checkBeside(document, others, head)
+  yield* checkRuleInSet(document, others, head)
   const after = stamped(document, before, kept, planning.at)
   const rules = [...others, after]
   return yield* change(planning, { head, rules }, [after], [], {
@@ -54,7 +54,7 @@ export function* planPutRule(planning: Planning, document: RuleDocument): Steps<
   })
 }
 
-export function* planDeleteRule(planning: Planning, ruleId: string): Steps<RuleSetChange | undefined> {
+export function* planDeleteRule(planning: EditContext, ruleId: string): Steps<RuleSetChange | undefined> {
   const { ruleSetId, kept, edit } = planning
   const head = existingHead(ruleSetId, kept)
   const before = kept.rules.find(({ id }) => id === ruleId)
@@ -70,7 +70,7 @@ export function* planDeleteRule(planning: Planning, ruleId: string): Steps<RuleS
   })
 }
 
-export function* planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): Steps<RuleSetChange | undefined> {
+export function* planPutRuleSet(planning: EditContext, wanted: ValidatedRuleSet): Steps<RuleSetChange | undefined> {
   const { ruleSetId, kept, edit, at } = planning
   checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
   const { id, description, strategy, caseSensitive } = wanted
@@ -94,12 +94,12 @@ export function* planPutRuleSet(planning: Planning, wanted: CheckedRuleSet): Ste
     action: 'PUT_SET',
     ruleId: null,
     version: kept.version + 1,
-    before: kept.head === undefined ? null : yield* setDocument(kept as KeptRuleSet),
+    before: kept.head === undefined ? null : yield* setDocument(kept as ExistingRuleSet),
     after: yield* setDocument({ ...kept, head, version: kept.version + 1, rules }),
   })
 }
 
-export function* planDeleteRuleSet(planning: Planning): Steps<RuleSetChange | undefined> {
+export function* planDeleteRuleSet(planning: EditContext): Steps<RuleSetChange | undefined> {
   const { ruleSetId, kept, edit } = planning
   checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
   if (kept.head === undefined) return undefined
@@ -108,13 +108,13 @@ export function* planDeleteRuleSet(planning: Planning): Steps<RuleSetChange | un
     action: 'DELETE_SET',
     ruleId: null,
     version: kept.version + 1,
-    before: yield* setDocument(kept as KeptRuleSet),
+    before: yield* setDocument(kept as ExistingRuleSet),
     after: null,
   })
 }
 
 /** Throws if a set with this rule could not be loaded, although the rule by itself is valid. */
-function* checkBeside(
+function* checkRuleInSet(
   rule: RuleDocument,
   others: readonly RuleDocument[],
   { caseSensitive }: RuleSetHead,
@@ -131,7 +131,7 @@ function* checkBeside(
 }
 
 /** Also of what was read: a set that is missing here is missing for the caller. */
-export function existingHead(ruleSetId: string, { head }: Kept): RuleSetHead {
+export function existingHead(ruleSetId: string, { head }: RuleSetState): RuleSetHead {
   if (head !== undefined) return head
   throw new FluxGateError(
     'FLUXGATE_RULE_SET_UNKNOWN',
@@ -140,8 +140,8 @@ export function existingHead(ruleSetId: string, { head }: Kept): RuleSetHead {
 }
 
 function* change(
-  { ruleSetId, kept, edit, at }: Planning,
-  after: Pick<Kept, 'head' | 'rules'>,
+  { ruleSetId, kept, edit, at }: EditContext,
+  after: Pick<RuleSetState, 'head' | 'rules'>,
   put: readonly RuleDocument[],
   remove: readonly string[],
   entry: Omit<HistoryEntry, 'at' | 'by' | 'ruleSetId'>,
@@ -167,7 +167,7 @@ function* change(
   }
 }
 
-function stamped(rule: RuleDocument, before: RuleDocument | undefined, kept: Kept, at: string): RuleDocument {
+function stamped(rule: RuleDocument, before: RuleDocument | undefined, kept: RuleSetState, at: string): RuleDocument {
   const version = (before === undefined ? kept.removedVersion : versionOf(before)) + 1
   return { ...rule, createdAt: before?.createdAt ?? at, updatedAt: at, version }
 }

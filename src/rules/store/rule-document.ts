@@ -5,11 +5,11 @@ import type { RuleSet } from '../../core/rule.js'
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
-import type { Requirement } from '../requirement.js'
+import type { RuleRequirement } from '../requirement.js'
 import { copyJson } from '../schema/free-json.js'
 import { readRule } from '../schema/rule-schema.js'
 import { ruleSetSteps } from '../schema/schema.js'
-import type { KeptRuleSet, RuleSearch } from './rule-storage.js'
+import type { ExistingRuleSet, RuleSearch } from './rule-storage.js'
 
 /** Fields that the store sets. Values in an edit are ignored. */
 export const storeFields = ['createdAt', 'updatedAt', 'version'] as const
@@ -18,21 +18,27 @@ export const storeFields = ['createdAt', 'updatedAt', 'version'] as const
 export const searchedFields = ['id', 'name', 'description', 'path'] as const
 
 /** Validates and copies the rule of an edit, without the fields that only the store may set. */
-export function checkedRule(document: unknown, required: Iterable<Requirement> = [], ruleSetId = ''): RuleDocument {
+export function validateRule(
+  document: unknown,
+  required: Iterable<RuleRequirement> = [],
+  ruleSetId = '',
+): RuleDocument {
   const mistakes = noIssues()
   const rule = readRule(document, '', mistakes)
   const copy = mistakes.count === 0 ? copyJson(document, '', mistakes) : undefined
   if (rule !== undefined)
-    for (const { path, message } of unmet([{ id: ruleSetId, strategy: 'all', rules: [rule] }], required))
+    for (const { path, message } of requirementIssues([{ id: ruleSetId, strategy: 'all', rules: [rule] }], required))
       mistakes.add(path.replace('ruleSets[0].rules[0].', ''), message)
   if (mistakes.count > 0) throw rulesInvalid('The rule', mistakes)
   return withoutStoreFields(copy as RuleDocument)
 }
 
-const unmet = (ruleSets: readonly RuleSet[], required: Iterable<Requirement>): readonly ValidationIssue[] =>
-  [...required].flatMap((check) => check(ruleSets))
+const requirementIssues = (
+  ruleSets: readonly RuleSet[],
+  required: Iterable<RuleRequirement>,
+): readonly ValidationIssue[] => [...required].flatMap((check) => check(ruleSets))
 
-export interface CheckedRuleSet {
+export interface ValidatedRuleSet {
   readonly id: string
   readonly description?: string
   readonly strategy?: 'all' | 'first'
@@ -41,16 +47,16 @@ export interface CheckedRuleSet {
 }
 
 /** Like `checkedRule`, for a rule set. */
-export function* checkedRuleSet(document: unknown, required: Iterable<Requirement> = []): Steps<CheckedRuleSet> {
+export function* validateRuleSet(document: unknown, required: Iterable<RuleRequirement> = []): Steps<ValidatedRuleSet> {
   const ruleSets = yield* ruleSetSteps([document], 'The rule set')
   const mistakes = noIssues()
-  for (const { path, message } of unmet(ruleSets, required)) mistakes.add(path, message)
-  return yield* copiedRuleSet(document, mistakes)
+  for (const { path, message } of requirementIssues(ruleSets, required)) mistakes.add(path, message)
+  return yield* copyRuleSet(document, mistakes)
 }
 
 /** The same for a set that was validated before. */
-export function* copiedRuleSet(document: unknown, mistakes = noIssues()): Steps<CheckedRuleSet> {
-  const { rules, ...head } = document as CheckedRuleSet
+export function* copyRuleSet(document: unknown, mistakes = noIssues()): Steps<ValidatedRuleSet> {
+  const { rules, ...head } = document as ValidatedRuleSet
   // Copied one by one, because the size limit applies to a rule, not to the rule set.
   const copies = yield* mapInSteps(rules, (rule, index) => {
     const copy = copyJson(rule, `ruleSets[0].rules[${index}]`, mistakes)
@@ -98,18 +104,18 @@ export function matchesSearch(document: RuleDocument, { q, enabled, after }: Omi
   )
 }
 
-export function* setDocument({ head, version, rules }: KeptRuleSet): Steps<RuleSetDocument> {
+export function* setDocument({ head, version, rules }: ExistingRuleSet): Steps<RuleSetDocument> {
   return { ...head, version, rules: yield* sortInSteps(rules, compareDocuments) }
 }
 
 /** Like `setDocument`, as a copy that callers may modify. */
-export function* copiedSet(kept: KeptRuleSet): Steps<RuleSetDocument> {
+export function* copyOfSetDocument(kept: ExistingRuleSet): Steps<RuleSetDocument> {
   const { rules, ...head } = yield* setDocument(kept)
   return { ...head, rules: yield* mapInSteps(rules, copyWritten) }
 }
 
 /** All rule sets in a stable order, so that unchanged rules give an equal document. */
-export function* wholeDocument(sets: readonly KeptRuleSet[]): Steps<unknown> {
+export function* documentOfSets(sets: readonly ExistingRuleSet[]): Steps<unknown> {
   const documents: RuleSetDocument[] = []
   for (const kept of sets) documents.push(yield* setDocument(kept))
   return documents.sort((a, b) => (a.id < b.id ? -1 : 1))

@@ -7,11 +7,11 @@ import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-st
  */
 export interface RuleStorage extends Pick<RuleSetProvider, 'source' | 'watch' | 'watchKind' | 'canWatch'> {
   /** Reads a consistent snapshot of one rule set. */
-  read(ruleSetId: string): Promise<Kept>
+  read(ruleSetId: string): Promise<RuleSetState>
   /** Optional: reads one rule without reading its rule set. */
   readRule?(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined>
   /** Reads every rule set, each as a consistent snapshot. */
-  readAll(): Promise<readonly KeptRuleSet[]>
+  readAll(): Promise<readonly ExistingRuleSet[]>
   /** Optional: loads a document with all rules, without versions and timestamps, if that is cheaper than `readAll`. */
   loadDocument?(): Promise<unknown>
   /**
@@ -32,7 +32,7 @@ export interface RuleStorage extends Pick<RuleSetProvider, 'source' | 'watch' | 
 }
 
 /** The stored state of a rule set, which may not exist or no longer exist. */
-export interface Kept {
+export interface RuleSetState {
   /** The number of changes, including removals, so that a version is never reused; 0 if the rule set never existed. */
   readonly version: number
   /** The highest version of its removed rules; a new rule starts above it. 0 if no rule was removed. */
@@ -44,7 +44,7 @@ export interface Kept {
 }
 
 /** An existing rule set. */
-export interface KeptRuleSet extends Kept {
+export interface ExistingRuleSet extends RuleSetState {
   readonly head: RuleSetHead
 }
 
@@ -52,7 +52,7 @@ export interface RuleSetChange {
   readonly ruleSetId: string
   readonly from: number
   /** The state after the change, with the version `from + 1`. Without a head, the rule set is removed. */
-  readonly after: Kept
+  readonly after: RuleSetState
   /** The difference: rules to write, and ids of rules to remove. Other rules are unchanged. */
   readonly put: readonly RuleDocument[]
   readonly remove: readonly string[]

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Steps } from '../../core/scheduling/steps.js'
-import { jsonSteps } from '../../rules/document/json-text.js'
+import { parseJsonSteps } from '../../rules/document/json-text.js'
 import { printable } from '../../validation/issues.js'
 import { ApiProblem } from './api-problem.js'
 
@@ -23,7 +23,7 @@ export function parseBoundedJson(bytes: Buffer): unknown {
 
 /** Parses a document to be stored. Also rejects duplicate names, because one of the values would be lost. */
 export function* strictJsonSteps(bytes: Buffer): Steps<unknown> {
-  const read = yield* jsonSteps(textOf(bytes))
+  const read = yield* parseJsonSteps(textOf(bytes))
   if (read.mistake === undefined) return read.value
   throw notJson(`is not JSON: at character ${read.mistake.offset + 1}, ${read.mistake.message}`)
 }

@@ -1,7 +1,7 @@
 import { FluxGateError, type ValidationIssue } from '../../core/errors.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { checkSteps } from '../../rules/schema/schema.js'
-import { checkedRule } from '../../rules/store/rule-document.js'
+import { validateRule } from '../../rules/store/rule-document.js'
 import type { ApiParts } from '../api-parts.js'
 import { audit } from '../audit.js'
 import { json, type Route, route } from '../request/route.js'
@@ -64,7 +64,7 @@ const isSingleRule = (body: unknown): boolean =>
 
 function issuesOf(rule: unknown): readonly ValidationIssue[] {
   try {
-    checkedRule(rule)
+    validateRule(rule)
     return []
   } catch (error) {
     if (error instanceof FluxGateError) return error.errors

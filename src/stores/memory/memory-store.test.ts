@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { bucketStoreContract } from '../../testing/bucket-store-contract.js'
-import { band, demand, group } from '../../testing/demands.js'
+import { band, chargeOf, group } from '../../testing/fixtures.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { memoryStore } from './memory-store.js'
 
@@ -18,7 +18,7 @@ describe('a memory store that is full of buckets that refuse', () => {
     const balance = { permits: 0, atMs: 0 }
     const terms = { action: 'LIMIT', bands: [], expiresAtMs: undefined, note: undefined, balance } as const
     await store.overrides?.put({ ruleSetId: 'set', ruleId: 'rule', key: 'begun', isRange: false }, terms)
-    await store.charge([demand(rule, 'refusing')], false)
+    await store.charge([chargeOf(rule, 'refusing')], false)
     await store.refund([{ group: rule, key: 'begun', permits: 1 }])
     expect(store.size).toBe(size)
   })

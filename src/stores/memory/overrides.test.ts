@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { copyResult } from '../../core/bucket-store.js'
 import { algorithmNames, type Band } from '../../core/rule.js'
-import { demand, group } from '../../testing/demands.js'
-import { randomBand, randomPause, seededRandom } from '../../testing/history.js'
+import { chargeOf, group } from '../../testing/fixtures.js'
+import { randomBand, randomPause, seededRandom } from '../../testing/random-charges.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { memoryStore } from './memory-store.js'
 
@@ -33,7 +33,7 @@ it.each(algorithmNames)('decides the same whether or not other keys have overrid
       if (random() < 0.1)
         for (const store of [plain, overridden]) void store.refund([{ group: rule, key: 'a', permits }])
       const maxWaitTicks = random() < 0.2 ? Math.floor(random() * band.windowTicks) : 0
-      const charge = demand(rule, 'a', { permits, maxWaitTicks, shadow: random() < 0.1 })
+      const charge = chargeOf(rule, 'a', { permits, maxWaitTicks, shadow: random() < 0.1 })
       const withOverrides = { ...charge, group: { ...rule, hasOverrides: true } }
       const expected = copyResult([charge], overridden.chargeSync([withOverrides], false))
       const actual = copyResult([charge], plain.chargeSync([charge], false))

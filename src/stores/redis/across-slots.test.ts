@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { BucketGroup, Charge, LeasingStore } from '../../core/bucket-store.js'
 import type { AlgorithmName } from '../../core/rule.js'
-import { band, demand, group, second, startMs } from '../../testing/demands.js'
+import { band, chargeOf, group, second, startMs } from '../../testing/fixtures.js'
 import { type ManualClock, manualClock } from '../../testing/manual-clock.js'
 import { type MemoryStore, memoryStore } from '../memory/memory-store.js'
 import { acrossSlots } from './across-slots.js'
@@ -45,7 +45,7 @@ function cluster() {
   }
   const whole = acrossSlots(store, (_, key) => key.charCodeAt(0))
   const remaining = async (rule: BucketGroup, key: string) =>
-    (await nodes[key.slice(0, 1)]?.charge([demand(rule, key, { permits: 0 })], true))?.bands.map(
+    (await nodes[key.slice(0, 1)]?.charge([chargeOf(rule, key, { permits: 0 })], true))?.bands.map(
       (said) => said.remaining,
     )
   return { whole, calls, failing, remaining, clocks }
@@ -54,14 +54,14 @@ function cluster() {
 describe('a decision over several slots', () => {
   it('of one slot is one call', async () => {
     const { whole, calls } = cluster()
-    await whole.charge([demand(ruleOf('one', 5), 'x1'), demand(ruleOf('two', 5), 'x2')], false)
+    await whole.charge([chargeOf(ruleOf('one', 5), 'x1'), chargeOf(ruleOf('two', 5), 'x2')], false)
     expect(calls).toEqual(['charge x'])
   })
 
   it('has its bands in the order of its demands, and the time of the node that is ahead', async () => {
     const { whole } = cluster()
     const [one, two, three] = [ruleOf('one', 5), ruleOf('two', 7), ruleOf('three', 9)]
-    const result = await whole.charge([demand(one, 'x'), demand(two, 'y'), demand(three, 'x')], false)
+    const result = await whole.charge([chargeOf(one, 'x'), chargeOf(two, 'y'), chargeOf(three, 'x')], false)
     expect(result.bands.map(({ remaining }) => remaining)).toEqual([4, 9, 6, 13, 8, 17])
     expect(result).toMatchObject({ granted: true, now: (startMs + 5) * 1000 })
   })
@@ -71,7 +71,7 @@ describe('a decision over several slots', () => {
     async (algorithm) => {
       const { whole, remaining } = cluster()
       const [loose, tight] = [ruleOf('loose', 5, algorithm), ruleOf('tight', 1)]
-      const both = [demand(loose, 'x'), demand(tight, 'y')]
+      const both = [chargeOf(loose, 'x'), chargeOf(tight, 'y')]
       await whole.charge(both, false)
       for (let i = 0; i < 3; i++) {
         const refused = await whole.charge(both, false)
@@ -91,18 +91,18 @@ describe('a decision over several slots', () => {
     const { whole, failing, remaining } = cluster()
     const rule = ruleOf('rule', 5)
     failing.add('y')
-    await expect(whole.charge([demand(rule, 'x'), demand(rule, 'y')], false)).rejects.toThrow('y is down')
+    await expect(whole.charge([chargeOf(rule, 'x'), chargeOf(rule, 'y')], false)).rejects.toThrow('y is down')
     expect(await remaining(rule, 'x')).toEqual([5, 10])
   })
 
   it('gives nothing back that it has not taken: looks, and shadows that were refused', async () => {
     const { whole, calls, remaining } = cluster()
     const [loose, tight, shadow] = [ruleOf('loose', 5), ruleOf('tight', 1), ruleOf('shadow', 1)]
-    await whole.charge([demand(tight, 'y'), demand(shadow, 'x')], false)
-    await whole.charge([demand(loose, 'x'), demand(tight, 'y')], true)
+    await whole.charge([chargeOf(tight, 'y'), chargeOf(shadow, 'x')], false)
+    await whole.charge([chargeOf(loose, 'x'), chargeOf(tight, 'y')], true)
     expect(calls.some((call) => call.startsWith('refund'))).toBe(false)
     // Of slot x the loose one was taken and the shadow refused.
-    await whole.charge([demand(loose, 'x'), demand(shadow, 'x', { shadow: true }), demand(tight, 'y')], false)
+    await whole.charge([chargeOf(loose, 'x'), chargeOf(shadow, 'x', { shadow: true }), chargeOf(tight, 'y')], false)
     expect(calls.filter((call) => call.startsWith('refund'))).toEqual(['refund x'])
     expect([await remaining(loose, 'x'), await remaining(shadow, 'x')]).toEqual([
       [5, 10],
@@ -113,7 +113,7 @@ describe('a decision over several slots', () => {
   it('charges a shadow with the others, and is not refused by it', async () => {
     const { whole, remaining } = cluster()
     const [rule, shadow] = [ruleOf('rule', 3), ruleOf('shadow', 1)]
-    const both = [demand(rule, 'x'), demand(shadow, 'y', { shadow: true })]
+    const both = [chargeOf(rule, 'x'), chargeOf(shadow, 'y', { shadow: true })]
     const granted = [await whole.charge(both, false), await whole.charge(both, false)].map(({ granted }) => granted)
     expect(granted).toEqual([true, true])
     expect([await remaining(rule, 'x'), await remaining(shadow, 'y')]).toEqual([

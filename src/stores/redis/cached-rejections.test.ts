@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { BucketGroup, ChargeResult, LeasingStore } from '../../core/bucket-store.js'
-import { band, demand, group, second } from '../../testing/demands.js'
+import { band, chargeOf, group, second } from '../../testing/fixtures.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { CachedRejections, withCachedRejections } from './cached-rejections.js'
 
@@ -15,7 +15,7 @@ const refusal = (now: number): ChargeResult => ({
 /** A store whose clock is at 5 s when that of this process is at 0, and whose bucket is empty. */
 function emptyAt(known: CachedRejections, rule: BucketGroup, key: string): void {
   const now = 5 * second
-  known.refused([demand(rule, key)], refusal(now), [[0, 0, now, 60 * second]], 0)
+  known.refused([chargeOf(rule, key)], refusal(now), [[0, 0, now, 60 * second]], 0)
 }
 
 describe('KnownRefusals', () => {
@@ -25,14 +25,14 @@ describe('KnownRefusals', () => {
     const rule = ruleOf()
     emptyAt(known, rule, 'a')
     clock.advance(400)
-    expect(known.refusalOf([demand(rule, 'a')])).toEqual({
+    expect(known.refusalOf([chargeOf(rule, 'a')])).toEqual({
       granted: false,
       now: 5.4 * second,
       bands: [{ allowed: false, delay: 0, retryAfter: 29.6 * second, remaining: 0, resetAt: 65 * second }],
       fromCache: true,
     })
-    expect(known.refusalOf([demand(rule, 'b')])).toBeUndefined()
-    expect(known.refusalOf([demand(ruleOf(), 'a')])).toBeUndefined()
+    expect(known.refusalOf([chargeOf(rule, 'b')])).toBeUndefined()
+    expect(known.refusalOf([chargeOf(ruleOf(), 'a')])).toBeUndefined()
   })
 
   it('remembers long keys, each apart, until it is told to forget them', () => {
@@ -40,17 +40,17 @@ describe('KnownRefusals', () => {
     const rule = ruleOf()
     const [long, other] = [`${'x'.repeat(200)}a`, `${'x'.repeat(200)}b`]
     emptyAt(known, rule, long)
-    expect(known.refusalOf([demand(rule, long)])).toBeDefined()
-    expect(known.refusalOf([demand(rule, other)])).toBeUndefined()
+    expect(known.refusalOf([chargeOf(rule, long)])).toBeDefined()
+    expect(known.refusalOf([chargeOf(rule, other)])).toBeUndefined()
     known.forget(rule, long)
-    expect(known.refusalOf([demand(rule, long)])).toBeUndefined()
+    expect(known.refusalOf([chargeOf(rule, long)])).toBeUndefined()
   })
 
   it('knows that more than capacity is impossible', () => {
     const known = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     emptyAt(known, rule, 'a')
-    expect(known.refusalOf([demand(rule, 'a', { permits: 3 })])?.bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
+    expect(known.refusalOf([chargeOf(rule, 'a', { permits: 3 })])?.bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('believes for less than a second, and nothing that is still to come', () => {
@@ -59,21 +59,21 @@ describe('KnownRefusals', () => {
     const rule = ruleOf()
     emptyAt(known, rule, 'a')
     clock.advance(999.999)
-    expect(known.refusalOf([demand(rule, 'a')])).toBeDefined()
+    expect(known.refusalOf([chargeOf(rule, 'a')])).toBeDefined()
     clock.advance(0.001)
-    expect(known.refusalOf([demand(rule, 'a')])).toBeUndefined()
+    expect(known.refusalOf([chargeOf(rule, 'a')])).toBeUndefined()
     emptyAt(known, rule, 'a')
     clock.advance(-1_000.001)
-    known.peeked([demand(rule, 'a')])
+    known.peeked([chargeOf(rule, 'a')])
     clock.advance(0.001)
-    expect(known.refusalOf([demand(rule, 'a')])).toBeUndefined()
+    expect(known.refusalOf([chargeOf(rule, 'a')])).toBeUndefined()
   })
 
   it('still believes while the store is being asked again, but not for ever', () => {
     const clock = manualClock(0)
     const known = new CachedRejections({ clock })
     const rule = ruleOf()
-    const isKnown = () => known.refusalOf([demand(rule, 'a')]) !== undefined
+    const isKnown = () => known.refusalOf([chargeOf(rule, 'a')]) !== undefined
     emptyAt(known, rule, 'a')
     clock.advance(1_000)
     expect([isKnown(), isKnown()]).toEqual([false, true])
@@ -81,7 +81,7 @@ describe('KnownRefusals', () => {
     expect(isKnown()).toBe(true)
     clock.advance(0.001)
     expect([isKnown(), isKnown()]).toEqual([false, true])
-    known.granted([demand(rule, 'a')])
+    known.granted([chargeOf(rule, 'a')])
     expect(isKnown()).toBe(false)
   })
 
@@ -90,7 +90,7 @@ describe('KnownRefusals', () => {
     const rule = ruleOf()
     for (let i = 0; i < 10_000; i++) emptyAt(known, rule, `id${i}`)
     expect(known.size).toBe(3)
-    const remembered = [9_996, 9_997, 9_999].map((i) => known.refusalOf([demand(rule, `id${i}`)]) !== undefined)
+    const remembered = [9_996, 9_997, 9_999].map((i) => known.refusalOf([chargeOf(rule, `id${i}`)]) !== undefined)
     expect(remembered).toEqual([false, true, true])
     for (let i = 0; i < 10; i++) emptyAt(known, rule, 'id9997')
     expect(known.size).toBe(3)
@@ -99,7 +99,7 @@ describe('KnownRefusals', () => {
   it('does not remember what was not told', () => {
     const known = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
-    known.refused([demand(rule, 'a')], refusal(0), [null], 0)
+    known.refused([chargeOf(rule, 'a')], refusal(0), [null], 0)
     expect(known.size).toBe(0)
   })
 
@@ -107,9 +107,9 @@ describe('KnownRefusals', () => {
     const known = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     emptyAt(known, rule, 'a')
-    known.granted([demand(rule, 'b')])
+    known.granted([chargeOf(rule, 'b')])
     expect(known.size).toBe(1)
-    known.granted([demand(rule, 'a')])
+    known.granted([chargeOf(rule, 'a')])
     expect(known.size).toBe(0)
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { BucketGroup, Charge } from '../../core/bucket-store.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
-import { band, demand, group } from '../../testing/demands.js'
+import { band, chargeOf, group } from '../../testing/fixtures.js'
 import { decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
 import type { Names, Work } from './work.js'
@@ -11,7 +11,7 @@ const bandOf = (label: string, algorithm: AlgorithmName = 'TOKEN_BUCKET'): Band 
   band({ label, algorithm, refillTokens: 5 })
 const ruleOf = (ruleId: string, ...bands: Band[]): BucketGroup => group(ruleId, bands)
 const asked = (rule: BucketGroup, key: string, given: Partial<Charge> = {}): Charge =>
-  demand(rule, key, { permits: 2, maxWaitTicks: 3, ...given })
+  chargeOf(rule, key, { permits: 2, maxWaitTicks: 3, ...given })
 const names: Names = {
   keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}`,
   overrideOf: (rule, key) => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type BucketStore, type Charge, type ChargeResult, copyResult } from '../../core/bucket-store.js'
 import { bucketStoreContract } from '../../testing/bucket-store-contract.js'
-import { band, demand, group, second, startMs } from '../../testing/demands.js'
+import { band, chargeOf, group, second, startMs } from '../../testing/fixtures.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { memoryStore } from '../memory/memory-store.js'
 import { resilient } from './resilient.js'
@@ -52,9 +52,9 @@ describe('resilient', () => {
       const rule = group('fast', [band({ capacity: 20, refillTokens: 30, windowTicks: second })])
       let admitted = 0
       const takeAll = (): void => {
-        while (take(demand(rule, 'a'))) admitted += 1
+        while (take(chargeOf(rule, 'a'))) admitted += 1
       }
-      await chargeLate(demand(rule, 'a', { permits: 20 }), 600, takeAll)
+      await chargeLate(chargeOf(rule, 'a', { permits: 20 }), 600, takeAll)
       takeAll()
       // 18 were refilled in 600 ms.
       expect(admitted).toBe(18)
@@ -63,10 +63,10 @@ describe('resilient', () => {
     it('is given back to a token bucket that could not have become full', async () => {
       const { chargeLate, take } = lateStore()
       const rule = group('slow', [band({ capacity: 10, windowTicks: 86_400 * second })])
-      expect(take(demand(rule, 'a', { permits: 3 }))).toBe(true)
-      await chargeLate(demand(rule, 'a', { permits: 5 }), 600, () => {})
-      expect(take(demand(rule, 'a', { permits: 7 }))).toBe(true)
-      expect(take(demand(rule, 'a'))).toBe(false)
+      expect(take(chargeOf(rule, 'a', { permits: 3 }))).toBe(true)
+      await chargeLate(chargeOf(rule, 'a', { permits: 5 }), 600, () => {})
+      expect(take(chargeOf(rule, 'a', { permits: 7 }))).toBe(true)
+      expect(take(chargeOf(rule, 'a'))).toBe(false)
     })
   })
 })

@@ -1,5 +1,5 @@
 import type { Band } from '../../core/rule.js'
-import { answerAt, divideDown, divideUp, larger, type Model, sizes, smaller } from './model.js'
+import { divideDown, divideUp, larger, type Model, resultAt, sizes, smaller } from './model.js'
 
 /** The state of the last write. A unit is 1/window permit, so that each tick adds or drains exactly `refillTokens` units. */
 interface Written {
@@ -25,10 +25,10 @@ export function tokenModel(from?: Written): Model {
       units = smaller(capacity * window, level + larger(0n, now - written.at) * refill)
       if (now < written.at) write(units, band, now)
     },
-    ask(band, permits, now, maxWaitTicks) {
+    peek(band, permits, now, maxWaitTicks) {
       const { capacity, refill, window } = sizes(band)
-      if (permits > capacity) return answerAt(undefined, now, maxWaitTicks)
-      return answerAt(now + larger(0n, divideUp(permits * window - units, refill)), now, maxWaitTicks)
+      if (permits > capacity) return resultAt(undefined, now, maxWaitTicks)
+      return resultAt(now + larger(0n, divideUp(permits * window - units, refill)), now, maxWaitTicks)
     },
     charge: (band, permits, now) => write(units - permits * sizes(band).window, band, now),
     /** Refunds the permits unless a later request waits. */
@@ -43,7 +43,7 @@ export function tokenModel(from?: Written): Model {
       const { capacity, refill, window } = sizes(band)
       return now + divideUp(capacity * window - units, refill)
     },
-    isSpent: (band) => units >= sizes(band).capacity * sizes(band).window,
+    isUnused: (band) => units >= sizes(band).capacity * sizes(band).window,
     copy: () => tokenModel(written),
   }
 }
@@ -65,9 +65,9 @@ export function leakyModel(from?: Written): Model {
       water = larger(0n, smaller(capacity * window, kept) - larger(0n, now - written.at) * refill)
       if (now < written.at) write(water, band, now)
     },
-    ask(band, permits, now, maxWaitTicks) {
+    peek(band, permits, now, maxWaitTicks) {
       const { capacity, refill, window } = sizes(band)
-      if (permits > capacity) return answerAt(undefined, now, maxWaitTicks)
+      if (permits > capacity) return resultAt(undefined, now, maxWaitTicks)
       const untilRoom = larger(0n, divideUp(water + (permits - capacity) * window, refill))
       const tooLong = maxWaitTicks === 0n ? 0n : larger(0n, divideUp(water - maxWaitTicks * refill, refill))
       const retryAfter = larger(untilRoom, tooLong)
@@ -95,7 +95,7 @@ export function leakyModel(from?: Written): Model {
       return divideDown(capacity * window - water, window)
     },
     resetAt: (band, now) => now + divideUp(water, sizes(band).refill),
-    isSpent: () => water === 0n,
+    isUnused: () => water === 0n,
     copy: () => leakyModel(written),
   }
 }
@@ -133,8 +133,8 @@ export function intervalModel(from?: WrittenInterval): Model {
       if (tokens < capacity) start = written.start + windows * window
       else last = undefined
     },
-    ask(band, permits, now, maxWaitTicks) {
-      return answerAt(permits > sizes(band).capacity ? undefined : reachedAt(permits, band, now), now, maxWaitTicks)
+    peek(band, permits, now, maxWaitTicks) {
+      return resultAt(permits > sizes(band).capacity ? undefined : reachedAt(permits, band, now), now, maxWaitTicks)
     },
     charge(band, permits, now, grantedAt) {
       if (grantedAt > now) last = join(permits, grantedAt, reachedAt(0n, band, now))
@@ -154,7 +154,7 @@ export function intervalModel(from?: WrittenInterval): Model {
     },
     remaining: () => larger(0n, tokens),
     resetAt: (band, now) => reachedAt(sizes(band).capacity, band, now),
-    isSpent: (band) => tokens >= sizes(band).capacity,
+    isUnused: (band) => tokens >= sizes(band).capacity,
     copy: () => intervalModel(written),
   }
 }

@@ -6,7 +6,7 @@ import type { Band } from '../../core/rule.js'
  */
 export interface Model {
   /** The result of a request, without charging it. */
-  ask(band: Band, permits: bigint, now: bigint, maxWaitTicks: bigint): Answer
+  peek(band: Band, permits: bigint, now: bigint, maxWaitTicks: bigint): ModelResult
   /** Takes the permits for the time that `ask` has returned. */
   charge(band: Band, permits: bigint, now: bigint, grantedAt: bigint): void
   refund(band: Band, permits: bigint, now: bigint, grantedAt: bigint): void
@@ -15,11 +15,11 @@ export interface Model {
   remaining(band: Band, now: bigint): bigint
   resetAt(band: Band, now: bigint): bigint
   /** True if the bucket is equivalent to an unused one. */
-  isSpent(band: Band, now: bigint): boolean
+  isUnused(band: Band, now: bigint): boolean
   copy(): Model
 }
 
-export interface Answer {
+export interface ModelResult {
   readonly allowed: boolean
   /** The tick from which the permits may be used, rounded up. */
   readonly grantedAt: bigint
@@ -30,7 +30,7 @@ export interface Answer {
 }
 
 /** The result of a request whose permits are available at the tick `availableAt`, or never if undefined. */
-export function answerAt(availableAt: bigint | undefined, now: bigint, maxWaitTicks: bigint): Answer {
+export function resultAt(availableAt: bigint | undefined, now: bigint, maxWaitTicks: bigint): ModelResult {
   if (availableAt === undefined) return { allowed: false, grantedAt: now, delay: 0, retryAfter: undefined }
   const wait = availableAt - now
   if (wait > maxWaitTicks) return { allowed: false, grantedAt: now, delay: 0, retryAfter: wait - maxWaitTicks }

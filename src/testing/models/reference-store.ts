@@ -2,7 +2,7 @@ import type { BandResult, BucketGroup, BucketStore, Charge, ChargeResult, Refund
 import { type Clock, ticks } from '../../core/clock.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
 import { intervalModel, leakyModel, tokenModel } from './bucket-models.js'
-import type { Answer, Model } from './model.js'
+import type { Model, ModelResult } from './model.js'
 import { fixedWindowModel, slidingCounterModel, slidingLogModel } from './window-models.js'
 
 const models: Record<AlgorithmName, () => Model> = {
@@ -62,7 +62,7 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
       return group.bands.map((band) => {
         const copy = buckets.get(name(group, band, key))?.copy()
         copy?.touch(band, now)
-        return copy?.isSpent(band, now) ?? true
+        return copy?.isUnused(band, now) ?? true
       })
     },
     async reset(group, key) {
@@ -79,12 +79,12 @@ type FindModel = (group: BucketGroup, band: Band, key: string, now: bigint) => M
 function outcomeOf(charge: Charge, model: FindModel, now: bigint) {
   const buckets = charge.group.bands.map((band) => {
     const bucket = model(charge.group, band, charge.key, now)
-    return { band, bucket, answer: bucket.ask(band, BigInt(charge.permits), now, BigInt(charge.maxWaitTicks)) }
+    return { band, bucket, answer: bucket.peek(band, BigInt(charge.permits), now, BigInt(charge.maxWaitTicks)) }
   })
   return { charge, buckets, allowed: buckets.every(({ answer }) => answer.allowed) }
 }
 
-function resultOf(bucket: Model, band: Band, now: bigint, answer: Answer): BandResult {
+function resultOf(bucket: Model, band: Band, now: bigint, answer: ModelResult): BandResult {
   return {
     allowed: answer.allowed,
     delay: answer.delay,

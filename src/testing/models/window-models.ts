@@ -1,5 +1,5 @@
 import type { Band } from '../../core/rule.js'
-import { answerAt, divideDown, divideUp, larger, type Model, sizes, smaller } from './model.js'
+import { divideDown, divideUp, larger, type Model, resultAt, sizes, smaller } from './model.js'
 
 interface Grant {
   readonly at: bigint
@@ -20,7 +20,7 @@ interface Lookback {
   reopen?(history: History, band: Band, now: bigint): void
   remaining(history: History, band: Band, now: bigint): bigint
   resetAt(history: History, band: Band, now: bigint): bigint
-  isSpent(history: History, band: Band, now: bigint): boolean
+  isUnused(history: History, band: Band, now: bigint): boolean
 }
 
 interface History {
@@ -48,9 +48,9 @@ function lookbackModel(lookback: Lookback, resetsNewest: boolean, from?: History
       if (history.newest !== undefined) history.newest += by
       history.writtenAt = now
     },
-    ask(band, permits, now, maxWaitTicks) {
-      if (permits > sizes(band).capacity) return answerAt(undefined, now, maxWaitTicks)
-      return answerAt(lookback.earliest(history, band, permits, now), now, maxWaitTicks)
+    peek(band, permits, now, maxWaitTicks) {
+      if (permits > sizes(band).capacity) return resultAt(undefined, now, maxWaitTicks)
+      return resultAt(lookback.earliest(history, band, permits, now), now, maxWaitTicks)
     },
     charge(band, permits, now, grantedAt) {
       const window = startOf(grantedAt, band)
@@ -76,7 +76,7 @@ function lookbackModel(lookback: Lookback, resetsNewest: boolean, from?: History
     },
     remaining: (band, now) => lookback.remaining(history, band, now),
     resetAt: (band, now) => lookback.resetAt(history, band, now),
-    isSpent: (band, now) => lookback.isSpent(history, band, now),
+    isUnused: (band, now) => lookback.isUnused(history, band, now),
     copy: () => lookbackModel(lookback, resetsNewest, history),
   }
 }
@@ -126,7 +126,7 @@ export const fixedWindowModel = (): Model =>
         const open = openWindow(history, band, now)
         return open > now ? 0n : larger(0n, sizes(band).capacity - inWindow(history, open, band))
       },
-      isSpent: (history, band, now) =>
+      isUnused: (history, band, now) =>
         openWindow(history, band, now) <= now && count(history, startOf(now, band) - 1n, infinity) === 0n,
     },
     false,
@@ -178,7 +178,7 @@ export const slidingCounterModel = (): Model =>
         if (openWindow(history, band, now) > now) return 0n
         return larger(0n, capacity - divideUp(weighted(history, band, now), window))
       },
-      isSpent: (history, band, now) =>
+      isUnused: (history, band, now) =>
         openWindow(history, band, now) <= now &&
         count(history, startOf(now, band) - sizes(band).window - 1n, infinity) === 0n,
     },
@@ -205,7 +205,7 @@ export const slidingLogModel = (): Model =>
       },
       resetAt: (history, band, now) =>
         history.newest === undefined ? now : larger(now, history.newest + sizes(band).window),
-      isSpent: (history, band, now) => count(history, now - sizes(band).window, infinity) === 0n,
+      isUnused: (history, band, now) => count(history, now - sizes(band).window, infinity) === 0n,
     },
     true,
   )

@@ -1,7 +1,7 @@
 /** Fixtures of the lease tests: leased rules, and a check that no interval exceeds its limit. */
 import type { BucketGroup, Charge } from '../../../src/core/bucket-store.js'
 import type { Band } from '../../../src/core/rule.js'
-import { band, demand, group, second } from '../../../src/testing/demands.js'
+import { band, chargeOf, group, second } from '../../../src/testing/fixtures.js'
 
 export const bandOf = (given: Partial<Band> = {}): Band => band({ capacity: 100, windowTicks: 10 * second, ...given })
 
@@ -9,7 +9,7 @@ export const groupOf = (bands: readonly Band[], given: Partial<BucketGroup> = {}
   group('rule', bands, { isLeased: true, ...given })
 
 export const demandOf = (rule: BucketGroup, permits = 1, given: Partial<Charge> = {}): Charge =>
-  demand(rule, 'a', { permits, ...given })
+  chargeOf(rule, 'a', { permits, ...given })
 
 export interface Admission {
   /** In ticks of the store. */

@@ -8,7 +8,7 @@ import { DecisionRecorder } from '../../../dist/telemetry/decision-recorder.js'
 import { showKey } from '../../../dist/telemetry/key-digest.js'
 import { LocalStatistics } from '../../../dist/telemetry/statistics/local-statistics.js'
 import { PendingCounts } from '../../../dist/telemetry/statistics/pending-counts.js'
-import { band, demand, group, second } from '../../../dist/testing/demands.js'
+import { band, chargeOf, group, second } from '../../../dist/testing/fixtures.js'
 import { manualClock } from '../../../dist/testing/manual-clock.js'
 
 const bands = [{ capacity: 5, window: '1h' }]
@@ -36,7 +36,7 @@ for (let i = 0; i < 8_000; i++) {
   recorder.decided(decision, context, -1)
   if (i % 500 === 0) recorder.secondPassed()
   recent.set(rule, apiKey, i)
-  known.refused([demand(rule, apiKey)], { granted: false, now: 0, bands: [refusal] }, [[0, 0, 0, 60 * second]], 0)
+  known.refused([chargeOf(rule, apiKey)], { granted: false, now: 0, bands: [refusal] }, [[0, 0, 0, 60 * second]], 0)
   // It keeps 2000 keys at most.
   if (i < 2_000) pending.add({ decision: { ...decision, key: apiKey.repeat(4) }, context, at: 0, weight: 1 })
 }

@@ -6,8 +6,8 @@ import { connectionOf } from '../../../src/redis/client/connection-of.js'
 import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { RedisBuckets } from '../../../src/stores/redis/redis-buckets.js'
 import { type RedisStoreOptions, redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
-import { randomBand, randomDemands, randomPause, seededRandom } from '../../../src/testing/history.js'
+import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
+import { randomBand, randomCharges, randomPause, seededRandom } from '../../../src/testing/random-charges.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
 import { commandCounts, countCalls } from '../../fixtures/command-counts.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
@@ -37,44 +37,44 @@ const granted = (results: readonly { granted: boolean }[]) => results.map((resul
 describe('decisions of one turn', () => {
   it('are one call to the server, and those of two turns are two', async () => {
     const store = open()
-    await ask(store, [demand(rule, 'warm')])
+    await ask(store, [chargeOf(rule, 'warm')])
     const one = await countCalls(server, ['evalsha', 'eval'], () =>
       ask(
         store,
-        identities(100).map((key) => demand(rule, key)),
+        identities(100).map((key) => chargeOf(rule, key)),
       ),
     )
     expect(one).toEqual({ evalsha: 1, eval: 0 })
     const two = await countCalls(server, ['evalsha'], async () => {
-      await ask(store, [demand(rule, 'a'), demand(rule, 'b')])
-      await ask(store, [demand(rule, 'a')])
+      await ask(store, [chargeOf(rule, 'a'), chargeOf(rule, 'b')])
+      await ask(store, [chargeOf(rule, 'a')])
     })
     expect(two).toEqual({ evalsha: 2 })
   })
 
   it('are several calls if there are many, so that the server is never busy for long', async () => {
     const store = open()
-    const many = identities(1_000).map((key) => demand(rule, key))
+    const many = identities(1_000).map((key) => chargeOf(rule, key))
     expect(await countCalls(server, ['evalsha'], () => ask(store, many))).toEqual({ evalsha: 8 })
     // A log costs as much as eight other buckets.
     const log = group('log', [band({ algorithm: 'SLIDING_WINDOW_LOG' })])
-    const logs = identities(100).map((key) => demand(log, key))
+    const logs = identities(100).map((key) => chargeOf(log, key))
     expect(await countCalls(server, ['evalsha'], () => ask(store, logs))).toEqual({ evalsha: 7 })
     const wide = group(
       'wide',
       Array.from({ length: 8 }, (_, i) => band({ label: `b${i}` })),
     )
-    const wides = identities(33).map((key) => demand(wide, key))
+    const wides = identities(33).map((key) => chargeOf(wide, key))
     expect(await countCalls(server, ['evalsha'], () => ask(store, wides))).toEqual({ evalsha: 3 })
   })
 
   it('are decided in the order of asking', async () => {
     const store = open()
-    const twelve = await ask(store, Array(12).fill(demand(rule, 'a')))
+    const twelve = await ask(store, Array(12).fill(chargeOf(rule, 'a')))
     expect(granted(twelve)).toEqual([...Array(5).fill(true), ...Array(7).fill(false)])
     // Over several calls, too.
     const large = group('large', [band({ capacity: 200 })])
-    const many = await ask(store, Array(300).fill(demand(large, 'a')))
+    const many = await ask(store, Array(300).fill(chargeOf(large, 'a')))
     expect(granted(many)).toEqual([...Array(200).fill(true), ...Array(100).fill(false)])
     expect(many.slice(0, 200).map(({ bands }) => bands[0]?.remaining)).toEqual(
       Array.from({ length: 200 }, (_, i) => 199 - i),
@@ -85,10 +85,10 @@ describe('decisions of one turn', () => {
     const store = open()
     const loose = group('loose', [band({ capacity: 100 })])
     const results = await Promise.all(
-      Array.from({ length: 100 }, () => store.charge([demand(loose, 'a'), demand(rule, 'a')], false)),
+      Array.from({ length: 100 }, () => store.charge([chargeOf(loose, 'a'), chargeOf(rule, 'a')], false)),
     )
     expect(granted(results).filter(Boolean)).toHaveLength(5)
-    expect((await store.charge([demand(loose, 'a')], false)).bands[0]?.remaining).toBe(94)
+    expect((await store.charge([chargeOf(loose, 'a')], false)).bands[0]?.remaining).toBe(94)
   })
 })
 
@@ -103,10 +103,10 @@ describe('what is not a bucket', () => {
         const store = open({ prefix, knownRefusals: false })
         const one = group('rule', [band({ algorithm, capacity: 5 })])
         await client.set(`${prefix}:{bad}:set:rule:1:band`, garbage)
-        const asked = ['before', 'bad', 'after'].map((key) => store.charge([demand(one, key)], false))
+        const asked = ['before', 'bad', 'after'].map((key) => store.charge([chargeOf(one, key)], false))
         const [before, bad, after] = await Promise.allSettled([
           ...asked,
-          store.charge([demand(one, 'good'), demand(one, 'bad')], false),
+          store.charge([chargeOf(one, 'good'), chargeOf(one, 'bad')], false),
         ])
         expect([before, after]).toMatchObject(Array(2).fill({ status: 'fulfilled', value: { granted: true } }))
         expect(bad).toMatchObject({
@@ -117,9 +117,9 @@ describe('what is not a bucket', () => {
           },
         })
         // Nothing was taken for the decision that failed.
-        expect((await store.charge([demand(one, 'good')], true)).bands[0]?.remaining).toBe(4)
+        expect((await store.charge([chargeOf(one, 'good')], true)).bands[0]?.remaining).toBe(4)
         for (const key of ['bad', 'before', 'after']) await store.reset(one, key)
-        expect((await store.charge([demand(one, 'bad')], false)).bands[0]?.remaining).toBe(4)
+        expect((await store.charge([chargeOf(one, 'bad')], false)).bands[0]?.remaining).toBe(4)
         await store.reset(one, 'bad')
       }
     },
@@ -129,10 +129,10 @@ describe('what is not a bucket', () => {
     const store = open({ prefix, knownRefusals: false })
     const one = group('rule', [band({ algorithm, capacity: 5 })])
     await client.set(`${prefix}:{empty}:set:rule:1:band`, '')
-    const [, other] = await Promise.allSettled(['empty', 'other'].map((key) => store.charge([demand(one, key)], false)))
+    const [, other] = await Promise.allSettled(['empty', 'other'].map((key) => store.charge([chargeOf(one, key)], false)))
     expect(other).toMatchObject({ status: 'fulfilled', value: { granted: true } })
     await store.reset(one, 'empty')
-    expect((await store.charge([demand(one, 'empty')], false)).granted).toBe(true)
+    expect((await store.charge([chargeOf(one, 'empty')], false)).granted).toBe(true)
     for (const key of ['empty', 'other']) await store.reset(one, key)
   })
 
@@ -143,7 +143,7 @@ describe('what is not a bucket', () => {
       const one = group('rule', [band({ algorithm, capacity: 5 })])
       await client.rpush(`${prefix}:{list}:set:rule:1:band`, 'a', 'b')
       const [list, other] = await Promise.allSettled(
-        ['list', 'other'].map((key) => store.charge([demand(one, key)], false)),
+        ['list', 'other'].map((key) => store.charge([chargeOf(one, key)], false)),
       )
       expect(other).toMatchObject({ status: 'fulfilled', value: { granted: true } })
       // Numbers are read many at once, and what has another type is then the same as nothing.
@@ -151,7 +151,7 @@ describe('what is not a bucket', () => {
         expect(list).toMatchObject({ status: 'rejected', reason: { code: 'FLUXGATE_BUCKET_INVALID' } })
       else expect(list).toMatchObject({ status: 'fulfilled', value: { granted: true } })
       for (const key of ['list', 'other']) await store.reset(one, key)
-      expect((await store.charge([demand(one, 'list')], false)).bands[0]?.remaining).toBe(4)
+      expect((await store.charge([chargeOf(one, 'list')], false)).bands[0]?.remaining).toBe(4)
       await store.reset(one, 'list')
     },
   )
@@ -163,8 +163,8 @@ describe('what is not a bucket', () => {
       for (const after of bands.filter((algorithm) => algorithm !== before)) {
         const [old, edited] = [before, after].map((algorithm) => group('rule', [band({ algorithm, capacity: 2 })]))
         if (old === undefined || edited === undefined) return expect.unreachable()
-        await store.charge([demand(old, 'a', { permits: 2 })], false)
-        const { bands } = await store.charge([demand(edited, 'a')], false)
+        await store.charge([chargeOf(old, 'a', { permits: 2 })], false)
+        const { bands } = await store.charge([chargeOf(edited, 'a')], false)
         expect([before, after, bands[0]?.remaining]).toEqual([before, after, 1])
         await store.reset(edited, 'a')
       }
@@ -191,7 +191,7 @@ describe('charges, peeks, refunds and resets of one turn', () => {
           clock.advance(Math.max(0, clockStep) / 1000)
           const said: [unknown, Promise<unknown>][] = []
           for (let i = 0; i < 30; i++) {
-            const demands = randomDemands(random, groups, ['alice', 'bob'])
+            const demands = randomCharges(random, groups, ['alice', 'bob'])
             const [first] = demands as [Charge]
             const kind = random()
             // Each store is asked in this very turn; the one in memory has answered before the next is asked.
@@ -232,7 +232,7 @@ describe('a store that is closed', () => {
       },
       { prefix: freshPrefix() },
     )
-    const two = [demand(rule, 'a'), demand(rule, 'b')]
+    const two = [chargeOf(rule, 'a'), chargeOf(rule, 'b')]
     expect(granted(await ask(buckets, two))).toEqual([true, true])
     events.length = 0
     const asked = ask(buckets, two)
@@ -250,7 +250,7 @@ describe('a server that has forgotten the script', () => {
       await server.call('SCRIPT', 'FLUSH')
       let results: readonly { granted: boolean }[] = []
       const counts = await countCalls(server, ['eval', 'evalsha'], async () => {
-        results = await ask(store, Array(1_000).fill(demand(hundred, 'a')))
+        results = await ask(store, Array(1_000).fill(chargeOf(hundred, 'a')))
       })
       // Eight calls find out; the first sends the text, and the others come again.
       expect(counts).toEqual({ eval: 1, evalsha: 15 })
@@ -267,7 +267,7 @@ describe('a server that has forgotten the script', () => {
       for (let i = 0; i < flushes; i++) {
         const flushed = server.call('SCRIPT', 'FLUSH')
         for (let turn = 0; turn < 10; turn++) {
-          for (let j = 0; j < 10; j++) results.push(store.charge([demand(some, 'a')], false))
+          for (let j = 0; j < 10; j++) results.push(store.charge([chargeOf(some, 'a')], false))
           await new Promise((resolve) => setImmediate(resolve))
         }
         await flushed
@@ -284,11 +284,11 @@ describe('a server that has forgotten the script', () => {
     other.on('error', () => {})
     try {
       const store = redisStore(other, { clock: manualClock(startMs), knownRefusals: false, timeoutMs: 20_000 })
-      await ask(store, [demand(rule, 'a')])
+      await ask(store, [chargeOf(rule, 'a')])
       await own.restart()
-      const results = await ask(store, Array(1_000).fill(demand(rule, 'a')))
+      const results = await ask(store, Array(1_000).fill(chargeOf(rule, 'a')))
       expect(granted(results).filter(Boolean)).toHaveLength(5)
-      expect(await countCalls(own, ['eval'], () => ask(store, [demand(rule, 'b')]))).toEqual({ eval: 0 })
+      expect(await countCalls(own, ['eval'], () => ask(store, [chargeOf(rule, 'b')]))).toEqual({ eval: 0 })
       expect((await commandCounts(own)).eval).toBe(1)
     } finally {
       other.disconnect()

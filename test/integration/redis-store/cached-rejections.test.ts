@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type BucketStore, type Charge, copyResult } from '../../../src/core/bucket-store.js'
 import { algorithmNames, type Band } from '../../../src/core/rule.js'
 import { type RedisStoreOptions, redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
-import { randomBand, randomDemands, randomPause, seededRandom } from '../../../src/testing/history.js'
+import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
+import { randomBand, randomCharges, randomPause, seededRandom } from '../../../src/testing/random-charges.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
 import { countCalls } from '../../fixtures/command-counts.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
@@ -51,18 +51,18 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
 
   it('is asked once a second, however many come', async () => {
     const { clock, stores } = processes(1)
-    await drain(stores[0], demand(slow, 'a'))
-    const flood = () => Promise.all(Array.from({ length: 500 }, () => stores[0].charge([demand(slow, 'a')], false)))
+    await drain(stores[0], chargeOf(slow, 'a'))
+    const flood = () => Promise.all(Array.from({ length: 500 }, () => stores[0].charge([chargeOf(slow, 'a')], false)))
     expect(await calls(flood)).toBe(0)
     clock.advance(999.999)
     expect(await calls(flood)).toBe(0)
     clock.advance(0.001)
-    expect(await calls(() => stores[0].charge([demand(slow, 'a')], false))).toBe(1)
+    expect(await calls(() => stores[0].charge([chargeOf(slow, 'a')], false))).toBe(1)
     expect(await calls(flood)).toBe(0)
     const tenSeconds = await calls(async () => {
       for (let i = 0; i < 1_000; i++) {
         clock.advance(10)
-        await stores[0].charge([demand(slow, 'a')], false)
+        await stores[0].charge([chargeOf(slow, 'a')], false)
       }
     })
     expect(tenSeconds).toBe(10)
@@ -70,7 +70,7 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
     const whileAsked = await calls(async () => {
       const answers = []
       for (let i = 0; i < 100; i++) {
-        answers.push(stores[0].charge([demand(slow, 'a')], false))
+        answers.push(stores[0].charge([chargeOf(slow, 'a')], false))
         await new Promise(setImmediate)
       }
       await Promise.all(answers)
@@ -82,15 +82,15 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
     const { clock, stores } = processes(1)
     const rule = group('rule', [band({ algorithm, refill, capacity: 4, windowTicks: 800_000 })])
     clock.advance(123.456)
-    await drain(stores[0], demand(rule, 'a'))
-    const { retryAfter } = (await stores[0].charge([demand(rule, 'a')], false)).bands[0] ?? expect.unreachable()
+    await drain(stores[0], chargeOf(rule, 'a'))
+    const { retryAfter } = (await stores[0].charge([chargeOf(rule, 'a')], false)).bands[0] ?? expect.unreachable()
     clock.advance((retryAfter - 1) / 1000)
-    expect(await calls(() => stores[0].charge([demand(rule, 'a')], false))).toBe(0)
+    expect(await calls(() => stores[0].charge([chargeOf(rule, 'a')], false))).toBe(0)
     clock.advance(0.001)
     let granted = false
     expect(
       await calls(async () => {
-        granted = (await stores[0].charge([demand(rule, 'a')], false)).granted
+        granted = (await stores[0].charge([chargeOf(rule, 'a')], false)).granted
       }),
     ).toBe(1)
     expect(granted).toBe(true)
@@ -105,7 +105,7 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
     ])
     for (const maxWaitTicks of [0, 100_000]) {
       clock.advance(minute)
-      const asked = [demand(rule, 'a', { permits: 3, maxWaitTicks })]
+      const asked = [chargeOf(rule, 'a', { permits: 3, maxWaitTicks })]
       await drain(stores[0], asked[0] as Charge)
       for (let i = 0; i < 50; i++) {
         clock.advance(17.171)
@@ -118,32 +118,32 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
   it('is asked for fewer permits than it refused', async () => {
     const { stores } = processes(1)
     const rule = group('rule', [band({ algorithm, refill, capacity: 8, windowTicks: 366 * 24 * 60 * minute })])
-    await stores[0].charge([demand(rule, 'a', { permits: 5 })], false)
-    expect((await stores[0].charge([demand(rule, 'a', { permits: 5 })], false)).granted).toBe(false)
-    const more = await calls(() => stores[0].charge([demand(rule, 'a', { permits: 6 })], false))
+    await stores[0].charge([chargeOf(rule, 'a', { permits: 5 })], false)
+    expect((await stores[0].charge([chargeOf(rule, 'a', { permits: 5 })], false)).granted).toBe(false)
+    const more = await calls(() => stores[0].charge([chargeOf(rule, 'a', { permits: 6 })], false))
     // Of a log only the answer to the same question is known.
     expect(more).toBe(algorithm === 'SLIDING_WINDOW_LOG' ? 1 : 0)
-    expect((await stores[0].charge([demand(rule, 'a', { permits: 3 })], false)).granted).toBe(true)
-    expect((await stores[0].charge([demand(rule, 'a', { permits: 5 })], false)).bands[0]?.remaining).toBe(0)
+    expect((await stores[0].charge([chargeOf(rule, 'a', { permits: 3 })], false)).granted).toBe(true)
+    expect((await stores[0].charge([chargeOf(rule, 'a', { permits: 5 })], false)).bands[0]?.remaining).toBe(0)
   })
 
   it('is asked at once after a refund or a reset of this process, or a change of its rule', async () => {
     const { stores } = processes(1)
     const [store] = stores
-    const ask = async () => (await store.charge([demand(slow, 'a')], false)).granted
-    await drain(store, demand(slow, 'a'))
+    const ask = async () => (await store.charge([chargeOf(slow, 'a')], false)).granted
+    await drain(store, chargeOf(slow, 'a'))
     await store.refund([{ group: slow, key: 'a', permits: 1 }])
     expect([await ask(), await ask()]).toEqual([true, false])
     await store.reset(slow, 'a')
     expect([await ask(), await ask(), await ask()]).toEqual([true, true, false])
     const edited = group('slow', [{ ...(slow.bands[0] as Band), capacity: 5 }])
-    expect(await calls(() => store.charge([demand(edited, 'a')], false))).toBe(1)
+    expect(await calls(() => store.charge([chargeOf(edited, 'a')], false))).toBe(1)
   })
 
   it('is asked within a second of a refund or a reset of another process', async () => {
     const { clock, stores } = processes(2)
-    const ask = async () => (await stores[0].charge([demand(slow, 'a')], false)).granted
-    await drain(stores[0], demand(slow, 'a'))
+    const ask = async () => (await stores[0].charge([chargeOf(slow, 'a')], false)).granted
+    await drain(stores[0], chargeOf(slow, 'a'))
     await stores[1].refund([{ group: slow, key: 'a', permits: 1 }])
     clock.advance(999.999)
     expect(await ask()).toBe(false)
@@ -162,14 +162,14 @@ describe('a decision of several rules', () => {
       group('loose', [band({ capacity: 9 })]),
       group('tight', [band({ capacity: 1, windowTicks: minute })]),
     ]
-    const both = [demand(loose, 'a'), demand(tight, 'a')]
+    const both = [chargeOf(loose, 'a'), chargeOf(tight, 'a')]
     await stores[0].charge(both, false)
     expect((await stores[0].charge(both, false)).granted).toBe(false)
     expect(await calls(() => stores[0].charge(both, false))).toBe(0)
-    expect(await calls(() => stores[0].charge([demand(tight, 'a')], false))).toBe(0)
-    expect(await calls(() => stores[0].charge([demand(loose, 'b'), demand(tight, 'a')], false))).toBe(1)
+    expect(await calls(() => stores[0].charge([chargeOf(tight, 'a')], false))).toBe(0)
+    expect(await calls(() => stores[0].charge([chargeOf(loose, 'b'), chargeOf(tight, 'a')], false))).toBe(1)
     // What the loose one grants by itself changes what the whole would be told.
-    expect((await stores[0].charge([demand(loose, 'a')], false)).granted).toBe(true)
+    expect((await stores[0].charge([chargeOf(loose, 'a')], false)).granted).toBe(true)
     expect((await stores[0].charge(both, false)).bands[0]?.remaining).toBe(7)
   })
 
@@ -179,8 +179,8 @@ describe('a decision of several rules', () => {
       group('rule', [band({ capacity: 9 })]),
       group('shadow', [band({ capacity: 1, windowTicks: minute })]),
     ]
-    await drain(stores[0], demand(shadow, 'a'))
-    const both = [demand(rule, 'a'), demand(shadow, 'a', { shadow: true })]
+    await drain(stores[0], chargeOf(shadow, 'a'))
+    const both = [chargeOf(rule, 'a'), chargeOf(shadow, 'a', { shadow: true })]
     expect((await stores[0].charge(both, false)).granted).toBe(true)
   })
 })
@@ -188,7 +188,7 @@ describe('a decision of several rules', () => {
 describe('switched off', () => {
   it('every request is asked for', async () => {
     const { stores } = processes(1, { knownRefusals: false })
-    const one = demand(group('rule', [band({ capacity: 1, windowTicks: minute })]), 'a')
+    const one = chargeOf(group('rule', [band({ capacity: 1, windowTicks: minute })]), 'a')
     await drain(stores[0], one)
     expect(
       await calls(async () => {
@@ -220,7 +220,7 @@ describe('two processes', () => {
       }
       for (let step = 0; step < 80; step++) {
         const which = random() < 0.5 ? 0 : 1
-        const demands = randomDemands(random, groups, ['alice', 'bob'])
+        const demands = randomCharges(random, groups, ['alice', 'bob'])
         const [first] = demands as [Charge]
         advance(Math.max(0, Math.min(900_000, randomPause(random, first.group.bands[0] as Band))) / 1000)
         const kind = random()

@@ -8,8 +8,8 @@ import { connectionOf } from '../../../src/redis/client/connection-of.js'
 import { CachedRejections, withCachedRejections } from '../../../src/stores/redis/cached-rejections.js'
 import { RedisBuckets } from '../../../src/stores/redis/redis-buckets.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
-import { seededRandom } from '../../../src/testing/history.js'
+import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
+import { seededRandom } from '../../../src/testing/random-charges.js'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
@@ -67,7 +67,7 @@ async function rejectedFor(
   const { server, local, processes, pass } = bed()
   const [store] = processes as [BucketStore]
   const [algorithm, refill] = kind
-  const one = demand(group('rule', [band({ algorithm, refill, capacity, windowTicks: windowMs * 1_000 })]), 'a')
+  const one = chargeOf(group('rule', [band({ algorithm, refill, capacity, windowTicks: windowMs * 1_000 })]), 'a')
   pass(phaseMs)
   for (let i = 0; i < capacity; i++) expect(await charge(store, one)).toBe(true)
   const drainedAt = local.now()
@@ -129,7 +129,7 @@ describe.each(kinds)('a drained %s bucket, refilled %s', (...kind) => {
     const { server, processes, pass } = bed(2)
     const [one, other] = processes as [BucketStore, BucketStore]
     const rule = group('rule', [band({ algorithm, refill, capacity, windowTicks: second })])
-    const asked = demand(rule, 'a', { permits: capacity })
+    const asked = chargeOf(rule, 'a', { permits: capacity })
     expect(await charge(one, asked)).toBe(true)
     expect(await charge(one, asked)).toBe(false)
     server.advance(-10_000)
@@ -151,7 +151,7 @@ describe('two processes and a clock that steps back', () => {
       const random = seededRandom(seed + history)
       const { server, local, processes, pass } = bed(2)
       const windowMs = 500 + Math.floor(random() * 3_000)
-      const one = demand(group('rule', [band({ algorithm, capacity, windowTicks: windowMs * 1_000 })]), 'a')
+      const one = chargeOf(group('rule', [band({ algorithm, capacity, windowTicks: windowMs * 1_000 })]), 'a')
       const admitted: number[] = []
       for (let i = 0; i < 300; i++) {
         pass(0.001 + Math.floor(random() ** 3 * windowMs))

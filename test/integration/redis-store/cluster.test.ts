@@ -8,8 +8,8 @@ import { refundsOf } from '../../../src/core/decision/rate-limiter.js'
 import type { Band } from '../../../src/core/rule.js'
 import { hashSlot } from '../../../src/redis/client/hash-slot.js'
 import { type RedisStoreOptions, redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
-import { randomBand, randomDemands, randomPause, seededRandom } from '../../../src/testing/history.js'
+import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
+import { randomBand, randomCharges, randomPause, seededRandom } from '../../../src/testing/random-charges.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
 import { referenceStore } from '../../../src/testing/models/reference-store.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
@@ -99,8 +99,8 @@ describe('decisions of several slots', () => {
 
   it('charge every slot or none: what was taken is given back', async () => {
     const store = open()
-    const loose = demand(group('loose', [band({ capacity: 10 }), band({ label: 'more', capacity: 20 })]), 'alice')
-    const tight = demand(group('tight', [band({ capacity: 1 })]), 'bob')
+    const loose = chargeOf(group('loose', [band({ capacity: 10 }), band({ label: 'more', capacity: 20 })]), 'alice')
+    const tight = chargeOf(group('tight', [band({ capacity: 1 })]), 'bob')
     const results = []
     for (let i = 0; i < 5; i++) results.push(await store.charge([loose, tight], false))
     expect(results.map(({ granted }) => granted)).toEqual([true, false, false, false, false])
@@ -116,7 +116,7 @@ describe('decisions of several slots', () => {
 
   it('peek without charging anything anywhere', async () => {
     const store = open()
-    const [one, two] = [demand(group('a', [band()]), 'alice'), demand(group('b', [band({ capacity: 1 })]), 'bob')]
+    const [one, two] = [chargeOf(group('a', [band()]), 'alice'), chargeOf(group('b', [band({ capacity: 1 })]), 'bob')]
     expect((await store.charge([one, two], true)).bands.map(({ remaining }) => remaining)).toEqual([9, 0])
     await store.charge([two], false)
     expect((await store.charge([one, two], true)).bands.map(({ remaining }) => remaining)).toEqual([10, 0])
@@ -125,8 +125,8 @@ describe('decisions of several slots', () => {
 
   it('are not refused by a shadow, which is charged only with all the others', async () => {
     const store = open()
-    const shadow = demand(group('shadow', [band({ capacity: 2 })]), 'carol', { shadow: true })
-    const rule = demand(group('rule', [band({ capacity: 3 })]), 'alice')
+    const shadow = chargeOf(group('shadow', [band({ capacity: 2 })]), 'carol', { shadow: true })
+    const rule = chargeOf(group('rule', [band({ capacity: 3 })]), 'alice')
     const said = []
     for (let i = 0; i < 3; i++)
       said.push((await store.charge([shadow, rule], false)).bands.map(({ allowed }) => allowed))
@@ -143,7 +143,7 @@ describe('decisions of several slots', () => {
   it('take nothing anywhere when one slot cannot be decided', async () => {
     const prefix = freshPrefix()
     const store = open({ prefix })
-    const [fine, broken] = [demand(group('fine', [band()]), 'alice'), demand(group('broken', [band()]), 'bob')]
+    const [fine, broken] = [chargeOf(group('fine', [band()]), 'alice'), chargeOf(group('broken', [band()]), 'bob')]
     await ioredis.set(`${prefix}:{bob}:set:broken:1:band`, 'garbage', 'PX', 60_000)
     await expect(store.charge([fine, broken], false)).rejects.toMatchObject({ code: 'FLUXGATE_BUCKET_INVALID' })
     expect(await remaining(store, fine)).toBe(10)
@@ -164,7 +164,7 @@ describe('decisions of several slots', () => {
       for (let step = 0; step < 60; step++) {
         clock.advance(Math.max(0, randomPause(random, groups[0]?.bands[0] as Band)) / 1000)
         // Of who waits, a place that is given back too late stays empty; so nobody waits here.
-        const demands = randomDemands(random, groups, identities).map((one) => ({ ...one, maxWaitTicks: 0 }))
+        const demands = randomCharges(random, groups, identities).map((one) => ({ ...one, maxWaitTicks: 0 }))
         const [first] = demands as [Charge]
         const kind = random()
         if (kind < 0.05) for (const one of [store, model]) await one.reset(first.group, first.key)
@@ -183,7 +183,7 @@ describe('decisions of several slots', () => {
     const random = seededRandom(seed)
     const store = open()
     const rules = identities.map((key, i) =>
-      demand(group(`rule${i}`, [band({ capacity: 20 + 10 * i, windowTicks: 3_600 * second })]), key),
+      chargeOf(group(`rule${i}`, [band({ capacity: 20 + 10 * i, windowTicks: 3_600 * second })]), key),
     )
     const decisions = Array.from({ length: 200 }, () => {
       const chosen = rules.filter(() => random() < 0.6)

@@ -7,8 +7,8 @@ import { refundsOf } from '../../../src/core/decision/rate-limiter.js'
 import { algorithmNames, type Band } from '../../../src/core/rule.js'
 import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, second } from '../../../src/testing/demands.js'
-import { type Random, seededRandom } from '../../../src/testing/history.js'
+import { band, chargeOf, group, second } from '../../../src/testing/fixtures.js'
+import { type Random, seededRandom } from '../../../src/testing/random-charges.js'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.js'
 import { type ReferenceStore, referenceStore } from '../../../src/testing/models/reference-store.js'
 import { eventually } from '../../fixtures/eventually.js'
@@ -76,7 +76,7 @@ async function inStep(
   act: (store: BucketStore) => Promise<ChargeResult | undefined>,
 ): Promise<[ChargeResult | undefined, ChargeResult | undefined]> {
   // In the same turn, and therefore in the same call and at the same instant.
-  const [result, { now }] = await Promise.all([act(store), store.charge([demand(group('clock', [band()]), 'x')], true)])
+  const [result, { now }] = await Promise.all([act(store), store.charge([chargeOf(group('clock', [band()]), 'x')], true)])
   clock.advance(now / 1000 - clock.now())
   return [result, await act(model)]
 }
@@ -101,7 +101,7 @@ describe('a key in Redis', () => {
           const key = keys[Math.floor(random() * 2)] as string
           const least = Math.min(...rule.bands.map(({ capacity }) => capacity))
           const maxWaitTicks = random() < 0.4 ? Math.floor(random() * 4 * (rule.bands[0] as Band).windowTicks) : 0
-          const asked: Charge[] = [demand(rule, key, { permits: 1 + Math.floor(random() * least), maxWaitTicks })]
+          const asked: Charge[] = [chargeOf(rule, key, { permits: 1 + Math.floor(random() * least), maxWaitTicks })]
           const kind = random()
           const [actual, expected] = await inStep(store, model, clock, async (one) => {
             if (kind < 0.1) await one.reset(rule, key)
@@ -136,7 +136,7 @@ describe('a key in Redis', () => {
     const rule = group('rule', [band({ algorithm, refill, capacity: 3, windowTicks: 300_000 })])
     let most = 0
     for (let i = 0; i < 30; i++) {
-      await store.charge([demand(rule, `id${i % 7}`, { maxWaitTicks: (i % 2) * 400_000 })], false)
+      await store.charge([chargeOf(rule, `id${i % 7}`, { maxWaitTicks: (i % 2) * 400_000 })], false)
       most = Math.max(most, (await keysOf(prefix)).length)
     }
     expect(most).toBeGreaterThan(0)
@@ -153,13 +153,13 @@ describe('a key in Redis', () => {
         band({ algorithm, refill, capacity: 3, refillTokens: 1, windowTicks: 366 * 24 * hour }),
       ])
       const other = group('other', [band({ capacity: 100, windowTicks: hour })])
-      await store.charge([demand(rule, 'a', { permits: 3 }), demand(other, 'a')], false)
+      await store.charge([chargeOf(rule, 'a', { permits: 3 }), chargeOf(other, 'a')], false)
       const before = await image(prefix)
       for (let i = 0; i < 5; i++) {
-        expect((await store.charge([demand(rule, 'a')], false)).granted).toBe(false)
-        expect((await store.charge([demand(other, 'a'), demand(rule, 'a')], false)).granted).toBe(false)
-        await store.charge([demand(other, 'a'), demand(rule, 'a', { shadow: true })], true)
-        await Promise.all([store.charge([demand(rule, 'a')], false), store.charge([demand(rule, 'a')], true)])
+        expect((await store.charge([chargeOf(rule, 'a')], false)).granted).toBe(false)
+        expect((await store.charge([chargeOf(other, 'a'), chargeOf(rule, 'a')], false)).granted).toBe(false)
+        await store.charge([chargeOf(other, 'a'), chargeOf(rule, 'a', { shadow: true })], true)
+        await Promise.all([store.charge([chargeOf(rule, 'a')], false), store.charge([chargeOf(rule, 'a')], true)])
       }
       expect(await image(prefix)).toEqual(before)
     },
@@ -173,7 +173,7 @@ describe('a key in Redis', () => {
       const rule = group('rule', [band({ algorithm, refill, capacity: 3, windowTicks: 366 * 24 * 3_600 * second })])
       await store.refund([{ group: rule, key: 'a', permits: 1 }])
       expect(await keysOf(prefix)).toEqual([])
-      await store.charge([demand(rule, 'a', { permits: 2 })], false)
+      await store.charge([chargeOf(rule, 'a', { permits: 2 })], false)
       await store.refund([{ group: rule, key: 'a', permits: 1 }])
       expect(await keysOf(prefix)).toEqual([`${prefix}:{a}:set:rule:1:band`])
       await store.refund([{ group: rule, key: 'a', permits: 1 }])
@@ -191,7 +191,7 @@ describe('a server that is short of memory', () => {
       const store = redisStore(own, { knownRefusals: false, timeoutMs: 20_000 })
       const rule = group('rule', [band({ capacity: 10, windowTicks: 3_600 * second })])
       const ask = (from: number) =>
-        Promise.all(Array.from({ length: 500 }, (_, i) => store.charge([demand(rule, `id${from + i}`)], false)))
+        Promise.all(Array.from({ length: 500 }, (_, i) => store.charge([chargeOf(rule, `id${from + i}`)], false)))
       await ask(0)
       const [, used] = /used_memory:(\d+)/.exec(String(await server.call('INFO', 'memory'))) ?? []
       await server.call('CONFIG', 'SET', 'maxmemory', Number(used) + 200_000)
@@ -217,12 +217,12 @@ describe('a server that is short of memory', () => {
       await server.call('CONFIG', 'SET', 'maxmemory', 1)
       expect(await limiter.consume('a')).toMatchObject({ allowed: true, degraded: true, remaining: 2 })
       const rule = group('rule', [band()])
-      await expect(store.charge([demand(rule, 'a')], false)).rejects.toMatchObject({
+      await expect(store.charge([chargeOf(rule, 'a')], false)).rejects.toMatchObject({
         code: 'FLUXGATE_STORE_FAILED',
         message: expect.stringMatching(/^The bucket store failed to decide: .*OOM/),
       })
       // Looking needs no room.
-      expect((await store.charge([demand(rule, 'a')], true)).granted).toBe(true)
+      expect((await store.charge([chargeOf(rule, 'a')], true)).granted).toBe(true)
       await server.call('CONFIG', 'SET', 'maxmemory', 0)
       expect(await limiter.consume('a')).toMatchObject({ allowed: true, degraded: false, remaining: 1 })
     } finally {

@@ -10,7 +10,7 @@ import type { FluxGateOptions } from '../../../src/gate/options.js'
 import type { RuleInput } from '../../../src/rules/schema/input.js'
 import { parseRuleSets } from '../../../src/rules/schema/schema.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, startMs } from '../../../src/testing/demands.js'
+import { band, chargeOf, group, startMs } from '../../../src/testing/fixtures.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
 import { commandLine } from '../../e2e/command-line.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
@@ -383,11 +383,11 @@ describe('after close()', () => {
     for (const where of [uri, client]) {
       const store = redisStore(where, { clock: manualClock(startMs), prefix: freshPrefix(), timeoutMs: 20_000 })
       const one = group('rule', [band()])
-      expect((await store.charge([demand(one, 'a')], false)).granted).toBe(true)
-      const last = store.charge([demand(one, 'a')], false)
+      expect((await store.charge([chargeOf(one, 'a')], false)).granted).toBe(true)
+      const last = store.charge([chargeOf(one, 'a')], false)
       await store.close()
       expect((await last).granted).toBe(true)
-      await expect(store.charge([demand(one, 'a')], false)).rejects.toMatchObject(closed)
+      await expect(store.charge([chargeOf(one, 'a')], false)).rejects.toMatchObject(closed)
       await expect(store.reset(one, 'a')).rejects.toMatchObject(closed)
     }
   })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
 import { hashSlot } from '../../../src/redis/client/hash-slot.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, startMs } from '../../../src/testing/demands.js'
+import { band, chargeOf, group, startMs } from '../../../src/testing/fixtures.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
 import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
@@ -21,7 +21,7 @@ describe('the keys of a decision', () => {
       ...group('login', [band({ label: 'a' }), band({ label: 'b:c', algorithm: 'SLIDING_WINDOW_LOG' })]),
       generation: '3.x',
     }
-    await store.charge([demand(rule, '2001:db8::1'), demand(group('all', [band()]), '{everyone}')], false)
+    await store.charge([chargeOf(rule, '2001:db8::1'), chargeOf(group('all', [band()]), '{everyone}')], false)
     expect((await client.keys(`${prefix}*`)).sort()).toEqual([
       `${prefix}:{%7Beveryone%7D}:set:all:1:band`,
       `${prefix}:{2001%3Adb8%3A%3A1}:set:login:3.x:a`,
@@ -70,7 +70,7 @@ describe('the keys of a decision', () => {
       'x'.repeat(129),
       'x'.repeat(10_000),
     ]
-    const results = await Promise.all(identities.map((key) => store.charge([demand(rule, key)], false)))
+    const results = await Promise.all(identities.map((key) => store.charge([chargeOf(rule, key)], false)))
     expect(results.every(({ granted }) => granted)).toBe(true)
     expect(await client.keys(`${prefix}*`)).toHaveLength(identities.length)
   })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BucketStore, ChargeResult } from '../../../src/core/bucket-store.js'
 import { algorithmNames } from '../../../src/core/rule.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
+import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
 import { countCalls } from '../../fixtures/command-counts.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
@@ -25,7 +25,7 @@ describe('1000 requests of four processes at once', () => {
   it.each(algorithmNames)("%s: exactly 100 of 100 pass, on the server's clock", async (algorithm) => {
     const prefix = freshPrefix()
     const stores = clients.map((client) => redisStore(client, { prefix, timeoutMs: 20_000 }))
-    const one = demand(group('rule', [band({ algorithm, capacity: 100, windowTicks: 366 * 24 * 3_600 * second })]), 'a')
+    const one = chargeOf(group('rule', [band({ algorithm, capacity: 100, windowTicks: 366 * 24 * 3_600 * second })]), 'a')
     const asked = Array.from({ length: 1_000 }, (_, i) => (stores[i % 4] as BucketStore).charge([one], false))
     expect((await Promise.all(asked)).filter(({ granted }) => granted)).toHaveLength(100)
   })
@@ -44,13 +44,13 @@ describe('a log of 100 000', () => {
     const commands = ['getrange', 'setrange', 'set', 'mget', 'get', 'del'] as const
     const grants: { readonly at: number; readonly permits: number }[] = []
     async function ask(permits: number): Promise<ChargeResult> {
-      const result = await store.charge([demand(rule, 'a', { permits })], false)
+      const result = await store.charge([chargeOf(rule, 'a', { permits })], false)
       if (result.granted) grants.push({ at: result.now, permits })
       return result
     }
     /** What is left, as the store tells it and as it follows from what was granted. */
     async function left(): Promise<[told: number | undefined, counted: number]> {
-      const { now, bands } = await store.charge([demand(rule, 'a', { permits: 0 })], true)
+      const { now, bands } = await store.charge([chargeOf(rule, 'a', { permits: 0 })], true)
       const inside = grants.filter(({ at }) => at > now - 3_600 * second)
       return [bands[0]?.remaining, 100_000 - inside.reduce((sum, { permits }) => sum + permits, 0)]
     }

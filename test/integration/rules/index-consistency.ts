@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { piecesOf } from '../../../src/rules/redis/text-pieces.js'
+import { ruleTrigrams } from '../../../src/rules/redis/trigrams.js'
 import { isEnabled, priorityOf } from '../../../src/rules/store/rule-document.js'
 
 /** As much of ioredis as is needed here. */
@@ -15,7 +15,7 @@ export async function checkIndexes(client: Client, prefix: string): Promise<void
   const existing: string[] = []
   for (const id of heads) {
     const rules = (await ask('HVALS', `${base}rules:${id}`)).map((text) => JSON.parse(text))
-    const pieces = rules.map((rule) => [rule.id, piecesOf(rule)] as const)
+    const pieces = rules.map((rule) => [rule.id, ruleTrigrams(rule)] as const)
     expect(await ask('ZRANGE', `${base}ranks:${id}`, '0', '-1', 'WITHSCORES')).toEqual(
       rules
         .toSorted((a, b) => priorityOf(b) - priorityOf(a) || (a.id < b.id ? -1 : 1))

@@ -5,12 +5,12 @@ import { systemClock } from '../../../src/core/clock.js'
 import type { RuleStore } from '../../../src/core/rule-store.js'
 import { finish } from '../../../src/core/scheduling/steps.js'
 import { mongoRuleStore } from '../../../src/mongo.js'
-import { headOf } from '../../../src/rules/mongo/head.js'
+import { createHead } from '../../../src/rules/mongo/head.js'
 import { MongoStorage } from '../../../src/rules/mongo/storage.js'
 import { planPutRuleSet } from '../../../src/rules/store/plan-edit.js'
-import { ruleStoreOf } from '../../../src/rules/store/rule-store-of.js'
+import { createRuleStore } from '../../../src/rules/store/create-rule-store.js'
 import { manualClock } from '../../../src/testing/index.js'
-import { ruleStoreContract } from '../../../src/testing/rule-stores/rule-store-contract.js'
+import { ruleStoreContract } from '../../../src/testing/rule-stores/contract.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { mongoKind, openMongo } from '../../servers/mongo-server.js'
 
@@ -190,7 +190,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       const database = client.db(freshName())
       const options = { connect: async () => database, disconnect: async () => {}, source: 'MongoDB' }
       const storage = new MongoStorage({ ...options, collection: 'r', clock: systemClock, abandonedMs: 50 })
-      const store = ruleStoreOf(storage)
+      const store = createRuleStore(storage)
       await store.putRuleSet(
         {
           id: 'api',
@@ -213,7 +213,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       }
       const planning = { ruleSetId: 'api', kept, edit: { by: 'gone' }, at: '2026-01-31T12:00:00.000Z' }
       const change = finish(planPutRuleSet(planning, wanted)) ?? expect.unreachable()
-      await database.collection('r_sets').insertOne(finish(headOf(change)) as never)
+      await database.collection('r_sets').insertOne(finish(createHead(change)) as never)
       const ids = async () =>
         (await database.collection('r').find().sort({ _id: 1 }).toArray()).map(({ _id }) => String(_id))
       expect(await ids()).toEqual(['api/a', 'api/b'])
@@ -238,7 +238,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       }
       const change =
         finish(planPutRuleSet(planning, { id: 'api', rules: [{ id: 'a', bands }] })) ?? expect.unreachable()
-      await database.collection('r_sets').insertOne(finish(headOf(change)) as never)
+      await database.collection('r_sets').insertOne(finish(createHead(change)) as never)
       await eventually('the rule has its document', async () => {
         await storage.readAll()
         return (await database.collection('r').countDocuments()) === 1

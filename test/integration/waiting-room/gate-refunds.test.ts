@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import type { FluxGate } from '../../../src/gate/flux-gate.js'
 import type { RuleInput } from '../../../src/rules/schema/input.js'
-import { seededRandom } from '../../../src/testing/history.js'
+import { seededRandom } from '../../../src/testing/random-charges.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { dayMs, leaveAll, orders, settledState, stores, turn } from './held-requests.js'
 

@@ -7,8 +7,8 @@ import type { Band } from '../../../src/core/rule.js'
 import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/gate/limiter/create-limiter.js'
 import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
-import { band, demand, group, second, startMs } from '../../../src/testing/demands.js'
-import { seededRandom } from '../../../src/testing/history.js'
+import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
+import { seededRandom } from '../../../src/testing/random-charges.js'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
@@ -147,7 +147,7 @@ async function live(store: BucketStore, clock: ManualClock, limit: Band, random:
     if (leaver !== undefined)
       await store.refund([{ group: rule, key: 'a', permits: leaver.demand.permits, grantedAt: [leaver.at] }])
     const maxWaitTicks = Math.floor(random() * 8 * limit.windowTicks)
-    const asked = demand(rule, 'a', { permits: 1 + Math.floor(random() * limit.capacity), maxWaitTicks })
+    const asked = chargeOf(rule, 'a', { permits: 1 + Math.floor(random() * limit.capacity), maxWaitTicks })
     const { granted, bands } = await store.charge([asked], false)
     if (granted) waiting.push({ demand: asked, at: now + (bands[0]?.delay ?? 0) })
   }
@@ -178,10 +178,10 @@ describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, his
     for (let refillTokens = 1; refillTokens <= 60; refillTokens++) {
       const rule = group(`rule${refillTokens}`, [band({ algorithm: 'LEAKY_BUCKET', capacity: 50, refillTokens })])
       for (let ahead = 1; ahead <= 3; ahead++) {
-        await store.charge([demand(rule, 'a')], false)
-        const { now, bands } = await store.charge([demand(rule, 'a', { permits: 9 })], false)
+        await store.charge([chargeOf(rule, 'a')], false)
+        const { now, bands } = await store.charge([chargeOf(rule, 'a', { permits: 9 })], false)
         await store.refund([{ group: rule, key: 'a', permits: 9, grantedAt: [now + (bands[0]?.delay ?? 0)] }])
-        const left = await store.charge([demand(rule, 'a', { permits: 0 })], true)
+        const left = await store.charge([chargeOf(rule, 'a', { permits: 0 })], true)
         expect([refillTokens, ahead, left.bands[0]?.remaining]).toEqual([refillTokens, ahead, 50 - ahead])
       }
     }
@@ -192,7 +192,7 @@ describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, his
     const store = create(clock)
     const rule = group('rule', [band({ refill: 'INTERVAL', capacity: 3, windowTicks: second })])
     const ask = async (permits: number, maxWaitTicks: number) => {
-      const asked = demand(rule, 'a', { permits, maxWaitTicks })
+      const asked = chargeOf(rule, 'a', { permits, maxWaitTicks })
       const { granted, now, bands } = await store.charge([asked], false)
       return { granted, permits, at: now + (bands[0]?.delay ?? 0) }
     }

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
 import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/gate/limiter/create-limiter.js'
 import { memoryStore } from '../../../src/stores/memory/memory-store.js'
-import { seededRandom } from '../../../src/testing/history.js'
+import { seededRandom } from '../../../src/testing/random-charges.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { dayMs, leaveAll, minuteMs, orders, settledState, stores, turn } from './held-requests.js'
 

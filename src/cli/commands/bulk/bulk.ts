@@ -5,12 +5,12 @@ import { bulkCheck, bulkEmit, bulkLoad } from '../../../redis/bulk/open-bulk-loa
 import { UsageError } from '../../failure.js'
 import { wholeNumber } from '../../options/option-values.js'
 import { reportClosedOutput } from '../../output/output.js'
-import { stopOnSignal } from '../../start/stop.js'
+import { stopOnSignal } from '../../start/signals.js'
 import { formatOfName, openInput } from './input.js'
 import { bulkOverridesCommand } from './overrides.js'
 import { progressBar } from './progress.js'
 import { redisOf } from './redis.js'
-import { tellReport } from './report.js'
+import { printReport } from './report.js'
 
 interface BulkCommandOptions {
   readonly format?: NonNullable<BulkOptions['format']>
@@ -100,5 +100,5 @@ async function bulk(file: string, options: BulkCommandOptions): Promise<void> {
   } finally {
     bar.clear()
   }
-  tellReport(report, options)
+  printReport(report, options)
 }

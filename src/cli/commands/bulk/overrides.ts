@@ -10,11 +10,11 @@ import { UsageError } from '../../failure.js'
 import { wholeNumber } from '../../options/option-values.js'
 import { knownRuleSet } from '../../options/rule-set-option.js'
 import { print, printJson } from '../../output/output.js'
-import { stopOnSignal } from '../../start/stop.js'
+import { stopOnSignal } from '../../start/signals.js'
 import { formatOfName, openInput } from './input.js'
 import { progressBar } from './progress.js'
 import { redisOf } from './redis.js'
-import { asJson, tell } from './report.js'
+import { asJson, printSummary } from './report.js'
 
 interface BulkOverridesOptions {
   readonly rule: string
@@ -118,10 +118,10 @@ async function findRule(
 
 function printImportReport(report: OverrideImportReport, { dryRun, json }: BulkOverridesOptions): void {
   const isComplete = report.failed === 0 && report.stoppedBy === undefined
-  process.exitCode = isComplete ? exitStatus.ok : exitStatus.no
+  process.exitCode = isComplete ? exitStatus.ok : exitStatus.negative
   if (json) printJson(asJson(report))
   else {
-    tell(report, dryRun ? 'valid' : 'written')
+    printSummary(report, dryRun ? 'valid' : 'written')
     if (report.isLive) print('The overrides are in force and replace all previous overrides of the rule.')
     else if (!dryRun) print('Nothing has changed.')
   }

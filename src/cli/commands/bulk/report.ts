@@ -10,15 +10,15 @@ interface ReportOptions {
 }
 
 /** Prints the report and sets the exit status. Failed records go to standard error, one per line. */
-export function tellReport(report: BulkReport, { emit, dryRun, json }: ReportOptions): void {
+export function printReport(report: BulkReport, { emit, dryRun, json }: ReportOptions): void {
   const { failed, stoppedBy } = report
-  process.exitCode = failed === 0 && stoppedBy === undefined ? exitStatus.ok : exitStatus.no
+  process.exitCode = failed === 0 && stoppedBy === undefined ? exitStatus.ok : exitStatus.negative
   if (json) printJson(asJson(report))
-  else tell(report, dryRun ? 'valid' : emit ? 'written' : 'loaded', emit)
+  else printSummary(report, dryRun ? 'valid' : emit ? 'written' : 'loaded', emit)
 }
 
 /** Prints failures and the summary. With `isEmitted`, standard output carries data, so the summary goes to standard error. */
-export function tell(report: BulkReport, outcome: string, isEmitted = false): void {
+export function printSummary(report: BulkReport, outcome: string, isEmitted = false): void {
   for (const line of failureLines(report, isEmitted)) process.stderr.write(`${line}\n`)
   const summary = summaryOf(report, outcome)
   if (isEmitted) process.stderr.write(`${summary}\n`)

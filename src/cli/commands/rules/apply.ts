@@ -3,7 +3,7 @@ import { jsonText, onOneLine } from '../../../core/json/written-json.js'
 import type { RuleSetDocument } from '../../../core/rule-store.js'
 import { parseRuleSets } from '../../../rules/schema/schema.js'
 import { importRules } from '../../../rules/store/copy-rules.js'
-import { setsOf } from '../../../rules/store/document-sets.js'
+import { ruleSetsIn } from '../../../rules/store/document-sets.js'
 import { exitStatus } from '../../exit-status.js'
 import { UsageError } from '../../failure.js'
 import { paintFor, print, printJson } from '../../output/output.js'
@@ -83,7 +83,7 @@ export function rulesDiffCommand(): Command {
         const changes = await withStatus(async (status) =>
           compare(await documentsOf(files, status), target, options.prune === true, status),
         )
-        process.exitCode = changes.length === 0 ? exitStatus.ok : exitStatus.no
+        process.exitCode = changes.length === 0 ? exitStatus.ok : exitStatus.negative
         printChanges(changes, options, target.source)
       }),
     )
@@ -109,7 +109,7 @@ async function documentsOf(files: readonly string[], status: StatusLine): Promis
     status.show(`reading ${file === '-' ? 'standard input' : file}`)
     const document = await readDocument(file)
     parseRuleSets(document, file === '-' ? 'standard input' : file)
-    ruleSets.push(...setsOf(document))
+    ruleSets.push(...ruleSetsIn(document))
   }
   const ids = (ruleSets as WrittenSet[]).map(({ id }) => id)
   const duplicate = ids.find((id, i) => ids.indexOf(id) !== i)

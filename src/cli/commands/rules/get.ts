@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import { onOneLine, withWriting } from '../../../core/json/written-json.js'
 import { exportRules } from '../../../rules/store/copy-rules.js'
 import { print, printJson } from '../../output/output.js'
-import { absent } from './list.js'
+import { printNotFound } from './list.js'
 import { onTarget, type TargetOptions, withTarget } from './target.js'
 
 interface DocumentOptions extends TargetOptions {
@@ -29,10 +29,10 @@ export function rulesGetCommand(): Command {
     .action((ruleSetId: string, ruleId: string | undefined, options: DocumentOptions) =>
       onTarget(options, async (target) => {
         const set = await target.getRuleSet(ruleSetId)
-        if (set === undefined) return absent(`Rule set "${ruleSetId}" does not exist in ${target.source}.`)
+        if (set === undefined) return printNotFound(`Rule set "${ruleSetId}" does not exist in ${target.source}.`)
         if (ruleId === undefined) return printDocument(set, options)
         const rule = set.rules.find(({ id }) => id === ruleId)
-        if (rule === undefined) return absent(`Rule "${ruleId}" does not exist in rule set "${ruleSetId}".`)
+        if (rule === undefined) return printNotFound(`Rule "${ruleId}" does not exist in rule set "${ruleSetId}".`)
         printDocument(rule, options)
       }),
     )

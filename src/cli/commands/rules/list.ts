@@ -49,7 +49,7 @@ async function listSets(target: RulesTarget, { json }: { json?: true }): Promise
 
 async function listRules(target: RulesTarget, id: string, { json }: { json?: true }): Promise<void> {
   const found = await target.getRuleSet(id)
-  if (found === undefined) return absent(`Rule set "${id}" does not exist in ${target.source}.`)
+  if (found === undefined) return printNotFound(`Rule set "${id}" does not exist in ${target.source}.`)
   if (json) return printJson(found.rules)
   const columns = [
     { title: 'rule', align: 'left' },
@@ -72,7 +72,7 @@ function rowOf(document: RuleDocument): string[] {
 }
 
 /** Prints a negative result to standard error and sets exit status 1. */
-export function absent(text: string): void {
+export function printNotFound(text: string): void {
   process.stderr.write(`${text}\n`)
-  process.exitCode = exitStatus.no
+  process.exitCode = exitStatus.negative
 }

@@ -8,7 +8,7 @@ import { fileRuleStore } from '../../../rules/file/file-rule-store.js'
 import { openRuleStore } from '../../../rules/open-rule-store.js'
 import { maxBodyBytes } from '../../../server/request/read-body.js'
 import { UsageError } from '../../failure.js'
-import { shownPath } from '../../output/shown-path.js'
+import { displayPath } from '../../output/shown-path.js'
 import { type ServerClient, serverClient } from '../../server-client.js'
 
 export interface TargetOptions {
@@ -41,7 +41,7 @@ async function openTarget({ rules, config, server }: TargetOptions): Promise<Rul
   // Load the configuration even without a file: environment variables may select the rule store, as they do for `serve`.
   const settings = await loadConfig({ path: config, env: process.env, cwd: process.cwd() })
   const { type, path } = settings.rules
-  return type === 'file' ? fileRuleStore(shownPath(path)) : openRuleStore(ruleStoreSettings(settings))
+  return type === 'file' ? fileRuleStore(displayPath(path)) : openRuleStore(ruleStoreSettings(settings))
 }
 
 /** Opens the target, runs `use`, and closes the target in any case. */
@@ -71,22 +71,25 @@ function remoteRules(client: ServerClient): RulesTarget {
     maxSetBytes: maxBodyBytes,
     async listRuleSets({ limit, cursor }) {
       const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) })
-      const { body } = await client.ask('GET', `/api/rule-sets?${query}`)
+      const { body } = await client.request('GET', `/api/rule-sets?${query}`)
       const { ruleSets, cursor: next } = body as { ruleSets: RuleSetDocument[]; cursor: string | null }
       return { items: ruleSets, cursor: next }
     },
     async getRuleSet(id) {
-      const { status, body } = await client.ask('GET', pathOf(id), { expected: [404] })
+      const { status, body } = await client.request('GET', pathOf(id), { expected: [404] })
       return status === 404 ? undefined : (body as RuleSetDocument)
     },
     async putRuleSet(document, { ifVersion }) {
       const { id } = document as { readonly id?: unknown }
       if (typeof id !== 'string') throw new UsageError('The rule set has no id. Add an id field to the document.')
-      const { status, body } = await client.ask('PUT', pathOf(id), { body: document, headers: condition(ifVersion) })
+      const { status, body } = await client.request('PUT', pathOf(id), {
+        body: document,
+        headers: condition(ifVersion),
+      })
       return { document: body as RuleSetDocument, created: status === 201 }
     },
     async deleteRuleSet(id, { ifVersion }) {
-      const { status } = await client.ask('DELETE', pathOf(id), { headers: condition(ifVersion), expected: [404] })
+      const { status } = await client.request('DELETE', pathOf(id), { headers: condition(ifVersion), expected: [404] })
       return status !== 404
     },
     close: async () => {},

@@ -36,7 +36,7 @@ async function validate(files: readonly string[], options: { json?: true }): Pro
   for (const file of files) checked.push(await check(file))
   const valid = checked.every(({ errors }) => errors.length === 0)
   const isReadable = checked.every((one) => one.isReadable)
-  process.exitCode = valid ? exitStatus.ok : isReadable ? exitStatus.no : exitStatus.failed
+  process.exitCode = valid ? exitStatus.ok : isReadable ? exitStatus.negative : exitStatus.failed
   if (options.json) {
     const errors = checked.flatMap(({ file, errors }) => errors.map(({ path, message }) => ({ file, path, message })))
     return printJson({ valid, errors })

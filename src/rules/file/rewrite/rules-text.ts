@@ -1,8 +1,8 @@
 import { isMap, isSeq, type Node } from 'yaml'
 import { type JsonPath, jsonPlaces } from '../../../core/json/json-places.js'
 import { finish, mapInSteps, type Steps } from '../../../core/scheduling/steps.js'
-import { type DocumentFormat, documentSteps } from '../../document/document.js'
-import type { ReadYaml } from '../../document/yaml-text.js'
+import { type DocumentFormat, parseDocumentSteps } from '../../document/document.js'
+import type { ParsedYaml } from '../../document/yaml-text.js'
 import { type AnyMap, commentsAbove, contentEnd, lineStart, nextLine, startOf } from './text-layout.js'
 
 /** A text with its value and the positions of its rules, so that an edit does not have to parse all of it again. */
@@ -10,11 +10,11 @@ export interface RulesText {
   readonly text: string
   readonly document: unknown
   /** For each rule set; `undefined` if its rules are not on separate lines. */
-  readonly places: readonly (RulePlaces | undefined)[]
+  readonly places: readonly (RuleOffsets | undefined)[]
 }
 
 /** The positions of the rules of a set. */
-export interface RulePlaces {
+export interface RuleOffsets {
   /** Start of each rule. YAML: the line of its dash, or of the comments directly above it. JSON: after the comma. */
   readonly starts: readonly number[]
   /** End of the last rule. YAML: including the line break. */
@@ -28,21 +28,21 @@ export const readRulesText = (text: string, format: DocumentFormat, source?: str
 
 export function* rulesTextSteps(text: string, format: DocumentFormat, source?: string): Steps<RulesText> {
   const inJson = jsonRules(text)
-  const { value, yaml } = yield* documentSteps(text, format, { source, onPlace: inJson.onPlace })
+  const { value, yaml } = yield* parseDocumentSteps(text, format, { source, onPlace: inJson.onPlace })
   if (yaml === undefined) return { text, document: value, places: inJson.places }
   // The parser does not count the byte order mark.
   const offset = text.startsWith('\ufeff') ? 1 : 0
   const body = text.slice(offset)
-  const places: (RulePlaces | undefined)[] = []
+  const places: (RuleOffsets | undefined)[] = []
   for (const set of setNodes(yaml)) places.push(moved(yield* placesSteps(body, rulesOf(set)), offset))
   return { text, document: value, places }
 }
 
-export const moved = (places: RulePlaces | undefined, by: number): RulePlaces | undefined =>
+export const moved = (places: RuleOffsets | undefined, by: number): RuleOffsets | undefined =>
   places && { ...places, starts: places.starts.map((start) => start + by), end: places.end + by }
 
 /** Empty if the document has anchors, because aliases may share nodes. */
-function setNodes({ contents, hasAnchors }: ReadYaml): readonly unknown[] {
+function setNodes({ contents, hasAnchors }: ParsedYaml): readonly unknown[] {
   if (hasAnchors) return []
   const list = isMap(contents) && contents.has('ruleSets') ? contents.get('ruleSets') : contents
   return isSeq(list) ? list.items : [list]
@@ -51,9 +51,9 @@ function setNodes({ contents, hasAnchors }: ReadYaml): readonly unknown[] {
 const rulesOf = (set: unknown): unknown => (isMap(set) ? (set as AnyMap).get('rules', true) : undefined)
 
 /** The positions of the items of a block list. Each item must start a line. */
-export const placesIn = (text: string, list: unknown): RulePlaces | undefined => finish(placesSteps(text, list))
+export const placesIn = (text: string, list: unknown): RuleOffsets | undefined => finish(placesSteps(text, list))
 
-function* placesSteps(text: string, list: unknown): Steps<RulePlaces | undefined> {
+function* placesSteps(text: string, list: unknown): Steps<RuleOffsets | undefined> {
   if (!isSeq(list) || list.flow || list.items.length === 0) return undefined
   const items = list.items as readonly Node[]
   const dashes = yield* mapInSteps(items, (item) => dashBefore(text, startOf(item)))
@@ -86,7 +86,7 @@ function jsonRules(text: string) {
   return { places, onPlace }
 }
 
-export function jsonPlacesOf(text: string): readonly (RulePlaces | undefined)[] {
+export function jsonPlacesOf(text: string): readonly (RuleOffsets | undefined)[] {
   const { places, onPlace } = jsonRules(text)
   for (const { path, start, end } of jsonPlaces(text, (_, path) => isRule(path))) onPlace(path, start, end)
   return places

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJson } from '../../../core/json/written-json.js'
-import { readDocument } from '../../document/document.js'
+import { parseDocumentNodes } from '../../document/document.js'
 import { blockYaml } from './render-value.js'
 import { simpleYaml } from './simple-yaml.js'
 
@@ -85,7 +85,7 @@ attributes:
           if (text === undefined) return
           simple += 1
           expect(text).toBe(blockYaml(value, '    '))
-          expect(readDocument(`    ${text}\n`, 'yaml').value).toEqual(value)
+          expect(parseDocumentNodes(`    ${text}\n`, 'yaml').value).toEqual(value)
         },
       ),
       { numRuns: 3_000 },

@@ -1,0 +1,85 @@
+import type { BucketGroup, Charge } from '../core/bucket-store.js'
+import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
+
+/** Returns numbers in [0, 1). */
+export type Random = () => number
+
+/** A Mulberry32 generator. The same seed gives the same numbers on every machine. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+const pick = <T>(random: Random, items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
+/** A log-uniform integer from 1 to `max`. */
+const logUniform = (random: Random, max: number): number => Math.max(1, Math.floor(max ** random()))
+
+const ms = 1_000
+const day = 24 * 3600 * 1000 * ms
+const windows = [1, 7, 10, 500, 1000, 1001, 60_000, 3_600_000, 86_400_000, 30 * 86_400_000, 366 * 86_400_000]
+
+export interface BandChoice {
+  readonly algorithms?: readonly AlgorithmName[]
+  /** The maximum capacity. Small capacities make rejections frequent. */
+  readonly maxCapacity?: number
+}
+
+/** A random legal band, with a window from a millisecond to a year. */
+export function randomBand(random: Random, label: string, choice: BandChoice = {}): Band {
+  const algorithm = pick(random, choice.algorithms ?? algorithmNames)
+  const max = Math.min(choice.maxCapacity ?? 1e9, algorithm === 'SLIDING_WINDOW_LOG' ? maxLogCapacity : 1e9)
+  const capacity = logUniform(random, max)
+  const windowTicks = random() < 0.7 ? pick(random, windows) * ms : Math.max(ms, logUniform(random, 366 * day))
+  const refillTokens = random() < 0.5 ? capacity : logUniform(random, max)
+  const refill = algorithm === 'TOKEN_BUCKET' && random() < 0.25 ? 'INTERVAL' : 'STEADY'
+  const fillTicks = Math.ceil(capacity / refillTokens) * windowTicks
+  return {
+    label,
+    algorithm,
+    refill,
+    capacity,
+    refillTokens: fillTicks < maxFillTicks ? refillTokens : capacity,
+    windowTicks,
+  }
+}
+
+/** The band with another capacity and refill. */
+export function editedBand(random: Random, band: Band): Band {
+  const capacity = Math.max(1, Math.floor(band.capacity * (0.3 + 2 * random())))
+  const max = band.algorithm === 'SLIDING_WINDOW_LOG' ? maxLogCapacity : 1e9
+  return { ...band, capacity: Math.min(max, capacity), refillTokens: Math.min(max, capacity) }
+}
+
+/** Ticks between two events: often 0, sometimes months, rarely negative. */
+export function randomPause(random: Random, band: Band): number {
+  const kind = random()
+  if (kind < 0.3) return 0
+  if (kind < 0.4) return 1
+  if (kind < 0.65) return Math.floor(random() * (band.windowTicks / band.refillTokens) * 2)
+  if (kind < 0.9) return Math.floor(random() * band.windowTicks)
+  if (kind < 0.95) return Math.floor(random() * 4 * band.windowTicks)
+  if (kind < 0.97) return Math.floor(random() * 100 * day)
+  return -Math.floor(random() * 1.5 * band.windowTicks)
+}
+
+/** Charges of random rules and keys, for 1 permit to slightly more than the capacity. */
+export function randomCharges(random: Random, groups: readonly BucketGroup[], keys: readonly string[]): Charge[] {
+  const chosen = groups.filter(() => random() < 0.7)
+  return (chosen.length > 0 ? chosen : groups.slice(0, 1)).map((group) => {
+    const minCapacity = Math.min(...group.bands.map((band) => band.capacity))
+    const waits = random() < 0.3
+    return {
+      group,
+      key: pick(random, keys),
+      permits: random() < 0.03 ? minCapacity + 1 : logUniform(random, minCapacity),
+      maxWaitTicks: waits ? Math.floor(random() * 2 * Math.max(...group.bands.map((band) => band.windowTicks))) : 0,
+      policy: waits ? 'WAIT_FOR_REFILL' : 'REJECT',
+      shadow: random() < 0.15,
+    }
+  })
+}
