@@ -7,8 +7,8 @@ import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { RedisBuckets } from '../../../src/stores/redis/redis-buckets.js'
 import { type RedisStoreOptions, redisStore } from '../../../src/stores/redis/redis-store.js'
 import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
-import { randomBand, randomCharges, randomPause, seededRandom } from '../../../src/testing/random-charges.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
+import { randomBand, randomCharges, randomPause, seededRandom } from '../../../src/testing/random-charges.js'
 import { commandCounts, countCalls } from '../../fixtures/command-counts.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
@@ -129,7 +129,9 @@ describe('what is not a bucket', () => {
     const store = open({ prefix, knownRefusals: false })
     const one = group('rule', [band({ algorithm, capacity: 5 })])
     await client.set(`${prefix}:{empty}:set:rule:1:band`, '')
-    const [, other] = await Promise.allSettled(['empty', 'other'].map((key) => store.charge([chargeOf(one, key)], false)))
+    const [, other] = await Promise.allSettled(
+      ['empty', 'other'].map((key) => store.charge([chargeOf(one, key)], false)),
+    )
     expect(other).toMatchObject({ status: 'fulfilled', value: { granted: true } })
     await store.reset(one, 'empty')
     expect((await store.charge([chargeOf(one, 'empty')], false)).granted).toBe(true)

@@ -8,9 +8,9 @@ import { algorithmNames, type Band } from '../../../src/core/rule.js'
 import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { band, chargeOf, group, second } from '../../../src/testing/fixtures.js'
-import { type Random, seededRandom } from '../../../src/testing/random-charges.js'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.js'
 import { type ReferenceStore, referenceStore } from '../../../src/testing/models/reference-store.js'
+import { type Random, seededRandom } from '../../../src/testing/random-charges.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
@@ -76,7 +76,10 @@ async function inStep(
   act: (store: BucketStore) => Promise<ChargeResult | undefined>,
 ): Promise<[ChargeResult | undefined, ChargeResult | undefined]> {
   // In the same turn, and therefore in the same call and at the same instant.
-  const [result, { now }] = await Promise.all([act(store), store.charge([chargeOf(group('clock', [band()]), 'x')], true)])
+  const [result, { now }] = await Promise.all([
+    act(store),
+    store.charge([chargeOf(group('clock', [band()]), 'x')], true),
+  ])
   clock.advance(now / 1000 - clock.now())
   return [result, await act(model)]
 }

@@ -25,7 +25,10 @@ describe('1000 requests of four processes at once', () => {
   it.each(algorithmNames)("%s: exactly 100 of 100 pass, on the server's clock", async (algorithm) => {
     const prefix = freshPrefix()
     const stores = clients.map((client) => redisStore(client, { prefix, timeoutMs: 20_000 }))
-    const one = chargeOf(group('rule', [band({ algorithm, capacity: 100, windowTicks: 366 * 24 * 3_600 * second })]), 'a')
+    const one = chargeOf(
+      group('rule', [band({ algorithm, capacity: 100, windowTicks: 366 * 24 * 3_600 * second })]),
+      'a',
+    )
     const asked = Array.from({ length: 1_000 }, (_, i) => (stores[i % 4] as BucketStore).charge([one], false))
     expect((await Promise.all(asked)).filter(({ granted }) => granted)).toHaveLength(100)
   })

@@ -8,8 +8,8 @@ import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/g
 import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
-import { seededRandom } from '../../../src/testing/random-charges.js'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.js'
+import { seededRandom } from '../../../src/testing/random-charges.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
 
