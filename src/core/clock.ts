@@ -20,16 +20,22 @@ export const ticksPerMs = 1000
 // Importing `node:process` instead would make Node open all standard streams, which takes as much memory as all algorithms.
 const { hrtime } = process
 
-/** Ticks since an arbitrary time. Faster than `performance.now`, which checks its receiver. */
-function hrticks(): number {
-  const time = hrtime()
-  return time[0] * 1_000_000 + ((time[1] / 1000) >>> 0)
-}
-
-const originTicks = Math.round((performance.timeOrigin + performance.now()) * ticksPerMs) - hrticks()
+const [startSeconds, startNanoseconds] = hrtime()
+/** The epoch tick at which `hrtime` was 0. */
+const originTicks =
+  Math.round((performance.timeOrigin + performance.now()) * ticksPerMs) -
+  startSeconds * 1_000_000 -
+  ((startNanoseconds / 1000) >>> 0)
 
 /** The default clock. It reads the wall clock once at process start and is monotonic from then on. */
-export const systemClock: Clock = { now: () => (originTicks + hrticks()) / ticksPerMs }
+export const systemClock: Clock = { now: () => ticks(systemClock) / ticksPerMs }
+
+/** The current tick. `hrtime` is faster than `performance.now`, which checks its receiver. */
+export function ticks(clock: Clock): number {
+  if (clock !== systemClock) return Math.round(clock.now() * ticksPerMs)
+  const time = hrtime()
+  return originTicks + time[0] * 1_000_000 + ((time[1] / 1000) >>> 0)
+}
 
 /** True if the value has a `now` method. `Date` qualifies; the function `Date.now` does not. */
 export const isClock = (clock: unknown): clock is Clock =>
@@ -46,9 +52,6 @@ export function checkClock(clock: Clock): Clock {
     `clock must be an object with a now() method that returns epoch milliseconds; received ${clock === null ? 'null' : typeof clock}.`,
   )
 }
-
-export const ticks = (clock: Clock): number =>
-  clock === systemClock ? originTicks + hrticks() : Math.round(clock.now() * ticksPerMs)
 
 /** Converts milliseconds to whole ticks, rounded up. A floating-point error does not round up to another tick. */
 export function ticksUp(ms: number): number {

@@ -1,4 +1,4 @@
-/** Checks of what callers pass to a decision, so that the code behind it can trust its arguments. */
+/** Validates the arguments of a decision. */
 import { FluxGateError } from '../errors.js'
 import type { RequestContext } from '../request-context.js'
 import { maxCapacity } from '../rule.js'
@@ -24,20 +24,22 @@ export function checkHeaders(headers: NonNullable<RequestContext['headers']>): v
     )
 }
 
-/** A whole number: a fraction of a permit means nothing. */
 export function checkPermits(permits: number): number {
   if (Number.isInteger(permits) && permits >= 1 && permits <= maxCapacity) return permits
-  const found = typeof permits === 'number' ? permits : typeof permits
-  throw invalid(`permits must be an integer from 1 to ${maxCapacity}; received ${found}.`)
+  const received = typeof permits === 'number' ? permits : typeof permits
+  throw invalid(`permits must be an integer from 1 to ${maxCapacity}; received ${received}.`)
 }
 
 export function checkKey(key: string): string {
   if (typeof key === 'string' && key.length > 0) return key
-  throw invalid(`key must be a non-empty string; received ${key === '' ? 'an empty string' : typeof key}.`)
+  throw keyInvalid(key)
 }
 
-function contextInvalid(what: string, found: unknown, allowed: string): FluxGateError {
-  const kind = found === null ? 'null' : typeof found
+export const keyInvalid = (key: unknown): FluxGateError =>
+  invalid(`key must be a non-empty string; received ${key === '' ? 'an empty string' : typeof key}.`)
+
+function contextInvalid(what: string, value: unknown, allowed: string): FluxGateError {
+  const kind = value === null ? 'null' : typeof value
   return invalid(`${what} of a check must be ${allowed}; received ${kind}.`)
 }
 

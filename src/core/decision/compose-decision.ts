@@ -1,4 +1,4 @@
-import { type BandResult, bandCount, type Charge, type ChargeResult } from '../bucket-store.js'
+import type { BandResult, Charge, ChargeResult } from '../bucket-store.js'
 import { ticksPerMs } from '../clock.js'
 import { type BandDecision, type Decision, untilRetryMs } from '../decision.js'
 import type { Band } from '../rule.js'
@@ -10,30 +10,33 @@ import { composeOverridden } from './compose-overridden.js'
  */
 export function composeDecision(
   ruleSetId: string | null,
-  demands: readonly Charge[],
+  charges: readonly Charge[],
   result: ChargeResult,
   degraded: boolean,
 ): Decision {
   if (result.applied !== undefined)
     return composeOverridden(ruleSetId, result.applied, result, degraded, composeDecision)
   const { granted } = result
-  const bands: BandDecision[] = new Array(bandCount(demands))
-  let deciding: BandDecision | undefined
-  let policy = (demands[0] as Charge).policy
-  let delay = 0
+  let count = 0
+  for (let i = 0; i < charges.length; i++) count += (charges[i] as Charge).group.bands.length
+  const bands: BandDecision[] = new Array(count)
   let index = 0
-  for (let i = 0; i < demands.length; i++) {
-    const demand = demands[i] as Charge
-    const limits = demand.group.bands
+  let deciding: BandDecision | undefined
+  let policy = (charges[0] as Charge).policy
+  let delay = 0
+  for (let i = 0; i < charges.length; i++) {
+    const charge = charges[i] as Charge
+    const limits = charge.group.bands
     for (let j = 0; j < limits.length; j++) {
-      const step = result.bands[index] as BandResult
-      const band = bandDecision(demand, limits[j] as Band, step)
+      const bandResult = result.bands[index] as BandResult
+      const band = bandDecision(charge, limits[j] as Band, bandResult)
       bands[index++] = band
-      if (demand.shadow) continue
-      if (step.delay > delay) delay = step.delay
-      if (deciding !== undefined && !(granted ? isTighter(band, deciding) : waitsLonger(band, deciding))) continue
-      deciding = band
-      policy = demand.policy
+      if (charge.shadow) continue
+      if (bandResult.delay > delay) delay = bandResult.delay
+      if (deciding === undefined || (granted ? isMoreRestrictive(band, deciding) : waitsLonger(band, deciding))) {
+        deciding = band
+        policy = charge.policy
+      }
     }
   }
   const retryAfterMs = deciding === undefined ? 0 : deciding.retryAfterMs
@@ -55,23 +58,23 @@ export function composeDecision(
   }
 }
 
-function bandDecision({ group, key, shadow }: Charge, band: Band, step: BandResult): BandDecision {
+function bandDecision({ group, key, shadow }: Charge, band: Band, result: BandResult): BandDecision {
   return {
     ruleId: group.ruleId,
     label: band.label,
     key,
     limit: band.capacity,
     // Permits never exceed `maxCapacity`, so they fit a small integer, which V8 stores without an allocation.
-    remaining: step.remaining | 0,
-    resetAt: Math.ceil(step.resetAt / ticksPerMs),
-    retryAfterMs: step.retryAfter === 0 ? 0 : untilRetryMs(step.retryAfter),
-    allowed: step.allowed,
+    remaining: result.remaining | 0,
+    resetAt: Math.ceil(result.resetAt / ticksPerMs),
+    retryAfterMs: result.retryAfter === 0 ? 0 : untilRetryMs(result.retryAfter),
+    allowed: result.allowed,
     shadow,
     windowMs: band.windowTicks / ticksPerMs,
   }
 }
 
-function isTighter(band: BandDecision, than: BandDecision): boolean {
+function isMoreRestrictive(band: BandDecision, than: BandDecision): boolean {
   return band.remaining === than.remaining ? band.resetAt > than.resetAt : band.remaining < than.remaining
 }
 

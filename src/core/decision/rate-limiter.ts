@@ -79,8 +79,8 @@ export class RateLimiter {
   ): Decision | Promise<Decision> {
     const store = this.#store
     if (store.chargeSync === undefined) return this.#decideRemotely(ruleSetId, charges, options)
-    throwIfAborted(options)
-    if (this.#lacksRoom(charges, options)) return this.#decideWithoutRoom(ruleSetId, charges, options)
+    if (typeof options.signal === 'object') options.signal.throwIfAborted()
+    if (isHeld(charges, options) && this.#room.isFull) return this.#decideWithoutRoom(ruleSetId, charges, options)
     return this.#complete(ruleSetId, charges, store.chargeSync(charges, options.peek === true), options)
   }
 

@@ -4,12 +4,14 @@ import { createHash } from 'node:crypto'
 /** Keys with more UTF-8 bytes than this are replaced by a digest. */
 export const longestKey = 128
 
+/** A UTF-16 code unit takes at most three bytes, so the bytes of keys up to this length need not be counted. */
+const shortKey = Math.floor(longestKey / 3)
+
 const digestMark = '%sha256-'
 
 /** True if the key has more than 128 bytes in UTF-8. */
 export const isLongKey = (key: string): boolean =>
-  // A UTF-16 code unit takes at most three bytes, so the bytes of short keys need not be counted.
-  key.length * 3 > longestKey && (key.length > longestKey || Buffer.byteLength(key) > longestKey)
+  key.length > shortKey && (key.length > longestKey || Buffer.byteLength(key) > longestKey)
 
 /** The digest that replaces a long key. */
 export const digestOfKey = (key: string): string =>
@@ -19,8 +21,10 @@ export const digestOfKey = (key: string): string =>
  * Returns the key itself, or its digest if the key is long. Different keys never give the same result, because a short key
  * that looks like a digest is digested too. Apply this exactly once per key.
  */
-export const boundedKey = (key: string): string =>
-  isLongKey(key) || (key.charCodeAt(0) === percent && key.startsWith(digestMark)) ? digestOfKey(key) : key
+export function boundedKey(key: string): string {
+  if (key.length <= shortKey && key.charCodeAt(0) !== percent) return key
+  return isLongKey(key) || key.startsWith(digestMark) ? digestOfKey(key) : key
+}
 
 const percent = 0x25
 

@@ -1,6 +1,6 @@
-import { type BucketStore, type Charge, chargeOf } from '../../core/bucket-store.js'
+import type { BucketStore, Charge } from '../../core/bucket-store.js'
 import { type Clock, checkClock, systemClock, ticks, ticksPerMs } from '../../core/clock.js'
-import { checkKey, checkPermits } from '../../core/decision/check-request.js'
+import { checkPermits, keyInvalid } from '../../core/decision/check-request.js'
 import { RateLimiter } from '../../core/decision/rate-limiter.js'
 import { compileRule, maxWaitTicksOf } from '../../core/decision/snapshot.js'
 import type { Decision } from '../../core/decision.js'
@@ -78,50 +78,54 @@ export function createLimiter(options: LimiterOptions): Limiter {
     ...document
   } = options ?? {}
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), checkClock(clock))
-  const { rule, charge } = compileRule(ruleSetId, parseRule(document), {
+  const { rule, charge: ruleCharge } = compileRule(ruleSetId, parseRule(document), {
     maxWaitMs: defaultMaxWaitMs,
     resetBucketsOnReload: true,
     resets: () => 0,
   })
+  const { group, maxWaitTicks, policy, shadow } = ruleCharge
   // Opened last: if a later step threw, the store would never be closed.
   const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStore }))
   const fallback = new StoreFailurePolicy({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   const limiter = new RateLimiter(store, room, { fallback })
   let closed = false
 
-  const demand = (key: string, permits: number): Charge => {
+  const chargeOf = (key: string, permits: number): Charge => {
     if (closed) throw limiterClosed()
-    return chargeOf(charge, checkKey(key), checkPermits(permits) * rule.permits)
-  }
-  const consumeSync = (key: string, permits = 1): Decision => {
-    if (store.chargeSync === undefined) throw syncUnsupported()
-    return limiter.decide(ruleSetId, [demand(key, permits)]) as Decision
+    if (typeof key !== 'string' || key === '') throw keyInvalid(key)
+    const total = permits === 1 ? rule.permits : checkPermits(permits) * rule.permits
+    return { group, key, permits: total, maxWaitTicks, policy, shadow }
   }
 
   return {
-    consumeSync,
+    consumeSync(key, permits = 1) {
+      if (store.chargeSync === undefined) throw syncUnsupported()
+      return limiter.decide(ruleSetId, [chargeOf(key, permits)]) as Decision
+    },
     async consume(key, permits = 1) {
-      return limiter.decide(ruleSetId, [demand(key, permits)])
+      return limiter.decide(ruleSetId, [chargeOf(key, permits)])
     },
     async peek(key, permits = 1) {
-      return limiter.decide(ruleSetId, [demand(key, permits)], { peek: true })
+      return limiter.decide(ruleSetId, [chargeOf(key, permits)], { peek: true })
     },
     async refund(key, permits = 1) {
-      const { group, permits: total } = demand(key, permits)
-      await limiter.refund([{ group, key, permits: total }])
+      await limiter.refund([chargeOf(key, permits)])
     },
     async reset(key) {
-      await store.reset(demand(key, 1).group, key)
+      await store.reset(chargeOf(key, 1).group, key)
     },
     async wait(key, { permits = 1, maxWaitMs, signal } = {}) {
       const longest = maxWaitMs ?? rule.maxWaitMs ?? defaultMaxWaitMs
-      const maxWaitTicks = maxWaitTicksOf(checkRange('maxWaitMs', longest, 0, longestWaitMs))
-      const claim: Charge = { ...demand(key, permits), maxWaitTicks, policy: 'WAIT_FOR_REFILL' }
+      const charge: Charge = {
+        ...chargeOf(key, permits),
+        maxWaitTicks: maxWaitTicksOf(checkRange('maxWaitMs', longest, 0, longestWaitMs)),
+        policy: 'WAIT_FOR_REFILL',
+      }
       const startedAt = ticks(clock)
       // `at` is the time of release, not the later time at which the caller's promise resolves.
       let leave: ((departure: { readonly how: Departure; readonly at: number }) => void) | undefined
       let left: Promise<{ readonly how: Departure; readonly at: number }> | undefined
-      const decision = await limiter.decide(ruleSetId, [claim], {
+      const decision = await limiter.decide(ruleSetId, [charge], {
         signal,
         onLeave: (how) => leave?.({ how, at: ticks(clock) }),
         onEnter: () => {
