@@ -93,7 +93,7 @@ describe('a leased rule', () => {
       granted: true,
       now: startMs * 1000 + 500,
       bands: [{ allowed: true, delay: 0, retryAfter: 0, remaining: 997, resetAt: startMs * 1000 + 400_000 }],
-      isUnasked: true,
+      fromCache: true,
     })
   })
 
@@ -300,7 +300,7 @@ describe('several rules in one decision', () => {
     const demands = [demandOf(rule), demandOf(second)]
     for (let i = 0; i < 20; i++) expect((await store.charge(demands, false)).granted).toBe(true)
     const before = calls.length
-    expect(await store.charge(demands, false)).toMatchObject({ granted: true, isUnasked: true })
+    expect(await store.charge(demands, false)).toMatchObject({ granted: true, fromCache: true })
     expect(calls.length).toBe(before)
   })
 })
