@@ -42,8 +42,8 @@ export const { SharedStatistics } = await load('telemetry/statistics/shared-stat
 /** @type {typeof import('../src/redis/bulk/commands/command-writer.js')} */
 export const { encodeCommand } = await load('redis/bulk/commands/command-writer.js')
 
-/** @type {typeof import('../src/stores/redis/overrides/hashes.js')} */
-export const { overrideHash } = await load('stores/redis/overrides/hashes.js')
+/** @type {typeof import('../src/stores/redis/overrides/keys.js')} */
+export const { overrideHash } = await load('stores/redis/overrides/keys.js')
 
-/** @type {typeof import('../src/stores/redis/overrides/value.js')} */
-export const { encodeTerms } = await load('stores/redis/overrides/value.js')
+/** @type {typeof import('../src/stores/redis/overrides/encoding.js')} */
+export const { encodeTerms } = await load('stores/redis/overrides/encoding.js')

@@ -1,6 +1,6 @@
 import type { Step } from './algorithm.js'
 import type { FluxGateError } from './errors.js'
-import type { OverrideBook } from './overrides/override-book.js'
+import type { OverrideStorage } from './overrides/override-storage.js'
 import type { Band, OnStoreFailure, Policy } from './rule.js'
 
 /** The buckets of one rule: their identity in the store and their bands. Created once per rule and shared by all its decisions. */
@@ -176,7 +176,7 @@ export interface BucketStore {
   /** Called when the rule was removed or reset: this group will not be used again. Optional. */
   retire?(group: BucketGroup): void
   /** Set if the store can keep overrides next to the buckets. */
-  readonly overrides?: OverrideBook | undefined
+  readonly overrides?: OverrideStorage | undefined
   /** Set if several processes share the buckets and must agree on the generation of each rule. */
   readonly resets?: SharedResets
   /** True if the buckets are spread over several servers, so that some calls can fail while others succeed. */

@@ -55,7 +55,7 @@ export class StoreFailurePolicy implements StoreFailureFallback {
 
   /** Of an identity whose override has been seen, that one. */
   #groupOf({ group, key }: Charge): BucketGroup {
-    return (group.hasOverrides && this.#options.store.overrides?.seen?.(group, key)) || group
+    return (group.hasOverrides && this.#options.store.overrides?.cached?.(group, key)) || group
   }
 
   #shareOf(group: BucketGroup): BucketGroup {

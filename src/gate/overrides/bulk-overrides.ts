@@ -5,8 +5,8 @@ import { type BulkInput, chunksOf } from '../../redis/bulk/open-bulk-load.js'
 import { openRedis } from '../../redis/client/open/open-redis.js'
 import { type RedisOptions, redisTarget } from '../../redis/client/open/target.js'
 import { OverrideReader } from '../../rules/schema/override-records.js'
-import { OverrideImport } from '../../stores/redis/overrides/import.js'
-import { encodeTerms } from '../../stores/redis/overrides/value.js'
+import { encodeTerms } from '../../stores/redis/overrides/encoding.js'
+import { OverrideImport } from '../../stores/redis/overrides/import/override-import.js'
 import { type OverrideTarget, overrideLines, overrideTable } from './override-format.js'
 
 export interface OverrideImportOptions
@@ -64,7 +64,7 @@ export async function bulkOverrides(
       { ruleSetId, ruleId: rule.id },
       bulk.fast ? fastBatchSize : batchSize,
     )
-    await import_.begin()
+    await import_.start()
     return await run(import_)
   } finally {
     await connection.close()
@@ -77,13 +77,13 @@ export async function bulkOverrides(
       const format = formatFor(reader, targetOf(import_, ranges))
       const report = await loadInto(redisTarget(where), chunks, { ...bulk, format })
       if (report.failed === 0 && report.stoppedBy === undefined) {
-        await import_.goLive(report.created, ranges.size)
+        await import_.activate(report.created, ranges.size)
         isLive = true
       }
       return { ...report, isLive }
     } finally {
       // Errors are ignored, because the original error is more informative.
-      if (!isLive) await import_.abandon().catch(() => {})
+      if (!isLive) await import_.discard().catch(() => {})
     }
   }
 
@@ -96,7 +96,7 @@ export async function bulkOverrides(
         return import_.write(key, isRange, value, out)
       },
       writePlain: areKeysPlain ? (...plain) => import_.writePlain(...plain) : undefined,
-      writeRest: (out) => import_.writeRest(out),
+      flush: (out) => import_.flush(out),
     }
   }
 }
@@ -107,5 +107,5 @@ const nowhere: OverrideTarget = {
     return true
   },
   writePlain: undefined,
-  writeRest: () => false,
+  flush: () => false,
 }

@@ -12,7 +12,7 @@ export interface OverrideTarget {
   write(key: string, isRange: boolean, value: Buffer, out: CommandWriter): boolean
   /** Fast path for keys that need no normalization; undefined if keys always need it. */
   writePlain: ((bytes: Buffer, from: number, to: number, value: Buffer, out: CommandWriter) => boolean) | undefined
-  writeRest(out: CommandWriter): boolean
+  flush(out: CommandWriter): boolean
 }
 
 const comma = 0x2c
@@ -25,7 +25,7 @@ export function overrideLines(reader: OverrideReader<Buffer>, target: OverrideTa
       const text = bytes.toString('utf8', from, to).trim()
       return text === '' ? 'nothing' : written(reader.readJson(text), target, out)
     },
-    rest: (out) => target.writeRest(out),
+    rest: (out) => target.flush(out),
   }
 }
 
@@ -67,7 +67,7 @@ export function overrideTable(reader: OverrideReader<Buffer>, target: OverrideTa
       columns = checkColumns(rowOf(fields))
       return 'nothing'
     },
-    rest: (out) => target.writeRest(out),
+    rest: (out) => target.flush(out),
   }
 }
 

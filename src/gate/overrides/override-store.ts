@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { Override, OverrideStore } from '../../core/override-store.js'
-import type { OverrideBook } from '../../core/overrides/override-book.js'
+import type { OverrideStorage } from '../../core/overrides/override-storage.js'
 import type { Rule } from '../../core/rule.js'
 import { overrideDocument, overrideKey, parseOverride } from '../../rules/schema/override-schema.js'
 
@@ -16,14 +16,17 @@ const maxPageSize = 1_000
 const defaultPageSize = 50
 
 /** Implements the public override API on top of a store: parses documents and validates them against their rule. */
-export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }: OverrideStoreOptions): OverrideStore {
+export function overrideStore(
+  storage: OverrideStorage,
+  { ruleOf, ipv6Prefix, clock }: OverrideStoreOptions,
+): OverrideStore {
   const ruleIn = (ruleSetId: string, ruleId: string): Rule => {
     const rule = ruleOf(ruleSetId, ruleId)
     if (rule !== undefined) return rule
     throw invalid(`Rule "${ruleId}" does not exist in rule set "${ruleSetId}".`)
   }
   /** Undefined if the key is invalid, so that no override can exist for it. */
-  const nameOf = (ruleSetId: string, ruleId: string, key: string) => {
+  const idOf = (ruleSetId: string, ruleId: string, key: string) => {
     const parsed = overrideKey(key, ruleIn(ruleSetId, ruleId), ipv6Prefix)
     return typeof parsed === 'string' || key === '' ? undefined : { ruleSetId, ruleId, ...parsed }
   }
@@ -35,7 +38,7 @@ export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }:
       if (!Number.isInteger(limit) || limit < 1)
         throw invalid(`limit must be an integer of at least 1; received ${String(limit)}.`)
       const after = Buffer.from(cursor, 'base64url').toString()
-      const { entries, next } = await book.list(ruleSetId, ruleId, {
+      const { entries, next } = await storage.list(ruleSetId, ruleId, {
         prefix,
         after,
         limit: Math.min(limit, maxPageSize),
@@ -44,17 +47,17 @@ export function overrideStore(book: OverrideBook, { ruleOf, ipv6Prefix, clock }:
       return { items, cursor: next === undefined ? null : Buffer.from(next).toString('base64url') }
     },
     async get(ruleSetId, ruleId, key) {
-      const name = nameOf(ruleSetId, ruleId, key)
-      const terms = name && (await book.get(name))
-      return terms && overrideDocument(name.key, terms)
+      const id = idOf(ruleSetId, ruleId, key)
+      const terms = id && (await storage.get(id))
+      return terms && overrideDocument(id.key, terms)
     },
     async put(ruleSetId, ruleId, override) {
       const { key, isRange, terms } = parseOverride(override, ruleIn(ruleSetId, ruleId), clock.now(), ipv6Prefix)
-      return { created: await book.put({ ruleSetId, ruleId, key, isRange }, terms) }
+      return { created: await storage.put({ ruleSetId, ruleId, key, isRange }, terms) }
     },
     async delete(ruleSetId, ruleId, key) {
-      const name = nameOf(ruleSetId, ruleId, key)
-      return name !== undefined && book.delete(name)
+      const id = idOf(ruleSetId, ruleId, key)
+      return id !== undefined && storage.delete(id)
     },
   }
 }

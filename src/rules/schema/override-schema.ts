@@ -1,7 +1,7 @@
 import { FluxGateError } from '../../core/errors.js'
 import { cidrText, ipIdentity, parseCidr } from '../../core/keys/ip-address.js'
 import type { Override } from '../../core/override-store.js'
-import type { OverrideTerms, StartingBalance } from '../../core/overrides/override-book.js'
+import type { OverrideTerms, StartingBalance } from '../../core/overrides/override-storage.js'
 import { type Band, maxCapacity, type Rule } from '../../core/rule.js'
 import { type Fields, type Kind, openFields } from '../../validation/fields.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'

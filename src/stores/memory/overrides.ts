@@ -1,16 +1,16 @@
 import type { BucketGroup, Charge } from '../../core/bucket-store.js'
 import { ticksPerMs } from '../../core/clock.js'
 import { inUtf8Order } from '../../core/keys/utf8-order.js'
+import { OverrideRanges } from '../../core/overrides/override-ranges.js'
 import {
   type EntryPage,
   type EntryQuery,
-  isOver,
-  type OverrideBook,
+  hasExpired,
   type OverrideEntry,
-  type OverrideName,
+  type OverrideId,
+  type OverrideStorage,
   type OverrideTerms,
-} from '../../core/overrides/override-book.js'
-import { OverrideRanges } from '../../core/overrides/override-ranges.js'
+} from '../../core/overrides/override-storage.js'
 import { overriddenGroup } from '../redis/overrides/overridden-group.js'
 
 interface Kept {
@@ -28,7 +28,7 @@ interface RuleOverrides {
 }
 
 /** Overrides in this process. */
-export class MemoryOverrides implements OverrideBook {
+export class MemoryOverrides implements OverrideStorage {
   readonly #rules = new Map<string, RuleOverrides>()
   readonly #nowMs: () => number
 
@@ -36,25 +36,25 @@ export class MemoryOverrides implements OverrideBook {
     this.#nowMs = nowMs
   }
 
-  async get({ ruleSetId, ruleId, key, isRange }: OverrideName): Promise<OverrideTerms | undefined> {
+  async get({ ruleSetId, ruleId, key, isRange }: OverrideId): Promise<OverrideTerms | undefined> {
     const rule = this.#rules.get(nameOf(ruleSetId, ruleId))
     const kept = (isRange ? rule?.byRange : rule?.byKey)?.get(key)
-    return kept === undefined || isOver(kept.terms, this.#nowMs()) ? undefined : kept.terms
+    return kept === undefined || hasExpired(kept.terms, this.#nowMs()) ? undefined : kept.terms
   }
 
-  async put(name: OverrideName, terms: OverrideTerms): Promise<boolean> {
+  async put(name: OverrideId, terms: OverrideTerms): Promise<boolean> {
     const wasThere = (await this.get(name)) !== undefined
     this.#edit(name, (kept) => kept.set(name.key, { terms, group: undefined }))
     return !wasThere
   }
 
-  async delete(name: OverrideName): Promise<boolean> {
+  async delete(name: OverrideId): Promise<boolean> {
     const wasThere = (await this.get(name)) !== undefined
     this.#edit(name, (kept) => kept.delete(name.key))
     return wasThere
   }
 
-  #edit({ ruleSetId, ruleId, isRange }: OverrideName, edit: (kept: Map<string, Kept>) => void): void {
+  #edit({ ruleSetId, ruleId, isRange }: OverrideId, edit: (kept: Map<string, Kept>) => void): void {
     const name = nameOf(ruleSetId, ruleId)
     const rule: RuleOverrides = this.#rules.get(name) ?? {
       byKey: new Map(),
@@ -81,7 +81,7 @@ export class MemoryOverrides implements OverrideBook {
       const key = rule.sorted[i] as string
       if (!key.startsWith(prefix) && inUtf8Order(key, prefix) > 0) break
       const { terms } = (rule.byKey.get(key) ?? rule.byRange.get(key)) as Kept
-      if (!isBehind(key) || isOver(terms, nowMs)) continue
+      if (!isBehind(key) || hasExpired(terms, nowMs)) continue
       if (entries.length === limit) return { entries, next: entries.at(-1)?.key }
       entries.push({ key, terms })
     }
@@ -119,9 +119,9 @@ export class MemoryOverrides implements OverrideBook {
     const rule = this.#rules.get(nameOf(ruleSetId, ruleId))
     if (rule === undefined) return undefined
     const own = rule.byKey.get(key)
-    if (own !== undefined && !isOver(own.terms, nowMs)) return own
+    if (own !== undefined && !hasExpired(own.terms, nowMs)) return own
     const range = countsAddresses ? rule.ranges.find(key) : undefined
-    return range === undefined || isOver(range.terms, nowMs) ? undefined : range
+    return range === undefined || hasExpired(range.terms, nowMs) ? undefined : range
   }
 }
 

@@ -67,8 +67,8 @@ export class NamedBuckets {
   #add(work: Work, index: number): void {
     let before = 0
     for (let claim = 0; claim < work.claims.length; claim++) {
-      const { group, key, isBelieved } = work.claims[claim] as Partial<CachedCharge> & Work['claims'][number]
-      if (isBelieved) this.mayOverride = true
+      const { group, key, isCached } = work.claims[claim] as Partial<CachedCharge> & Work['claims'][number]
+      if (isCached) this.mayOverride = true
       else if (group.hasOverrides && isLookedUp(work, claim)) {
         this.mayOverride = true
         this.#places.push(index + 1, before + 1, this.claimed.length)

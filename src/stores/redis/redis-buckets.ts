@@ -21,12 +21,15 @@ import { type Answer, type BucketState, decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
 import { InFlight } from './in-flight.js'
 import { consumeScript, consumeSha } from './lua/consume.generated.js'
+import { decodeTerms, expiryOf } from './overrides/encoding.js'
 import { OverriddenGroups } from './overrides/overridden-group.js'
-import type { OverrideCache } from './overrides/override-cache.js'
+import {
+  LastKnownOverrides,
+  type LookupResult,
+  type OverrideCache,
+  OverrideCaches,
+} from './overrides/override-cache.js'
 import { RedisOverrides } from './overrides/redis-overrides.js'
-import { RouteCaches } from './overrides/route-caches.js'
-import { SeenOverrides } from './overrides/seen-overrides.js'
-import { decodeTerms, endOfTerms } from './overrides/value.js'
 import { probeDemand, probeKeys } from './probe.js'
 import type { Backdate, Lookup, Names, Work } from './work.js'
 
@@ -86,11 +89,11 @@ export class RedisBuckets implements LeasingStore {
   #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
   readonly overrides: RedisOverrides
   readonly #groups = new OverriddenGroups()
-  readonly #seen = new SeenOverrides()
-  readonly #beliefs: RouteCaches
+  readonly #lastKnown = new LastKnownOverrides()
+  readonly #overrideCaches: OverrideCaches
   readonly #names: Names = {
     keyOf: (group, key, band) => this.#keyOf(group, key, band),
-    overrideOf: (group, key) => this.overrides.placeOf(group, key),
+    overrideOf: (group, key) => this.overrides.locate(group, key),
   }
   readonly #batches = new TurnBatches<Job>({
     weightOf: ({ work }) => weightOf(work),
@@ -106,8 +109,8 @@ export class RedisBuckets implements LeasingStore {
     this.#localClock = localClock ?? clock ?? systemClock
     this.#observer = observer
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
-    const generations = (): object => this.overrides.generations
-    this.#beliefs = new RouteCaches({ prefix, isCluster: connection.isCluster, generations })
+    const version = (): object => this.overrides.version
+    this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
   }
 
   charge(demands: readonly Charge[], peek: boolean): Promise<ChargeResult> {
@@ -132,7 +135,7 @@ export class RedisBuckets implements LeasingStore {
 
   /** Runs the script without a decision, to find out early whether the credentials and the ACL allow it. Writes nothing. */
   async checkAccess(): Promise<void> {
-    const { args } = encode([], this.#names, 0, this.#beliefs.of(0).edit)
+    const { args } = encode([], this.#names, 0, this.#overrideCaches.forRoute(0).edit)
     const key = bucketKey(this.#prefix, 'probe', '')
     await this.#script.run(this.#connection, hashSlot(key), [key], args)
   }
@@ -163,7 +166,7 @@ export class RedisBuckets implements LeasingStore {
   /** One piece of work, whose claims are all of one slot if this is a cluster. */
   ask(work: Work): Promise<Answer> {
     this.#underWay.begin(1)
-    return this.overrides.isKnown || !mayHaveOverrides(work) ? this.#add(work) : this.#addOnceKnown(work)
+    return this.overrides.isLoaded || !mayHaveOverrides(work) ? this.#add(work) : this.#addOnceKnown(work)
   }
 
   #add(work: Work): Promise<Answer> {
@@ -175,7 +178,7 @@ export class RedisBuckets implements LeasingStore {
   /** Only once: which overrides are in force is then read now and then. */
   async #addOnceKnown(work: Work): Promise<Answer> {
     try {
-      await this.overrides.known()
+      await this.overrides.load()
     } catch (error) {
       this.#underWay.end(1)
       throw wrapRedisError(error, 'decide')
@@ -207,9 +210,9 @@ export class RedisBuckets implements LeasingStore {
   }
 
   async #send(route: number, jobs: readonly Job[]): Promise<void> {
-    const beliefs = this.#beliefs.of(route)
-    const { edit } = beliefs
-    const works = jobs.map(({ work }) => beliefs.applyTo(work))
+    const cache = this.#overrideCaches.forRoute(route)
+    const { edit } = cache
+    const works = jobs.map(({ work }) => cache.applyTo(work))
     const askedAt = ticks(this.#localClock)
     try {
       const now = this.#clock === undefined ? -1 : ticks(this.#clock)
@@ -217,11 +220,11 @@ export class RedisBuckets implements LeasingStore {
       const reply = await this.#script.run(this.#connection, route, message.keys, message.args)
       const another = newEdit(reply)
       if (another !== undefined) {
-        this.#beliefs.edited(route, edit, another)
+        this.#overrideCaches.applyEdit(route, edit, another)
         return this.#sendAgain(route, jobs)
       }
       const answers = decode(works, reply, message, (lookup, override, now) =>
-        this.#groupOf(beliefs, lookup, { override, edit, now }),
+        this.#groupOf(cache, lookup, { override, edit, now }),
       )
       for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
     } catch (error) {
@@ -242,33 +245,29 @@ export class RedisBuckets implements LeasingStore {
     void this.#send(route, jobs)
   }
 
-  #groupOf(
-    beliefs: OverrideCache,
-    { work, claim, otherwise }: Lookup,
-    found: Parameters<OverrideCache['learn']>[3],
-  ): BucketGroup {
+  #groupOf(cache: OverrideCache, { work, claim, otherwise }: Lookup, found: LookupResult): BucketGroup {
     const { override } = found
     const { group: rule, key } = work.claims[claim] as Charge
     const group = override === undefined ? rule : this.#overridden(rule, override)
-    if (override === undefined) this.#seen.forget(rule, key)
-    else this.#seen.note(rule, key, group, endOfTerms(override))
-    // Of whom a range is in the way it is not known whether there is more.
-    if (otherwise.length === 0) beliefs.learn(rule, key, group, found)
+    if (override === undefined) this.#lastKnown.delete(rule, key)
+    else this.#lastKnown.set(rule, key, group, expiryOf(override))
+    // The override of a range may hide one of the key itself, so neither is cached.
+    if (otherwise.length === 0) cache.add(rule, key, group, found)
     return group
   }
 
-  /** The group that counts this identity by an override that was found, of its own or of its range. */
-  seenGroup(rule: BucketGroup, key: string): BucketGroup | undefined {
+  /** The group of a key with an override, of its own or of its range, from what this process knows. */
+  cachedGroup(rule: BucketGroup, key: string): BucketGroup | undefined {
     const nowMs = this.#localClock.now()
-    const own = this.#seen.groupOf(rule, key, nowMs)
+    const own = this.#lastKnown.get(rule, key, nowMs)
     const range = own === undefined ? this.overrides.rangeOf(rule, key) : undefined
-    return range === undefined || (endOfTerms(range) ?? Number.POSITIVE_INFINITY) <= nowMs
+    return range === undefined || (expiryOf(range) ?? Number.POSITIVE_INFINITY) <= nowMs
       ? own
       : this.#overridden(rule, range)
   }
 
   #overridden(rule: BucketGroup, override: Buffer): BucketGroup {
-    return this.#groups.of(rule, override.toString('latin1'), () => decodeTerms(override))
+    return this.#groups.get(rule, override.toString('latin1'), () => decodeTerms(override))
   }
 
   #answer(job: Job, answer: Answer | FluxGateError, askedAt: number): void {

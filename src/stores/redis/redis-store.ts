@@ -2,7 +2,7 @@ import type { BucketStore, SharedResets } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
-import type { OverrideBook } from '../../core/overrides/override-book.js'
+import type { OverrideStorage } from '../../core/overrides/override-storage.js'
 import { connectRedis } from '../../redis/client/connect-redis.js'
 import { connectedWithin } from '../../redis/client/connected-within.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
@@ -38,7 +38,7 @@ const defaultConnectTimeoutMs = 2_000
 
 export interface RedisStore extends BucketStore {
   readonly resets: SharedResets
-  readonly overrides: OverrideBook
+  readonly overrides: OverrideStorage
   /** Leased permits that this process has not spent yet. */
   readonly heldPermits: number
   /**
@@ -97,7 +97,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     ready: (withinMs = connectTimeoutMs) => ready(connection, buckets, resets, withinMs),
     probe: async () => (isClosed ? closed() : bounded.probe?.()),
     resets,
-    overrides: forgetting(buckets.overrides, known, (group, key) => buckets.seenGroup(group, key)),
+    overrides: forgetting(buckets.overrides, known, (group, key) => buckets.cachedGroup(group, key)),
     get heldPermits() {
       return store.heldPermits
     },
@@ -116,7 +116,11 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
 }
 
 /** Clears cached rejections after an edit, so that a changed override applies to the next decision of this process. */
-function forgetting(book: OverrideBook, known: CachedRejections, seen: OverrideBook['seen']): OverrideBook {
+function forgetting(
+  overrides: OverrideStorage,
+  known: CachedRejections,
+  cached: OverrideStorage['cached'],
+): OverrideStorage {
   const after = async <T>(edit: Promise<T>): Promise<T> => {
     try {
       return await edit
@@ -125,11 +129,11 @@ function forgetting(book: OverrideBook, known: CachedRejections, seen: OverrideB
     }
   }
   return {
-    ...(seen && { seen }),
-    get: (name) => book.get(name),
-    list: (ruleSetId, ruleId, query) => book.list(ruleSetId, ruleId, query),
-    put: (name, terms) => after(book.put(name, terms)),
-    delete: (name) => after(book.delete(name)),
+    ...(cached && { cached }),
+    get: (id) => overrides.get(id),
+    list: (ruleSetId, ruleId, query) => overrides.list(ruleSetId, ruleId, query),
+    put: (id, terms) => after(overrides.put(id, terms)),
+    delete: (id) => after(overrides.delete(id)),
   }
 }
 

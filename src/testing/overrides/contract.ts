@@ -1,6 +1,6 @@
 /** The part of `bucketStoreContract` about overrides. */
 import assert from 'node:assert/strict'
-import type { EntryPage } from '../../core/overrides/override-book.js'
+import type { EntryPage } from '../../core/overrides/override-storage.js'
 import type { AlgorithmName } from '../../core/rule.js'
 import { chargeOf, group, second } from '../fixtures.js'
 import { balanceContract } from './balances.js'

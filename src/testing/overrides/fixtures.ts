@@ -1,7 +1,7 @@
 /** Fixtures that the parts of the override contract share. */
 import assert from 'node:assert/strict'
 import type { BucketGroup, BucketStore } from '../../core/bucket-store.js'
-import type { OverrideBook, OverrideName, OverrideTerms } from '../../core/overrides/override-book.js'
+import type { OverrideId, OverrideStorage, OverrideTerms } from '../../core/overrides/override-storage.js'
 import type { Band } from '../../core/rule.js'
 import { band, group } from '../fixtures.js'
 import type { ManualClock } from '../manual-clock.js'
@@ -25,12 +25,12 @@ export const limit = (...bands: Band[]): OverrideTerms => ({
 export const allow: OverrideTerms = { action: 'ALLOW', bands: [], expiresAtMs: undefined, note: undefined }
 export const deny: OverrideTerms = { ...allow, action: 'DENY' }
 
-export const nameOf = ({ ruleSetId, ruleId }: BucketGroup, key: string, isRange = false): OverrideName => ({
+export const nameOf = ({ ruleSetId, ruleId }: BucketGroup, key: string, isRange = false): OverrideId => ({
   ruleSetId,
   ruleId,
   key,
   isRange,
 })
 
-export const bookOf = ({ overrides }: BucketStore): OverrideBook =>
+export const bookOf = ({ overrides }: BucketStore): OverrideStorage =>
   overrides ?? assert.fail('The store does not support overrides.')

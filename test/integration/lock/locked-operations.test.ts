@@ -6,9 +6,9 @@ import type { RedisConnection } from '../../../src/redis/client/connection.js'
 import { redisRuleStore } from '../../../src/rules/redis/redis-rule-store.js'
 import { parseRuleSets } from '../../../src/rules/schema/schema.js'
 import { importRules } from '../../../src/rules/store/copy-rules.js'
-import { overrideHash } from '../../../src/stores/redis/overrides/hashes.js'
-import { OverrideHousekeeping } from '../../../src/stores/redis/overrides/housekeeping.js'
-import { OverrideImport } from '../../../src/stores/redis/overrides/import.js'
+import { OverrideCleanup } from '../../../src/stores/redis/overrides/import/cleanup.js'
+import { OverrideImport } from '../../../src/stores/redis/overrides/import/override-import.js'
+import { overrideHash } from '../../../src/stores/redis/overrides/keys.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
 import { startRedis } from '../../servers/redis-server.js'
@@ -108,7 +108,7 @@ describe('what imports of overrides have left behind', () => {
   /** An import whose process ended in the middle, after so many overrides. */
   async function deadImport(connection: RedisConnection, prefix: string, overrides: number): Promise<void> {
     const import_ = new OverrideImport(connection, prefix, rule, 1)
-    await import_.begin()
+    await import_.start()
     const generation = await connection.call(`${prefix}:{overrides}:live`, [
       'HGET',
       `${prefix}:{overrides}:live`,
@@ -123,13 +123,13 @@ describe('what imports of overrides have left behind', () => {
   it('is removed by one of several processes, and what is in force stays', async () => {
     const server = await stopAfterTest(startRedis())
     const [prefix, connection] = ['kept', connectRedis(server.uri, 10_000)]
-    const keepers = [1, 2, 3].map(() => new OverrideHousekeeping(connection, prefix))
+    const keepers = [1, 2, 3].map(() => new OverrideCleanup(connection, prefix))
     try {
       const live = new OverrideImport(connection, prefix, rule, 1)
-      await live.begin()
+      await live.start()
       const hash = overrideHash(prefix, rule, 1, 'kept')
       await connection.call(hash, ['HSET', hash, 'kept', Buffer.of(2)])
-      await live.goLive(1, 0)
+      await live.activate(1, 0)
       await deadImport(connection, prefix, 50)
       const before = Number(await server.call('DBSIZE'))
       // Nobody has been silent for that long.
@@ -150,10 +150,10 @@ describe('what imports of overrides have left behind', () => {
     const [prefix, connection] = ['back', connectRedis(server.uri, 10_000)]
     try {
       const import_ = new OverrideImport(connection, prefix, rule, 1)
-      await import_.begin()
-      expect(await new OverrideHousekeeping(connection, prefix).run(-1_000)).toBe(1)
-      await expect(import_.goLive(0, 0)).rejects.toThrow(/nothing has changed/)
-      await import_.abandon()
+      await import_.start()
+      expect(await new OverrideCleanup(connection, prefix).run(-1_000)).toBe(1)
+      await expect(import_.activate(0, 0)).rejects.toThrow(/nothing has changed/)
+      await import_.discard()
       expect(await server.call('HGET', `${prefix}:{overrides}:live`, '["api","keys"]')).toBeNull()
     } finally {
       await connection.close()

@@ -3,7 +3,7 @@
 
 import { createFluxGate } from '../../../dist/index.js'
 import { CachedRejections } from '../../../dist/stores/redis/cached-rejections.js'
-import { RecentIdentities } from '../../../dist/stores/redis/overrides/recent-identities.js'
+import { RecentKeys } from '../../../dist/stores/redis/overrides/recent-keys.js'
 import { DecisionRecorder } from '../../../dist/telemetry/decision-recorder.js'
 import { showKey } from '../../../dist/telemetry/key-digest.js'
 import { LocalStatistics } from '../../../dist/telemetry/statistics/local-statistics.js'
@@ -24,7 +24,7 @@ const gate = await createFluxGate({
 })
 const recorder = new DecisionRecorder({ now: () => 0 })
 const statistics = new LocalStatistics({ recorder, clock: { now: () => 0 }, showKey: showKey(false) })
-const recent = new RecentIdentities(50_000)
+const recent = new RecentKeys(50_000)
 const rule = group('key', [band({ windowTicks: 60 * second })])
 const known = new CachedRejections({ clock: manualClock(0) })
 const refusal = { allowed: false, delay: 0, retryAfter: 30 * second, remaining: 0, resetAt: 60 * second }

@@ -7,7 +7,7 @@
 -- ARGV[4…]  the identity of each lookup; then if any is in a range of addresses that has an override: for each that one, or ''
 -- Result    per lookup that has one: its number from 0, and the override
 --
--- The bytes of an override are described in override-value.ts.
+-- The bytes of an override are described in overrides/encoding.ts.
 local LIMIT, ALLOW = 1, 2
 local nowMs = now / 1000
 values = values or {}

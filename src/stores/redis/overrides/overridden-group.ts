@@ -1,11 +1,11 @@
 import { type BucketGroup, newMemo } from '../../../core/bucket-store.js'
 import { ticksPerMs } from '../../../core/clock.js'
-import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-book.js'
+import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-storage.js'
 import type { Band } from '../../../core/rule.js'
-import { limitDigest } from './value.js'
+import { limitDigest } from './encoding.js'
 
-/** Stands for "no": it has no bucket, and a store does not count in it. */
-const noBand: Band = {
+/** The band of a denied key. It has no bucket; stores do not charge it. */
+const deniedBand: Band = {
   label: 'denied',
   algorithm: 'TOKEN_BUCKET',
   refill: 'STEADY',
@@ -14,44 +14,43 @@ const noBand: Band = {
   windowTicks: 1,
 }
 
-/** The group that counts an identity with an override instead of its rule's. */
+/** Creates the group that replaces the group of the rule for keys with this override. */
 export function overriddenGroup(group: BucketGroup, terms: OverrideTerms): BucketGroup {
   const { ruleSetId, ruleId, generation, permits } = group
-  const { action, bands, balance } = terms
+  const { action, balance } = terms
   const common = { ruleSetId, ruleId, permits, insteadOf: group, memo: newMemo() }
-  if (action !== 'LIMIT') return { ...common, generation, bands: action === 'DENY' ? [noBand] : [], listed: action }
-  const counted = bands.length > 0 ? bands : group.bands
+  if (action !== 'LIMIT') return { ...common, generation, bands: action === 'DENY' ? [deniedBand] : [], listed: action }
+  const bands = terms.bands.length > 0 ? terms.bands : group.bands
   return {
     ...common,
     generation: `${generation}.${limitDigest(terms)}`,
-    bands: balance === undefined ? counted : counted.map((band) => begun(band, balance)),
+    bands: balance === undefined ? bands : bands.map((band) => withBalance(band, balance)),
   }
 }
 
-const begun = (band: Band, { permits, atMs }: StartingBalance): Band =>
+const withBalance = (band: Band, { permits, atMs }: StartingBalance): Band =>
   permits >= band.capacity
     ? { ...band }
     : { ...band, spent: { permits: band.capacity - permits, at: atMs * ticksPerMs } }
 
-/** Many identities have the same override, and the same one again and again. */
-const mostGroups = 1_000
+const maxGroupsPerRule = 1_000
 
-/** Remembers the groups it has made, so that what is noted of a group is found again. */
+/** Caches overridden groups, because many keys share the same override. The memo of a group is then reused as well. */
 export class OverriddenGroups {
-  readonly #groups = new WeakMap<BucketGroup, Map<string, BucketGroup>>()
+  readonly #byRule = new WeakMap<BucketGroup, Map<string, BucketGroup>>()
 
-  /** `name` is the same exactly if the terms are. */
-  of(group: BucketGroup, name: string, terms: () => OverrideTerms): BucketGroup {
-    let known = this.#groups.get(group)
-    if (known === undefined) {
-      known = new Map()
-      this.#groups.set(group, known)
+  /** `id` identifies the terms: it is equal if and only if they are. */
+  get(rule: BucketGroup, id: string, terms: () => OverrideTerms): BucketGroup {
+    let groups = this.#byRule.get(rule)
+    if (groups === undefined) {
+      groups = new Map()
+      this.#byRule.set(rule, groups)
     }
-    const found = known.get(name)
-    if (found !== undefined) return found
-    const made = overriddenGroup(group, terms())
-    if (known.size >= mostGroups) known.delete(known.keys().next().value as string)
-    known.set(name, made)
-    return made
+    const cached = groups.get(id)
+    if (cached !== undefined) return cached
+    const group = overriddenGroup(rule, terms())
+    if (groups.size >= maxGroupsPerRule) groups.delete(groups.keys().next().value as string)
+    groups.set(id, group)
+    return group
   }
 }

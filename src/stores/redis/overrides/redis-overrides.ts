@@ -4,168 +4,180 @@ import { FluxGateError } from '../../../core/errors.js'
 import {
   type EntryPage,
   type EntryQuery,
-  isOver,
-  type OverrideBook,
+  hasExpired,
   type OverrideEntry,
-  type OverrideName,
+  type OverrideId,
+  type OverrideStorage,
   type OverrideTerms,
-} from '../../../core/overrides/override-book.js'
+} from '../../../core/overrides/override-storage.js'
 import type { RedisConnection } from '../../../redis/client/connection.js'
 import { wrapRedisError } from '../../../redis/client/connection-errors.js'
 import { bytePairsReply, bytesReply } from '../../../redis/client/replies.js'
 import type { OverridePlace } from '../work.js'
-import { editScript } from './edits.js'
-import { editKey, hashName, identitySlot, overrideHash } from './hashes.js'
-import { OverrideHousekeeping } from './housekeeping.js'
-import { LiveOverrides, rangeName } from './live-overrides.js'
+import { ActiveGenerations } from './active-generations.js'
+import { decodeTerms, encodeTerms } from './encoding.js'
+import { OverrideCleanup } from './import/cleanup.js'
+import {
+  activeKey,
+  editKey,
+  hashOfSlot,
+  overrideHash,
+  parseRangeField,
+  type RuleRef,
+  rangeField,
+  rangesKey,
+  ruleField,
+  slotOfKey,
+} from './keys.js'
+import { editScript } from './last-edit.js'
 import { OverridePages } from './pages.js'
-import { decodeTerms, encodeTerms } from './value.js'
 
-/** Every process holds all ranges. */
-const mostRanges = 10_000
+/** Bounded, because every process keeps all ranges in memory. */
+const maxRanges = 10_000
 const noOverride = Buffer.alloc(0)
 
-/** Both at once, so that nobody sees a number that has grown without the change. */
-const editRanges = `local changed = redis.call(ARGV[1], KEYS[2], unpack(ARGV, 2))
+/**
+ * Changes a range and its version atomically.
+ * KEYS  active generations, ranges
+ * ARGV  HSET or HDEL, field of the range, value of HSET
+ */
+const editRangeScript = `local changed = redis.call(ARGV[1], KEYS[2], unpack(ARGV, 2))
 redis.call('HINCRBY', KEYS[1], 'ranges', 1)
 return changed`
 
-/** Overrides in Redis, beside the buckets of their identities. */
-export class RedisOverrides implements OverrideBook {
+/** Overrides in Redis, each in the cluster slot of its buckets. */
+export class RedisOverrides implements OverrideStorage {
   readonly #connection: RedisConnection
   readonly #prefix: string
   readonly #nowMs: () => number
-  readonly #live: LiveOverrides
-  readonly #housekeeping: OverrideHousekeeping
+  readonly #active: ActiveGenerations
+  readonly #cleanup: OverrideCleanup
+  readonly #rangesKey: string
 
   constructor(connection: RedisConnection, prefix: string, nowMs: () => number) {
     this.#connection = connection
     this.#prefix = prefix
     this.#nowMs = nowMs
-    this.#live = new LiveOverrides(connection, prefix)
-    this.#housekeeping = new OverrideHousekeeping(connection, prefix)
+    this.#active = new ActiveGenerations(connection, prefix)
+    this.#cleanup = new OverrideCleanup(connection, prefix)
+    this.#rangesKey = rangesKey(prefix)
   }
 
-  get isKnown(): boolean {
-    return this.#live.isKnown
+  get isLoaded(): boolean {
+    return this.#active.isLoaded
   }
 
-  get generations(): object {
-    return this.#live.generations
+  /** Compared by identity. Changes whenever a generation or a range does. */
+  get version(): object {
+    return this.#active.version
   }
 
-  async known(): Promise<void> {
-    await this.#live.known()
-    this.#housekeeping.start()
+  /** Loads what decisions need to locate overrides, and starts the background work. */
+  async load(): Promise<void> {
+    await this.#active.load()
+    this.#cleanup.start()
   }
 
   close(): void {
-    this.#live.close()
-    this.#housekeeping.close()
+    this.#active.close()
+    this.#cleanup.close()
   }
 
-  placeOf(group: BucketGroup, key: string): OverridePlace {
-    const { ruleSetId, ruleId } = group
-    const hash = overrideHash(this.#prefix, group, this.#live.of(ruleSetId, ruleId), key)
+  /** Where a decision looks up the override of a key. */
+  locate(group: BucketGroup, key: string): OverridePlace {
+    const hash = overrideHash(this.#prefix, group, this.#active.generationOf(group), key)
     return { hash, otherwise: this.rangeOf(group, key) ?? noOverride }
   }
 
-  /** Of the smallest range that holds this address, what it has. */
-  rangeOf({ ruleSetId, ruleId, countsAddresses }: BucketGroup, key: string): Buffer | undefined {
-    return countsAddresses ? this.#live.rangesOf(ruleSetId, ruleId)?.find(key) : undefined
+  /** The override of the smallest range that contains the address. */
+  rangeOf(group: BucketGroup, key: string): Buffer | undefined {
+    return group.countsAddresses ? this.#active.rangesOf(group)?.find(key) : undefined
   }
 
-  get(name: OverrideName): Promise<OverrideTerms | undefined> {
-    return this.#wrapped('read an override', async () => {
-      const live = await this.#live.ask(name.ruleSetId, name.ruleId)
-      const [hash, field] = this.#placeIn(live, name)
+  get(id: OverrideId): Promise<OverrideTerms | undefined> {
+    return this.#wrapErrors('read an override', async () => {
+      const [hash, field] = this.#fieldOf(id, await this.#active.fetchGeneration(id))
       const value = await this.#connection.call(hash, ['HGET', hash, field], true)
       const terms = value === null ? undefined : decodeTerms(bytesReply(value))
-      return terms === undefined || isOver(terms, this.#nowMs()) ? undefined : terms
+      return terms === undefined || hasExpired(terms, this.#nowMs()) ? undefined : terms
     })
   }
 
-  async put(name: OverrideName, terms: OverrideTerms): Promise<boolean> {
-    const wasThere = (await this.get(name)) !== undefined
-    await this.#wrapped('keep an override', async () => {
-      if (name.isRange) await this.#checkRanges(name)
-      await this.#edit(name, 'HSET', encodeTerms(terms))
+  async put(id: OverrideId, terms: OverrideTerms): Promise<boolean> {
+    const existed = (await this.get(id)) !== undefined
+    await this.#wrapErrors('write an override', async () => {
+      if (id.isRange) await this.#checkRangeCount(id)
+      await this.#edit(id, 'HSET', encodeTerms(terms))
     })
-    return !wasThere
+    return !existed
   }
 
-  async delete(name: OverrideName): Promise<boolean> {
-    const wasThere = (await this.get(name)) !== undefined
-    await this.#wrapped('delete an override', () => this.#edit(name, 'HDEL'))
-    return wasThere
+  async delete(id: OverrideId): Promise<boolean> {
+    const existed = (await this.get(id)) !== undefined
+    await this.#wrapErrors('delete an override', () => this.#edit(id, 'HDEL'))
+    return existed
   }
 
   list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<EntryPage> {
-    return this.#wrapped('list overrides', async () => {
-      const live = await this.#live.ask(ruleSetId, ruleId)
+    const rule = { ruleSetId, ruleId }
+    return this.#wrapErrors('list overrides', async () => {
+      const generation = await this.#active.fetchGeneration(rule)
       const pages = new OverridePages(this.#connection, {
-        hashOf: (slot) => hashName(this.#prefix, { ruleSetId, ruleId }, live, slot),
-        ranges: () => this.#ranges(ruleSetId, ruleId, live),
+        hashOf: (slot) => hashOfSlot(this.#prefix, rule, generation, slot),
+        ranges: () => this.#rangeEntries(rule, generation),
         nowMs: this.#nowMs(),
       })
       return pages.read(query)
     })
   }
 
-  /** In the generation that is in force, also if it is replaced meanwhile. */
-  async #edit(name: OverrideName, command: 'HSET' | 'HDEL', ...value: Buffer[]): Promise<void> {
-    const { ruleSetId, ruleId } = name
-    for (let live = await this.#live.ask(ruleSetId, ruleId); ; ) {
-      const [hash, field] = this.#placeIn(live, name)
-      if (name.isRange) {
-        const keys = [this.#live.liveKey, this.#live.rangesKey]
-        await this.#connection.call(hash, ['EVAL', editRanges, '2', ...keys, command, field, ...value])
+  /** Edits the active generation, and repeats the edit if an import has replaced it meanwhile. */
+  async #edit(id: OverrideId, command: 'HSET' | 'HDEL', ...value: Buffer[]): Promise<void> {
+    let generation: number
+    let active = await this.#active.fetchGeneration(id)
+    do {
+      generation = active
+      const [hash, field] = this.#fieldOf(id, generation)
+      if (id.isRange) {
+        const keys = [activeKey(this.#prefix), hash]
+        await this.#connection.call(hash, ['EVAL', editRangeScript, '2', ...keys, command, field, ...value])
       } else {
-        const slot = this.#connection.isCluster ? identitySlot(this.#prefix, field) : undefined
+        const slot = this.#connection.isCluster ? slotOfKey(this.#prefix, field) : undefined
         const keys = [hash, editKey(this.#prefix, slot)]
-        const edit = randomBytes(9).toString('base64url')
-        await this.#connection.call(hash, ['EVAL', editScript, '2', ...keys, command, edit, field, ...value])
+        const editId = randomBytes(9).toString('base64url')
+        await this.#connection.call(hash, ['EVAL', editScript, '2', ...keys, command, editId, field, ...value])
       }
-      const after = await this.#live.ask(ruleSetId, ruleId)
-      if (after === live) break
-      live = after
-    }
-    // Here it is in force for the next decision, whatever was known before.
-    if (this.#live.isKnown) await this.#live.read()
+      active = await this.#active.fetchGeneration(id)
+    } while (active !== generation)
+    // The edit applies to the next decision of this process.
+    if (this.#active.isLoaded) await this.#active.refresh()
   }
 
-  #placeIn(generation: number, { ruleSetId, ruleId, key, isRange }: OverrideName): [hash: string, field: string] {
-    if (isRange) return [this.#live.rangesKey, rangeName(ruleSetId, ruleId, generation, key)]
-    return [overrideHash(this.#prefix, { ruleSetId, ruleId }, generation, key), key]
+  #fieldOf(id: OverrideId, generation: number): [hash: string, field: string] {
+    return id.isRange
+      ? [this.#rangesKey, rangeField(id, generation, id.key)]
+      : [overrideHash(this.#prefix, id, generation, id.key), id.key]
   }
 
-  async #checkRanges({ key }: OverrideName): Promise<void> {
-    const { rangesKey } = this.#live
-    if (Number(await this.#connection.call(rangesKey, ['HLEN', rangesKey])) < mostRanges) return
-    throw new FluxGateError('FLUXGATE_OVERRIDE_INVALID', `There are ${mostRanges} ranges of addresses already.`, {
-      errors: [
-        {
-          path: 'key',
-          message: `found ${key}, one range more than ${mostRanges}; allowed: addresses, or fewer ranges`,
-        },
-      ],
-    })
+  async #checkRangeCount({ key }: OverrideId): Promise<void> {
+    if (Number(await this.#connection.call(this.#rangesKey, ['HLEN', this.#rangesKey])) < maxRanges) return
+    const message = `must be a single address, because the limit of ${maxRanges} address ranges is reached; received ${key}. Delete unused ranges.`
+    throw new FluxGateError('FLUXGATE_OVERRIDE_INVALID', `key ${message}`, { errors: [{ path: 'key', message }] })
   }
 
-  async #ranges(ruleSetId: string, ruleId: string, generation: number): Promise<OverrideEntry[]> {
-    const { rangesKey } = this.#live
-    const pairs = bytePairsReply(await this.#connection.call(rangesKey, ['HGETALL', rangesKey], true))
+  async #rangeEntries(rule: RuleRef, generation: number): Promise<OverrideEntry[]> {
+    const pairs = bytePairsReply(await this.#connection.call(this.#rangesKey, ['HGETALL', this.#rangesKey], true))
     const entries: OverrideEntry[] = []
     for (let i = 0; i < pairs.length; i += 2) {
-      const [ofSet, ofRule, ofGeneration, key] = JSON.parse(String(pairs[i])) as [string, string, number, string]
+      const parsed = parseRangeField(String(pairs[i]))
+      if (parsed.generation !== generation || ruleField(parsed.rule) !== ruleField(rule)) continue
       const terms = decodeTerms(pairs[i + 1] as Buffer)
-      const isOurs = ofSet === ruleSetId && ofRule === ruleId && ofGeneration === generation
-      if (isOurs && !isOver(terms, this.#nowMs())) entries.push({ key, terms })
+      if (!hasExpired(terms, this.#nowMs())) entries.push({ key: parsed.range, terms })
     }
     return entries
   }
 
-  async #wrapped<T>(what: string, call: () => Promise<T>): Promise<T> {
+  async #wrapErrors<T>(what: string, call: () => Promise<T>): Promise<T> {
     try {
       return await call()
     } catch (error) {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { BucketGroup } from '../../../core/bucket-store.js'
-import { RecentIdentities } from './recent-identities.js'
+import { RecentKeys } from './recent-keys.js'
 
 const group = (ruleId: string): BucketGroup => ({ ruleSetId: 's', ruleId, generation: '1', permits: 1, bands: [] })
 
-describe('recent identities', () => {
-  it('are remembered by rule, and forgotten when they are told to be', () => {
-    const recent = new RecentIdentities<number>(10)
+describe('RecentKeys', () => {
+  it('keeps one value per rule and key until it is deleted', () => {
+    const recent = new RecentKeys<number>(10)
     const [one, other] = [group('one'), group('other')]
     recent.set(one, 'a', 1)
     recent.set(other, 'a', 2)
@@ -16,8 +16,8 @@ describe('recent identities', () => {
     expect([recent.get(one, 'a'), recent.get(other, 'a')]).toEqual([undefined, 2])
   })
 
-  it('are at most so many, and those that are asked for stay', () => {
-    const recent = new RecentIdentities<number>(10)
+  it('evicts the least recently used keys when it is full', () => {
+    const recent = new RecentKeys<number>(10)
     const rules = [group('one'), group('other')]
     const ruleOf = (i: number) => rules[i % 2] as BucketGroup
     for (let i = 0; i < 100; i++) {

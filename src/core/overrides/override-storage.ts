@@ -42,7 +42,7 @@ export interface EntryPage {
 }
 
 /** Identifies an override: of one key, or of an address range. A range applies to addresses without an override of their own. */
-export interface OverrideName {
+export interface OverrideId {
   readonly ruleSetId: string
   readonly ruleId: string
   /** The rate limit key, or the canonical notation of a range, such as `10.0.0.0/8`. */
@@ -54,19 +54,19 @@ export interface OverrideName {
  * The overrides that a bucket store keeps next to its buckets and looks up in the same call as the decision. If several ranges
  * contain an address, the smallest one applies. Expired overrides do not exist.
  */
-export interface OverrideBook {
-  get(name: OverrideName): Promise<OverrideTerms | undefined>
+export interface OverrideStorage {
+  get(name: OverrideId): Promise<OverrideTerms | undefined>
   /** Takes effect for the next decision. Resolves to true if the override is new. */
-  put(name: OverrideName, terms: OverrideTerms): Promise<boolean>
+  put(name: OverrideId, terms: OverrideTerms): Promise<boolean>
   /** Resolves to false if there was no such override. */
-  delete(name: OverrideName): Promise<boolean>
+  delete(name: OverrideId): Promise<boolean>
   /** Optional: the group of an overridden key, from a local cache. Used while the store is unavailable. */
-  seen?(group: BucketGroup, key: string): BucketGroup | undefined
+  cached?(group: BucketGroup, key: string): BucketGroup | undefined
   /** Lists keys and ranges. Each occurs on exactly one page, and the store chooses which. */
   list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<EntryPage>
 }
 
-export const isOver = ({ expiresAtMs }: OverrideTerms, nowMs: number): boolean =>
+export const hasExpired = ({ expiresAtMs }: OverrideTerms, nowMs: number): boolean =>
   expiresAtMs !== undefined && expiresAtMs <= nowMs
 
 export const byKey = (one: OverrideEntry, other: OverrideEntry): number => inUtf8Order(one.key, other.key)

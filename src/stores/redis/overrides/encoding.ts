@@ -1,29 +1,28 @@
 /**
- * An override as the few bytes that are kept in Redis and read by overrides.lua, seven for most limits:
+ * The binary encoding of an override, which overrides.lua reads. Most limits take seven bytes. Numbers are little endian.
  *
- *   byte      1 LIMIT, 2 ALLOW, 3 DENY; and 4 if it has bands, 8 if it expires, 16 if it has a note, 32 if it has a balance
- *   6 bytes   if it expires: epoch milliseconds
- *   4, 6      if it has a balance: permits, epoch milliseconds
- *   per band  a byte: its kind; and 8 if it has tokens, 16 if it has a label, 32 if its window is in ticks, 64 if its
- *             capacity is long, 128 if another one follows
- *             capacity, 2 bytes or 4; tokens, 4 bytes, unless as many as the capacity; window, 3 bytes of seconds, or ticks
- *             as a double; a label ended by a zero, unless it is the one that it has by itself
- *   the rest  the note
- *
- * Numbers are little endian.
+ *   1 byte     action: 1 LIMIT, 2 ALLOW, 3 DENY; plus flags: 4 has bands, 8 expires, 16 has a note, 32 has a balance
+ *   6 bytes    if it expires: epoch milliseconds
+ *   4 + 6      if it has a balance: permits, epoch milliseconds
+ *   per band   1 byte: kind; plus flags: 8 has refill tokens, 16 has a label, 32 window in ticks, 64 long capacity,
+ *              128 another band follows
+ *              capacity: 2 bytes, or 4 if long
+ *              refill tokens: 4 bytes, absent if equal to the capacity
+ *              window: 3 bytes of seconds, or a double of ticks
+ *              label: ends with a zero byte, absent if it is the default label
+ *   remainder  the note
  */
 import { createHash } from 'node:crypto'
 import { bandKind, kindOf } from '../../../algorithms/index.js'
 import { bandLabel } from '../../../core/band-label.js'
-import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-book.js'
+import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-storage.js'
 import type { Band } from '../../../core/rule.js'
 import { malformedReply } from '../../../redis/client/replies.js'
 
 const actions = ['LIMIT', 'ALLOW', 'DENY'] as const
 const actionBits = 3
 const hasBands = 4
-/** Such a one has to be looked at for its time. */
-export const expires = 8
+export const expiresFlag = 8
 const hasNote = 16
 const hasBalance = 32
 
@@ -31,42 +30,42 @@ const kindBits = 7
 const hasTokens = 8
 const hasLabel = 16
 const inTicks = 32
-const isLong = 64
-const isFollowed = 128
+const hasLongCapacity = 64
+const hasNextBand = 128
 const ticksPerSecond = 1_000_000
 
 export function encodeTerms(terms: OverrideTerms): Buffer {
   const { action, bands, expiresAtMs, note, balance } = terms
   const flags =
     (bands.length > 0 ? hasBands : 0) +
-    (expiresAtMs === undefined ? 0 : expires) +
+    (expiresAtMs === undefined ? 0 : expiresFlag) +
     (note === undefined ? 0 : hasNote) +
     (balance === undefined ? 0 : hasBalance)
   const head = Buffer.of(actions.indexOf(action) + 1 + flags)
-  const ending = expiresAtMs === undefined ? [] : [bytesOf(expiresAtMs, 6)]
-  return Buffer.concat([head, ...ending, encodeLimit(terms), Buffer.from(note ?? '')])
+  const expiry = expiresAtMs === undefined ? [] : [bytesOf(expiresAtMs, 6)]
+  return Buffer.concat([head, ...expiry, encodeLimit(terms), Buffer.from(note ?? '')])
 }
 
 function encodeLimit({ bands, balance }: Pick<OverrideTerms, 'bands' | 'balance'>): Buffer {
-  const begins = balance === undefined ? [] : [bytesOf(balance.permits, 4), bytesOf(balance.atMs, 6)]
-  return Buffer.concat([...begins, ...bands.map((band, i) => encodeBand(band, i + 1 < bands.length))])
+  const start = balance === undefined ? [] : [bytesOf(balance.permits, 4), bytesOf(balance.atMs, 6)]
+  return Buffer.concat([...start, ...bands.map((band, i) => encodeBand(band, i + 1 < bands.length))])
 }
 
-function encodeBand(band: Band, another: boolean): Buffer {
+function encodeBand(band: Band, hasNext: boolean): Buffer {
   const { label, capacity, refillTokens, windowTicks } = band
   const seconds = windowTicks / ticksPerSecond
-  const isShort = Number.isInteger(seconds) && seconds < 2 ** 24
+  const isInSeconds = Number.isInteger(seconds) && seconds < 2 ** 24
   const parts = [bytesOf(capacity, capacity < 2 ** 16 ? 2 : 4)]
   if (refillTokens !== capacity) parts.push(bytesOf(refillTokens, 4))
-  parts.push(isShort ? bytesOf(seconds, 3) : doubleOf(windowTicks))
-  const isNamed = label !== bandLabel(band)
-  if (isNamed) parts.push(Buffer.from(`${label}\0`))
+  parts.push(isInSeconds ? bytesOf(seconds, 3) : doubleOf(windowTicks))
+  const isLabelled = label !== bandLabel(band)
+  if (isLabelled) parts.push(Buffer.from(`${label}\0`))
   const flags =
     (refillTokens === capacity ? 0 : hasTokens) +
-    (isNamed ? hasLabel : 0) +
-    (isShort ? 0 : inTicks) +
-    (capacity < 2 ** 16 ? 0 : isLong) +
-    (another ? isFollowed : 0)
+    (isLabelled ? hasLabel : 0) +
+    (isInSeconds ? 0 : inTicks) +
+    (capacity < 2 ** 16 ? 0 : hasLongCapacity) +
+    (hasNext ? hasNextBand : 0)
   return Buffer.concat([Buffer.of(kindOf(band) + flags), ...parts])
 }
 
@@ -82,21 +81,21 @@ function doubleOf(value: number): Buffer {
   return bytes
 }
 
-/** When an override ends, in epoch milliseconds. */
-export const endOfTerms = (value: Buffer): number | undefined =>
-  (value[0] as number) & expires ? value.readUIntLE(1, 6) : undefined
+/** The expiry of an encoded override in epoch milliseconds; undefined if it never expires. */
+export const expiryOf = (value: Buffer): number | undefined =>
+  (value[0] as number) & expiresFlag ? value.readUIntLE(1, 6) : undefined
 
 export function decodeTerms(value: Buffer): OverrideTerms {
   const reader = new Reader(value)
   const flags = reader.take(1)
-  const expiresAtMs = flags & expires ? reader.take(6) : undefined
+  const expiresAtMs = flags & expiresFlag ? reader.take(6) : undefined
   const balance: StartingBalance | undefined =
     flags & hasBalance ? { permits: reader.take(4), atMs: reader.take(6) } : undefined
   const bands: Band[] = []
   for (let more = (flags & hasBands) !== 0; more; ) {
     const bits = reader.take(1)
     bands.push(decodeBand(bits, reader))
-    more = (bits & isFollowed) !== 0
+    more = (bits & hasNextBand) !== 0
   }
   const action = actions[(flags & actionBits) - 1]
   if (action === undefined) throw malformedReply('override')
@@ -110,7 +109,7 @@ export function decodeTerms(value: Buffer): OverrideTerms {
 }
 
 function decodeBand(bits: number, reader: Reader): Band {
-  const capacity = reader.take(bits & isLong ? 4 : 2)
+  const capacity = reader.take(bits & hasLongCapacity ? 4 : 2)
   const refillTokens = bits & hasTokens ? reader.take(4) : capacity
   const windowTicks = bits & inTicks ? reader.takeDouble() : reader.take(3) * ticksPerSecond
   const band = { ...bandKind(bits & kindBits), capacity, refillTokens, windowTicks }
@@ -148,8 +147,8 @@ class Reader {
 }
 
 /**
- * Buckets of other bands, or with another balance, have other names, so that no change of an override finds what it cannot
- * read. Ten digits of the SHA-1, which is what Redis can work out too.
+ * Ten hexadecimal digits of the SHA-1 of the bands and the balance. They are part of the names of the buckets, so that a changed
+ * override never meets the state of other bands. The script computes the same digest.
  */
 export const limitDigest = (terms: Pick<OverrideTerms, 'bands' | 'balance'>): string =>
   createHash('sha1').update(encodeLimit(terms)).digest('hex').slice(0, 10)

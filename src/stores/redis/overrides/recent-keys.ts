@@ -4,26 +4,26 @@ import { boundedKey, ownText } from '../../../core/keys/bounded-key.js'
 type ByGroup<T> = Map<BucketGroup, Map<string, T>>
 
 /**
- * What is known of identities, by their rule: of at most so many, all rules together. They are kept in two halves; once the
- * new one is full the old one is forgotten, and with it whoever has not been asked for since.
+ * A cache of values by rule and rate limit key, bounded over all rules. It approximates LRU with two generations: when the new one
+ * is full, it replaces the old one, and the entries that were not used since are evicted.
  */
-export class RecentIdentities<T> {
+export class RecentKeys<T> {
   readonly #half: number
   #new: ByGroup<T> = new Map()
   #old: ByGroup<T> = new Map()
   #count = 0
 
-  constructor(most: number) {
-    this.#half = most / 2
+  constructor(maxKeys: number) {
+    this.#half = maxKeys / 2
   }
 
   get(group: BucketGroup, key: string): T | undefined {
     const stored = boundedKey(key)
-    const known = this.#new.get(group)?.get(stored)
-    if (known !== undefined) return known
-    const before = this.#old.get(group)?.get(stored)
-    if (before !== undefined) this.#set(group, stored, before)
-    return before
+    const recent = this.#new.get(group)?.get(stored)
+    if (recent !== undefined) return recent
+    const older = this.#old.get(group)?.get(stored)
+    if (older !== undefined) this.#set(group, stored, older)
+    return older
   }
 
   set(group: BucketGroup, key: string, value: T): void {
@@ -31,18 +31,18 @@ export class RecentIdentities<T> {
   }
 
   #set(group: BucketGroup, key: string, value: T): void {
-    let known = this.#new.get(group)
-    if (known?.has(key) !== true && ++this.#count > this.#half) {
+    let values = this.#new.get(group)
+    if (values?.has(key) !== true && ++this.#count > this.#half) {
       this.#old = this.#new
       this.#new = new Map()
       this.#count = 1
-      known = undefined
+      values = undefined
     }
-    if (known === undefined) {
-      known = new Map()
-      this.#new.set(group, known)
+    if (values === undefined) {
+      values = new Map()
+      this.#new.set(group, values)
     }
-    known.set(known.has(key) ? key : ownText(key), value)
+    values.set(values.has(key) ? key : ownText(key), value)
   }
 
   delete(group: BucketGroup, key: string): void {
@@ -51,7 +51,7 @@ export class RecentIdentities<T> {
     this.#old.get(group)?.delete(stored)
   }
 
-  /** Of all rules. */
+  /** Deletes the key for all rules. */
   deleteAll(key: string): void {
     for (const group of new Set([...this.#new.keys(), ...this.#old.keys()])) this.delete(group, key)
   }
