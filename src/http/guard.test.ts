@@ -9,7 +9,7 @@ const request = { method: 'GET', url: '/', headers: {}, remoteAddress: '192.0.2.
 
 const delayed: Decision = { ...unmeteredDecision(true, 'ALLOWED', 0), delayMs: 1 }
 
-/** As somebody may write one: what is needed of the options is taken out of them, or they are copied. */
+/** A handler of another package, which may destructure or copy the options. */
 const handlerOf = (check: (options: CheckOptions) => void, decision: Decision = delayed): Handler => ({
   async check(_context, options = {}) {
     check(options)
@@ -19,22 +19,22 @@ const handlerOf = (check: (options: CheckOptions) => void, decision: Decision = 
 })
 
 it.each([
-  ['taken out of the options', ({ onEnter, onLeave }: CheckOptions) => [onEnter, onLeave] as const],
+  ['destructured', ({ onEnter, onLeave }: CheckOptions) => [onEnter, onLeave] as const],
   [
-    'copied with the options',
+    'copied',
     (options: CheckOptions) => [{ ...options }.onEnter, (how: 'RELEASED') => ({ ...options }).onLeave?.(how)] as const,
   ],
-])('a handler may use what it is told with when it is %s', async (_, taken) => {
-  const left = (options: CheckOptions): void => {
+])('calls options of a check that a handler has %s', async (_, taken) => {
+  const enterAndLeave = (options: CheckOptions): void => {
     const [onEnter, onLeave] = taken(options)
     onEnter?.()
     setImmediate(() => onLeave?.('RELEASED'))
   }
-  const outcome = await new Guard(handlerOf(left)).admit(request, undefined)
-  expect(outcome.kind).toBe('PASS')
+  const outcome = await new Guard(handlerOf(enterAndLeave)).admit(request, undefined)
+  expect(outcome.kind).toBe('ALLOWED')
 })
 
-it('tells the time until a limit opens by the clock that has decided, be it far from its own', async () => {
+it('writes reset times by the clock of the store, even if the local clock differs', async () => {
   const clock = manualClock(5_000_000)
   const handler = handlerOf(({ onDecided }) => onDecided?.(9_000_000), {
     ...unmeteredDecision(true, 'ALLOWED', 9_000_000),
@@ -48,7 +48,7 @@ it('tells the time until a limit opens by the clock that has decided, be it far 
   expect(outcome).toMatchObject({ headers: { RateLimit: '"r.b";r=7;t=30', 'X-RateLimit-Reset': '9030' } })
 })
 
-it('knows the address also of a client that leaves before it is known whether to count it', async () => {
+it('uses the address of a client that disconnects while a hook runs', async () => {
   const asked: (string | undefined)[] = []
   const handler: Handler = {
     async check({ clientIp }) {
@@ -66,11 +66,37 @@ it('knows the address also of a client that leaves before it is known whether to
   expect(asked).toEqual(['192.0.2.1'])
 })
 
-it('hears of a client that is gone through a signal that is taken out of the options', async () => {
-  const isGone: boolean[] = []
+it('aborts the signal in destructured options when the client disconnects', async () => {
+  const aborted: boolean[] = []
   const handler = handlerOf(({ signal }) => {
-    if (typeof signal === 'function') isGone.push(signal().aborted)
+    if (typeof signal === 'function') aborted.push(signal().aborted)
   })
-  expect(await new Guard(handler).admit(request, undefined)).toEqual({ kind: 'GONE' })
-  expect(isGone).toEqual([true])
+  expect(await new Guard(handler).admit(request, undefined)).toEqual({ kind: 'ABORTED' })
+  expect(aborted).toEqual([true])
+})
+
+it('decides a request without a delay in the same tick', () => {
+  const decision = { ...delayed, delayMs: 0 }
+  const handler: Handler = { ...handlerOf(() => {}), decide: () => decision }
+  expect(new Guard(handler).admit(request, undefined)).toEqual({ kind: 'ALLOWED', headers: {}, decision })
+})
+
+it('rejects instead of throwing when the handler or a hook throws', async () => {
+  const error = new Error('closed')
+  const handler: Handler = {
+    ...handlerOf(() => {}),
+    decide() {
+      throw error
+    },
+  }
+  await expect(new Guard(handler).admit(request, undefined)).rejects.toBe(error)
+  const permits = (): number => {
+    throw error
+  }
+  await expect(
+    new Guard(
+      handlerOf(() => {}),
+      { permits },
+    ).admit(request, undefined),
+  ).rejects.toBe(error)
 })

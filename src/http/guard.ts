@@ -1,108 +1,88 @@
 import { type Clock, systemClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
-import type { CheckOptions, Handler } from '../core/handler.js'
+import type { Handler } from '../core/handler.js'
+import { withoutOrigin } from '../core/matching/paths/normalise-path.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { Departure } from '../core/waiting/waiting-room.js'
-import { type ClientIpOf, type ClientIpOptions, compileClientIp } from './client-ip/client-ip.js'
-import { type EdgeHeaders, type EdgeRequest, pathOf } from './edge-request.js'
-import { type HeaderChoice, rateLimitHeaders } from './headers/headers.js'
+import { type ClientIpOf, compileClientIp } from './client-ip/client-ip.js'
+import type { EdgeHeaders, EdgeRequest } from './edge-request.js'
+import type { GuardOptions, GuardOverrides } from './guard-options.js'
+import { RateLimitHeaders } from './headers/rate-limit-headers.js'
 import { HeldRequest, HeldRequests } from './held-request.js'
-import { hold } from './hold.js'
-import { compilePathFilter, type PathFilterOptions } from './path-filter.js'
+import { compilePathFilter } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, rejectionProblem } from './problem.js'
 
-/** What a hook is given: the request of the framework in use. */
-export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {
-  readonly ruleSetId?: string | undefined
-  /** What one request costs, times the rule's `permits`; default 1. */
-  readonly permits?: number | ((request: Native) => number) | undefined
-  /** The headers that hold the user and the API key. Neither is read unless it is named: clients can write anything into it. */
-  readonly userIdHeader?: string | undefined
-  readonly apiKeyHeader?: string | undefined
-  /** Which headers tell of limits; default both kinds. */
-  readonly headers?: HeaderChoice | undefined
-  /** True lets a request pass without counting it. */
-  readonly skip?: ((request: Native) => boolean | Promise<boolean>) | undefined
-  /** Adds to the context of a request, or replaces it. */
-  readonly customize?: ContextCustomizer<Native> | undefined
-  readonly clock?: Clock | undefined
-}
-
-/** May change anything about what is decided on. Called once per request, before the decision. */
-export type ContextCustomizer<Native = unknown> = (
-  context: RequestContext,
-  request: Native,
-) => RequestContext | undefined | Promise<RequestContext | undefined>
-
-/** What one place, such as a route, wants otherwise. */
-export type GuardOverrides = Pick<CheckOptions, 'ruleSetId' | 'permits'>
-
-/** Pass on, with these headers on the response; or answer so; or do nothing, because nobody is there any more. */
+/** What happens to a request. */
 export type Outcome =
   | {
-      readonly kind: 'PASS'
+      /** The application handles the request. */
+      readonly kind: 'ALLOWED'
+      /** Headers to set on the response. */
       readonly headers: Readonly<Record<string, string>>
+      /** Undefined if the request was not counted. */
       readonly decision: Decision | undefined
       /** Refunds the charge. Present if the decision took time, so that the response may have been sent meanwhile. */
-      readonly giveBack?: () => void
+      readonly refund?: () => void
     }
   | Rejection
-  | { readonly kind: 'GONE' }
+  /** No response can be sent any more. */
+  | { readonly kind: 'ABORTED' }
 
+/** The response to a rejected request. */
 export interface Rejection {
-  readonly kind: 'REFUSE'
+  readonly kind: 'REJECTED'
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** What `body` says. */
   readonly problem: Problem
+  /** `problem` as JSON. */
   readonly body: string
 }
 
-const uncounted: Outcome = Object.freeze({ kind: 'PASS', headers: Object.freeze({}), decision: undefined })
-const gone: Outcome = Object.freeze({ kind: 'GONE' })
+const uncounted: Outcome = Object.freeze({ kind: 'ALLOWED', headers: Object.freeze({}), decision: undefined })
+const aborted: Outcome = Object.freeze({ kind: 'ABORTED' })
 
-/**
- * The edge without a framework: a request becomes a context, a handler decides, and the decision becomes headers, a delay or
- * a refusal. What the application does afterwards is none of its business.
- */
+/** The edge without a framework: a request becomes a context, and the handler's decision becomes headers, a delay or a rejection. */
 export class Guard<Native = unknown> {
-  /** True if no `trustedProxies` are given: then the framework's own setting says which proxies to trust. */
-  readonly followsFramework: boolean
+  /** True without `trustedProxies`: the framework's own setting then determines the client IP. */
+  readonly usesFrameworkIp: boolean
   readonly #handler: Handler
   readonly #options: GuardOptions<Native>
   readonly #clientIpOf: ClientIpOf
   readonly #isLimited: ((path: string) => boolean) | undefined
   readonly #userIdHeader: string | undefined
   readonly #apiKeyHeader: string | undefined
-  readonly #headers: HeaderChoice
-  readonly #ruleSetId: string | undefined
-  readonly #permits: GuardOptions<Native>['permits']
+  readonly #headers: RateLimitHeaders
   readonly #hasHooks: boolean
   readonly #clock: Clock
   readonly #held = new HeldRequests()
 
   constructor(handler: Handler, options: GuardOptions<Native> = {}) {
     this.#handler = handler
-    this.followsFramework = options.trustedProxies === undefined
+    this.usesFrameworkIp = options.trustedProxies === undefined
     this.#options = options
     this.#clientIpOf = compileClientIp(options)
     this.#isLimited = compilePathFilter(options)
     this.#userIdHeader = options.userIdHeader?.toLowerCase()
     this.#apiKeyHeader = options.apiKeyHeader?.toLowerCase()
-    this.#headers = options.headers ?? 'both'
-    this.#ruleSetId = options.ruleSetId
-    this.#permits = options.permits
+    this.#headers = new RateLimitHeaders(options.headers ?? 'both')
     this.#hasHooks = options.skip !== undefined || options.customize !== undefined
     this.#clock = options.clock ?? systemClock
   }
 
-  /** Returns at once where no I/O is needed, so that the application is called in the same tick. */
+  /**
+   * Returns the outcome at once where no I/O is needed, so that the application is called in the same tick. Never throws:
+   * errors of the handler and of hooks are rejections.
+   */
   admit(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Outcome | Promise<Outcome> {
-    if (this.#isLimited !== undefined && !this.#isLimited(pathOf(request.url))) return uncounted
-    if (request.isGone?.()) return gone
-    return this.#hasHooks
-      ? this.#admitByHooks(request, native, overrides)
-      : this.#ask(this.#contextOf(request), request, native, overrides)
+    try {
+      const context = this.#contextOf(request)
+      if (this.#isLimited !== undefined && !this.#isLimited(context.path as string)) return uncounted
+      if (request.isAborted?.()) return aborted
+      return this.#hasHooks
+        ? this.#runHooks(context, request, native, overrides)
+        : this.#decide(context, request, native, overrides)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** Rejects and refunds the requests that are held, and rejects every later one. */
@@ -111,138 +91,120 @@ export class Guard<Native = unknown> {
   }
 
   #contextOf({ method, url, headers, remoteAddress }: EdgeRequest): RequestContext {
+    const userIdHeader = this.#userIdHeader
+    const apiKeyHeader = this.#apiKeyHeader
     return {
       clientIp: this.#clientIpOf(remoteAddress, headers),
-      userId: textOf(headers, this.#userIdHeader),
-      apiKey: textOf(headers, this.#apiKeyHeader),
+      userId: userIdHeader && textOf(headers[userIdHeader]),
+      apiKey: apiKeyHeader && textOf(headers[apiKeyHeader]),
       method,
-      path: pathOf(url),
+      path: withoutOrigin(url) || '/',
       headers,
     }
   }
 
-  async #admitByHooks(request: EdgeRequest, native: Native, overrides?: GuardOverrides): Promise<Outcome> {
+  async #runHooks(
+    context: RequestContext,
+    request: EdgeRequest,
+    native: Native,
+    overrides: GuardOverrides | undefined,
+  ): Promise<Outcome> {
     const { skip, customize } = this.#options
-    // Before the first await: the address is unknown once the client has disconnected.
-    const context = this.#contextOf(request)
     if (skip !== undefined && (await skip(native))) return uncounted
-    const asked = (await customize?.(context, native)) ?? context
-    return request.isGone?.() ? gone : this.#ask(asked, request, native, overrides)
+    const customized = (await customize?.(context, native)) ?? context
+    return request.isAborted?.() ? aborted : this.#decide(customized, request, native, overrides)
   }
 
-  #ask(
+  #decide(
     context: RequestContext,
     request: EdgeRequest,
     native: Native,
     overrides: GuardOverrides | undefined,
   ): Outcome | Promise<Outcome> {
     if (this.#held.isClosed) return closing()
-    const ruleSetId = overrides?.ruleSetId ?? this.#ruleSetId
-    const held = new HeldRequest(this.#held, request, ruleSetId, overrides?.permits ?? this.#permitsOf(native))
+    const { ruleSetId = this.#options.ruleSetId, permits = this.#options.permits } = overrides ?? noOverrides
+    const cost = typeof permits === 'function' ? permits(native) : permits
+    const held = new HeldRequest(this.#held, request, ruleSetId, cost)
     const handler = this.#handler
-    if (handler.decide === undefined) return this.#admitLater(handler.check(context, held.asOptions()), held, context)
-    const decided = handler.decide(context, held)
-    return decided instanceof Promise || isHeld(decided, held)
-      ? this.#admitLater(decided, held, context)
-      : this.#outcomeOf(decided, held.decidedAt)
+    if (handler.decide === undefined) return this.#finish(handler.check(context, held.asOptions()), held, context)
+    const decision = handler.decide(context, held)
+    return decision instanceof Promise || isDelayed(decision, held)
+      ? this.#finish(decision, held, context)
+      : this.#outcomeOf(decision, held.decidedAt)
   }
 
-  async #admitLater(
-    deciding: Decision | Promise<Decision>,
-    held: HeldRequest,
-    context: RequestContext,
-  ): Promise<Outcome> {
+  /** Waits for the decision and for the delay of the request. */
+  async #finish(deciding: Decision | Promise<Decision>, held: HeldRequest, context: RequestContext): Promise<Outcome> {
     try {
       const decision = await deciding
-      if (!isHeld(decision, held)) return this.#lateOutcomeOf(decision, held, context, held.decidedAt)
-      const how = await this.#wait(decision, held)
-      if (how === 'CLOSED' || (how === 'ABORTED' && held.isClosed)) return closing()
-      return how === 'ABORTED' ? gone : this.#lateOutcomeOf(decision, held, context)
+      if (!isDelayed(decision, held)) return this.#refundable(decision, held, context, held.decidedAt)
+      const departure = await held.wait(decision.delayMs, this.#clock)
+      if (departure === 'CLOSED' || (departure === 'ABORTED' && held.isClosed)) return closing()
+      return departure === 'ABORTED' ? aborted : this.#refundable(decision, held, context)
     } finally {
-      this.#held.end(held)
+      this.#held.remove(held)
     }
   }
 
-  #lateOutcomeOf(decision: Decision, held: HeldRequest, context: RequestContext, nowMs?: number): Outcome {
+  #refundable(decision: Decision, held: HeldRequest, context: RequestContext, nowMs?: number): Outcome {
     const outcome = this.#outcomeOf(decision, nowMs)
-    return outcome.kind === 'PASS' ? { ...outcome, giveBack: () => this.#giveBack(decision, held, context) } : outcome
+    return outcome.kind === 'ALLOWED' ? { ...outcome, refund: () => this.#refund(decision, held, context) } : outcome
   }
 
   /**
    * Refunds the charge of a request that gets no response. A degraded decision was not charged to the store. If the refund
-   * fails, the permits come back by refill: the request has no response left that could report the error.
+   * fails, the permits return by refill: the request has no response left that could report the error.
    */
-  async #giveBack({ degraded }: Decision, { ruleSetId, permits }: HeldRequest, context: RequestContext): Promise<void> {
+  async #refund({ degraded }: Decision, { ruleSetId, permits }: HeldRequest, context: RequestContext): Promise<void> {
     if (degraded) return
     try {
       await this.#handler.refund(context, { ruleSetId, permits })
     } catch {}
   }
 
-  /** A handler with a waiting room reports the release. Otherwise only the delay is known. */
-  async #wait({ delayMs }: Decision, held: HeldRequest): Promise<Departure> {
-    if (held.left !== undefined) return held.left
-    return (await hold(delayMs, held.signal(), this.#clock)) ? 'RELEASED' : 'ABORTED'
-  }
-
-  /** `nowMs` is the store's time where it is known: clocks of processes may differ. */
+  /** `nowMs` is the store's time where it is known, because clocks of processes may differ. */
   #outcomeOf(decision: Decision, nowMs = this.#clock.now()): Outcome {
-    const headers = rateLimitHeaders(decision, this.#headers, nowMs)
-    return decision.allowed ? { kind: 'PASS', headers, decision } : refusal(rejectionProblem(decision), headers)
-  }
-
-  #permitsOf(native: Native): number | undefined {
-    const permits = this.#permits
-    return typeof permits === 'function' ? permits(native) : permits
+    const headers = this.#headers.of(decision, nowMs)
+    return decision.allowed ? { kind: 'ALLOWED', headers, decision } : rejection(rejectionProblem(decision), headers)
   }
 }
 
-/**
- * Passes the outcome to a callback, in the same tick if possible. Errors of `admit` go to `onError`. Errors of `onOutcome` are
- * the application's own and are not caught.
- */
+const noOverrides: GuardOverrides = Object.freeze({})
+
+/** Passes on the outcome of a decision that took time. If the response was sent meanwhile, the charge is refunded. */
 export function onAdmitted(
-  admit: () => Outcome | Promise<Outcome>,
-  isGone: () => boolean,
+  admitted: Promise<Outcome>,
+  isAborted: () => boolean,
   onOutcome: (outcome: Outcome) => void,
   onError: (error: unknown) => void,
 ): void {
-  let outcome: Outcome | Promise<Outcome>
-  try {
-    outcome = admit()
-  } catch (error) {
-    onError(error)
-    return
-  }
-  if (outcome instanceof Promise)
-    // In a microtask of its own, so that an error of `onOutcome` does not become a rejection.
-    outcome.then((later) => queueMicrotask(() => onOutcome(unlessGone(later, isGone()))), onError)
-  else onOutcome(outcome)
+  // In a microtask of its own: an error that the application throws in `onOutcome` must not become a rejection.
+  admitted.then((outcome) => queueMicrotask(() => onOutcome(refundIfAborted(outcome, isAborted()))), onError)
 }
 
-/** The outcome of a decision that took time. If the response was sent meanwhile, the charge is refunded. */
-export function unlessGone(outcome: Outcome, isGone: boolean): Outcome {
-  if (!isGone) return outcome
-  if (outcome.kind === 'PASS') outcome.giveBack?.()
-  return gone
+/** Refunds an allowed request whose response was sent while it was decided. */
+export function refundIfAborted(outcome: Outcome, isAborted: boolean): Outcome {
+  if (!isAborted) return outcome
+  if (outcome.kind === 'ALLOWED') outcome.refund?.()
+  return aborted
 }
 
-const isHeld = ({ allowed, delayMs }: Decision, { left }: HeldRequest): boolean =>
-  allowed && (delayMs > 0 || left !== undefined)
+/** True if the request has to wait: for its delay, or behind others in a waiting room. */
+const isDelayed = ({ allowed, delayMs }: Decision, { departure }: HeldRequest): boolean =>
+  allowed && (delayMs > 0 || departure !== undefined)
 
-const closing = (): Outcome => refusal(closingProblem(), { 'Retry-After': '1' })
+const closing = (): Outcome => rejection(closingProblem(), { 'Retry-After': '1' })
 
-const refusal = (problem: Problem, headers: Readonly<Record<string, string>>): Outcome => ({
-  kind: 'REFUSE',
+const rejection = (problem: Problem, headers: Readonly<Record<string, string>>): Outcome => ({
+  kind: 'REJECTED',
   status: problem.status,
   headers: { ...headers, 'Content-Type': problemMediaType },
   problem,
   body: `${JSON.stringify(problem)}\n`,
 })
 
-/** A header that is empty says nothing. */
-function textOf(headers: EdgeHeaders, name: string | undefined): string | undefined {
-  const value = name === undefined ? undefined : headers[name]
+/** Undefined for a missing or empty header. */
+function textOf(value: EdgeHeaders[string]): string | undefined {
   if (value === undefined) return undefined
   return (typeof value === 'string' ? value : value.join(', ')).trim() || undefined
 }

@@ -1,27 +1,28 @@
+import { type Clock, schedule } from '../core/clock.js'
 import type { CheckOptions } from '../core/handler.js'
 import type { Departure } from '../core/waiting/waiting-room.js'
 import type { EdgeRequest } from './edge-request.js'
 
 /**
- * The options of one check, and the state of its request while it is held. Nearly every request has one and few are held, so
- * everything else is created when the request has to wait. Public members, because private ones are slower to create.
+ * The options of one check, and the state of its request while it is delayed. Created for nearly every request, of which few
+ * are delayed, so everything else is created on demand. Its members are public, because private ones are slower to create.
  */
 export class HeldRequest implements CheckOptions {
-  readonly all: HeldRequests
+  readonly group: HeldRequests
   readonly request: EdgeRequest
   readonly ruleSetId: string | undefined
   readonly permits: number | undefined
   /** The store's time of the decision in epoch milliseconds; undefined if the handler does not report it. */
   decidedAt: number | undefined = undefined
-  /** Resolves when the waiting room releases the request; undefined if it is not in a waiting room. */
-  left: Promise<Departure> | undefined = undefined
-  leave: ((how: Departure) => void) | undefined = undefined
-  /** Present once the request may have to wait. */
-  leaving: AbortController | undefined = undefined
+  /** Resolves when the request leaves the waiting room of the handler; undefined if it has not entered one. */
+  departure: Promise<Departure> | undefined = undefined
+  resolveDeparture: ((departure: Departure) => void) | undefined = undefined
+  aborting: AbortController | undefined = undefined
+  /** True once the guard has closed. */
   isClosed = false
 
-  constructor(all: HeldRequests, request: EdgeRequest, ruleSetId: string | undefined, permits: number | undefined) {
-    this.all = all
+  constructor(group: HeldRequests, request: EdgeRequest, ruleSetId: string | undefined, permits: number | undefined) {
+    this.group = group
     this.request = request
     this.ruleSetId = ruleSetId
     this.permits = permits
@@ -31,26 +32,26 @@ export class HeldRequest implements CheckOptions {
     this.decidedAt = atMs
   }
 
-  /** Aborts when the client disconnects, and when the guard is closed. */
+  /** Aborts when the client disconnects, and when the guard closes. */
   signal(): AbortSignal {
-    if (this.leaving === undefined) {
-      this.leaving = new AbortController()
-      this.all.add(this, this.leaving)
+    if (this.aborting === undefined) {
+      this.aborting = new AbortController()
+      this.group.add(this, this.aborting)
     }
-    return this.leaving.signal
+    return this.aborting.signal
   }
 
   onEnter(): void {
-    this.left = new Promise((resolve) => {
-      this.leave = resolve
+    this.departure = new Promise((resolve) => {
+      this.resolveDeparture = resolve
     })
   }
 
-  onLeave(how: Departure): void {
-    this.leave?.(how)
+  onLeave(departure: Departure): void {
+    this.resolveDeparture?.(departure)
   }
 
-  /** For handlers of other packages, which may call the functions without their object. */
+  /** The same options for handlers of other packages, which may call the functions without their object. */
   asOptions(): CheckOptions {
     return {
       ruleSetId: this.ruleSetId,
@@ -58,31 +59,49 @@ export class HeldRequest implements CheckOptions {
       signal: () => this.signal(),
       onDecided: (atMs) => this.onDecided(atMs),
       onEnter: () => this.onEnter(),
-      onLeave: (how) => this.onLeave(how),
+      onLeave: (departure) => this.onLeave(departure),
     }
+  }
+
+  /** Waits until the handler's waiting room releases the request. For a handler without a waiting room, waits for the delay. */
+  wait(delayMs: number, clock: Clock): Promise<Departure> {
+    if (this.departure !== undefined) return this.departure
+    const signal = this.signal()
+    if (signal.aborted) return Promise.resolve('ABORTED')
+    return new Promise((resolve) => {
+      const abort = (): void => {
+        cancel()
+        resolve('ABORTED')
+      }
+      const cancel = schedule(clock, delayMs, () => {
+        signal.removeEventListener('abort', abort)
+        resolve('RELEASED')
+      })
+      signal.addEventListener('abort', abort, { once: true })
+    })
   }
 
   close(): void {
     this.isClosed = true
-    this.leaving?.abort()
+    this.aborting?.abort()
   }
 }
 
-/** All requests that one guard holds. */
+/** The delayed requests of one guard. */
 export class HeldRequests {
   readonly #all = new Set<HeldRequest>()
   isClosed = false
 
-  add(held: HeldRequest, leaving: AbortController): void {
+  add(held: HeldRequest, aborting: AbortController): void {
     this.#all.add(held)
-    const gone = held.request.signal()
-    if (gone.aborted) leaving.abort()
-    else gone.addEventListener('abort', () => leaving.abort(), { once: true })
+    const disconnected = held.request.signal()
+    if (disconnected.aborted) aborting.abort()
+    else disconnected.addEventListener('abort', () => aborting.abort(), { once: true })
     if (this.isClosed) held.close()
   }
 
-  end(held: HeldRequest): void {
-    if (held.leaving !== undefined) this.#all.delete(held)
+  remove(held: HeldRequest): void {
+    if (held.aborting !== undefined) this.#all.delete(held)
   }
 
   close(): void {

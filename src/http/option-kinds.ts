@@ -1,7 +1,7 @@
 import { pathPattern } from '../rules/schema/path-schema.js'
 import type { Kind } from '../validation/fields.js'
 import { parseTrustedProxies, trustedProxyForms } from './client-ip/trusted-proxies.js'
-import type { HeaderChoice } from './headers/headers.js'
+import type { HeaderChoice } from './headers/rate-limit-headers.js'
 
 /** A list of strings, or a comma-separated string for environment variables. */
 function listOf(allowed: string, isAllowed: (item: string) => boolean): Kind<readonly string[]> {

@@ -1,5 +1,5 @@
 import type { Decision } from '../core/decision.js'
-import { policyName, secondsUp } from './headers/policy.js'
+import { policyName, secondsUp } from './headers/rate-limit-headers.js'
 
 /** RFC 9457, as `application/problem+json`. Says which limits were met, and nothing about whom they count against. */
 export interface Problem {

@@ -1,7 +1,7 @@
 import { FluxGateError } from '../core/errors.js'
 import { keyFieldsOf, type Rule, type RuleSet } from '../core/rule.js'
 import { eachInSteps, finish, inSlices, manyPerStep, type Steps } from '../core/scheduling/steps.js'
-import type { GuardOptions } from './guard.js'
+import type { GuardOptions } from './guard-options.js'
 
 /** The options that provide identities of requests. */
 export type IdentitySources = Pick<GuardOptions, 'userIdHeader' | 'apiKeyHeader'> & { readonly customize?: unknown }

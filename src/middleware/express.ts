@@ -1,12 +1,12 @@
 /** Entry `fluxgate-js/express`: middleware for Express 4 and 5, connect and compatible frameworks. */
-import { type ExpressMiddleware, expressMiddleware } from './adapters/express.js'
-import type { NodeRequest, NodeResponse } from './edge/node-edge.js'
-import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
+import { frameworkIp, limitNodeRequest, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
+import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
-export type { ContextCustomizer } from '../http/guard.js'
+export type { ContextCustomizer } from '../http/guard-options.js'
 export type { ExpressRateLimit, NodeRequest, NodeResponse, RateLimitOptions }
 
-type ExpressRateLimit<Request extends NodeRequest> = ExpressMiddleware<Request> & {
+interface ExpressRateLimit<Request extends NodeRequest> {
+  (request: Request, response: NodeResponse, next: (error?: unknown) => void): void
   /** Rejects delayed requests with 503 and closes the store if the middleware opened it. */
   close(): Promise<void>
 }
@@ -24,6 +24,8 @@ type ExpressRateLimit<Request extends NodeRequest> = ExpressMiddleware<Request> 
 export function rateLimit<Request extends NodeRequest = NodeRequest>(
   options: RateLimitOptions<Request>,
 ): ExpressRateLimit<Request> {
-  const { guard, close } = guardOf(options)
-  return Object.assign(expressMiddleware(guard), { close })
+  const { guard, close } = createGuard(options)
+  const middleware = (request: Request, response: NodeResponse, next: (error?: unknown) => void): void =>
+    limitNodeRequest(guard, request, new NodeEdge(request, response, frameworkIp(guard, request)), next, next)
+  return Object.assign(middleware, { close })
 }

@@ -1,26 +1,21 @@
 /** Entry `fluxgate-js/fastify`: plugin for Fastify 5. */
-import type { ContextCustomizer, GuardOptions } from '../http/guard.js'
-import {
-  type FastifyHook,
-  type FastifyRequest,
-  type FastifyRoute,
-  type FastifyRoutes,
-  fastifyHook,
-  limitOf,
-  placeOfRoute,
-} from './adapters/fastify.js'
-import { FastifyScopes } from './adapters/fastify-scopes.js'
-import type { HandledLimit, RateLimitOptions, SingleLimit } from './limits/guard-of.js'
-import { type RouteLimit, RouteLimits } from './limits/route-limits.js'
+import type { ContextCustomizer, GuardOptions } from '../http/guard-options.js'
+import { type FastifyHook, type FastifyRequest, type FastifyRoute, limitReply } from './fastify/request-hook.js'
+import { RouteScopes } from './fastify/route-scopes.js'
+import type { HandledLimit, RateLimitOptions, SingleLimit } from './limits/create-guard.js'
+import { type RouteGuard, type RouteLimit, RouteLimits } from './limits/route-limits.js'
 
 export type { ContextCustomizer, FastifyApp, FastifyRateLimitOptions, FastifyRequest, RateLimitOptions, RouteLimit }
 
 /** Declares a hook as a method, whose parameters are bivariant, so that hooks may use Fastify's own request type. */
-type Hook<F extends (...given: never[]) => unknown> = { hook(...given: Parameters<F>): ReturnType<F> }['hook']
+type Hook<F extends (...args: never[]) => unknown> = { hook(...args: Parameters<F>): ReturnType<F> }['hook']
 
 type Hooks = {
+  /** The cost of a request, multiplied by the rule's `permits`. Default 1. */
   readonly permits?: number | Hook<(request: FastifyRequest) => number> | undefined
+  /** Returns true for requests that are neither limited nor counted. */
   readonly skip?: Hook<(request: FastifyRequest) => boolean | Promise<boolean>> | undefined
+  /** Returns another context for the decision, or undefined to keep the given one. */
   readonly customize?: Hook<ContextCustomizer<FastifyRequest>> | undefined
 }
 
@@ -71,7 +66,12 @@ function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void
   const limits = new RouteLimits(options)
   const isStacked = app.hasDecorator(limited)
   if (!isStacked) app.decorate(limited, true)
-  app.addHook('onRequest', fastifyHook(limits.of, routesOf(app, limits), isStacked))
+  const guardOf = watchRoutes(app, limits)
+  app.addHook('onRequest', (request, reply, done) => {
+    const routeGuard = guardOf(request)
+    if (routeGuard === undefined) done()
+    else limitReply(routeGuard, request, reply, isStacked, done)
+  })
   // `preClose` runs before the server waits for open requests, which include delayed ones.
   app.addHook('preClose', (closed) => {
     limits.close().then(closed, closed)
@@ -79,28 +79,33 @@ function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void
 }
 
 /**
- * Fastify builds the route options of a request on each access, which is expensive. If every route has been seen through
- * `onRoute` and none has its own limit, requests skip that access.
+ * Returns a function that finds the guard of a request, or undefined for a route without a limit. Fastify creates the route
+ * options of a request on each access, which is expensive. If every route has been seen through `onRoute` and none has its own
+ * limit, requests skip that access.
  */
-function routesOf(app: FastifyApp, limits: RouteLimits<FastifyRequest>): FastifyRoutes {
-  const hasGet = (url: string): boolean => app.hasRoute({ method: 'GET', url })
-  const scopes = new FastifyScopes(exposesHead(app), hasGet)
-  const routes = { maySpeak: true, scopes }
+function watchRoutes(app: FastifyApp, limits: RouteLimits<FastifyRequest>) {
+  const scopes = new RouteScopes(exposesHead(app), (url) => app.hasRoute({ method: 'GET', url }))
+  const guardOfRoute = (route: FastifyRoute): RouteGuard<FastifyRequest> | undefined =>
+    limits.guardOf(limitOf(route), () => scopes.of(route))
   const seesAllRoutes = app.printRoutes() === '(empty tree)'
-  const seen: FastifyRoute[] = []
+  const routes: FastifyRoute[] = []
+  let hasRouteLimits = true
   app.addHook('onRoute', (route) => {
-    // Invalid limits of a route throw here, before the first request.
     scopes.register(route)
-    placeOfRoute(limits.of, route, scopes)
-    seen.push(route)
+    // Throws for an invalid limit, before the first request.
+    guardOfRoute(route)
+    routes.push(route)
   })
   // Evaluated in `onReady`, because hooks of other plugins may still change the route options.
   app.addHook('onReady', (done) => {
-    routes.maySpeak = !seesAllRoutes || seen.some((route) => limitOf(route) !== undefined)
+    hasRouteLimits = !seesAllRoutes || routes.some((route) => limitOf(route) !== undefined)
     done()
   })
-  return routes
+  return (request: FastifyRequest) => (hasRouteLimits ? guardOfRoute(request.routeOptions) : limits.main)
 }
+
+/** The limit in the config of a route; undefined if the route has none of its own. */
+const limitOf = ({ config }: FastifyRoute): unknown => (config as { rateLimit?: unknown } | undefined)?.rateLimit
 
 /** Removes the options that `register` itself understands. */
 function withoutRegisterOptions<Options extends object>(options: Options): Options {

@@ -1,16 +1,32 @@
 /** Entry `fluxgate-js/fetch`: for servers that map a `Request` to a `Response`. */
-import { type FetchLimit, type FetchOrigin, fetchLimit, type RemoteAddressOf } from './adapters/fetch.js'
-import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
+import { refundIfAborted } from '../http/guard.js'
+import { fetchEdge, rejectionResponse, withHeaders } from './edge/fetch-edge.js'
+import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
-export type { ContextCustomizer } from '../http/guard.js'
+export type { ContextCustomizer } from '../http/guard-options.js'
 export type { FetchOrigin, FetchRateLimit, FetchRateLimitOptions, RateLimitOptions, RemoteAddressOf }
+
+/** The origin of a request, which the runtime knows but the `Request` does not contain. */
+interface FetchOrigin {
+  /** The remote address of the socket, with or without a port. */
+  readonly remoteAddress?: string | undefined
+}
+
+/** Returns the remote address of the socket. `rest` are the further arguments that the runtime passes to a handler. */
+type RemoteAddressOf = (request: Request, ...rest: never[]) => string | undefined
 
 type FetchRateLimitOptions = RateLimitOptions<Request> & {
   /** Returns the socket's remote address from the arguments that the runtime passes to a wrapped handler. */
   readonly remoteAddress?: RemoteAddressOf | undefined
 }
 
-type FetchRateLimit = FetchLimit & {
+interface FetchRateLimit {
+  /** Resolves with the response to a rejected request, or with null if the request is allowed. */
+  (request: Request, origin?: FetchOrigin): Promise<Response | null>
+  /** Wraps a handler, which then receives only allowed requests. Its responses get rate limit headers. */
+  wrap<Rest extends unknown[]>(
+    handler: (request: Request, ...rest: Rest) => Response | Promise<Response>,
+  ): (request: Request, ...rest: Rest) => Promise<Response>
   /** Rejects delayed requests with 503 and closes the store if the limit opened it. */
   close(): Promise<void>
 }
@@ -24,7 +40,28 @@ type FetchRateLimit = FetchLimit & {
  * export default { fetch: limit.wrap((request) => new Response('hello')) }
  */
 export function rateLimit(options: FetchRateLimitOptions): FetchRateLimit {
-  const { remoteAddress, ...others } = options ?? {}
-  const { guard, close } = guardOf<Request>(options && (others as RateLimitOptions<Request>))
-  return Object.assign(fetchLimit(guard, remoteAddress), { close })
+  const { remoteAddress: remoteAddressOf, ...others } = options ?? {}
+  const { guard, close } = createGuard<Request>(options && (others as RateLimitOptions<Request>))
+  const admit = async (request: Request, rest: readonly unknown[]) => {
+    const address = remoteAddressOf?.(request, ...(rest as never[])) ?? remoteAddressIn(rest[0])
+    const outcome = await guard.admit(fetchEdge(request, address), request)
+    return refundIfAborted(outcome, request.signal.aborted)
+  }
+  const limit = async (request: Request, origin?: FetchOrigin): Promise<Response | null> => {
+    const outcome = await admit(request, [origin])
+    return outcome.kind === 'ALLOWED' ? null : rejectionResponse(outcome, request.method)
+  }
+  const wrap: FetchRateLimit['wrap'] =
+    (handler) =>
+    async (request, ...rest) => {
+      const outcome = await admit(request, rest)
+      if (outcome.kind !== 'ALLOWED') return rejectionResponse(outcome, request.method)
+      return withHeaders(await handler(request, ...rest), outcome.headers)
+    }
+  return Object.assign(limit, { wrap, close })
+}
+
+function remoteAddressIn(origin: unknown): string | undefined {
+  const address = (origin as FetchOrigin | null | undefined)?.remoteAddress
+  return typeof address === 'string' ? address : undefined
 }

@@ -1,19 +1,41 @@
 /** Entry `fluxgate-js/hono`: middleware for Hono. */
-import { type HonoContext, type HonoMiddleware, honoMiddleware } from './adapters/hono.js'
-import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
+import { type Guard, type Outcome, refundIfAborted } from '../http/guard.js'
+import { mergeHeaders } from '../http/headers/merge-headers.js'
+import { fetchEdge, rejectionResponse, withHeaders } from './edge/fetch-edge.js'
+import { closesConnection, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
+import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
-export type { ContextCustomizer } from '../http/guard.js'
+export type { ContextCustomizer } from '../http/guard-options.js'
 export type { HonoContext, HonoRateLimit, HonoRateLimitOptions, RateLimitOptions }
+
+/** The part of a Hono context that is used. */
+interface HonoContext {
+  readonly req: { readonly raw: Request }
+  readonly env: unknown
+  res: Response
+}
+
+type Next = () => Promise<void>
 
 type HonoRateLimitOptions<Context extends HonoContext> = RateLimitOptions<Context> & {
   /** Returns the socket's remote address, for runtimes other than `@hono/node-server`. */
   readonly remoteAddress?: ((context: Context) => string | undefined) | undefined
 }
 
-type HonoRateLimit<Context extends HonoContext> = HonoMiddleware<Context> & {
+interface HonoRateLimit<Context extends HonoContext> {
+  (context: Context, next: Next): Promise<Response | undefined>
   /** Rejects delayed requests with 503 and closes the store if the middleware opened it. */
   close(): Promise<void>
 }
+
+/** The environment of a request in `@hono/node-server`. */
+interface NodeBindings {
+  readonly incoming?: NodeRequest | undefined
+  readonly outgoing?: NodeResponse | undefined
+  readonly server?: NodeBindings | undefined
+}
+
+const noBindings: NodeBindings = {}
 
 /**
  * Creates a rate limiting middleware. Rejected requests get 429 with a problem document; allowed ones get rate limit headers.
@@ -25,7 +47,65 @@ type HonoRateLimit<Context extends HonoContext> = HonoMiddleware<Context> & {
 export function rateLimit<Context extends HonoContext = HonoContext>(
   options: HonoRateLimitOptions<Context>,
 ): HonoRateLimit<Context> {
-  const { remoteAddress, ...others } = options ?? {}
-  const { guard, close } = guardOf<Context>(options && (others as RateLimitOptions<Context>))
-  return Object.assign(honoMiddleware(guard, remoteAddress), { close })
+  const { remoteAddress: remoteAddressOf, ...others } = options ?? {}
+  const { guard, close } = createGuard<Context>(options && (others as RateLimitOptions<Context>))
+  const middleware = (context: Context, next: Next): Promise<Response | undefined> => {
+    const bindings = (context.env ?? noBindings) as NodeBindings
+    const { incoming, outgoing } = bindings.server ?? bindings
+    if (incoming === undefined || outgoing === undefined)
+      return limitFetch(guard, remoteAddressOf?.(context), context, next)
+    const edge = new NodeEdge(incoming, outgoing)
+    const outcome = guard.admit(edge, context)
+    return outcome instanceof Promise ? settleLater(outcome, edge, next) : settle(outcome, edge, next)
+  }
+  return Object.assign(middleware, { close })
+}
+
+const settleLater = async (admitted: Promise<Outcome>, edge: NodeEdge, next: Next) =>
+  settle(refundIfAborted(await admitted, edge.isAborted()), edge, next)
+
+/** The spelling of the Fetch API. Node would convert each name for every request, which costs more than the decision. */
+const lowerCase: Readonly<Record<string, string>> = {
+  'RateLimit-Policy': 'ratelimit-policy',
+  RateLimit: 'ratelimit',
+  'X-RateLimit-Limit': 'x-ratelimit-limit',
+  'X-RateLimit-Remaining': 'x-ratelimit-remaining',
+  'X-RateLimit-Reset': 'x-ratelimit-reset',
+}
+
+/** Sets the headers on the response of Node, because adding them to Hono's own response would copy it. */
+function settle(outcome: Outcome, { request, response }: NodeEdge, next: Next): Promise<Response | undefined> {
+  if (outcome.kind === 'ABORTED') return Promise.resolve(alreadySent())
+  const headers = mergeHeaders(outcome.headers, response, outcome.kind === 'REJECTED')
+  if (outcome.kind === 'ALLOWED') {
+    for (const name in headers) response.setHeader(lowerCase[name] ?? name, headers[name] as string)
+    return next().then(nothing)
+  }
+  const connection = closesConnection(request) ? { Connection: 'close' } : {}
+  const rejection = { ...outcome, headers: { ...headers, ...connection } }
+  return Promise.resolve(rejectionResponse(rejection, request.method ?? 'GET'))
+}
+
+/** A middleware that has called `next` returns nothing. */
+const nothing = (): undefined => undefined
+
+/**
+ * Makes `@hono/node-server` write nothing. It writes instances of its own Response class in any case, so this is a native one,
+ * which `clone` returns.
+ */
+const alreadySent = (): Response => new Response(null, { headers: { 'x-hono-already-sent': 'true' } }).clone()
+
+async function limitFetch<Context extends HonoContext>(
+  guard: Guard<Context>,
+  remoteAddress: string | undefined,
+  context: Context,
+  next: Next,
+) {
+  const edge = fetchEdge(context.req.raw, remoteAddress)
+  const outcome = refundIfAborted(await guard.admit(edge, context), context.req.raw.signal.aborted)
+  if (outcome.kind !== 'ALLOWED') return rejectionResponse(outcome, edge.method)
+  await next()
+  const response = withHeaders(context.res, outcome.headers)
+  if (response !== context.res) context.res = response
+  return undefined
 }

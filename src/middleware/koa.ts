@@ -1,11 +1,24 @@
 /** Entry `fluxgate-js/koa`: middleware for Koa. */
-import { type KoaContext, type KoaMiddleware, koaMiddleware } from './adapters/koa.js'
-import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
+import { refundIfAborted } from '../http/guard.js'
+import { closesConnection, NodeEdge, type NodeRequest, type NodeResponse, setHeaders } from './edge/node-edge.js'
+import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
-export type { ContextCustomizer } from '../http/guard.js'
+export type { ContextCustomizer } from '../http/guard-options.js'
 export type { KoaContext, KoaRateLimit, RateLimitOptions }
 
-type KoaRateLimit<Context extends KoaContext> = KoaMiddleware<Context> & {
+/** The part of a Koa context that is used. */
+interface KoaContext {
+  readonly req: NodeRequest
+  readonly res: NodeResponse
+  readonly originalUrl: string
+  status: number
+  body: unknown
+  respond?: boolean | undefined
+  set(headers: { [name: string]: string }): unknown
+}
+
+interface KoaRateLimit<Context extends KoaContext> {
+  (context: Context, next: () => Promise<unknown>): Promise<unknown>
   /** Rejects delayed requests with 503 and closes the store if the middleware opened it. */
   close(): Promise<void>
 }
@@ -20,6 +33,37 @@ type KoaRateLimit<Context extends KoaContext> = KoaMiddleware<Context> & {
 export function rateLimit<Context extends KoaContext = KoaContext>(
   options: RateLimitOptions<Context>,
 ): KoaRateLimit<Context> {
-  const { guard, close } = guardOf(options)
-  return Object.assign(koaMiddleware(guard), { close })
+  const { guard, close } = createGuard(options)
+  const middleware = async (context: Context, next: () => Promise<unknown>): Promise<unknown> => {
+    const { req, res, originalUrl } = context
+    const edge = new NodeEdge(req, res, undefined, originalUrl)
+    const admitted = guard.admit(edge, context)
+    const outcome = admitted instanceof Promise ? refundIfAborted(await admitted, edge.isAborted()) : admitted
+    if (outcome.kind === 'ABORTED') {
+      context.respond = false
+      return
+    }
+    setHeaders(res, outcome)
+    if (outcome.kind === 'ALLOWED') {
+      try {
+        return await next()
+      } catch (error) {
+        keepHeaders(error, Object.keys(outcome.headers), res)
+        throw error
+      }
+    }
+    if (closesConnection(req)) context.set({ Connection: 'close' })
+    context.status = outcome.status
+    context.body = outcome.body
+  }
+  return Object.assign(middleware, { close })
+}
+
+/** Koa removes all headers from the response to an error and then sets those of the error. */
+function keepHeaders(error: unknown, names: readonly string[], res: NodeResponse): void {
+  if (!(error instanceof Error) || !Object.isExtensible(error) || names.length === 0) return
+  const values = names.map((name) => [name, res.getHeader(name)] as const)
+  const kept = Object.fromEntries(values.filter(([, value]) => value !== undefined))
+  const { headers } = error as { headers?: object }
+  Object.assign(error, { headers: { ...headers, ...kept } })
 }

@@ -1,20 +1,43 @@
 /** Entry `fluxgate-js/nest`: guard, module and decorators for NestJS. */
-import type { Rejection } from '../http/guard.js'
-import { canActivate, type NestContext, type NestRequest } from './adapters/nest.js'
-import { limitedBy, type PlaceDecorator } from './adapters/nest-decorators.js'
-import { limitUnguarded, type NestHttpAdapter } from './adapters/nest-unguarded.js'
-import type { RateLimitOptions } from './limits/guard-of.js'
+import { refundIfAborted } from '../http/guard.js'
+import { mergeHeaders } from '../http/headers/merge-headers.js'
+import { closesConnection, frameworkIp, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
+import type { RateLimitOptions } from './limits/create-guard.js'
 import { type RouteLimit, RouteLimits } from './limits/route-limits.js'
+import { limitOf, type RateLimitDecorator, setLimit } from './nest/limit-metadata.js'
+import { type CountedRequest, limitUnguarded, type NestHttpAdapter } from './nest/unguarded-requests.js'
 
-export type { ContextCustomizer } from '../http/guard.js'
+export type { ContextCustomizer } from '../http/guard-options.js'
 export type {
   NestContext,
   NestHttpAdapter,
   NestRequest,
   PlaceDecorator,
   RateLimitAsyncOptions,
+  RateLimitDecorator,
   RateLimitOptions,
   RouteLimit,
+}
+
+/** @deprecated Use `RateLimitDecorator`. */
+type PlaceDecorator = RateLimitDecorator
+
+/** The part of Nest's `ExecutionContext` that is used. */
+interface NestContext {
+  getType(): string
+  getHandler(): { readonly name: string }
+  getClass(): { readonly name: string }
+  switchToHttp(): { getRequest(): unknown; getResponse(): unknown }
+}
+
+/** A request of Express, or of Fastify with Node's request in `raw`. */
+type NestRequest = NodeRequest & { readonly raw?: NodeRequest }
+
+type NestResponse = NodeResponse & {
+  readonly raw?: NodeResponse
+  /** Fastify: true if the reply was sent or hijacked. */
+  readonly sent?: boolean
+  header(name: string, value: string): unknown
 }
 
 /**
@@ -23,22 +46,43 @@ export type {
  */
 export const RateLimit = <Native extends NestRequest = NestRequest>(
   limit: Exclude<RouteLimit<Native>, false>,
-): PlaceDecorator => limitedBy(limit)
+): RateLimitDecorator => setLimit(limit)
 
 /** Decorator that exempts a controller or method from rate limiting. */
-export const SkipRateLimit = (): PlaceDecorator => limitedBy(false)
+export const SkipRateLimit = (): RateLimitDecorator => setLimit(false)
 
-/** Guard that limits requests. Throws an `HttpException` with a problem document for rejected ones. */
+/** Guard that limits requests. Throws an `HttpException` with a problem document for rejected ones, so that filters see it. */
 export class RateLimitGuard<Native extends NestRequest = NestRequest> {
   readonly #limits: RouteLimits<Native>
-  readonly #decided = Symbol('fluxgate.decided')
+  readonly #countedBy = Symbol('fluxgate.countedBy')
 
   constructor(options: RateLimitOptions<Native>) {
     this.#limits = new RouteLimits(options)
   }
 
-  canActivate(context: NestContext): Promise<boolean> {
-    return canActivate(context, this.#limits.of, exceptionOf, this.#decided)
+  async canActivate(context: NestContext): Promise<boolean> {
+    if (context.getType() !== 'http') return true
+    const { limit, scopeOf } = limitOf(context.getHandler(), context.getClass())
+    const routeGuard = this.#limits.guardOf(limit, scopeOf)
+    const request = context.switchToHttp().getRequest() as Native
+    const raw = (request.raw ?? request) as CountedRequest
+    const isCounted = routeGuard !== undefined && raw[this.#countedBy] === routeGuard
+    raw[this.#countedBy] = routeGuard ?? false
+    if (routeGuard === undefined || isCounted) return true
+    const { guard, overrides } = routeGuard
+    const response = context.switchToHttp().getResponse() as NestResponse
+    const edge = new NodeEdge(raw, response.raw ?? response, frameworkIp(guard, request), request.originalUrl)
+    const admitted = await guard.admit(edge, request, overrides)
+    const outcome = refundIfAborted(admitted, response.sent === true || edge.isAborted())
+    // Ends the handling of the request. One promise per request: a shared one would keep all of them in memory.
+    if (outcome.kind === 'ABORTED') return new Promise<boolean>(() => {})
+    const headers = mergeHeaders(outcome.headers, response, outcome.kind === 'REJECTED')
+    for (const name in headers) response.header(name, headers[name] as string)
+    if (outcome.kind === 'ALLOWED') return true
+    if (closesConnection(raw)) response.header('Connection', 'close')
+    // Exception filters test for Nest's own class. Imported on demand, so that this entry loads without Nest.
+    const { HttpException } = await import('@nestjs/common')
+    throw new HttpException(outcome.problem, outcome.status)
   }
 
   /**
@@ -47,7 +91,7 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest> {
    * `app.enableCors()`.
    */
   limitUnguarded(adapter: NestHttpAdapter): void {
-    limitUnguarded(adapter, { place: this.#limits.main, decided: this.#decided })
+    limitUnguarded(adapter, { main: this.#limits.main, countedBy: this.#countedBy })
   }
 
   /** Called by Nest before it waits for requests in flight. */
@@ -62,8 +106,11 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest> {
 }
 
 interface RateLimitAsyncOptions<Native extends NestRequest = NestRequest> {
+  /** Returns the options. Receives the providers of `inject`. */
   readonly useFactory: (...dependencies: never[]) => RateLimitOptions<Native> | Promise<RateLimitOptions<Native>>
+  /** Tokens of the providers to pass to `useFactory`. */
   readonly inject?: unknown[]
+  /** Modules that export these providers. */
   readonly imports?: unknown[]
 }
 
@@ -148,10 +195,4 @@ export class RateLimitModule {
       exports: [RateLimitGuard],
     }
   }
-}
-
-/** Uses Nest's own `HttpException`, which exception filters check for. Imported on demand, so that this entry loads without Nest. */
-async function exceptionOf({ problem, status }: Rejection): Promise<Error> {
-  const { HttpException } = await import('@nestjs/common')
-  return new HttpException(problem, status)
 }

@@ -1,11 +1,13 @@
 /** Entry `fluxgate-js/node`: for `node:http` servers without a framework. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { limitedListener, type NodeListener } from './adapters/node.js'
-import type { NodeRequest, NodeResponse } from './edge/node-edge.js'
-import { guardOf, type RateLimitOptions } from './limits/guard-of.js'
+import { limitNodeRequest, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
+import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
-export type { ContextCustomizer } from '../http/guard.js'
+export type { ContextCustomizer } from '../http/guard-options.js'
 export type { NodeListener, NodeRateLimit, NodeRequest, NodeResponse, RateLimitOptions }
+
+/** A listener of the `request` event. */
+type NodeListener<Request, Response> = (request: Request, response: Response) => unknown
 
 interface NodeRateLimit<Native extends NodeRequest> {
   /** Wraps a request listener, which then receives only allowed requests. */
@@ -19,7 +21,8 @@ interface NodeRateLimit<Native extends NodeRequest> {
 }
 
 /**
- * Creates a rate limit for `node:http` servers. Rejected requests get 429 with a problem document.
+ * Creates a rate limit for `node:http` servers. Rejected requests get 429 with a problem document; allowed ones get rate limit
+ * headers. If a hook or the handler fails, the client gets an empty 500 and the process a warning with the error.
  *
  * @throws FluxGateError if an option is unknown or invalid
  * @example
@@ -29,8 +32,22 @@ interface NodeRateLimit<Native extends NodeRequest> {
 export function rateLimit<Native extends NodeRequest = IncomingMessage>(
   options: RateLimitOptions<Native>,
 ): NodeRateLimit<Native> {
-  const { guard, close } = guardOf(options)
-  const limit = <Request extends Native, Response extends NodeResponse>(listener: NodeListener<Request, Response>) =>
-    limitedListener(guard, listener)
+  const { guard, close } = createGuard(options)
+  const limit =
+    <Request extends Native, Response extends NodeResponse>(listener: NodeListener<Request, Response>) =>
+    (request: Request, response: Response): void => {
+      const edge = new NodeEdge(request, response)
+      const next = (): void => void listener(request, response)
+      limitNodeRequest(guard, request, edge, next, (error) => fail(edge, error))
+    }
   return Object.assign(limit, { close })
+}
+
+function fail(edge: NodeEdge, error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error))
+  if (edge.isAborted()) return
+  const { response } = edge
+  response.statusCode = 500
+  response.setHeader('Connection', 'close')
+  response.end('')
 }

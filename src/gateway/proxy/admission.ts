@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../../http/connections/raw-answer.js'
-import type { Guard, GuardOverrides, Outcome } from '../../http/guard.js'
-import { sentPolicies, stackedHeaders } from '../../http/headers/stacked-headers.js'
+import type { Guard, Outcome } from '../../http/guard.js'
+import type { GuardOverrides } from '../../http/guard-options.js'
+import { earlierHeaders, mergeHeaders } from '../../http/headers/merge-headers.js'
 import type { ClientRequest } from './client-request.js'
 
 /** May go on, with these headers on its response; or is answered; or nobody is there any more. */
@@ -36,19 +37,19 @@ async function admitByAll(
   for (const limit of limits) {
     const admission = asAdmission(await guard.admit(request, request.message, limit))
     if (admission.kind === 'GONE') return admission
-    const said = sentPolicies(passed.headers)
+    const earlier = earlierHeaders(passed.headers)
     if (admission.kind === 'ANSWER') {
       const { answer } = admission
-      return { kind: 'ANSWER', answer: { ...answer, headers: stackedHeaders(answer.headers, said, true) } }
+      return { kind: 'ANSWER', answer: { ...answer, headers: mergeHeaders(answer.headers, earlier, true) } }
     }
-    const headers = { ...passed.headers, ...stackedHeaders(admission.headers, said, false) }
+    const headers = { ...passed.headers, ...mergeHeaders(admission.headers, earlier, false) }
     passed = { kind: 'PASS', headers, isHeld: admission.isHeld || passed.isHeld }
   }
   return passed
 }
 
 function asAdmission(outcome: Outcome): Admission {
-  if (outcome.kind === 'GONE') return outcome
-  if (outcome.kind === 'REFUSE') return { kind: 'ANSWER', answer: outcome }
+  if (outcome.kind === 'ABORTED') return { kind: 'GONE' }
+  if (outcome.kind === 'REJECTED') return { kind: 'ANSWER', answer: outcome }
   return { kind: 'PASS', headers: outcome.headers, isHeld: (outcome.decision?.delayMs ?? 0) > 0 }
 }

@@ -1,4 +1,4 @@
-import type { GuardOverrides } from '../../http/guard.js'
+import type { GuardOverrides } from '../../http/guard-options.js'
 import type { RouteTimeouts } from '../upstream/exchange.js'
 import type { Origin } from '../upstream/origin.js'
 import type { HeaderChange } from './header-change.js'

@@ -1,31 +1,31 @@
-/** Requests and responses as `fetch` knows them, wherever it runs. */
+/** Requests and responses of the Fetch API. */
 import { addressIn } from '../../http/client-ip/client-ip.js'
 import type { EdgeRequest } from '../../http/edge-request.js'
 import type { Outcome } from '../../http/guard.js'
-import { stackedHeaders } from '../../http/headers/stacked-headers.js'
+import { mergeHeaders } from '../../http/headers/merge-headers.js'
 
-export const fetchEdgeOf = (request: Request, remoteAddress: string | undefined): EdgeRequest => ({
+export const fetchEdge = (request: Request, remoteAddress: string | undefined): EdgeRequest => ({
   method: request.method,
   url: request.url,
   headers: Object.fromEntries(request.headers),
   remoteAddress: remoteAddress === undefined ? undefined : addressIn(remoteAddress),
   signal: () => request.signal,
-  isGone: () => request.signal.aborted,
+  isAborted: () => request.signal.aborted,
 })
 
-/** Nobody reads the answer to a client that has left; some status it must have. */
+/** The status of nginx for a client that has disconnected. It is never sent. */
 const clientClosedRequest = 499
 
-/** The answer to a request that may not pass. */
-export function rejectionResponse(outcome: Exclude<Outcome, { kind: 'PASS' }>, method: string): Response {
-  if (outcome.kind === 'GONE') return new Response(null, { status: clientClosedRequest })
+/** The response to a request that is not allowed. */
+export function rejectionResponse(outcome: Exclude<Outcome, { kind: 'ALLOWED' }>, method: string): Response {
+  if (outcome.kind === 'ABORTED') return new Response(null, { status: clientClosedRequest })
   const { status, headers, body } = outcome
   return new Response(method === 'HEAD' ? null : body, { status, headers })
 }
 
-/** The response of the application with these headers on it; another object, if that one cannot be changed. */
+/** Sets headers on a response of the application. Returns a copy if the response is immutable. */
 export function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
-  // `Response.error()` and switched protocols have a status that a copy cannot have.
+  // A copy cannot have the status of `Response.error()` or of an upgrade.
   if (response.status < 200) return response
   try {
     setHeaders(response, headers)
@@ -37,13 +37,12 @@ export function withHeaders(response: Response, headers: Readonly<Record<string,
   }
 }
 
-function setHeaders({ status, headers }: Response, more: Readonly<Record<string, string>>): void {
-  // Here the outer limit speaks last, so that an inner one may have refused already.
-  const isRefused = status === 429 || status === 503
-  const said = { getHeader: (name: string) => headers.get(name) ?? undefined }
-  const together = stackedHeaders(more, said, false)
-  for (const name in together) {
-    if (isRefused && name !== 'RateLimit-Policy' && headers.has(name)) continue
-    headers.set(name, together[name] as string)
+function setHeaders({ status, headers }: Response, added: Readonly<Record<string, string>>): void {
+  // Outer limits set their headers last, so an inner limit may already have rejected the request.
+  const isRejected = status === 429 || status === 503
+  const merged = mergeHeaders(added, { getHeader: (name) => headers.get(name) ?? undefined }, false)
+  for (const name in merged) {
+    if (isRejected && name !== 'RateLimit-Policy' && headers.has(name)) continue
+    headers.set(name, merged[name] as string)
   }
 }

@@ -1,14 +1,15 @@
-/** Requests and responses of node:http, and of the frameworks that stand on it. */
+/** Requests and responses of `node:http`, and of the frameworks that are built on it. */
 import type { Socket } from 'node:net'
 import { linger } from '../../http/connections/linger.js'
 import type { EdgeHeaders, EdgeRequest } from '../../http/edge-request.js'
-import type { Outcome } from '../../http/guard.js'
-import { stackedHeaders } from '../../http/headers/stacked-headers.js'
+import { type Guard, type Outcome, onAdmitted } from '../../http/guard.js'
+import { mergeHeaders } from '../../http/headers/merge-headers.js'
 
+/** The part of a request that is used. */
 export interface NodeRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
-  /** Where a middleware is mounted below a path, `url` lacks that path. */
+  /** Express: the complete URL. In a middleware that is mounted at a path, `url` lacks that path. */
   readonly originalUrl?: string | undefined
   readonly headers: EdgeHeaders
   readonly socket: {
@@ -20,13 +21,14 @@ export interface NodeRequest {
   readonly complete?: boolean | undefined
 }
 
+/** The part of a response that is used. */
 export interface NodeResponse {
   statusCode: number
   readonly socket?: unknown
   readonly destroyed?: boolean | undefined
   readonly headersSent?: boolean | undefined
   readonly writableEnded?: boolean | undefined
-  /** HTTP/2 alone. */
+  /** HTTP/2 only. */
   readonly stream?: { readonly destroyed?: boolean | undefined } | undefined
   getHeader(name: string): unknown
   setHeader(name: string, value: string | number): unknown
@@ -38,113 +40,122 @@ interface Emitter {
   once(event: 'close', listener: () => void): unknown
 }
 
-/** On a socket, its address: Node looks through the connection for that whenever it is asked. */
-const noted = Symbol('fluxgate.remoteAddress')
+/** Caches the remote address on the socket, because Node asks the operating system on each access. */
+const cachedAddress = Symbol('fluxgate.remoteAddress')
 
-type NotedSocket = NodeRequest['socket'] & { [noted]?: string | undefined }
+type CachingSocket = NodeRequest['socket'] & { [cachedAddress]?: string | undefined }
 
-/** Made for every request, so it copies nothing of it. */
+/** The edge request of a request of `node:http`. `url` and `ip` replace those of the request where the framework has better ones. */
 export class NodeEdge implements EdgeRequest {
   readonly request: NodeRequest
   readonly response: NodeResponse
-  readonly givenUrl: string | undefined
-  readonly givenAddress: string | undefined
+  readonly method: string
+  readonly url: string
+  readonly headers: EdgeHeaders
+  readonly remoteAddress: string | undefined
 
-  constructor(request: NodeRequest, response: NodeResponse, url: string | undefined, address: string | undefined) {
+  constructor(request: NodeRequest, response: NodeResponse, ip?: string, url?: string) {
+    const socket: CachingSocket = request.socket
     this.request = request
     this.response = response
-    this.givenUrl = url
-    this.givenAddress = address
+    this.method = request.method ?? 'GET'
+    this.url = url ?? request.originalUrl ?? request.url ?? '/'
+    this.headers = request.headers
+    if (ip === undefined) socket[cachedAddress] ??= socket.remoteAddress
+    this.remoteAddress = ip ?? socket[cachedAddress]
   }
 
-  get method(): string {
-    return this.request.method ?? 'GET'
-  }
-
-  get url(): string {
-    return this.givenUrl ?? this.request.originalUrl ?? this.request.url ?? '/'
-  }
-
-  get headers(): EdgeHeaders {
-    return this.request.headers
-  }
-
-  get remoteAddress(): string | undefined {
-    if (this.givenAddress !== undefined) return this.givenAddress
-    const socket: NotedSocket = this.request.socket
-    socket[noted] ??= socket.remoteAddress
-    return socket[noted]
-  }
-
-  /** Aborts when the client is gone. */
   signal(): AbortSignal {
     const { request, response } = this
-    const leaving = new AbortController()
-    const leave = (): void => leaving.abort()
-    if (this.isGone()) leave()
-    // A pipelined request's response has no socket before the one ahead of it is finished, and does not hear of its end.
-    else (response.socket === null ? (request.socket as Emitter) : response).once('close', leave)
-    return leaving.signal
+    const disconnecting = new AbortController()
+    const abort = (): void => disconnecting.abort()
+    if (this.isAborted()) abort()
+    // The response to a pipelined request has no socket until earlier responses are finished, and then does not emit `close`.
+    else (response.socket === null ? (request.socket as Emitter) : response).once('close', abort)
+    return disconnecting.signal
   }
 
-  isGone(): boolean {
-    return isSent(this.response) || this.request.socket.destroyed === true
+  isAborted(): boolean {
+    const { headersSent, writableEnded, destroyed, stream } = this.response
+    return headersSent || writableEnded || destroyed || stream?.destroyed || this.request.socket.destroyed || false
   }
 }
 
-/** True if nothing can be written to the response: the application has sent or ended it, or its stream is destroyed. */
-export const isSent = ({ headersSent, writableEnded, destroyed, stream }: NodeResponse): boolean =>
-  headersSent === true || writableEnded === true || destroyed === true || stream?.destroyed === true
-
-/** `url` and `address` where the framework knows better than the request. */
-export const edgeOf = (request: NodeRequest, response: NodeResponse, url?: string, address?: string): NodeEdge =>
-  new NodeEdge(request, response, url, address)
-
-/** As much of a request of Express or Fastify as says where it comes from. */
-interface FrameworkRequest {
-  readonly ip?: string | undefined
-  readonly app?: { readonly settings?: Readonly<Record<string, unknown>> | undefined } | undefined
+/** Limits a request: calls `next` if it is allowed, or sends the rejection. Errors that `next` throws are not caught. */
+export function limitNodeRequest<Request extends NodeRequest>(
+  guard: Guard<Request>,
+  request: Request,
+  edge: NodeEdge,
+  next: () => void,
+  onError: (error: unknown) => void,
+): void {
+  const outcome = guard.admit(edge, request)
+  if (outcome instanceof Promise)
+    onAdmitted(
+      outcome,
+      () => edge.isAborted(),
+      (late) => settle(late, edge, next, onError),
+      onError,
+    )
+  else settle(outcome, edge, next, onError)
 }
 
-/**
- * `request.ip`, if Express (`trust proxy`) or Fastify (`trustProxy`) trusts any proxy. Otherwise that is the address of the
- * socket, which is read for less. Only requests of a Fastify that trusts proxies have `ips`.
- */
-export function frameworkAddress(request: object): string | undefined {
-  const { settings } = (request as FrameworkRequest).app ?? {}
-  const isTrusting = settings === undefined ? 'ips' in request : Boolean(settings['trust proxy'])
-  return isTrusting ? (request as FrameworkRequest).ip : undefined
+function settle(outcome: Outcome, edge: NodeEdge, next: () => void, onError: (error: unknown) => void): void {
+  try {
+    if (!respond(outcome, edge)) return
+  } catch (error) {
+    onError(error)
+    return
+  }
+  next()
 }
 
-/** True: on with the application. Otherwise the response was sent, or nobody is there to read one. */
-export function mayPass(outcome: Outcome, request: NodeRequest, response: NodeResponse): boolean {
-  if (outcome.kind === 'GONE') return false
-  const isRefusal = outcome.kind === 'REFUSE'
-  setHeaders(response, outcome.headers, isRefusal)
-  if (!isRefusal) return true
-  if (closesUnread(request)) response.setHeader('Connection', 'close')
+/** Sets the headers of an allowed request and returns true, or sends the rejection. */
+function respond(outcome: Outcome, { request, response }: NodeEdge): boolean {
+  if (outcome.kind === 'ABORTED') return false
+  setHeaders(response, outcome)
+  if (outcome.kind === 'ALLOWED') return true
+  if (closesConnection(request)) response.setHeader('Connection', 'close')
   response.statusCode = outcome.status
   response.setHeader('Content-Length', Buffer.byteLength(outcome.body))
   response.end(outcome.body)
   return false
 }
 
-export function setHeaders(response: NodeResponse, told: Readonly<Record<string, string>>, isRefusal: boolean): void {
-  const headers = stackedHeaders(told, response, isRefusal)
+/** Sets the headers of an outcome, together with those of earlier limits. */
+export function setHeaders(response: NodeResponse, outcome: Exclude<Outcome, { kind: 'ABORTED' }>): void {
+  const headers = mergeHeaders(outcome.headers, response, outcome.kind === 'REJECTED')
   for (const name in headers) response.setHeader(name, headers[name] as string)
 }
 
-/** The rest of a body up to this size is read and discarded after a rejection, so that the connection can be kept. */
-const mostToDiscard = 65_536
+interface FrameworkRequest {
+  readonly ip?: string | undefined
+  readonly app?: { readonly settings?: Readonly<Record<string, unknown>> | undefined } | undefined
+}
 
 /**
- * True if the response to a rejected request must close the connection, because more of its body may follow than is worth
- * reading. Node destroys such a socket right after the response. While the client is still sending, that resets the
- * connection, and the client loses the response; so the socket lingers. HTTP/2 ends the stream instead.
+ * Returns `request.ip` if Express (`trust proxy`) or Fastify (`trustProxy`) trusts a proxy and the guard has no setting of its
+ * own. Otherwise the address of the socket applies, which is cheaper to read. Only if Fastify trusts proxies do its requests
+ * have `ips`.
  */
-export function closesUnread({ headers, complete, httpVersionMajor, socket }: NodeRequest): boolean {
+export function frameworkIp({ usesFrameworkIp }: Guard<never>, request: object): string | undefined {
+  if (!usesFrameworkIp) return undefined
+  const { settings } = (request as FrameworkRequest).app ?? {}
+  const isTrusting = settings === undefined ? 'ips' in request : Boolean(settings['trust proxy'])
+  return isTrusting ? (request as FrameworkRequest).ip : undefined
+}
+
+/** After a rejection, the rest of a body up to this size is read and discarded, so that the connection can be kept. */
+const maxDiscardedBytes = 65_536
+
+/**
+ * Returns true if the response to a rejected request must close the connection, because too much of its body may follow. Node
+ * destroys such a socket right after the response. While the client is still sending, that resets the connection and the
+ * client loses the response, so the socket is closed gracefully instead. HTTP/2 ends only the stream.
+ */
+export function closesConnection({ headers, complete, httpVersionMajor, socket }: NodeRequest): boolean {
   if (complete || httpVersionMajor !== 1) return false
-  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= mostToDiscard)
+  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= maxDiscardedBytes)
     return false
   socket.destroySoon = () => linger(socket as Socket)
   return true

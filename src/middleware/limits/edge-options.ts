@@ -1,6 +1,6 @@
 import { maxCapacity } from '../../core/rule.js'
-import type { GuardOptions } from '../../http/guard.js'
-import type { HeaderChoice } from '../../http/headers/headers.js'
+import type { GuardOptions } from '../../http/guard-options.js'
+import type { HeaderChoice } from '../../http/headers/rate-limit-headers.js'
 import { headerName, trustedProxies } from '../../http/option-kinds.js'
 import { singleRuleFields } from '../../rules/schema/rule-schema.js'
 import { configInvalid } from '../../validation/config-invalid.js'

@@ -3,21 +3,21 @@ import { systemClock } from '../../core/clock.js'
 import { closeOnError } from '../../core/close-on-error.js'
 import { isStore, openStore } from '../../gate/open-store.js'
 import { redisStoreLater } from '../../gate/redis-store-later.js'
-import type { GuardOptions, GuardOverrides } from '../../http/guard.js'
-import type { LimitScope, Place } from '../../http/place.js'
+import type { Guard } from '../../http/guard.js'
+import type { GuardOptions, GuardOverrides } from '../../http/guard-options.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { isObject, openFields } from '../../validation/fields.js'
 import { noIssues } from '../../validation/issues.js'
 import { identifier } from '../../validation/kinds.js'
-import { checkEdgeOptions, permitCount } from './edge-options.js'
 import {
-  divided,
-  guardOf,
+  createGuard,
   type OwnedGuard,
   type RateLimitOptions,
   type SingleLimit,
-  watchIdentities,
-} from './guard-of.js'
+  splitOptions,
+  warnOfMissingSources,
+} from './create-guard.js'
+import { checkEdgeOptions, permitCount } from './edge-options.js'
 
 /** The limit of a route: none (`false`), another rule set or number of permits, or an inline rule that replaces the main limit. */
 export type RouteLimit<Native = unknown> =
@@ -25,12 +25,29 @@ export type RouteLimit<Native = unknown> =
   | GuardOverrides
   | (SingleLimit & Pick<GuardOptions<Native>, 'permits' | 'skip' | 'customize'>)
 
+/**
+ * The target of a limit: one route, one controller or one method. Each target is represented by one object, and has the same
+ * identity in every process.
+ */
+export interface LimitScope {
+  /** The ID of the rule, unless the limit has one. Need not be unique. */
+  readonly name: string
+  /** Unique, because each scope has its own buckets. */
+  readonly identity: string
+}
+
+/** The guard of a route, and the options that the route sets for it. */
+export interface RouteGuard<Native> {
+  readonly guard: Guard<Native>
+  readonly overrides?: GuardOverrides | undefined
+}
+
 /** Creates and caches guards: one for all routes, and one per scope with an inline rule. */
 export class RouteLimits<Native> {
   readonly #options: RateLimitOptions<Native>
-  readonly #main: OwnedGuard<Native>
-  readonly #mainPlace: Place<Native>
-  readonly #places = new WeakMap<LimitScope, { readonly limit: unknown; readonly place: Place<Native> }>()
+  /** Applies to routes without their own limit. */
+  readonly main: RouteGuard<Native>
+  readonly #guards = new WeakMap<LimitScope, { readonly limit: unknown; readonly routeGuard: RouteGuard<Native> }>()
   readonly #owned: OwnedGuard<Native>[]
   readonly #closeStore: () => Promise<void>
   #closing: Promise<void> | undefined
@@ -40,26 +57,21 @@ export class RouteLimits<Native> {
     const { options: shared, close } = withSharedStore(options)
     this.#options = shared
     this.#closeStore = close
-    this.#main = closeOnError(close, () => guardOf(shared))
-    this.#mainPlace = { guard: this.#main.guard }
-    this.#owned = [this.#main]
+    const main = closeOnError(close, () => createGuard(shared))
+    this.main = { guard: main.guard }
+    this.#owned = [main]
   }
 
-  /** The limit of routes without their own. */
-  get main(): Place<Native> {
-    return this.#mainPlace
-  }
-
-  /** The limit of a route; undefined if the route is not limited. An arrow function, because adapters receive it unbound. */
-  readonly of = (limit: unknown, scopeOf: () => LimitScope): Place<Native> | undefined => {
-    if (limit === undefined || limit === true) return this.#mainPlace
+  /** Returns the guard of a route, or undefined if the route is not limited. `scopeOf` is called if the route has its own limit. */
+  guardOf(limit: unknown, scopeOf: () => LimitScope): RouteGuard<Native> | undefined {
+    if (limit === undefined || limit === true) return this.main
     if (limit === false) return undefined
     const scope = scopeOf()
-    const known = this.#places.get(scope)
-    if (known?.limit === limit) return known.place
-    const place = this.#open(limit as Exclude<RouteLimit<Native>, false>, scope)
-    this.#places.set(scope, { limit, place })
-    return place
+    const known = this.#guards.get(scope)
+    if (known?.limit === limit) return known.routeGuard
+    const routeGuard = this.#open(limit as Exclude<RouteLimit<Native>, false>, scope)
+    this.#guards.set(scope, { limit, routeGuard })
+    return routeGuard
   }
 
   close(): Promise<void> {
@@ -67,24 +79,24 @@ export class RouteLimits<Native> {
     return this.#closing
   }
 
-  /** Watches a rule set that only a route uses. */
-  #watchIdentities({ ruleSetId }: GuardOverrides): void {
+  /** Covers a rule set that only a route uses. */
+  #warnOfMissingSources({ ruleSetId }: GuardOverrides): void {
     const { handler } = this.#options
     if (handler === undefined || ruleSetId === undefined) return
-    const stop = watchIdentities(handler, { ...this.#options, ruleSetId })
-    if (stop !== undefined) this.#owned.push({ guard: this.#main.guard, close: async () => stop() })
+    const stop = warnOfMissingSources(handler, { ...this.#options, ruleSetId })
+    if (stop !== undefined) this.#owned.push({ guard: this.main.guard, close: async () => stop() })
   }
 
-  #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): Place<Native> {
+  #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): RouteGuard<Native> {
     if (!isRule(limit)) {
       checkOverrides(limit, this.#options.handler !== undefined)
-      this.#watchIdentities(limit)
-      return { guard: this.#main.guard, overrides: limit }
+      this.#warnOfMissingSources(limit)
+      return { guard: this.main.guard, overrides: limit }
     }
-    const { edge, limit: main } = divided(this.#options)
+    const { edge, limit: main } = splitOptions(this.#options)
     const store = this.#options.handler === undefined ? main.store : undefined
     const options = { ...edge, store, id: idOf(scope.name), ...limit } as RateLimitOptions<Native>
-    const own = guardOf<Native>(options, limit.id === undefined ? ruleSetOf(scope) : undefined)
+    const own = createGuard<Native>(options, limit.id === undefined ? ruleSetOf(scope) : undefined)
     this.#owned.push(own)
     return { guard: own.guard }
   }

@@ -2,10 +2,11 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../gate/create-flux-gate.js'
 import type { EdgeRequest } from '../../http/edge-request.js'
-import { Guard, type GuardOptions } from '../../http/guard.js'
+import { Guard } from '../../http/guard.js'
+import type { GuardOptions } from '../../http/guard-options.js'
 import type { RuleInput } from '../../rules/schema/input.js'
 import { manualClock } from '../../testing/manual-clock.js'
-import { guardOf, type SingleLimit } from './guard-of.js'
+import { createGuard, type SingleLimit } from './create-guard.js'
 
 const requestOf = (remoteAddress: string | undefined, headers: EdgeRequest['headers'] = {}): EdgeRequest => ({
   method: 'GET',
@@ -44,7 +45,7 @@ it.each<[string, SingleLimit, GuardOptions]>([
   const { ipv6Prefix = 56, capacity, window, bands, ...rest } = limit
   const rule = { id: 'limit', bands: bands ?? [{ capacity, window }], ...rest } as RuleInput
   const gate = await createFluxGate({ rules: { id: 'limit', rules: [rule] }, clock, ipv6Prefix })
-  const { guard, close } = guardOf({ ...edge, ...limit, clock } as Parameters<typeof guardOf>[0])
+  const { guard, close } = createGuard({ ...edge, ...limit, clock } as Parameters<typeof createGuard>[0])
   onTestFinished(async () => {
     await gate.close()
     await close()
@@ -58,7 +59,7 @@ it.each<[string, SingleLimit, GuardOptions]>([
 })
 
 it('rejects every request with 503 after close', async () => {
-  const { guard, close } = guardOf(hour)
+  const { guard, close } = createGuard(hour)
   await close()
-  expect(guard.admit(requestOf('192.0.2.1'), undefined)).toMatchObject({ kind: 'REFUSE', status: 503 })
+  expect(guard.admit(requestOf('192.0.2.1'), undefined)).toMatchObject({ kind: 'REJECTED', status: 503 })
 })

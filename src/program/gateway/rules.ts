@@ -3,7 +3,7 @@ import { FluxGateError } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
-import type { GuardOverrides } from '../../http/guard.js'
+import type { GuardOverrides } from '../../http/guard-options.js'
 import { forwardProvider } from '../../rules/forward-provider.js'
 import type { ValidationIssues } from '../../validation/issues.js'
 

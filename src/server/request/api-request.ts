@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TSchema } from 'typebox'
 import { messageOf } from '../../core/errors.js'
 import { jsonText } from '../../core/json/written-json.js'
+import { withoutOrigin } from '../../core/matching/paths/normalise-path.js'
 import { inSlices } from '../../core/scheduling/steps.js'
-import { pathOf } from '../../http/edge-request.js'
 import { problemMediaType } from '../../http/problem.js'
 import { traceIdOf } from '../../http/trace-id.js'
 import type { ServerLog } from '../server-log.js'
@@ -65,7 +65,7 @@ export class ApiRequest {
   #authorizedRoute(): Route | undefined {
     const { router, tokens } = this.#parts
     const { method = '', rawHeaders } = this.#request
-    const url = pathOf(this.#request.url ?? '')
+    const url = withoutOrigin(this.#request.url ?? '') || '/'
     if (rawHeaders.length > 2 * maxHeaders) throw new ApiProblem('FLUXGATE_HEADERS_TOO_LARGE')
     if (tokens.isOpen) assertOwnHost(this.#request)
     assertOwnOrigin(this.#request)

@@ -1,6 +1,6 @@
 /** Who is counted: what a caller says about itself must not be a way around its limit. */
 import { describe, expect, it } from 'vitest'
-import type { RateLimitOptions } from '../../../src/middleware/limits/guard-of.js'
+import type { RateLimitOptions } from '../../../src/middleware/limits/create-guard.js'
 import { type Adapter, adapters } from './adapters.js'
 import { gateOf, limitsIn, startBed } from './test-app.js'
 

@@ -142,6 +142,6 @@ it('does not refund a degraded decision, which was not charged to the store', as
     { method: 'GET', url: '/', headers: {}, remoteAddress: '192.0.2.1', signal: () => new AbortController().signal },
     undefined,
   )
-  if (outcome.kind === 'PASS') outcome.giveBack?.()
-  expect([outcome.kind, refunds]).toEqual(['PASS', []])
+  if (outcome.kind === 'ALLOWED') outcome.refund?.()
+  expect([outcome.kind, refunds]).toEqual(['ALLOWED', []])
 })

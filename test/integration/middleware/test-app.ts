@@ -3,7 +3,7 @@ import { type ClientRequest, createServer, type IncomingHttpHeaders, type Reques
 import { onTestFinished } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
 import { createFluxGate, type FluxGateOptions, type RuleInput } from '../../../src/index.js'
-import type { RateLimitOptions } from '../../../src/middleware/limits/guard-of.js'
+import type { RateLimitOptions } from '../../../src/middleware/limits/create-guard.js'
 import { type Adapter, type Application, portOf, type Served } from './adapters.js'
 
 export interface Answer {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { unmeteredDecision } from '../../core/decision/unmetered-decision.js'
 import type { BandDecision, Decision } from '../../core/decision.js'
-import { rateLimitHeaders } from './headers.js'
+import { type HeaderChoice, RateLimitHeaders } from './rate-limit-headers.js'
+
+const rateLimitHeaders = (decision: Decision, choice: HeaderChoice, nowMs: number): Record<string, string> =>
+  new RateLimitHeaders(choice).of(decision, nowMs)
 
 const now = 1_700_000_000_250
 
@@ -42,7 +45,7 @@ const allowed: Decision = {
   degraded: false,
   bands: [burst, hourly],
 }
-const refused: Decision = {
+const rejected: Decision = {
   ...allowed,
   allowed: false,
   reason: 'LIMITED',
@@ -52,7 +55,7 @@ const refused: Decision = {
 }
 
 describe('headers of an allowed request', () => {
-  it('tell all limits, and how much the tightest one has left until when', () => {
+  it('list all policies, and describe the deciding band', () => {
     expect(rateLimitHeaders(allowed, 'both', now)).toEqual({
       'RateLimit-Policy': '"api.burst";q=5;w=1, "api.100-per-1h";q=100;w=3600',
       RateLimit: '"api.100-per-1h";r=2;t=91',
@@ -62,7 +65,7 @@ describe('headers of an allowed request', () => {
     })
   })
 
-  it('are the ones asked for', () => {
+  it('are limited to the chosen kind', () => {
     expect(Object.keys(rateLimitHeaders(allowed, 'standard', now))).toEqual(['RateLimit-Policy', 'RateLimit'])
     expect(Object.keys(rateLimitHeaders(allowed, 'legacy', now))).toEqual([
       'X-RateLimit-Limit',
@@ -84,10 +87,10 @@ describe('headers of an allowed request', () => {
     expect([headers.RateLimit?.split(';').at(-1), headers['X-RateLimit-Reset']]).toEqual([t, reset])
   })
 
-  it('do not make a second of the fraction by which an instant was rounded up', () => {
+  it('do not add a second for a time that was rounded up to the next millisecond', () => {
     const resetAt = Math.ceil(now + 0.3 + 2_000)
     expect(rateLimitHeaders({ ...allowed, resetAt }, 'standard', now + 0.3).RateLimit).toMatch(/;t=2$/)
-    expect(rateLimitHeaders({ ...refused, retryAfterMs: 2_000 }, 'standard', now + 0.3).RateLimit).toMatch(/;t=2$/)
+    expect(rateLimitHeaders({ ...rejected, retryAfterMs: 2_000 }, 'standard', now + 0.3).RateLimit).toMatch(/;t=2$/)
   })
 
   it('round up windows that are not whole seconds', () => {
@@ -100,7 +103,7 @@ describe('headers of an allowed request', () => {
     )
   })
 
-  it('do not mention shadow bands', () => {
+  it('do not list shadow bands', () => {
     const bands = [{ ...burst, shadow: true }, hourly]
     expect(rateLimitHeaders({ ...allowed, bands }, 'standard', now)['RateLimit-Policy']).toBe(
       '"api.100-per-1h";q=100;w=3600',
@@ -113,7 +116,7 @@ describe('headers of an allowed request', () => {
     expect(rateLimitHeaders({ ...shadows, bands: [{ ...burst, shadow: true }] }, 'both', now)).toEqual({})
   })
 
-  it('stay legal whatever rules are called', () => {
+  it('are valid for any rule name', () => {
     const decision = {
       ...allowed,
       ruleId: 'a"b\\c',
@@ -126,9 +129,9 @@ describe('headers of an allowed request', () => {
   })
 })
 
-describe('headers of a refused request', () => {
-  it('all name the instant at which it may come back', () => {
-    expect(rateLimitHeaders(refused, 'both', now)).toEqual({
+describe('headers of a rejected request', () => {
+  it('agree on the time after which a retry is allowed', () => {
+    expect(rateLimitHeaders(rejected, 'both', now)).toEqual({
       'RateLimit-Policy': '"api.burst";q=5;w=1, "api.100-per-1h";q=100;w=3600',
       RateLimit: '"api.100-per-1h";r=0;t=36',
       'X-RateLimit-Limit': '100',
@@ -143,30 +146,46 @@ describe('headers of a refused request', () => {
     [1_000, '1'],
     [1_001, '2'],
     [0, '1'],
-  ])('after %d ms, ask for %s s', (retryAfterMs, seconds) => {
-    expect(rateLimitHeaders({ ...refused, retryAfterMs }, 'both', now)['Retry-After']).toBe(seconds)
+  ])('with %d ms to wait, set Retry-After to %s s', (retryAfterMs, seconds) => {
+    expect(rateLimitHeaders({ ...rejected, retryAfterMs }, 'both', now)['Retry-After']).toBe(seconds)
   })
 
   it.each([
     [0, '1700000060', 't=60'],
     [100, '1700000060', 't=60'],
     [101, '1700000061', 't=60'],
-  ])('name the end of the window that it waits for, told %d ms after the decision', (ageMs, reset, t) => {
-    const decision = { ...refused, resetAt: 1_700_000_060_000, retryAfterMs: 59_750 }
+  ])('name the end of the window if they are written %d ms after the decision', (ageMs, reset, t) => {
+    const decision = { ...rejected, resetAt: 1_700_000_060_000, retryAfterMs: 59_750 }
     const headers = rateLimitHeaders(decision, 'both', now + ageMs)
     expect([headers['X-RateLimit-Reset'], headers.RateLimit?.split(';').at(-1)]).toEqual([reset, t])
     expect(headers['Retry-After']).toBe('60')
   })
 
-  it('do not ask to retry what can never succeed', () => {
-    const headers = rateLimitHeaders({ ...refused, reason: 'IMPOSSIBLE', retryAfterMs: null }, 'both', now)
+  it('have no Retry-After for a request that can never succeed', () => {
+    const headers = rateLimitHeaders({ ...rejected, reason: 'IMPOSSIBLE', retryAfterMs: null }, 'both', now)
     expect(headers).toMatchObject({ RateLimit: '"api.100-per-1h";r=0;t=91', 'X-RateLimit-Reset': '1700000091' })
     expect(headers).not.toHaveProperty('Retry-After')
   })
 
-  it('say when to retry also where limits are not told, or no band was asked', () => {
-    expect(rateLimitHeaders(refused, false, now)).toEqual({ 'Retry-After': '36' })
+  it('include Retry-After if rate limit headers are off, or no band was charged', () => {
+    expect(rateLimitHeaders(rejected, false, now)).toEqual({ 'Retry-After': '36' })
     const failing = unmeteredDecision(false, 'STORE_FAILURE', now, { retryAfterMs: 1_000 })
     expect(rateLimitHeaders(failing, 'both', now)).toEqual({ 'Retry-After': '1' })
   })
+})
+
+it('are written for each policy of a rule whose bands change, and again after a change back', () => {
+  const headers = new RateLimitHeaders('standard')
+  const changed = { ...allowed, limit: 50, bands: [burst, { ...hourly, limit: 50 }] }
+  for (let i = 0; i < 2; i++) {
+    expect(headers.of(allowed, now)['RateLimit-Policy']).toBe('"api.burst";q=5;w=1, "api.100-per-1h";q=100;w=3600')
+    expect(headers.of(changed, now)['RateLimit-Policy']).toBe('"api.burst";q=5;w=1, "api.100-per-1h";q=50;w=3600')
+  }
+})
+
+it('are correct for more policies than are cached', () => {
+  const headers = new RateLimitHeaders('standard')
+  const nameOf = (i: number) => headers.of({ ...allowed, ruleId: `rule-${i}` }, now).RateLimit
+  for (let i = 0; i < 2_500; i++) expect(nameOf(i)).toBe(`"rule-${i}.100-per-1h";r=2;t=91`)
+  expect(nameOf(0)).toBe('"rule-0.100-per-1h";r=2;t=91')
 })

@@ -7,7 +7,8 @@ import { boundedStore, isStore, openStore } from '../../gate/open-store.js'
 import type { FluxGateOptions } from '../../gate/options.js'
 import { redisStoreLater } from '../../gate/redis-store-later.js'
 import { StandaloneHandler } from '../../handlers/standalone.js'
-import { Guard, type GuardOptions } from '../../http/guard.js'
+import { Guard } from '../../http/guard.js'
+import type { GuardOptions } from '../../http/guard-options.js'
 import {
   type IdentitySources,
   requireSources,
@@ -24,14 +25,15 @@ export interface SingleLimit extends Omit<SingleRuleInput, 'permits'> {
   readonly handler?: undefined
   /** The bucket store: `memory` (default), a `redis://` URI, Redis settings, or a `BucketStore`. */
   readonly store?: FluxGateOptions['store']
-  /** IPv6 addresses that share this many bits count as one; default 56. */
+  /** IPv6 addresses with the same prefix of this many bits share a key. Default 56. */
   readonly ipv6Prefix?: number
-  /** Maximum number of delayed requests; further ones are rejected. Default 100. */
+  /** The maximum number of delayed requests; further ones are rejected. Default 100. */
   readonly maxConcurrentWaits?: number
 }
 
 /** A limit decided by a gate or another handler. */
 export interface HandledLimit {
+  /** A gate of `createFluxGate`, or another `Handler`. */
   readonly handler: Handler
 }
 
@@ -45,11 +47,11 @@ export interface OwnedGuard<Native> {
 }
 
 /** Creates a guard from middleware options. Limits with the same rule set, rule ID and bands share their buckets. */
-export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = 'limit'): OwnedGuard<Native> {
+export function createGuard<Native>(options: RateLimitOptions<Native>, ruleSetId = 'limit'): OwnedGuard<Native> {
   checkEdgeOptions(options)
   if (options.handler !== undefined) {
     const guard = new Guard<Native>(options.handler, options)
-    const stopWarning = watchIdentities(options.handler, options)
+    const stopWarning = warnOfMissingSources(options.handler, options)
     return {
       guard,
       async close() {
@@ -58,8 +60,8 @@ export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = '
       },
     }
   }
-  const { edge, limit } = divided(options)
-  const { handler, close } = handlerOf(limit, edge, ruleSetId, options.clock ?? systemClock)
+  const { edge, limit } = splitOptions(options)
+  const { handler, close } = createHandler(limit, edge, ruleSetId, options.clock ?? systemClock)
   const guard = closeOnError(close, () => new Guard<Native>(handler, edge))
   return {
     guard,
@@ -74,7 +76,7 @@ export function guardOf<Native>(options: RateLimitOptions<Native>, ruleSetId = '
  * Warns about rules of the gate that count by an identity without a source. Covers only the rule set that decides requests.
  * Other handlers do not expose their rules, so nothing is watched for them.
  */
-export function watchIdentities(
+export function warnOfMissingSources(
   handler: Handler & Partial<WatchedRules>,
   options: GuardOptions<never>,
 ): (() => void) | undefined {
@@ -85,8 +87,8 @@ export function watchIdentities(
   )
 }
 
-/** A handler for one inline rule. */
-function handlerOf(limit: SingleLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
+/** Creates the handler of an inline rule. */
+function createHandler(limit: SingleLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
   const { store: storeOption, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
   const rule = parseRule({ id: 'limit', ...document })
   requireSources(rule, edge)
@@ -119,7 +121,10 @@ function handlerOf(limit: SingleLimit, edge: IdentitySources, ruleSetId: string,
 }
 
 /** Splits middleware options into options of the HTTP edge and fields of the inline rule. */
-export function divided<Native>(options: RateLimitOptions<Native>): { edge: GuardOptions<Native>; limit: SingleLimit } {
+export function splitOptions<Native>(options: RateLimitOptions<Native>): {
+  edge: GuardOptions<Native>
+  limit: SingleLimit
+} {
   const entries = Object.entries(options)
   return {
     edge: Object.fromEntries(entries.filter(([name]) => isEdgeOption(name))),

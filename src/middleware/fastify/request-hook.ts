@@ -1,0 +1,105 @@
+import type { EdgeHeaders } from '../../http/edge-request.js'
+import { type Outcome, onAdmitted } from '../../http/guard.js'
+import { mergeHeaders } from '../../http/headers/merge-headers.js'
+import { closesConnection, frameworkIp, NodeEdge, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
+import type { RouteGuard } from '../limits/route-limits.js'
+
+/** The part of a Fastify request that is used. */
+export interface FastifyRequest {
+  readonly raw: NodeRequest
+  readonly method: string
+  readonly url: string
+  readonly headers: EdgeHeaders
+  readonly routeOptions: FastifyRoute
+}
+
+/** The part of the options of a route that is used. */
+export interface FastifyRoute {
+  readonly config?: object | undefined
+  readonly handler?: unknown
+  readonly constraints?: object | undefined
+  readonly exposeHeadRoute?: boolean | undefined
+  readonly method?: string | string[] | undefined
+  readonly url?: string | undefined
+}
+
+export interface FastifyReply {
+  readonly raw: NodeResponse
+  /** True if the reply was sent or hijacked. */
+  readonly sent?: boolean | undefined
+  getHeader(name: string): unknown
+  header(name: string, value: string): unknown
+  code(status: number): unknown
+  send(body: Buffer): unknown
+  hijack(): unknown
+}
+
+/** Takes `done` instead of being async: Fastify then creates no promise per request. */
+export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done: (error?: Error) => void) => void
+
+/**
+ * Limits a request: calls `done` if it is allowed, or sends the rejection. Does nothing if the reply was already sent.
+ * `isStacked` is true if an earlier limit may have set headers on the reply.
+ */
+export function limitReply<Request extends FastifyRequest>(
+  { guard, overrides }: RouteGuard<Request>,
+  request: Request,
+  reply: FastifyReply,
+  isStacked: boolean,
+  done: (error?: Error) => void,
+): void {
+  if (reply.sent) return
+  const edge = new NodeEdge(request.raw, reply.raw, frameworkIp(guard, request))
+  const outcome = guard.admit(edge, request, overrides)
+  if (!(outcome instanceof Promise)) {
+    settle(outcome, request.raw, reply, isStacked, done)
+    return
+  }
+  const isAborted = (): boolean => reply.sent === true || edge.isAborted()
+  onAdmitted(
+    outcome,
+    isAborted,
+    (late) => settle(late, request.raw, reply, isStacked, done),
+    (error) => {
+      // Fastify throws if it has to send an error after the response was sent without it. After `hijack` it only warns.
+      if (isAborted()) reply.hijack()
+      done(error as Error)
+    },
+  )
+}
+
+function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStacked: boolean, done: () => void): void {
+  if (outcome.kind === 'ABORTED') {
+    reply.hijack()
+    return
+  }
+  setHeaders(reply, outcome, isStacked)
+  if (outcome.kind === 'ALLOWED') {
+    done()
+    return
+  }
+  if (closesConnection(raw)) reply.header('connection', 'close')
+  reply.code(outcome.status)
+  // Fastify would add a charset to a string, which problem documents do not have.
+  reply.send(Buffer.from(outcome.body))
+}
+
+/** Sets the headers one by one, in lower case as Fastify stores them: converting the names would cost more than the decision. */
+export function setHeaders(
+  reply: FastifyReply,
+  outcome: Exclude<Outcome, { kind: 'ABORTED' }>,
+  isStacked: boolean,
+): void {
+  const isRejection = outcome.kind === 'REJECTED'
+  const headers = isStacked ? mergeHeaders(outcome.headers, reply, isRejection) : outcome.headers
+  if (headers['RateLimit-Policy'] !== undefined) reply.header('ratelimit-policy', headers['RateLimit-Policy'])
+  if (headers.RateLimit !== undefined) reply.header('ratelimit', headers.RateLimit)
+  if (headers['X-RateLimit-Remaining'] !== undefined) {
+    reply.header('x-ratelimit-limit', headers['X-RateLimit-Limit'] as string)
+    reply.header('x-ratelimit-remaining', headers['X-RateLimit-Remaining'])
+    reply.header('x-ratelimit-reset', headers['X-RateLimit-Reset'] as string)
+  }
+  if (!isRejection) return
+  if (headers['Retry-After'] !== undefined) reply.header('retry-after', headers['Retry-After'])
+  reply.header('content-type', headers['Content-Type'] as string)
+}
