@@ -137,7 +137,8 @@ export class Gate implements FluxGate {
 
   decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision> {
     if (this.#closed) throw closedError()
-    return this.#observed.decide(context, options)
+    const isObserved = this.#parts.observer !== undefined || this.#listeners.hearDecisions
+    return (isObserved ? this.#observed : this.#handler).decide(context, options)
   }
 
   async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {

@@ -22,7 +22,6 @@ export class ObservedHandler {
 
   decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision> {
     const observer = this.#observer
-    if (observer === undefined && !this.#listeners.hearDecisions) return this.#handler.decide(context, options)
     // Reading the clock costs more than the rest of this method, so it is read only if the duration is used.
     const isTimed = observer === undefined || observer.isTiming || this.#listeners.hearDecisions
     const startedAt = isTimed ? performance.now() : -1

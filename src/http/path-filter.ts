@@ -1,6 +1,7 @@
 import { FluxGateError } from '../core/errors.js'
 import { readPath } from '../core/matching/paths/normalise-path.js'
-import { compilePathPattern, matchesPath, pathPatternIssue } from '../core/matching/paths/path-pattern.js'
+import { compilePathPattern, pathPatternIssue } from '../core/matching/paths/path-pattern.js'
+import { matchesPath } from '../core/matching/paths/path-search.js'
 
 export interface PathFilterOptions {
   /** Only these paths are limited; default all. */

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type BucketGroup, type Charge, chargeOf, newMemo, type RuleCharge } from '../bucket-store.js'
+import { type BucketGroup, type Charge, newMemo, type RuleCharge } from '../bucket-store.js'
 import { ticksUp } from '../clock.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from '../keys/scope-key-resolver.js'
 import type { PathVariables } from '../matching/paths/path-pattern.js'
-import { isForEveryRequest, type Match, matcherSteps, rankedRules } from '../matching/rule-matcher.js'
+import type { Match } from '../matching/rule-leaf.js'
+import { isForEveryRequest, matcherSteps, rankedRules } from '../matching/rule-matcher.js'
 import type { MatchedContext, RequestContext } from '../request-context.js'
 import { countsByPath, type Rule, type RuleSet } from '../rule.js'
 import { eachInSteps, finish, mapInSteps, type Steps } from '../scheduling/steps.js'
@@ -81,10 +82,12 @@ function* planSteps(ruleSet: RuleSet, options: SnapshotOptions): Steps<Plan> {
 
 /** For a single rule that applies to every request: there is nothing to match. */
 function singleCharges({ rule, keyOf, charge }: CompiledRule): Plan['charges'] {
+  const { group, maxWaitTicks, policy, shadow } = charge
   return (context, permits) => {
     const key = keyOf(context) ?? missingKey(rule)
     if (key === undefined) return none
-    return key === denied ? new MissingKey(rule) : [chargeOf(charge, key, permits * rule.permits)]
+    if (key === denied) return new MissingKey(rule)
+    return [{ group, key, permits: permits * rule.permits, maxWaitTicks, policy, shadow }]
   }
 }
 
@@ -108,7 +111,9 @@ function* matchedCharges(
       const key = keyOf(matched) ?? missingKey(rule)
       if (key === undefined) continue
       if (key === denied) return new MissingKey(rule)
-      charges.push(chargeOf(charge, key, permits * rule.permits))
+      // Lists all members, because V8 reads objects that were created by spreading slowly.
+      const { group, maxWaitTicks, policy, shadow } = charge
+      charges.push({ group, key, permits: permits * rule.permits, maxWaitTicks, policy, shadow })
       // A shadow rule does not decide, so the next rule is still the first one that does.
       if (onlyFirst && rule.mode === 'ENFORCE') break
     }
@@ -196,7 +201,6 @@ function matchedContext(
   pathVariables: PathVariables | undefined,
   reading: string | undefined,
 ): MatchedContext {
-  // Lists all members, because V8 reads objects that were created by spreading slowly.
   const { clientIp, userId, apiKey, method, path, headers, attributes } = context
   return { clientIp, userId, apiKey, method, path, headers, attributes, pathVariables, reading }
 }

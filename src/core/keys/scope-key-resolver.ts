@@ -107,7 +107,7 @@ function keyField({ methods }: Rule, field: string, { ipv6Prefix, caseSensitive 
     case 'IP':
       return ({ clientIp }) => {
         const ip = keyText(clientIp)
-        return ip === undefined ? undefined : ipIdentity(ip, ipv6Prefix)
+        return ip?.includes(':') ? ipIdentity(ip, ipv6Prefix) : ip
       }
     case 'USER_ID':
       return ({ userId }) => keyText(userId)
@@ -136,7 +136,7 @@ function compileMethod(keepsHead: boolean): KeyOf {
 }
 
 /** An empty string is a missing key. */
-const keyText = (value: unknown): string | undefined => textOf(value) || undefined
+const keyText = (value: unknown): string | undefined => (typeof value === 'string' ? value : textOf(value)) || undefined
 
 function invalid(rule: Rule, what: string): FluxGateError {
   return new FluxGateError('FLUXGATE_RULES_INVALID', `Rule "${rule.id}" uses the unknown ${what}.`)

@@ -8,9 +8,9 @@ const many = (when: (i: number) => readonly Condition[]) =>
   Array.from({ length: 20 }, (_, i) => ({ name: `n${i}`, when: when(i) }))
 
 function found(items: ReturnType<typeof many>, context: RequestContext): string[] {
-  const { others, files } = finish(indexConditions(items))
+  const { others, fieldIndexes } = finish(indexConditions(items))
   const lists = [others]
-  for (const file of files) lookUp(file, context, lists)
+  for (const index of fieldIndexes) lookUp(index, context, lists)
   return lists.flat().map(({ name }) => name)
 }
 
@@ -29,9 +29,11 @@ describe('indexConditions', () => {
 
   it('keeps the other conditions for evaluation and drops the indexed one', () => {
     const plan = { field: 'attributes.plan', values: ['paid'] }
-    const { others, files } = finish(indexConditions(many((i) => [plan, { field: 'userId', values: [`u${i}`] }])))
+    const { others, fieldIndexes } = finish(
+      indexConditions(many((i) => [plan, { field: 'userId', values: [`u${i}`] }])),
+    )
     expect(others).toEqual([])
-    expect(files.map(({ byValue }) => byValue.get('u3'))).toEqual([[{ name: 'n3', when: [plan] }]])
+    expect(fieldIndexes.map(({ byValue }) => byValue.get('u3'))).toEqual([[{ name: 'n3', when: [plan] }]])
   })
 
   it('keeps items without an indexable condition', () => {
@@ -49,13 +51,13 @@ describe('indexConditions', () => {
   it('does not index conditions that are not compared as exact text', () => {
     for (const field of ['path.id', 'method', 'clientIp']) {
       const items = many((i) => [{ field, values: [`10.${i}.0.0/16`] }])
-      expect(finish(indexConditions(items)), field).toEqual({ others: items, files: [] })
+      expect(finish(indexConditions(items)), field).toEqual({ others: items, fieldIndexes: [] })
     }
   })
 
   it('builds no index for a few items', () => {
     const items = many((i) => [{ field: 'userId', values: [`u${i}`] }])
-    expect(finish(indexConditions(items.slice(0, 8))).files).toEqual([])
+    expect(finish(indexConditions(items.slice(0, 8))).fieldIndexes).toEqual([])
     expect(found(items.slice(0, 9), { userId: 'u8' })).toEqual(['n8'])
   })
 })

@@ -9,7 +9,7 @@ interface Conditional {
 }
 
 /** Entries by the value that one field of the request must have. */
-export interface ConditionFile<Entry> {
+export interface FieldIndex<Entry> {
   readonly read: ReadField
   readonly byValue: ReadonlyMap<string, Entry>
 }
@@ -18,7 +18,7 @@ export interface ConditionIndex<Item> {
   /** Items that cannot be indexed. */
   readonly others: readonly Item[]
   /** Indexed items, without the condition that the lookup has already checked. */
-  readonly files: readonly ConditionFile<readonly Item[]>[]
+  readonly fieldIndexes: readonly FieldIndex<readonly Item[]>[]
 }
 
 /**
@@ -27,7 +27,7 @@ export interface ConditionIndex<Item> {
  */
 export function* indexConditions<Item extends Conditional>(items: readonly Item[]): Steps<ConditionIndex<Item>> {
   // For a few items, evaluating all of them is as fast as a lookup.
-  if (items.length <= 8) return { others: items, files: [] }
+  if (items.length <= 8) return { others: items, fieldIndexes: [] }
   const valuesByField = yield* collectValues(items)
   const others: Item[] = []
   const byField = new Map<string, Map<string, Item[]>>()
@@ -37,17 +37,20 @@ export function* indexConditions<Item extends Conditional>(items: readonly Item[
     if (!best) others.push(item)
     else addToIndex(byField, best, { ...item, when: item.when.filter((condition) => condition !== best) })
   }
-  return { others, files: Array.from(byField, ([field, byValue]) => ({ read: readerOf(field) as ReadField, byValue })) }
+  return {
+    others,
+    fieldIndexes: Array.from(byField, ([field, byValue]) => ({ read: readerOf(field) as ReadField, byValue })),
+  }
 }
 
 /** Adds the entry of the request's value, or the entry of each value if the request has a list. */
-export function lookUp<Entry>(file: ConditionFile<Entry>, context: RequestContext, found: Entry[]): void {
-  const value = file.read(context, undefined)
-  if (Array.isArray(value)) for (const one of value) addEntry(file, one, found)
-  else addEntry(file, value, found)
+export function lookUp<Entry>(index: FieldIndex<Entry>, context: RequestContext, found: Entry[]): void {
+  const value = index.read(context, undefined)
+  if (Array.isArray(value)) for (const one of value) addEntry(index, one, found)
+  else addEntry(index, value, found)
 }
 
-function addEntry<Entry>({ byValue }: ConditionFile<Entry>, value: unknown, found: Entry[]): void {
+function addEntry<Entry>({ byValue }: FieldIndex<Entry>, value: unknown, found: Entry[]): void {
   const text = textOf(value)
   const entry = text === undefined ? undefined : byValue.get(text)
   if (entry !== undefined) found.push(entry)

@@ -5,7 +5,8 @@ import type { RequestContext } from '../request-context.js'
 import { type Rule, withHead } from '../rule.js'
 import { compileConditions } from './condition.js'
 import { normalisePath } from './paths/normalise-path.js'
-import { capturedFrom, compilePathPattern, matchesPath } from './paths/path-pattern.js'
+import { compilePathPattern } from './paths/path-pattern.js'
+import { capturedFrom, matchesPath } from './paths/path-search.js'
 import { compareRules, compileRules } from './rule-matcher.js'
 
 const rule = (id: string, fields: Partial<Rule> = {}): Rule => plainRule({ id, ...fields })

@@ -1,18 +1,11 @@
 import type { RequestContext } from '../request-context.js'
-import { countsByPath, type Rule, type RuleSet, withHead } from '../rule.js'
+import { countsByPath, type Rule, type RuleSet } from '../rule.js'
 import { finish, type Steps, sortInSteps } from '../scheduling/steps.js'
+import { lookUp } from './condition-index.js'
 import { readPath } from './paths/normalise-path.js'
-import { type Captures, compilePathPattern, type PathPattern, type PathVariables } from './paths/path-pattern.js'
+import { capturedFrom } from './paths/path-search.js'
 import { pathTreeSteps } from './paths/path-tree.js'
-import { type Answer, addAnswers, addMatches, compileLeaf, type Draft, type Leaf, readyAnswer } from './rule-leaf.js'
-
-/** A rule that applies to a request, with the values of its `{name}` segments. */
-export interface Match {
-  readonly rule: Rule
-  /** The index of the rule among the enabled rules of its set, in the order of `compareRules`. */
-  readonly rank: number
-  readonly pathVariables: PathVariables | undefined
-}
+import { compileLeaves, type Leaf, type Match, matchOf, none, type RuleMatches } from './rule-leaf.js'
 
 export interface RuleMatcher {
   /** The normalised path of a request, or all interpretations if servers interpret it differently. */
@@ -43,12 +36,12 @@ export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): S
     match(context, path) {
       const method = upperCase(context.method)
       const count = tree.find(path)
-      const constant = count === 1 ? readyAnswer(tree.found[0] as Leaf, method, single) : undefined
+      const constant = count === 1 ? constantMatches(tree.found[0] as Leaf, method, single) : undefined
       if (constant !== undefined) return constant
-      const found: Answer[] = []
-      for (let i = 0; i < count; i++) addAnswers(tree.found[i] as Leaf, method, context, found)
+      const found: RuleMatches[] = []
+      for (let i = 0; i < count; i++) addRuleMatches(tree.found[i] as Leaf, method, context, found)
       const [first] = found
-      if (first?.ready && found.length === 1) return first.ready
+      if (first?.constant && found.length === 1) return first.constant
       const matches: Match[] = []
       for (const rules of found) addMatches(rules, context, path, matches)
       return inOrder(matches)
@@ -60,8 +53,6 @@ const isForEveryPath = ({ path }: Rule): boolean => path === '/**'
 
 export const isForEveryRequest = (rule: Rule): boolean =>
   isForEveryPath(rule) && rule.methods.length === 0 && rule.when.length === 0
-
-const matchOf = (rule: Rule, rank: number): Match => Object.freeze({ rule, rank, pathVariables: undefined })
 
 /** Most methods are already upper case, and checking is faster than converting. */
 function upperCase(method: string | null | undefined): string | undefined {
@@ -85,46 +76,6 @@ export function compareRules(a: Rule, b: Rule): number {
   return a.id < b.id ? -1 : Number(a.id > b.id)
 }
 
-/** The rules with the same path pattern, by their methods. */
-interface RulesOfPath {
-  readonly segments: PathPattern['segments']
-  readonly byMethods: Map<string, Draft[]>
-}
-
-function* compileLeaves(rules: readonly Rule[], caseSensitive: boolean) {
-  const byShape = new Map<string, RulesOfPath>()
-  // Many rules often have the same methods and captures. Shared objects stay in the CPU cache.
-  const methodLists = new Map<string, readonly string[] | undefined>([['', undefined]])
-  const captureLists = new Map<string, Captures>()
-  for (const [rank, rule] of rules.entries()) {
-    yield
-    const { shape, segments, captures } = compilePathPattern(rule.path, caseSensitive)
-    const { byMethods } = getOrSet(byShape, shape, (): RulesOfPath => ({ segments, byMethods: new Map() }))
-    const methodList = withHead(rule.methods)
-    const methods = methodList.join(' ')
-    getOrSet(methodLists, methods, () => methodList)
-    getOrSet(byMethods, methods, (): Draft[] => []).push({
-      match: matchOf(rule, rank),
-      captures: captures && getOrSet(captureLists, JSON.stringify(captures), () => captures),
-      when: rule.when,
-      caseSensitive,
-    })
-  }
-  const leaves: { readonly segments: PathPattern['segments']; readonly leaf: Leaf }[] = []
-  for (const { segments, byMethods } of byShape.values()) {
-    let leaf: Leaf | undefined
-    for (const [methods, drafts] of byMethods) leaf = yield* compileLeaf(drafts, methodLists.get(methods), leaf)
-    leaves.push({ segments, leaf: leaf as Leaf })
-    yield
-  }
-  return leaves
-}
-
-function getOrSet<Value>(map: Map<string, Value>, key: string, create: () => Value): Value {
-  if (!map.has(key)) map.set(key, create())
-  return map.get(key) as Value
-}
-
 /**
  * Sorts matches by rank and removes duplicates: a request with a list of values may find a rule under several of them.
  * Requests usually match few rules, for which an insertion sort is fastest.
@@ -142,4 +93,51 @@ function inOrder(matches: Match[]): readonly Match[] {
     if (index > 0 && (matches[index - 1] as Match).rank === match.rank) repeated = true
   }
   return repeated ? matches.filter((match, i) => match.rank !== matches[i - 1]?.rank) : matches
+}
+
+/** Adds the rules of a leaf, and of the leaves after it, that apply to the method and the indexed fields of a request. */
+function addRuleMatches(leaf: Leaf, method: string | undefined, context: RequestContext, found: RuleMatches[]): void {
+  for (let one: Leaf | undefined = leaf; one; one = one.next) {
+    if (one.methods && !includesMethod(one.methods, method)) continue
+    if (one.constant !== none) found.push(one)
+    if (one.fieldIndexes) for (const fieldIndex of one.fieldIndexes) lookUp(fieldIndex, context, found)
+  }
+}
+
+/**
+ * The matches of a leaf, if they do not depend on the request beyond its method; otherwise undefined. A single match is
+ * returned in the reused array `single`, which is in the CPU cache, while an array of the leaf would not be.
+ */
+function constantMatches(leaf: Leaf, method: string | undefined, single: Match[]): readonly Match[] | undefined {
+  let matches: readonly Match[] = none
+  for (let one: Leaf | undefined = leaf; one; one = one.next) {
+    if (one.fieldIndexes) return undefined
+    if (one.methods && !includesMethod(one.methods, method)) continue
+    if (matches !== none) return undefined
+    if (one.only !== undefined) {
+      single[0] = one.only
+      matches = single
+    } else if (one.constant === undefined) return undefined
+    else matches = one.constant
+  }
+  return matches
+}
+
+/** Rules have few methods, so a linear search is faster than a hash lookup. */
+function includesMethod(methods: readonly string[], method: string | undefined): boolean {
+  for (let i = 0; i < methods.length; i++) if (methods[i] === method) return true
+  return false
+}
+
+/** Adds the matches whose conditions hold. */
+function addMatches(found: RuleMatches, context: RequestContext, path: string, matches: Match[]): void {
+  if (found.constant) {
+    for (const match of found.constant) matches.push(match)
+    return
+  }
+  for (const { match, captures, holds } of found.candidates) {
+    const pathVariables = captures && capturedFrom(captures, path)
+    if (holds && !holds(context, pathVariables)) continue
+    matches.push(pathVariables ? { rule: match.rule, rank: match.rank, pathVariables } : match)
+  }
 }

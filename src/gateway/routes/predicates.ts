@@ -1,5 +1,6 @@
 import { type Cidr, inCidr } from '../../core/keys/ip-address.js'
-import { compilePathPattern, matchesPath } from '../../core/matching/paths/path-pattern.js'
+import { compilePathPattern } from '../../core/matching/paths/path-pattern.js'
+import { matchesPath } from '../../core/matching/paths/path-search.js'
 import { withHead } from '../../core/rule.js'
 import type { EdgeHeaders } from '../../http/edge-request.js'
 

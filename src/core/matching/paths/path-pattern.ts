@@ -1,5 +1,5 @@
 import { canonicalPattern, foldPath } from './characters.js'
-import { compileGlob, matchesGlob, type SegmentGlob } from './segment-glob.js'
+import { compileGlob, type SegmentGlob } from './segment-glob.js'
 import { withoutDots } from './spellings.js'
 
 /**
@@ -65,49 +65,6 @@ export function compilePathPattern(text: string, caseSensitive = false): PathPat
   }
 }
 
-/** True if a normalised path matches the pattern. */
-export function matchesPath({ segments }: PathPattern, path: string): boolean {
-  return matchesFrom(segments, path, path === '/' ? 2 : 1)
-}
-
-/** True if the rest of the path from `start`, the start of a segment, matches. One past the end of the path means no segments. */
-export function matchesFrom(segments: readonly PatternSegment[], path: string, start: number): boolean {
-  let at = start
-  for (let i = 0; i < segments.length; i++) {
-    const segment = segments[i] as PatternSegment
-    if (segment.kind === 'globstar') {
-      if (i === segments.length - 1) return true
-      return matchedParts(segments.slice(i), at > path.length ? [] : path.slice(at).split('/')) !== undefined
-    }
-    if (at > path.length) return false
-    const end = segmentEnd(path, at)
-    if (segment.kind === 'literal') {
-      if (end - at !== segment.text.length || !path.startsWith(segment.text, at)) return false
-    } else if (segment.glob && !matchesGlob(segment.glob, path.slice(at, end))) return false
-    at = end + 1
-  }
-  return at > path.length
-}
-
-export function segmentEnd(path: string, start: number): number {
-  const slash = path.indexOf('/', start)
-  return slash === -1 ? path.length : slash
-}
-
-/** Extracts the percent-decoded values of the captures from a normalised path that matches. */
-export function capturedFrom({ names, globstarSegments }: Captures, path: string): PathVariables {
-  const positions = globstarSegments && matchedParts(globstarSegments, path === '/' ? [] : path.slice(1).split('/'))
-  const variables: Record<string, string> = {}
-  let start = 1
-  let reached = 0
-  for (const { name, index, before, after } of names) {
-    const position = positions ? (positions[index] as number) : index
-    for (; reached < position; reached++) start = path.indexOf('/', start) + 1
-    variables[name] = decodedText(path.slice(start + before, segmentEnd(path, start) - after))
-  }
-  return variables
-}
-
 const maxPatternLength = 2048
 /** Bounds the cost of a `**`, which grows with the number of segments after it. */
 const maxSegments = 64
@@ -169,44 +126,4 @@ function segmentOf(part: string, capture: CaptureText | undefined, caseSensitive
 function literalText(text: string, caseSensitive: boolean): string {
   const literal = text.replaceAll('%3A', ':')
   return caseSensitive ? literal : foldPath(literal)
-}
-
-function decodedText(text: string): string {
-  if (!text.includes('%')) return text
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
-/**
- * The index of the path part that each segment of the pattern matches, or undefined if the path does not match. Backtracking
- * extends only the latest `**`, because extending an earlier one cannot help. The cost is at most parts × segments, and a
- * pattern has at most 64 segments.
- */
-function matchedParts(segments: readonly PatternSegment[], parts: readonly string[]): readonly number[] | undefined {
-  const positions: number[] = []
-  let index = 0
-  let globstar = -1
-  let resume = 0
-  for (let at = 0; at < parts.length; ) {
-    const segment = segments[index]
-    if (segment?.kind === 'globstar') {
-      globstar = index++
-      resume = at
-    } else if (segment && matchesSegment(segment, parts[at] as string)) {
-      positions[index++] = at++
-    } else if (globstar >= 0) {
-      index = globstar + 1
-      at = ++resume
-    } else return undefined
-  }
-  if (segments[index]?.kind === 'globstar') index++
-  return index === segments.length ? positions : undefined
-}
-
-function matchesSegment(segment: PatternSegment, part: string): boolean {
-  if (segment.kind === 'any') return true
-  return segment.glob ? matchesGlob(segment.glob, part) : segment.text === part
 }
