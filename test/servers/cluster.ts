@@ -51,7 +51,7 @@ export async function startCluster({ nodeTimeoutMs = 1_000, binary }: ClusterOpt
       Promise.any(
         nodes.map(async (node) => {
           if (node.isRunning() && (await claims(node, slot))) return node
-          throw new Error('different owners')
+          throw new Error('not the owner')
         }),
       ),
     )

@@ -1,4 +1,4 @@
-/** Locks over every kind of client: held, waited for, guarded. */
+/** Locks over every supported client: acquire, wait, guarded writes. */
 import { Cluster as IoredisCluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis'
 import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
@@ -54,7 +54,7 @@ const places: Readonly<Record<string, () => string | object | Promise<object>>> 
 }
 
 describe.each(Object.entries(places))('%s', (_, place) => {
-  it('has locks that are held, waited for, and checked by what they guard', async () => {
+  it('acquires, waits for and guards with locks', async () => {
     const where = await place()
     const prefix = freshPrefix()
     const lock = openLock({ prefix, ttlMs: 60_000 }, where)

@@ -1,6 +1,6 @@
 /**
- * Processes that all want the same few locks, on a server of their own, while they are stopped for longer than their
- * leases, oversleep, and are killed; the server stands still now and then too.
+ * Processes that compete for a few locks on one server, while they are stopped for longer than their leases, oversleep
+ * and are killed. The server is stopped at times too.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -11,14 +11,14 @@ import { startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
 export interface ExclusionOptions {
-  /** How many visits to see before it ends. */
+  /** Number of critical sections to observe. */
   readonly visits: number
   readonly seed: number
-  /** With the check taken out of the script that grants locks; ends as soon as that is noticed. */
+  /** Removes the exclusion check from the script that grants locks. The run ends as soon as a violation is found. */
   readonly withoutExclusion?: boolean
 }
 
-/** Somebody was inside and held the lock all the time, by its own account. In nanoseconds. */
+/** A critical section whose process believed that it held the lock throughout. Times are in nanoseconds. */
 interface Visit {
   readonly name: string
   readonly fence: number
@@ -29,20 +29,20 @@ interface Visit {
 export interface Findings {
   readonly visits: number
   readonly faults: Readonly<Record<'stopped' | 'killed' | 'serverStopped', number>>
-  /** Two were inside at the same time. */
+  /** Two processes were in a critical section at the same time. */
   readonly overlaps: number
-  /** Somebody came after one with a greater fence. */
+  /** A critical section followed one with a greater fence. */
   readonly fencesBackwards: number
-  /** What was written to the ledger that checks fences, and to the data that is guarded by the lock itself. */
+  /** Entries of the ledger that checks fences, and of the data that is guarded by the lock itself. */
   readonly ledger: Written
   readonly guarded: Written
 }
 
 interface Written {
   readonly lines: number
-  /** Written by somebody older than who wrote before. */
+  /** Entries written with a smaller fence than an earlier entry. */
   readonly stale: number
-  /** Written on top of what somebody else had written meanwhile. */
+  /** Entries that overwrote a concurrent change. */
   readonly lost: number
 }
 
@@ -125,7 +125,7 @@ const visitsInOrder = (visits: readonly Visit[], name: string): Visit[] =>
 
 const pairs = <T>(list: readonly T[]): [T, T][] => list.slice(1).map((next, i) => [list[i] as T, next])
 
-/** Each line is a fence and which line its writer believed to write. */
+/** Each line contains a fence and the line number that its writer expected. */
 function written(lists: readonly (readonly string[])[]): Written {
   const lines = lists.map((list) => list.map((line) => line.split(' ').map(Number) as [number, number]))
   const all = lines.flat()

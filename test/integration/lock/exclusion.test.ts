@@ -1,6 +1,6 @@
 /**
- * One at a time, whatever happens to the processes. `FLUXGATE_TEST_LOAD=full` is the full size, `FLUXGATE_TEST_SEED` repeats
- * the faults of a run.
+ * Mutual exclusion under process faults. `FLUXGATE_TEST_LOAD=full` runs the full size; `FLUXGATE_TEST_SEED` repeats the
+ * faults of a run.
  */
 import { describe, expect, it } from 'vitest'
 import { randomSeed } from '../../fixtures/random-seed.js'
@@ -15,7 +15,7 @@ function expectExclusion(found: Findings): void {
 }
 
 describe(`six processes that are stopped, oversleep and are killed (seed ${seed})`, () => {
-  it(`are inside one at a time, ${visits} times, and no stale write is found`, { timeout: 3_600_000 }, async () => {
+  it(`have mutual exclusion in ${visits} critical sections, without stale writes`, { timeout: 3_600_000 }, async () => {
     const found = await exclusionRun({ visits, seed })
     console.log(JSON.stringify(found))
     expectExclusion(found)
@@ -23,7 +23,9 @@ describe(`six processes that are stopped, oversleep and are killed (seed ${seed}
     expect(found.guarded.lines).toBeGreaterThanOrEqual(visits / 2)
   })
 
-  it('are found out if the exclusion is taken out of the script', { timeout: 3_600_000 }, async () => {
+  it('violate it if the check is removed from the script, and the test detects that', {
+    timeout: 3_600_000,
+  }, async () => {
     const found = await exclusionRun({ visits, seed, withoutExclusion: true })
     expect(() => expectExclusion(found)).toThrow()
     expect(found.overlaps).toBeGreaterThan(0)

@@ -1,4 +1,4 @@
-/** What others get wrong: servers that freeze, replies that get lost, holders that die. */
+/** Locks under faults: frozen servers, lost replies, killed holders. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
@@ -16,7 +16,7 @@ import { aborted, closedAfterTest, lost, openLock, timedOut } from './test-locks
 
 const call = (...command: string[]) => callOnce(sharedRedis(), ...command)
 
-/** A client of the caller's, with all its maxWaitTicks: it repeats commands and waits for answers for ever. */
+/** An ioredis client with default options: it retries commands and waits for replies without a limit. */
 function patientClient(port: number): Redis {
   const client = new Redis({ port, maxRetriesPerRequest: null, retryStrategy: () => 50 })
   client.on('error', () => {})
@@ -33,10 +33,10 @@ function unhandledRejections(): unknown[] {
 }
 
 describe('a server that freezes', () => {
-  it('does not keep the signal from aborting at the end of the lease, by the clock of the holder', async () => {
+  it('does not delay the abort of the signal at the end of the lease, by the clock of the holder', async () => {
     const server = await stopAfterTest(startRedis())
     const unhandled = unhandledRejections()
-    // A call may take 30 s, so it is not the end of a call that aborts the signal.
+    // A call may take 30 s, so the abort is not caused by the end of a call.
     const lock = openLock({ timeoutMs: 30_000, ttlMs: 1_000 }, patientClient(server.port))
     const askedAt = performance.now()
     const hold = await lock.acquire('orders')
@@ -48,12 +48,12 @@ describe('a server that freezes', () => {
     const { reason } = hold.signal
     expect(reason).toMatchObject(lost)
     expect(reason).toMatchObject({ message: expect.stringContaining('its lease expired') })
-    // The lease counts from before the call, less 1 % and 2 ms for clock drift, and timers may be 1 ms early.
+    // The lease starts before the call, less 1 % and 2 ms for clock drift, and timers may fire 1 ms early.
     expect(afterMs).toBeGreaterThanOrEqual(1_000 - 12 - 1)
     expect(unhandled).toEqual([])
   })
 
-  it('does not mask an error of the work that it happened in', async () => {
+  it('does not hide an error of the work', async () => {
     const server = await stopAfterTest(startRedis())
     const lock = openLock({ ttlMs: 500 }, server.uri)
     const mistake = new Error('out of stock')
@@ -63,7 +63,7 @@ describe('a server that freezes', () => {
       throw mistake
     })
     await expect(work).rejects.toBe(mistake)
-    // Without an error of its own, the work learns that it was not protected until its end.
+    // If the work itself succeeds, it fails because it was not protected until its end.
     server.resume()
     const unprotected = lock.using('orders', async (signal) => {
       server.pause()
@@ -73,7 +73,7 @@ describe('a server that freezes', () => {
     server.resume()
   })
 
-  it('that dies leaves no rejection unhandled, and the signal of the holder aborts', async () => {
+  it('that dies causes no unhandled rejection, and the signal of the holder aborts', async () => {
     const server = await stopAfterTest(startRedis())
     const unhandled = unhandledRejections()
     const lock = openLock({ ttlMs: 400 }, server.uri)
@@ -91,16 +91,16 @@ describe('a server that freezes', () => {
   })
 })
 
-describe('a reply that is lost', () => {
-  it('does not make a holder block itself: it asks again with the same token', async () => {
+describe('a lost reply', () => {
+  it('does not make a holder block itself: the retry uses the same token', async () => {
     const proxy = await stopAfterTest(startProxy(sharedRedis().port))
     const prefix = freshPrefix()
     const lock = openLock({ prefix, ttlMs: 60_000 }, `redis://127.0.0.1:${proxy.port}`)
     await lock.inspect('orders')
     proxy.setDelay(200)
     const acquiring = lock.tryAcquire('orders')
-    // Granted in Redis, and the reply is on its way when the connection ends.
-    await eventually('it is granted', async () => (await call('EXISTS', `${prefix}:lock:{orders}`)) === 1)
+    // Granted in Redis, but the connection ends before the reply arrives.
+    await eventually('the lock is granted', async () => (await call('EXISTS', `${prefix}:lock:{orders}`)) === 1)
     proxy.setDelay(0)
     proxy.cut()
     const hold = await acquiring
@@ -110,7 +110,7 @@ describe('a reply that is lost', () => {
     expect(await lock.inspect('orders')).toBeUndefined()
   })
 
-  it('of a release is asked for again, and the lock is free', async () => {
+  it('to a release is retried, and the lock is free', async () => {
     const proxy = await stopAfterTest(startProxy(sharedRedis().port))
     const lock = openLock({ ttlMs: 60_000 }, `redis://127.0.0.1:${proxy.port}`)
     const hold = await lock.acquire('orders')
@@ -119,7 +119,7 @@ describe('a reply that is lost', () => {
     expect(await lock.inspect('orders')).toBeUndefined()
   })
 
-  it('of one who does not wait for it leaves no lock behind', async () => {
+  it('to an aborted acquisition leaves no lock behind', async () => {
     const proxy = await stopAfterTest(startProxy(sharedRedis().port))
     const prefix = freshPrefix()
     const lock = openLock({ prefix, ttlMs: 60_000, timeoutMs: 100 }, patientClient(proxy.port))
@@ -138,7 +138,7 @@ describe('an acquired lock', () => {
     const prefix = freshPrefix()
     const lock = openLock({ prefix, ttlMs: 200, timeoutMs: 5_000 }, `redis://127.0.0.1:${proxy.port}`)
     await lock.inspect('orders')
-    // Every grant is over before its reply is here.
+    // Every lease ends before the reply arrives.
     proxy.setDelay(150)
     await expect(lock.acquire('orders', { waitMs: 700 })).rejects.toMatchObject(timedOut)
     proxy.setDelay(0)
@@ -183,7 +183,7 @@ describe('a holder that is killed', () => {
 })
 
 describe('fencing tokens', () => {
-  it('grow from holder to holder', async () => {
+  it('increase from holder to holder', async () => {
     const lock = openLock()
     const fences: number[] = []
     for (let i = 0; i < 50; i++) await lock.using('orders', (_, { fence }) => fences.push(fence))
@@ -191,7 +191,7 @@ describe('fencing tokens', () => {
     expect(fences.every(Number.isSafeInteger)).toBe(true)
   })
 
-  it('grow by one where the clock of the server has stepped back, and past one that was forgotten', async () => {
+  it("increase by one if the server's clock steps back, even after a fence was lost", async () => {
     const prefix = freshPrefix()
     const lock = openLock({ prefix })
     const before = await lock.using('orders', (_, { fence }) => fence)
@@ -203,7 +203,7 @@ describe('fencing tokens', () => {
     expect(await lock.using('orders', (_, { fence }) => fence)).toBe(ahead + 2)
   })
 
-  it('keep growing through a failover to a replica that has heard of nothing', async () => {
+  it('keep increasing through a failover to a replica without any data', async () => {
     const group = await stopAfterTest(startSentinel())
     const sentinels = group.sentinels.map(({ host, port }) => ({ host, port }))
     const lock = openLock({ waitMs: 25_000, ttlMs: 2_000 }, { sentinels, sentinelName: group.name })
@@ -218,7 +218,7 @@ describe('fencing tokens', () => {
 })
 
 describe('a semaphore', () => {
-  it('does not let a holder with a fast clock be a second holder', async () => {
+  it('does not admit a second holder because of a fast clock', async () => {
     const options = { prefix: freshPrefix(), permits: 1 }
     const holder = await closedAfterTest(redisSemaphore(sharedRedis().uri, options)).acquire('exports')
     const now = Date.now()

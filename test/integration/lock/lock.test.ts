@@ -1,4 +1,4 @@
-/** Locks on one Redis, as their users see them. */
+/** Locks on one Redis server. */
 import { describe, expect, it } from 'vitest'
 import { eventually } from '../../fixtures/eventually.js'
 import { callOnce } from '../../servers/resp.js'
@@ -8,7 +8,7 @@ import { lost, openLock, timedOut } from './test-locks.js'
 const call = (...command: string[]) => callOnce(sharedRedis(), ...command)
 
 describe('a lock', () => {
-  it('is held by one at a time, and by the next when it is released', async () => {
+  it('is held by one owner at a time, and by the next after its release', async () => {
     const lock = openLock()
     const first = await lock.acquire('orders')
     expect(first.isHeld).toBe(true)
@@ -18,12 +18,12 @@ describe('a lock', () => {
     expect(first.isHeld).toBe(false)
     const second = await lock.tryAcquire('orders')
     expect(second?.isHeld).toBe(true)
-    // Released twice, or by one who has lost it, it stays with whoever holds it.
+    // A second release, or one by an owner that lost the lock, does not affect the current holder.
     await first.release()
     expect(await lock.tryAcquire('orders')).toBeUndefined()
   })
 
-  it('is a key that says who holds it and ends by itself', async () => {
+  it('is a key that names its holder and expires', async () => {
     const prefix = freshPrefix()
     const lock = openLock({ prefix })
     const hold = await lock.acquire('orders', { ttlMs: 5_000, owner: 'job-7' })
@@ -34,12 +34,12 @@ describe('a lock', () => {
     expect(await lock.inspect('orders')).toMatchObject({ owner: 'job-7', fence: hold.fence, holds: 1 })
     await hold.release()
     expect(await lock.inspect('orders')).toBeUndefined()
-    // What stays is the last fence, for a week.
+    // Only the last fence remains, for a week.
     expect(await call('KEYS', `${prefix}*`)).toEqual([`${prefix}:lock-fence:{orders}`])
     expect(Number(await call('PTTL', `${prefix}:lock-fence:{orders}`))).toBeGreaterThan(6 * 86_400_000)
   })
 
-  it('is waited for until a deadline', async () => {
+  it('can be awaited until a deadline', async () => {
     const lock = openLock()
     await lock.acquire('orders')
     await expect(lock.acquire('orders', { waitMs: 30 })).rejects.toMatchObject(timedOut)
@@ -48,7 +48,7 @@ describe('a lock', () => {
     )
   })
 
-  it('is waited for until the caller has enough', async () => {
+  it('can be awaited until an abort signal', async () => {
     const lock = openLock()
     await lock.acquire('orders')
     const enough = new AbortController()
@@ -57,13 +57,13 @@ describe('a lock', () => {
     await waiting
   })
 
-  it('comes to whoever waits as soon as it is released, without looking again and again', async () => {
+  it('is granted to a waiting caller as soon as it is released, without polling', async () => {
     const prefix = freshPrefix()
     const here = openLock({ prefix })
     const there = openLock({ prefix })
     const first = await here.acquire('orders', { ttlMs: 60_000 })
     const waiting = there.acquire('orders', { waitMs: 30_000 })
-    await eventually('somebody listens', async () => {
+    await eventually('a caller subscribes', async () => {
       const [, listeners] = (await call('PUBSUB', 'NUMSUB', `${prefix}:lock-free:{orders}`)) as [string, number]
       return listeners === 1
     })
@@ -71,14 +71,14 @@ describe('a lock', () => {
     expect((await waiting).isHeld).toBe(true)
   })
 
-  it('comes to whoever waits when the lease of one who died ends', async () => {
+  it('is granted to a waiting caller when the lease of a dead holder expires', async () => {
     const lock = openLock()
     await lock.acquire('orders', { ttlMs: 200, watchdog: false })
     const next = await lock.acquire('orders', { waitMs: 20_000 })
     expect(next.isHeld).toBe(true)
   })
 
-  it('passes from one to the next among many who wait, each alone', async () => {
+  it('passes between many waiting callers, one at a time', async () => {
     const prefix = freshPrefix()
     const locks = [openLock({ prefix }), openLock({ prefix }), openLock({ prefix })]
     let inside = 0
@@ -97,13 +97,13 @@ describe('a lock', () => {
     expect(most).toBe(1)
   })
 
-  it('is freed by force, and the signal of its holder aborts', async () => {
+  it('can be released by force, and the signal of its holder aborts', async () => {
     const lock = openLock()
     const hold = await lock.acquire('orders', { ttlMs: 2_000 })
     expect(await lock.forceUnlock('orders')).toBe(true)
     expect(await lock.forceUnlock('orders')).toBe(false)
     expect(await lock.tryAcquire('orders')).toBeDefined()
-    await eventually('the holder knows', () => hold.signal.aborted)
+    await eventually('the holder is notified', () => hold.signal.aborted)
     expect(hold.signal.reason).toMatchObject(lost)
     expect(() => hold.assertHeld()).toThrow(expect.objectContaining(lost))
     expect(await hold.release()).toBe(false)

@@ -1,4 +1,4 @@
-/** Where FluxGate uses its own locks. */
+/** FluxGate's own uses of its locks. */
 import { describe, expect, it } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import { connectRedis } from '../../../src/redis/client/connect-redis.js'
@@ -23,7 +23,7 @@ const open = (prefix: string) =>
   closedAfterTest(redisRuleStore(sharedRedis().uri, { prefix, channel: `${prefix}reload` }))
 
 describe('imports into a rule store in Redis', () => {
-  it('follow each other: of several at once, none fails, and one of them is there as a whole', async () => {
+  it('run one after another: none of several concurrent imports fails, and the result is one complete import', async () => {
     const prefix = freshPrefix()
     const owners = ['ann', 'bob', 'cem', 'dee']
     await Promise.all(
@@ -40,7 +40,7 @@ describe('imports into a rule store in Redis', () => {
     )
   })
 
-  it('stop before the next set when they can no longer rely on being alone', async () => {
+  it('stop before the next rule set when they lose the lock', async () => {
     const prefix = freshPrefix()
     const store = open(prefix)
     const lock = openLock({ prefix })
@@ -53,8 +53,8 @@ describe('imports into a rule store in Redis', () => {
   })
 })
 
-describe('rules that are kept elsewhere and announced by the Redis of the buckets', () => {
-  /** Rules that change without an announcement, and a count of how often each process loads them. */
+describe('rules in another store, announced through the Redis of the buckets', () => {
+  /** Rules that change without an announcement, and the number of loads per process. */
   function place() {
     const looks = new Map<string, number>()
     let capacity = 10
@@ -71,7 +71,7 @@ describe('rules that are kept elsewhere and announced by the Redis of the bucket
     return { looks, provider, change }
   }
 
-  it('are polled by one process, which announces changes, and by another one after it has closed', async () => {
+  it('are polled by one process, which announces changes, and by another after it has closed', async () => {
     const { looks, provider, change } = place()
     const channel = `${freshPrefix()}reload`
     const reload = { strategy: 'PUBSUB', channel, pollingIntervalMs: 40 } as const
@@ -80,13 +80,13 @@ describe('rules that are kept elsewhere and announced by the Redis of the bucket
     const gates = new Map(await Promise.all(['a', 'b', 'c'].map(async (name) => [name, await start(name)] as const)))
     const limits = () =>
       Promise.all([...gates.values()].map(async (gate) => (await gate.check({}, { peek: true })).limit))
-    /** Resolves with the process that has polled 20 times in a row while no other process polled at all. */
+    /** Resolves with the process that has polled 20 times in a row while no other process polled. */
     const poller = (): Promise<string> => {
       let before = new Map(looks)
       const since = (name: string): number => (looks.get(name) ?? 0) - (before.get(name) ?? 0)
       return eventually('one process polls alone', () => {
         const active = [...gates.keys()].filter((name) => since(name) > 0)
-        // A process also loads the rules when it starts to listen, and when another takes over.
+        // A process also loads the rules when it starts to listen and when another takes over.
         if (active.length > 1) before = new Map(looks)
         return active.find((name) => since(name) >= 20)
       })
@@ -102,10 +102,10 @@ describe('rules that are kept elsewhere and announced by the Redis of the bucket
   })
 })
 
-describe('what imports of overrides have left behind', () => {
+describe('leftovers of override imports', () => {
   const rule = { ruleSetId: 'api', ruleId: 'keys' }
 
-  /** An import whose process ended in the middle, after so many overrides. */
+  /** An import whose process ended after this many overrides. */
   async function deadImport(connection: RedisConnection, prefix: string, overrides: number): Promise<void> {
     const import_ = new OverrideImport(connection, prefix, rule, 1)
     await import_.start()
@@ -120,7 +120,7 @@ describe('what imports of overrides have left behind', () => {
     }
   }
 
-  it('is removed by one of several processes, and what is in force stays', async () => {
+  it('are removed by one of several processes, and the current overrides stay', async () => {
     const server = await stopAfterTest(startRedis())
     const [prefix, connection] = ['kept', connectRedis(server.uri, 10_000)]
     const keepers = [1, 2, 3].map(() => new OverrideCleanup(connection, prefix))
@@ -132,7 +132,7 @@ describe('what imports of overrides have left behind', () => {
       await live.activate(1, 0)
       await deadImport(connection, prefix, 50)
       const before = Number(await server.call('DBSIZE'))
-      // Nobody has been silent for that long.
+      // No import has been idle for that long.
       expect(await Promise.all(keepers.map((keeper) => keeper.run(60_000)))).toEqual([0, 0, 0])
       expect(await server.call('DBSIZE')).toBeGreaterThanOrEqual(before)
       const removed = await Promise.all(keepers.map((keeper) => keeper.run(-1_000)))
@@ -145,7 +145,7 @@ describe('what imports of overrides have left behind', () => {
     }
   })
 
-  it('an import that was taken for dead and comes back changes nothing', async () => {
+  it('an import that was considered dead and resumes changes nothing', async () => {
     const server = await stopAfterTest(startRedis())
     const [prefix, connection] = ['back', connectRedis(server.uri, 10_000)]
     try {

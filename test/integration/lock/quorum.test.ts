@@ -1,4 +1,4 @@
-/** Locks on the majority of several servers that know nothing of each other. */
+/** Locks on the majority of several independent servers. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type QuorumOptions, quorumLock } from '../../../src/lock.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
@@ -24,11 +24,11 @@ const open = (options: QuorumOptions = {}, members = servers) =>
   )
 const key = () => `${prefix}:lock:{orders}`
 const holders = () => Promise.all(servers.map((server) => server.call('EXISTS', key())))
-/** A lock is held as soon as the majority has granted it; the others are asked as well, and answer later. */
+/** A lock is held once the majority has granted it; the other servers reply later. */
 const everyMemberGranted = (granted: readonly number[]) => expect.poll(holders).toEqual(granted)
 
 describe('a quorum of five', () => {
-  it('gives a lock to one at a time, on all members, and takes it back from all', async () => {
+  it('grants a lock to one owner at a time on all members, and releases it on all', async () => {
     const here = open()
     const there = open()
     const hold = await here.acquire('orders')
@@ -39,7 +39,7 @@ describe('a quorum of five', () => {
     expect(await there.tryAcquire('orders')).toBeDefined()
   })
 
-  it('counts a lease from before the call, and subtracts what clocks may differ', async () => {
+  it('counts the lease from before the call and subtracts the possible clock drift', async () => {
     const askedAt = performance.now()
     const hold = await open({ ttlMs: 10_000 }).acquire('orders')
     const { remainingMs } = hold
@@ -48,7 +48,7 @@ describe('a quorum of five', () => {
     expect(remainingMs).toBeGreaterThanOrEqual(10_000 - 102 - elapsedMs)
   })
 
-  it('works with two of its members down, and refuses with three', async () => {
+  it('works with two members down and fails with three', async () => {
     const down = await Promise.all(Array.from({ length: 5 }, () => startRedis()))
     try {
       const lock = open({ waitMs: 30_000 }, down)
@@ -71,20 +71,20 @@ describe('a quorum of five', () => {
     }
   })
 
-  it('ends a vote that is tied, and nobody holds it', async () => {
+  it('resolves a split vote: neither owner holds the lock', async () => {
     const four = servers.slice(0, 4)
     const other = [0, 1].map((member) => openLock({ prefix }, servers[member]?.uri))
     const holds = await Promise.all(other.map((lock) => lock.acquire('orders')))
     const lock = open({}, four)
     expect(await lock.tryAcquire('orders')).toBeUndefined()
     await expect(lock.acquire('orders', { waitMs: 100 })).rejects.toMatchObject(timedOut)
-    // What was granted by two of them was given back.
+    // The two grants were released.
     expect(await holders()).toEqual([1, 1, 0, 0, 0])
     await holds[0]?.release()
     expect((await lock.acquire('orders')).isHeld).toBe(true)
   })
 
-  it('lets two who try at the same time both come to an end', async () => {
+  it('lets two concurrent attempts both finish', async () => {
     const locks = [open({ waitMs: 60_000, retryMs: 20 }), open({ waitMs: 60_000, retryMs: 20 })]
     let inside = 0
     await Promise.all(
@@ -98,10 +98,10 @@ describe('a quorum of five', () => {
     )
   })
 
-  it('has fences that grow, whichever members agree', async () => {
+  it('has increasing fences, whichever members agree', async () => {
     const fences: number[] = []
     for (let i = 0; i < 10; i++) {
-      // Two members, others each time, are held by somebody else, and one of them has a clock that is ahead.
+      // Each time, two other members are held by another owner, and one of them has a fast clock.
       const taken = [i % 5, (i + 2) % 5].map((member) => openLock({ prefix }, servers[member]?.uri))
       const holds = await Promise.all(taken.map((lock) => lock.acquire('orders')))
       const ahead = String(Date.now() * 1_000 + 60_000_000 * (i + 1))
@@ -112,7 +112,7 @@ describe('a quorum of five', () => {
     expect(fences).toEqual([...new Set(fences)].sort((a, b) => a - b))
   })
 
-  it('tells a holder that the majority has forgotten it', async () => {
+  it('notifies a holder when the majority has lost the lock', async () => {
     const hold = await open({ ttlMs: 3_000 }).acquire('orders')
     await everyMemberGranted([1, 1, 1, 1, 1])
     await Promise.all(servers.slice(0, 2).map((server) => server.call('DEL', key())))
@@ -122,8 +122,8 @@ describe('a quorum of five', () => {
   })
 })
 
-describe('a member that forgets a lock early, as after a jump of its clock', () => {
-  /** Something outside of Redis that two may write to. */
+describe('a member that loses a lock early, for example after a clock jump', () => {
+  /** A resource outside of Redis that both owners write to. */
   interface Ledger {
     readonly lines: string[]
     fence: number
@@ -135,15 +135,15 @@ describe('a member that forgets a lock early, as after a jump of its clock', () 
     ledger.lines.push(line)
   }
 
-  it('breaks exclusion without fencing, and not with it', async () => {
+  it('breaks exclusion without fencing tokens, and not with them', async () => {
     const three = servers.slice(0, 3)
     const first = await open({}, three).acquire('orders')
     await everyMemberGranted([1, 1, 1, 0, 0])
-    // As if the third had not been there when it was asked, and the first forgot early.
+    // Simulates that the third member was unavailable and that the first lost the lock early.
     await servers[2]?.call('DEL', key())
     await servers[0]?.call('DEL', key())
     const second = await open({}, three).acquire('orders')
-    // Both believe that they hold it, and neither can know better.
+    // Both believe that they hold the lock, and neither can detect otherwise.
     expect([first.isHeld, second.isHeld]).toEqual([true, true])
     const trusting: Ledger = { lines: [], fence: 0 }
     writeUnchecked(trusting, 'second')
@@ -156,8 +156,8 @@ describe('a member that forgets a lock early, as after a jump of its clock', () 
   })
 })
 
-describe('mistakes', () => {
-  it('an order of asking is refused for one hold too', async () => {
+describe('invalid options', () => {
+  it('fair locks are rejected for a single hold too', async () => {
     await expect(open().acquire('orders', { fair: true })).rejects.toThrow('fair must be false for quorumLock')
   })
 
@@ -167,7 +167,7 @@ describe('mistakes', () => {
     [['redis://localhost'], { fair: true }],
     [['redis://localhost'], { retryMs: 0 }],
     [['redis://localhost'], { retries: 3 }],
-  ])('%j %j is refused at once', (where, options) => {
+  ])('%j %j is rejected at once', (where, options) => {
     expect(() => quorumLock(where as string[], options as QuorumOptions)).toThrow(
       expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' }),
     )

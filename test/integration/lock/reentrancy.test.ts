@@ -1,4 +1,4 @@
-/** What a holder can do and rely on: the same owner again, several locks, work with a signal, guarded writes. */
+/** Features for lock holders: reentrancy, multiple locks, work with a signal, guarded writes, fair queues. */
 import { describe, expect, it } from 'vitest'
 import { guardedScript } from '../../../src/lock.js'
 import { eventually } from '../../fixtures/eventually.js'
@@ -11,7 +11,7 @@ import { aborted, lost, openLock, timedOut } from './test-locks.js'
 const call = (...command: string[]) => callOnce(sharedRedis(), ...command)
 
 describe('an owner', () => {
-  it('holds a lock as often as it asks, and has it until the last hold is released', async () => {
+  it('can acquire a lock repeatedly and holds it until the last hold is released', async () => {
     const lock = openLock()
     const outer = await lock.acquire('orders', { owner: 'job-7' })
     const inner = await lock.acquire('orders', { owner: 'job-7' })
@@ -26,18 +26,18 @@ describe('an owner', () => {
     expect(await lock.tryAcquire('orders')).toBeDefined()
   })
 
-  it('enters its own lock again by the token it was given', async () => {
+  it('reenters its own lock with its token', async () => {
     const lock = openLock()
     await lock.using('orders', async (_, { owner }) => {
       expect(await lock.tryAcquire('orders')).toBeUndefined()
       await lock.using('orders', { owner }, async () => {})
-      // The inner hold has not taken the outer one with it.
+      // Releasing the inner hold has not released the outer one.
       expect(await lock.tryAcquire('orders')).toBeUndefined()
     })
     expect(await lock.tryAcquire('orders')).toBeDefined()
   })
 
-  it('does not shorten its lease by asking again for less', async () => {
+  it('does not shorten its lease by acquiring again for a shorter time', async () => {
     const lock = openLock()
     await lock.acquire('orders', { owner: 'a', ttlMs: 60_000, watchdog: false })
     await lock.acquire('orders', { owner: 'a', ttlMs: 1_000, watchdog: false })
@@ -46,7 +46,7 @@ describe('an owner', () => {
 })
 
 describe('several locks at once', () => {
-  it('are all held, or none of them', async () => {
+  it('are held all or none', async () => {
     const lock = openLock()
     const one = await lock.acquire('b')
     expect(await lock.tryAcquire(['a', 'b', 'c'])).toBeUndefined()
@@ -59,7 +59,7 @@ describe('several locks at once', () => {
     expect(await lock.tryAcquire('c')).toBeDefined()
   })
 
-  it.each([false, true])('never wait for each other in a circle (fair: %s)', async (fair) => {
+  it.each([false, true])('never deadlock (fair: %s)', async (fair) => {
     const prefix = freshPrefix()
     const names = ['a', 'b', 'c', 'd']
     const locks = [openLock({ prefix }), openLock({ prefix })]
@@ -70,7 +70,7 @@ describe('several locks at once', () => {
     expect(await Promise.all(passed)).toHaveLength(40)
   })
 
-  it('of several slots of a cluster are held one after the other, in one order', async () => {
+  it('in several cluster slots are acquired one after another, in a fixed order', async () => {
     const cluster = await stopAfterTest(startCluster())
     const clusterNodes = cluster.nodes.map(({ host, port }) => ({ host, port }))
     const prefix = freshPrefix()
@@ -101,7 +101,7 @@ describe('several locks at once', () => {
 })
 
 describe('work under a lock', () => {
-  it('has its result and its error passed on, and the lock is free afterwards', async () => {
+  it('passes on its result or error and releases the lock', async () => {
     const lock = openLock()
     expect(await lock.using('orders', () => 42)).toBe(42)
     const mistake = new Error('out of stock')
@@ -122,7 +122,7 @@ describe('work under a lock', () => {
     })
   })
 
-  it('is prolonged by hand where there is no watchdog', async () => {
+  it('can extend its lease manually without a watchdog', async () => {
     const lock = openLock()
     const hold = await lock.acquire('orders', { ttlMs: 5_000, watchdog: false })
     await hold.extend(60_000)
@@ -132,7 +132,7 @@ describe('work under a lock', () => {
     await expect(hold.extend()).rejects.toMatchObject(lost)
   })
 
-  it('is told that the caller has enough', async () => {
+  it("is aborted by the caller's signal", async () => {
     const lock = openLock()
     const enough = new AbortController()
     const work = lock.using('orders', { signal: enough.signal }, async (signal) => {
@@ -142,7 +142,7 @@ describe('work under a lock', () => {
     await expect(work).rejects.toThrow('enough')
   })
 
-  it('releases its lock at the end of the block', async () => {
+  it('releases its lock at the end of an await using block', async () => {
     const lock = openLock()
     {
       await using hold = await lock.acquire('orders')
@@ -152,7 +152,7 @@ describe('work under a lock', () => {
     expect(await lock.tryAcquire('orders')).toBeDefined()
   })
 
-  it('leaves nothing held when it is closed', async () => {
+  it('holds nothing after close', async () => {
     const prefix = freshPrefix()
     const lock = openLock({ prefix })
     const hold = await lock.acquire('orders')
@@ -170,7 +170,7 @@ describe('work under a lock', () => {
 describe('a guarded write', () => {
   const set = guardedScript("redis.call('SET', KEYS[1], ARGV[1]) return { #KEYS, #ARGV, ARGV[2] }")
 
-  it('happens while the lock is held, in the same step', async () => {
+  it('is atomic with the check that the lock is held', async () => {
     const key = `${freshPrefix()}{orders}:total`
     const lock = openLock()
     const hold = await lock.acquire('orders')
@@ -178,11 +178,11 @@ describe('a guarded write', () => {
     expect(await call('GET', key)).toBe('7')
   })
 
-  it('of one who has lost the lock changes nothing, and tells it', async () => {
+  it('changes nothing after the lock was lost, and throws', async () => {
     const key = `${freshPrefix()}{orders}:total`
     const prefix = freshPrefix()
     const stale = await openLock({ prefix }).acquire('orders', { owner: 'job-7', ttlMs: 60_000 })
-    // The holder sleeps, Redis forgets, and the same owner starts again elsewhere.
+    // The holder sleeps, the lock expires, and the same owner starts again elsewhere.
     await call('DEL', `${prefix}:lock:{orders}`)
     const fresh = await openLock({ prefix }).acquire('orders', { owner: 'job-7' })
     await fresh.run(set, { keys: [key], args: ['new', ''] })
@@ -193,7 +193,7 @@ describe('a guarded write', () => {
     expect(stale.isHeld).toBe(false)
   })
 
-  it('passes on what is wrong with the script', async () => {
+  it('passes on errors of the script', async () => {
     const hold = await openLock().acquire('orders')
     await expect(hold.run(guardedScript("return redis.call('NOPE')"))).rejects.toMatchObject({
       code: 'FLUXGATE_STORE_FAILED',
@@ -203,8 +203,8 @@ describe('a guarded write', () => {
   })
 })
 
-describe('waiting in the order of asking', () => {
-  it('is kept between processes: whoever comes later comes later', async () => {
+describe('fair locks', () => {
+  it('are granted in order across processes', async () => {
     const prefix = freshPrefix()
     const locks = [openLock({ prefix, fair: true }), openLock({ prefix, fair: true }), openLock({ prefix, fair: true })]
     const first = await locks[0]?.acquire('orders')
@@ -212,20 +212,23 @@ describe('waiting in the order of asking', () => {
     const waiting: unknown[] = []
     for (let i = 0; i < 12; i++) {
       waiting.push(locks[i % 3]?.using('orders', { waitMs: 60_000 }, () => order.push(i)))
-      await eventually('it is in line', async () => (await call('ZCARD', `${prefix}:lock-queue:{orders}`)) === i + 1)
+      await eventually(
+        'the caller is queued',
+        async () => (await call('ZCARD', `${prefix}:lock-queue:{orders}`)) === i + 1,
+      )
     }
-    // Nobody overtakes those who wait, not even at the moment at which it is free.
+    // No caller overtakes the queue, not even at the moment of a release.
     expect(await locks[1]?.tryAcquire('orders')).toBeUndefined()
     await first?.release()
     await Promise.all(waiting)
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
   })
 
-  it('goes on when one in line has enough, and when one has died', async () => {
+  it('skip queued callers that were aborted or have died', async () => {
     const prefix = freshPrefix()
     const lock = openLock({ prefix, fair: true })
     const first = await lock.acquire('orders')
-    // A place of somebody who will never come.
+    // A queue entry of a dead process.
     await call('ZADD', `${prefix}:lock-queue:{orders}`, '1', 'dead')
     await call('ZADD', `${prefix}:lock-places:{orders}`, String(Date.now() + 500), 'dead')
     const impatient = expect(lock.acquire('orders', { waitMs: 100 })).rejects.toMatchObject(timedOut)
@@ -236,7 +239,7 @@ describe('waiting in the order of asking', () => {
   })
 })
 
-describe('mistakes', () => {
+describe('invalid options', () => {
   it.each([
     ['', {}],
     ['a{}', {}],
@@ -250,13 +253,13 @@ describe('mistakes', () => {
     ['a', { signal: 7 }],
     ['a', null],
     ['a', 5_000],
-  ])('%j %j is refused at once', async (names, options) => {
+  ])('%j %j is rejected at once', async (names, options) => {
     const refused = { code: 'FLUXGATE_ARGUMENT_INVALID' }
     await expect(openLock().acquire(names as string, options as object)).rejects.toMatchObject(refused)
     await expect(openLock().tryAcquire(names as string, options as object)).rejects.toMatchObject(refused)
   })
 
-  it.each([[undefined], [null], [{ ttlMs: 1_000 }]])('%j is no work, and nothing is held for it', async (work) => {
+  it.each([[undefined], [null], [{ ttlMs: 1_000 }]])('%j is not a function, and nothing is acquired', async (work) => {
     const lock = openLock()
     const using = lock.using('a', {}, work as never)
     await expect(using).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })

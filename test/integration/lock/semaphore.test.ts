@@ -1,4 +1,4 @@
-/** A number of holders at a time. */
+/** Semaphores: a bounded number of holders. */
 import { describe, expect, it } from 'vitest'
 import { redisSemaphore, type SemaphoreOptions } from '../../../src/lock.js'
 import { eventually } from '../../fixtures/eventually.js'
@@ -11,7 +11,7 @@ const open = (options: SemaphoreOptions) =>
   closedAfterTest(redisSemaphore(sharedRedis().uri, { prefix: freshPrefix(), ...options }))
 
 describe('a semaphore', () => {
-  it('is held by as many as there are permits, each with a fence of its own', async () => {
+  it('has as many holders as permits, each with its own fence', async () => {
     const semaphore = open({ permits: 2 })
     const first = await semaphore.acquire('exports')
     const second = await semaphore.acquire('exports')
@@ -23,7 +23,7 @@ describe('a semaphore', () => {
     expect(await semaphore.tryAcquire('exports')).toBeUndefined()
   })
 
-  it('never has more holders than permits, however many ask', async () => {
+  it('never has more holders than permits, however many callers compete', async () => {
     const prefix = freshPrefix()
     const semaphores = [open({ permits: 3, prefix }), open({ permits: 3, prefix })]
     let inside = 0
@@ -33,7 +33,7 @@ describe('a semaphore', () => {
       Array.from({ length: 60 }, (_, i) =>
         semaphores[i % 2]?.using('exports', { waitMs: 60_000 }, async () => {
           most = Math.max(most, ++inside)
-          // The first three hold their permits until all three are inside.
+          // The first three holders keep their permits until all three have entered.
           if (++entered <= 3) await eventually('three permits are held', () => most >= 3)
           await new Promise((resolve) => setTimeout(resolve, 2))
           inside--
@@ -43,7 +43,7 @@ describe('a semaphore', () => {
     expect(most).toBe(3)
   })
 
-  it('ends each hold by itself: one who died does not take the others along', async () => {
+  it('expires each hold separately: a dead holder does not affect the others', async () => {
     const prefix = freshPrefix()
     const semaphore = open({ permits: 2, prefix })
     const dead = await semaphore.acquire('exports', { ttlMs: 300, watchdog: false })
@@ -56,7 +56,7 @@ describe('a semaphore', () => {
     expect(await call('ZCARD', `${prefix}:semaphore:{exports}`)).toBe(2)
   })
 
-  it('extends a hold, and rejects if the hold is lost', async () => {
+  it('extends a hold and rejects if the hold is lost', async () => {
     const prefix = freshPrefix()
     const semaphore = open({ permits: 1, prefix })
     const hold = await semaphore.acquire('exports', { ttlMs: 10_000 })
@@ -67,7 +67,7 @@ describe('a semaphore', () => {
     expect(hold.signal.aborted).toBe(true)
   })
 
-  it('gives permits in the order of asking, if it is fair', async () => {
+  it('grants permits in order if it is fair', async () => {
     const prefix = freshPrefix()
     const semaphores = [open({ permits: 1, prefix, fair: true }), open({ permits: 1, prefix, fair: true })]
     const first = await semaphores[0]?.acquire('exports')
@@ -76,7 +76,7 @@ describe('a semaphore', () => {
     for (let i = 0; i < 6; i++) {
       waiting.push(semaphores[i % 2]?.using('exports', { waitMs: 60_000 }, () => order.push(i)))
       await eventually(
-        'it is in line',
+        'the caller is queued',
         async () => (await call('ZCARD', `${prefix}:semaphore-queue:{exports}`)) === i + 1,
       )
     }
@@ -85,25 +85,25 @@ describe('a semaphore', () => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5])
   })
 
-  it('leaves nothing behind but its last fence', async () => {
+  it('leaves only its last fence behind', async () => {
     const prefix = freshPrefix()
     await open({ permits: 1, prefix, fair: true }).using('exports', () => {})
     expect(await call('KEYS', `${prefix}*`)).toEqual([`${prefix}:semaphore-fence:{exports}`])
   })
 
-  it('is something else than a lock of the same name', async () => {
+  it('is independent of a lock with the same name', async () => {
     const prefix = freshPrefix()
     await openLock({ prefix }).acquire('exports')
     expect(await open({ permits: 1, prefix }).tryAcquire('exports')).toBeDefined()
   })
 
-  it.each([0, 1.5, '2', undefined])('with %j permits is a mistake', (permits) => {
+  it.each([0, 1.5, '2', undefined])('rejects %j permits', (permits) => {
     expect(() => redisSemaphore(sharedRedis().uri, { permits } as SemaphoreOptions)).toThrow(
       expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' }),
     )
   })
 
-  it('without any options is a mistake that is told', () => {
+  it('rejects missing options with a validation error', () => {
     expect(() => redisSemaphore(sharedRedis().uri, undefined as never)).toThrow(
       'permits must be an integer; received undefined.',
     )

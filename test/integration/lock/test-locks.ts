@@ -1,4 +1,4 @@
-/** Locks for a test, on the server that all share or on one of its own, closed after it. */
+/** Creates locks on the shared server or on a separate one, and closes them after the test. */
 import { onTestFinished } from 'vitest'
 import type { LockOptions, RedisLock } from '../../../src/lock.js'
 import { redisLock } from '../../../src/lock.js'

@@ -1,6 +1,6 @@
 /**
- * One of several processes that do work that only one may do at a time, with the built package, until it is ended. It tells
- * when it was inside, by the monotonic clock that all processes of a machine share.
+ * One of several processes that enter critical sections with the built package until they are killed. It reports each
+ * section by the monotonic clock that all processes of a machine share.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { guardedScript, redisLock } from 'fluxgate-js/lock'
@@ -10,7 +10,7 @@ const { port, prefix, names, ttlMs, withoutExclusion } = JSON.parse(process.argv
 const client = new Redis({ port })
 const lock = redisLock(withoutExclusion ? excludingNobody(new Redis({ port })) : client, { prefix, ttlMs })
 
-/** A resource that checks fences: whoever reads is from then on the newest, and nobody older reads or writes. */
+/** A resource that checks fences: a reader becomes the newest owner, and older owners can no longer read or write. */
 client.defineCommand('readLedger', {
   numberOfKeys: 3,
   lua: `if tonumber(ARGV[1]) < tonumber(redis.call('GET', KEYS[1]) or 0) then return false end
@@ -23,7 +23,7 @@ client.defineCommand('writeLedger', {
     redis.call('SET', KEYS[1], ARGV[1])
     return redis.call('RPUSH', KEYS[2], ARGV[1] .. ' ' .. ARGV[2])`,
 })
-/** And one that checks the lock itself. */
+/** A resource that is guarded by the lock itself. */
 const writeGuarded = guardedScript("return redis.call('RPUSH', KEYS[1], ARGV[1] .. ' ' .. ARGV[2])")
 
 /** @type {{ name: string, fence: number, from: string, to: string }[]} */
@@ -43,7 +43,7 @@ async function visit(name) {
   if (lines !== null) await client.writeLedger(...keys, fence, lines + 1)
   await hold.run(writeGuarded, { keys: [keys[2]], args: [fence, guarded + 1] }).catch(ifLost)
   const to = now()
-  // Asked afterwards, it answers for all of the time in between.
+  // Checked afterwards, so the answer covers the whole section.
   if (hold.isHeld) visits.push({ name, fence, from, to })
   await hold.release()
 }
@@ -53,7 +53,7 @@ function ifLost(error) {
   if (!expected.includes(error.code)) throw error
 }
 
-/** What the scripts would do if nobody were ever in the way: every grant replaces the one before it. */
+/** Removes the exclusion from the scripts: every grant replaces the one before it. */
 function excludingNobody(client) {
   const create = client.createBuiltinCommand.bind(client)
   client.createBuiltinCommand = (name) => {

@@ -1,4 +1,4 @@
-/** The connections to the nodes of a cluster are lost and made independently of each other, and of the decisions. */
+/** Connections to cluster nodes are lost and restored independently of each other and of decisions. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Cluster as ClusterClient, Redis } from 'ioredis'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => cluster.stop())
 
-/** One in the slots of each primary. */
+/** One key in the slots of each primary. */
 const keys = ['a', 'b', 'c'] as const
 
 const where = () => ({ clusterNodes: cluster.nodes.map(({ host, port }) => `${host}:${port}`) })
@@ -30,13 +30,13 @@ const isConnectedTo = async (server: RedisServer): Promise<boolean> =>
 
 async function connectedToAll(): Promise<void> {
   const servers = await primaries()
-  await eventually('there is a connection to every primary', async () =>
+  await eventually('every primary is connected', async () =>
     (await Promise.all(servers.map(isConnectedTo))).every(Boolean),
   )
 }
 
 describe('after all primaries have closed their connections', () => {
-  it('there are new connections without a decision, and the first decision of each primary is exact', async () => {
+  it('connections are restored without a decision, and the first decision on each primary is exact', async () => {
     const store = redisStore(where(), { prefix: freshPrefix(), knownRefusals: false })
     onTestFinished(() => store.close())
     const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity: 1_000, window: '366d', store })
@@ -60,7 +60,7 @@ describe('after all primaries have closed their connections', () => {
     for (const [index, key] of keys.entries()) {
       const node = client.nodes('master').find(({ options }) => options.port === servers[index]?.port) as Redis
       const { stream } = node as unknown as { readonly stream: NodeJS.ReadableStream }
-      // The socket cannot be written to any more, and its 'close' event comes in the next turn.
+      // The socket is no longer writable, and its 'close' event is emitted in the next turn.
       stream.once('end', () =>
         setImmediate(() => {
           expect(node.status).toBe('ready')
@@ -74,7 +74,7 @@ describe('after all primaries have closed their connections', () => {
   })
 })
 
-/** With the client behind the connection. */
+/** Includes the client of the connection. */
 async function opened(): Promise<{ connection: OpenedRedis; client: ClusterClient }> {
   const clients: ClusterClient[] = []
   const Observed = new Proxy(ClusterClient, {
@@ -95,7 +95,7 @@ async function opened(): Promise<{ connection: OpenedRedis; client: ClusterClien
 }
 
 describe('a prepared node', () => {
-  it('that is a replica redirects a script that writes to its primary', async () => {
+  it('that is a replica redirects a writing script to its primary', async () => {
     const [key] = keys
     const primary = await cluster.primaryOf(hashSlot(key))
     const replica = cluster.nodes[cluster.nodes.indexOf(primary) + 3] as RedisServer
@@ -107,7 +107,7 @@ describe('a prepared node', () => {
     await expect(reply).rejects.toThrow(`MOVED ${hashSlot(key)} ${primary.host}:${primary.port}`)
   })
 
-  it('that loses its connection before the reply to ASKING leaves no unhandled rejection', async () => {
+  it('that loses its connection before the reply to ASKING causes no unhandled rejection', async () => {
     const server = createServer((socket) => {
       socket.on('data', (bytes) => (String(bytes).includes('asking') ? socket.destroy() : socket.write('+OK\r\n')))
     })

@@ -1,4 +1,4 @@
-/** Callers that decide without a pause, so that each has exactly one call in flight when a connection is lost. */
+/** Callers that decide without a pause, so each has exactly one call in flight when a connection is lost. */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Decision } from '../../../src/core/decision.js'
 import { eventually } from '../../fixtures/eventually.js'
@@ -15,13 +15,13 @@ export interface Callers {
   allowed(): number
   degraded(): number
   /**
-   * For each caller, how many of its decisions were degraded before their deadline. Those that have waited for a new
+   * Number of degraded decisions per caller that ended before their deadline. Decisions that waited for a new
    * connection until their deadline do not count: how long a server takes to accept one depends on the machine.
    */
   lost(): readonly number[]
-  /** Resolves when every caller has made so many more decisions, begun from now on. */
+  /** Resolves when every caller has made this many more decisions, started from now on. */
   madeEach(decisions: number): Promise<void>
-  /** Resolves when all callers together have made so many more decisions. */
+  /** Resolves when all callers together have made this many more decisions. */
   madeTogether(decisions: number): Promise<void>
   stop(): Promise<void>
 }
@@ -43,7 +43,7 @@ export function startCallers(ask: () => Promise<Decision>, count = 20): Callers 
       }
       caller.degraded++
       if (performance.now() - begunAt < timeoutMs - timerErrorMs) caller.lost++
-      // A degraded decision needs no I/O: without this turn the loop would never get to any.
+      // A degraded decision needs no I/O, so without this turn the loop would never reach any.
       await turn()
     }
   }
@@ -56,13 +56,17 @@ export function startCallers(ask: () => Promise<Decision>, count = 20): Callers 
     degraded: () => sum('degraded'),
     lost: () => callers.map(({ lost }) => lost),
     async madeEach(decisions) {
-      // One more, because the one in flight was begun before.
+      // One more, because the decision in flight started earlier.
       const goals = callers.map(({ made }) => made + decisions + 1)
-      await eventually('every caller goes on', () => callers.every(({ made }, i) => made >= (goals[i] ?? 0)), 60_000)
+      await eventually(
+        'every caller makes progress',
+        () => callers.every(({ made }, i) => made >= (goals[i] ?? 0)),
+        60_000,
+      )
     },
     async madeTogether(decisions) {
       const goal = sum('made') + decisions
-      await eventually('the callers go on', () => sum('made') >= goal, 60_000)
+      await eventually('the callers make progress', () => sum('made') >= goal, 60_000)
     },
     async stop() {
       isOver = true

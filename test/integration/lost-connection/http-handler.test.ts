@@ -1,4 +1,4 @@
-/** The same as with Redis for an HttpHandler whose connections to the server are closed. */
+/** The HttpHandler when its connections to the server are closed. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -21,7 +21,7 @@ async function opened(options: { readonly openMs?: number } = {}) {
   const proxy = await stopAfterTest(startProxy(port))
   const handler = new HttpHandler({ url: `http://127.0.0.1:${proxy.port}`, ...options })
   onTestFinished(() => handler.close())
-  // A server that has just started may be slow to compile what it runs.
+  // A server that has just started may be slow because code is being compiled.
   await eventually('the server is warm', async () => !(await handler.check({})).degraded)
   return { proxy, handler }
 }
@@ -43,19 +43,19 @@ describe('an HttpHandler', () => {
     expect(handler.breaker).toBe('CLOSED')
   })
 
-  it('loses nothing when the server closes connections that are idle', async () => {
+  it('loses nothing when the server closes idle connections', async () => {
     const { proxy, handler } = await opened()
     for (let round = 0; round < 20; round++) {
       proxy.cut()
       await eventually('the connection is closed', () => proxy.connections() === 0)
-      // The other end of it notices in the turn after that.
+      // The handler notices in the next turn.
       await sleep(5)
       expect(await handler.check({})).toMatchObject({ degraded: false })
     }
   })
 
-  it('asks again as soon as a server that refused connections accepts them', async () => {
-    // Tried again by and by, not once after this long.
+  it('uses the server again as soon as it accepts connections', async () => {
+    // With this delay, a single retry would exceed the test timeout.
     const { proxy, handler } = await opened({ openMs: 60_000 })
     await proxy.refuse()
     proxy.cut()

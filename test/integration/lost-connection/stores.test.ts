@@ -1,7 +1,6 @@
 /**
- * A lost connection costs the decisions that were in flight, and nothing else. With callers that make one decision after
- * the other, each caller loses at most one: its next decision begins when the loss has been noticed, and waits for the new
- * connection.
+ * A lost connection costs the decisions in flight and nothing else. If each caller makes one decision at a time, it
+ * loses at most one: its next decision starts after the loss was noticed and waits for the new connection.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -34,13 +33,13 @@ afterAll(async () => {
 interface Way {
   readonly name: string
   where(): string | RedisOptions
-  /** Ends all connections of clients. */
+  /** Ends all client connections. */
   cut(): Promise<unknown>
 }
 
 const killOn = (one: RedisServer) => one.call('CLIENT', 'KILL', 'TYPE', 'normal')
 
-/** Not those of the sentinels, which would take the primary for dead. */
+/** Excludes the sentinels, which would otherwise consider the primary dead. */
 async function killOurs(one: RedisServer): Promise<void> {
   const clients = String(await one.call('CLIENT', 'LIST')).matchAll(/^id=(\d+).* name=fluxgate/gm)
   for (const [, id] of clients) await one.call('CLIENT', 'KILL', 'ID', id ?? '')
@@ -70,17 +69,17 @@ interface Opened {
 }
 
 function open(where: string | RedisOptions, capacity: number, options: RedisStoreOptions = {}): Opened {
-  // What is rejected without asking says nothing about the connection.
+  // Cached rejections would show nothing about the connection.
   const store = redisStore(where, { prefix: freshPrefix(), knownRefusals: false, ...options })
   onTestFinished(() => store.close())
-  // Nothing comes back while a test runs.
+  // Nothing is refilled while a test runs.
   const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity, window: '366d', store })
   return { store, limiter }
 }
 
-/** What the server has charged. */
+/** Permits that the server has charged. */
 async function chargedOf(limiter: Limiter, capacity: number): Promise<number> {
-  const { remaining } = await eventually('the store answers', async () => {
+  const { remaining } = await eventually('the store replies', async () => {
     const decision = await limiter.peek('a')
     return !decision.degraded && decision
   })
@@ -103,7 +102,7 @@ describe.each(ways)('$name', ({ where, cut }) => {
     await callers.stop()
     expect(Math.max(...callers.lost())).toBeLessThanOrEqual(1)
     expect(store.breaker).toBe('CLOSED')
-    // Only decisions that were degraded may have been charged without being counted here.
+    // Only degraded decisions may have been charged without being counted here.
     const charged = await chargedOf(limiter, capacity)
     expect(charged).toBeGreaterThanOrEqual(callers.allowed() + 1)
     expect(charged).toBeLessThanOrEqual(callers.allowed() + 1 + callers.degraded())
@@ -115,7 +114,7 @@ describe.each(ways)('$name', ({ where, cut }) => {
     await limiter.consume('a')
     const callers = startCallers(() => limiter.consume('a'))
     for (let round = 0; round < 10; round++) {
-      // Twenty callers lose twenty decisions at most, which is 2 % of these.
+      // Twenty callers lose at most twenty decisions, which is 2 % of these.
       await Promise.all([sleep(200), callers.madeTogether(1_000)])
       await cut()
     }
@@ -127,7 +126,7 @@ describe.each(ways)('$name', ({ where, cut }) => {
   })
 })
 
-/** Makes connections one after the other, as a measure of how long that takes on this machine now. */
+/** Opens connections one after another, to measure how long that takes on this machine now. */
 async function connectThreeTimes(address: Address): Promise<void> {
   for (let i = 0; i < 3; i++) {
     const connection = await openConnection(address)
@@ -147,12 +146,12 @@ describe('after one lost connection', () => {
     }
   })
 
-  it('decisions that begin after the loss was noticed wait for the new connection', async () => {
+  it('decisions that start after the loss was noticed wait for the new connection', async () => {
     const { limiter, store } = open(`redis://127.0.0.1:${proxy.port}`, 1_000)
     await limiter.consume('a')
     for (let round = 0; round < 10; round++) {
       const lost = Array.from({ length: 20 }, () => limiter.consume('a'))
-      // Written, but not answered: nothing gets through any more.
+      // Sent, but without a reply: nothing is delivered any more.
       proxy.hang()
       await new Promise(setImmediate)
       proxy.cut()
@@ -166,7 +165,7 @@ describe('after one lost connection', () => {
 })
 
 describe('a network', () => {
-  /** So long that only a new connection, and not the passing of time, can close the circuit breaker. */
+  /** So long that only a new connection, and not elapsed time, can close the circuit breaker. */
   const openMs = 60_000
 
   async function opened() {
@@ -179,7 +178,7 @@ describe('a network', () => {
   const connections = async (own: RedisServer): Promise<number> =>
     String(await own.call('CLIENT', 'LIST')).split('name=fluxgate').length - 1
 
-  it('that refuses connections for a while: the policy applies, and the first decision afterwards is exact', async () => {
+  it('that refuses connections: the failure policy applies, and the first decision after recovery is exact', async () => {
     const { own, between, limiter } = await opened()
     await between.refuse()
     between.cut()
@@ -187,11 +186,11 @@ describe('a network', () => {
     expect(await limiter.consume('a')).toMatchObject({ allowed: false, degraded: true, reason: 'LIMITED' })
     await sleep(500)
     await between.accept()
-    await eventually('there is a connection', async () => (await connections(own)) > 0)
+    await eventually('the connection is restored', async () => (await connections(own)) > 0)
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, degraded: false, remaining: 8 })
   })
 
-  it('that drops everything for a while: the policy applies, and decisions are exact when it is back', async () => {
+  it('that drops all packets: the failure policy applies, and decisions are exact after recovery', async () => {
     const { between, limiter } = await opened()
     between.hang()
     for (let i = 0; i < 10; i++) expect(await limiter.consume('a')).toMatchObject({ allowed: true, degraded: true })
@@ -203,7 +202,7 @@ describe('a network', () => {
     expect(decision.remaining).toBeLessThanOrEqual(8)
   })
 
-  it('that forgets a connection without closing it: a new one is made, and then decisions are exact', async () => {
+  it('that loses a connection without closing it: a new connection is opened, and decisions are exact', async () => {
     const { between, limiter } = await opened()
     between.strand()
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, degraded: true })

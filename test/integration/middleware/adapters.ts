@@ -1,4 +1,4 @@
-/** One small server per framework, all of them alike: some limits, then an application that answers on every path. */
+/** One small server per framework, all alike: some limits, then an application that responds on every path. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -20,24 +20,24 @@ import { RateLimitGuard, RateLimitModule } from '../../../src/middleware/nest.js
 import { rateLimit as nodeLimit } from '../../../src/middleware/node.js'
 import 'reflect-metadata'
 
-/** What stands behind the limits, and what its framework's error handler was told. */
+/** The application behind the limits, and the errors that reached the framework's error handler. */
 export interface Application {
   calls: number
   readonly errors: unknown[]
   answer(): string | Promise<string>
-  /** Called in front of the limits with the response of node:http, as an application has it that sends one by itself. */
+  /** Called before the limits with the node:http response, for applications that respond by themselves. */
   onResponse?: (response: ServerResponse) => void
 }
 
 export interface Served {
   readonly server: Server
-  /** Closes the limits, and leaves the server to itself. */
+  /** Closes the limits but not the server. */
   closeLimits(): Promise<void>
 }
 
 export interface Adapter {
   readonly name: string
-  /** The limits in the order in which requests meet them. */
+  /** The limits, in the order in which they apply. */
   serve(limits: readonly RateLimitOptions[], application: Application): Promise<Served>
 }
 
@@ -57,7 +57,7 @@ function served(server: Server, limits: readonly Closing[]): Served {
   return { server, closeLimits: () => closeAll(limits) }
 }
 
-/** Throws at once what the application throws at once. */
+/** Throws synchronously what the application throws synchronously. */
 function called(application: Application): string | Promise<string> {
   application.calls += 1
   return application.answer()
@@ -178,7 +178,7 @@ async function serveNode(options: readonly RateLimitOptions[], application: Appl
   return served(await listening(server), limits)
 }
 
-/** As small as a runtime for `fetch` handlers can be. */
+/** A minimal runtime for `fetch` handlers. */
 async function serveFetch(options: readonly RateLimitOptions[], application: Application) {
   const limits = options.map((option) => fetchLimit(option as Parameters<typeof fetchLimit>[0]))
   type Handler = (request: Request, origin: { remoteAddress: string | undefined }) => Promise<Response>

@@ -1,4 +1,4 @@
-/** Who is counted: what a caller says about itself must not be a way around its limit. */
+/** Client identity: no client can evade its limit by what it sends. */
 import { describe, expect, it } from 'vitest'
 import type { RateLimitOptions } from '../../../src/middleware/limits/create-guard.js'
 import { type Adapter, adapters } from './adapters.js'
@@ -7,7 +7,7 @@ import { gateOf, limitsIn, startBed } from './test-app.js'
 const [express] = adapters as [Adapter]
 const loopback = ['127.0.0.0/8']
 
-/** Whom a request counts against, as the decision names it. */
+/** The key of a request, as its decision reports it. */
 async function keyOf(options: Partial<RateLimitOptions>, headers: Record<string, string | string[]>): Promise<string> {
   const gate = await gateOf({ bands: [{ capacity: 1_000, window: '1m' }] })
   let key: string | null = null
@@ -19,18 +19,21 @@ async function keyOf(options: Partial<RateLimitOptions>, headers: Record<string,
   return String(key)
 }
 
-describe('the address of a caller', () => {
-  it.each(adapters)('is the socket, whatever a stranger writes into X-Forwarded-For: $name', async (adapter) => {
-    const bed = await startBed(adapter, [{ capacity: 1_000, window: '1d', algorithm: 'FIXED_WINDOW' }])
-    const answers = []
-    for (let i = 0; i < 20; i++)
-      answers.push(await bed.ask({ headers: { 'X-Forwarded-For': `203.0.113.${i}`, Forwarded: `for=192.0.2.${i}` } }))
-    expect(answers.map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(
-      answers.map((_, index) => String(999 - index)),
-    )
-  })
+describe('the client IP', () => {
+  it.each(adapters)(
+    'is the socket address, whatever an untrusted client sends in X-Forwarded-For: $name',
+    async (adapter) => {
+      const bed = await startBed(adapter, [{ capacity: 1_000, window: '1d', algorithm: 'FIXED_WINDOW' }])
+      const answers = []
+      for (let i = 0; i < 20; i++)
+        answers.push(await bed.ask({ headers: { 'X-Forwarded-For': `203.0.113.${i}`, Forwarded: `for=192.0.2.${i}` } }))
+      expect(answers.map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(
+        answers.map((_, index) => String(999 - index)),
+      )
+    },
+  )
 
-  it('makes one bucket of a thousand spoofed ones', async () => {
+  it('maps a thousand spoofed addresses to one bucket', async () => {
     const gate = await gateOf({ algorithm: 'FIXED_WINDOW', bands: [{ capacity: 1_000, window: '1d' }] })
     const keys = new Set<string | null>()
     gate.on('decision', ({ decision }) => keys.add(decision.key))
@@ -61,12 +64,12 @@ describe('the address of a caller', () => {
     ['trusted hops alone', '10.1.1.1, 10.2.2.2', '10.1.1.1'],
     ['an address too large', '203.0.113.256', '127.0.0.1'],
     ['nothing', '', '127.0.0.1'],
-  ])('comes from a trusted proxy: %s', async (_, forwarded, key) => {
+  ])('is taken from a trusted proxy: %s', async (_, forwarded, key) => {
     const options = { trustedProxies: [...loopback, '10.0.0.0/8'] }
     expect(await keyOf(options, { 'X-Forwarded-For': forwarded })).toBe(key)
   })
 
-  it('is read from a header that was sent several times as from one list', async () => {
+  it('is parsed from repeated headers as from one list', async () => {
     const headers = { 'X-Forwarded-For': ['1.1.1.1', '203.0.113.7, 10.1.1.1'] }
     expect(await keyOf({ trustedProxies: [...loopback, '10.0.0.0/8'] }, headers)).toBe('203.0.113.7')
   })
@@ -86,7 +89,7 @@ describe('the address of a caller', () => {
     ['for=1.1.1.1;for=203.0.113.7', '127.0.0.1'],
     ['for=203.0.113.7 x', '127.0.0.1'],
     ['for=[2001:db8:1:2::7]', '2001:db8:1::/56'],
-  ])('is understood in Forwarded: %s', async (forwarded, key) => {
+  ])('is parsed from Forwarded: %s', async (forwarded, key) => {
     const options = { trustedProxies: [...loopback, '10.0.0.0/8'], clientIpHeader: 'Forwarded' }
     expect(await keyOf(options, { Forwarded: forwarded, 'X-Forwarded-For': '9.9.9.9' })).toBe(key)
   })
@@ -102,18 +105,18 @@ describe('the address of a caller', () => {
     [3, '203.0.113.7, 198.51.100.1', '203.0.113.7'],
     [3, '', '127.0.0.1'],
     [2, '203.0.113.7, unknown', '127.0.0.1'],
-  ])('is found behind trustedProxies: %j', async (trustedProxies, forwarded, key) => {
+  ])('is determined with trustedProxies: %j', async (trustedProxies, forwarded, key) => {
     expect(await keyOf({ trustedProxies }, { 'X-Forwarded-For': forwarded })).toBe(key)
   })
 
-  it('may come in a header of the proxy that holds nothing else', async () => {
+  it('can be taken from a dedicated header of the proxy', async () => {
     const options = { trustedProxies: loopback, clientIpHeader: 'CF-Connecting-IP' }
     expect(await keyOf(options, { 'CF-Connecting-IP': '203.0.113.7', 'X-Forwarded-For': '9.9.9.9' })).toBe(
       '203.0.113.7',
     )
   })
 
-  it('counts a whole IPv6 network of a customer once, and another one apart', async () => {
+  it('counts an IPv6 network as one client, and another network separately', async () => {
     const bed = await startBed(express, [
       { capacity: 256, window: '1d', trustedProxies: loopback, algorithm: 'FIXED_WINDOW' },
     ])
@@ -124,7 +127,7 @@ describe('the address of a caller', () => {
     expect((await from('2001:db8:0:200::')).status).toBe(200)
   })
 
-  it('counts IPv6 by the prefix asked for', async () => {
+  it('counts IPv6 by the configured prefix length', async () => {
     const bed = await startBed(express, [{ capacity: 1, window: '1d', trustedProxies: loopback, ipv6Prefix: 64 }])
     const from = (ip: string) => bed.ask({ headers: { 'X-Forwarded-For': ip } })
     expect((await from('2001:db8::1')).status).toBe(200)
@@ -132,7 +135,7 @@ describe('the address of a caller', () => {
     expect((await from('2001:db8::2')).status).toBe(429)
   })
 
-  it('of an unknown caller is nobody’s: the rule decides', async () => {
+  it('is missing for an unknown client: the rule decides', async () => {
     const fetch = adapters.find(({ name }) => name === 'fetch') as Adapter
     const bed = await startBed(fetch, [{ capacity: 1, window: '1m', onMissingKey: 'DENY', customize: withoutAddress }])
     expect((await bed.ask()).status).toBe(429)
@@ -151,7 +154,7 @@ describe('the address of a caller', () => {
 const withoutAddress = (context: object) => ({ ...context, clientIp: undefined })
 
 describe.each(adapters)('users of $name', (adapter) => {
-  it('have a hundred requests an hour each, and those who are nobody share one bucket', async () => {
+  it('have 100 requests per hour each, and anonymous requests share one bucket', async () => {
     const limit = { id: 'api', path: '/api/**', limitScope: 'USER_ID', capacity: 100, window: '1h' } as const
     const bed = await startBed(adapter, [{ ...limit, algorithm: 'FIXED_WINDOW', userIdHeader: 'X-User-Id' }])
     const asUser = (user?: string) =>

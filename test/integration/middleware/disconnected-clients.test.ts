@@ -1,4 +1,4 @@
-/** Every middleware, with a decision that arrives after the response was sent or the client has left. */
+/** Every middleware, with a decision that completes after the response was sent or the client disconnected. */
 import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
@@ -8,7 +8,7 @@ import { eventually } from '../../fixtures/eventually.js'
 import { adapters } from './adapters.js'
 import { gateOf, startBed } from './test-app.js'
 
-/** Decides as a gate does, but only once the test says so. Counts what is asked for and refunded. */
+/** A gate that decides when the test calls `decide`. Counts decisions and refunds. */
 async function slowHandler() {
   const gate = await gateOf({ bands: [{ capacity: 5, window: '1h' }] })
   let decide = (): void => {}
@@ -39,9 +39,9 @@ const ways: readonly [string, (response: ServerResponse) => void][] = [
 
 describe.each(adapters)('$name', (adapter) => {
   it.each(
-    // A request of `fetch` has no response that an application could begin.
+    // A `fetch` request has no response that an application could start.
     ways.filter(([way]) => adapter.name !== 'fetch' || way !== 'begun'),
-  )('refunds a request whose response was %s while it was decided', async (_, send) => {
+  )('refunds a request whose response was %s during the decision', async (_, send) => {
     const { handler, counts, decide, left } = await slowHandler()
     const responses: ServerResponse[] = []
     const bed = await startBed(adapter, [{ handler }])
@@ -60,7 +60,7 @@ describe.each(adapters)('$name', (adapter) => {
     expect([await left(), counts]).toEqual([4, { asked: 2, refunds: 1 }])
   })
 
-  it('refunds a pipelined request whose response was ended while it was decided', async () => {
+  it('refunds a pipelined request whose response ended during the decision', async () => {
     const { handler, counts, decide, left } = await slowHandler()
     const responses: ServerResponse[] = []
     const bed = await startBed(adapter, [{ handler }])
@@ -83,7 +83,7 @@ describe.each(adapters)('$name', (adapter) => {
     socket.destroy()
   })
 
-  it('charges nothing for a client that leaves before a hook has answered', async () => {
+  it('charges nothing if the client disconnects before a hook has completed', async () => {
     const { handler, counts, decide, left } = await slowHandler()
     const responses: ServerResponse[] = []
     let skipping = 0
@@ -102,14 +102,14 @@ describe.each(adapters)('$name', (adapter) => {
     await eventually('the hook was called', () => skipping === 1)
     const [response] = responses as [ServerResponse]
     request.destroy()
-    await eventually('the server has noticed', () => response.destroyed)
+    await eventually('the server has noticed the disconnect', () => response.destroyed)
     answered()
     expect((await bed.ask()).text).toBe('hello')
     expect([await left(), counts]).toEqual([4, { asked: 1, refunds: 0 }])
     expect(bed.application).toMatchObject({ calls: 1, errors: [] })
   })
 
-  it('survives an error of its own after the response was sent', async () => {
+  it('survives its own error after the response was sent', async () => {
     const mistake = new RangeError('a mistake in customize')
     let customizing = 0
     let fail = (): void => {}

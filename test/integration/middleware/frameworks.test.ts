@@ -1,4 +1,4 @@
-/** What is particular to one framework. */
+/** Behavior that is specific to one framework. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -47,7 +47,7 @@ const twoRuleSets = () =>
   })
 
 describe('express', () => {
-  it('sees the whole path also where it is mounted below another', async () => {
+  it('sees the whole path if it is mounted below another application', async () => {
     const app = express()
     app.use('/api', expressLimit({ ...minute, path: '/api/orders' }))
     app.use((_request, response) => void response.end())
@@ -57,7 +57,7 @@ describe('express', () => {
     ])
   })
 
-  it('gives hooks the request with its own type', async () => {
+  it('passes the typed request to hooks', async () => {
     const app = express()
     app.use(expressLimit({ ...minute, skip: (request: express.Request) => request.get('x-free') === '1' }))
     app.use((_request, response) => void response.end())
@@ -68,7 +68,7 @@ describe('express', () => {
 })
 
 describe('koa', () => {
-  it('gives hooks the context', async () => {
+  it('passes the context to hooks', async () => {
     const app = new Koa()
     app.use(koaLimit({ ...minute, skip: (context: Koa.Context) => context.get('x-free') === '1' }))
     app.use((context) => {
@@ -88,7 +88,7 @@ describe('fastify', () => {
     return app.listen({ port: 0, host: '127.0.0.1' })
   }
 
-  it('limits the whole application, routes of other plugins and unknown paths included', async () => {
+  it('limits the whole application, including routes of other plugins and unknown paths', async () => {
     const url = await start((app) => {
       app.get('/before', () => 'ok')
       app.register(fastifyLimit, { capacity: 4, window: '1m' })
@@ -101,7 +101,7 @@ describe('fastify', () => {
     expect(await statuses(...paths.map((path) => url + path))).toEqual([200, 200, 200, 404, 429, 429])
   })
 
-  it('leaves a route to itself, or gives it a rule, a rule set or a price of its own', async () => {
+  it('can exempt a route, or give it its own rule, rule set or permits', async () => {
     const gate = await twoRuleSets()
     onTestFinished(() => gate.close())
     const url = await start((app) => {
@@ -124,7 +124,7 @@ describe('fastify', () => {
     expect(await told('/')).toEqual([200, '98', '"r.100-per-1m";q=100;w=60'])
   })
 
-  it('sends a problem as what it is, without a charset', async () => {
+  it('sends a problem document with its content type, without a charset', async () => {
     const url = await start((app) => {
       app.register(fastifyLimit, minute)
     })
@@ -132,7 +132,7 @@ describe('fastify', () => {
     expect((await fetch(url)).headers.get('content-type')).toBe('application/problem+json')
   })
 
-  it('hears of routes with limits of their own, whether they come before the plugin or after it', async () => {
+  it('applies limits of routes registered before and after the plugin', async () => {
     const own = () => ({ config: { rateLimit: { capacity: 7, window: '1m' } } as object })
     const app = fastify()
     onTestFinished(() => app.close())
@@ -149,7 +149,7 @@ describe('fastify', () => {
     expect((await later.inject({ url: '/after' })).headers['x-ratelimit-remaining']).toBe('6')
   })
 
-  it('hears what others have a route say when it comes', async () => {
+  it('applies limits that other onRoute hooks add', async () => {
     const app = fastify()
     onTestFinished(() => app.close())
     await app.register(fastifyLimit, { capacity: 100, window: '1m' })
@@ -194,7 +194,7 @@ describe('fastify', () => {
     [null, 'FLUXGATE_CONFIG_INVALID'],
     [5, 'FLUXGATE_CONFIG_INVALID'],
     ['off', 'FLUXGATE_CONFIG_INVALID'],
-  ])('does not start with a route that says %j', async (rateLimit, code) => {
+  ])('does not start with a route config of %j', async (rateLimit, code) => {
     const app = fastify()
     onTestFinished(() => app.close())
     await app.register(fastifyLimit, minute)
@@ -203,7 +203,7 @@ describe('fastify', () => {
     )
   })
 
-  it('gives hooks the request with its own type', async () => {
+  it('passes the typed request to hooks', async () => {
     const url = await start((app) => {
       app.register(fastifyLimit, {
         capacity: 1,
@@ -218,7 +218,7 @@ describe('fastify', () => {
     expect((await fetch(url, { headers: { 'x-free': '1' } })).status).toBe(200)
   })
 
-  it('tells whoever registers it what is wrong with its options', async () => {
+  it('rejects the registration if its options are invalid', async () => {
     const app = fastify()
     onTestFinished(() => app.close())
     await expect(app.register(fastifyLimit, { capacity: 0, window: '1m' })).rejects.toThrow(
@@ -228,7 +228,7 @@ describe('fastify', () => {
 })
 
 describe('hono', () => {
-  it('asks for the address where nobody else says it, and shares one bucket without', async () => {
+  it('requires an address resolver where the runtime has no address, and otherwise shares one bucket', async () => {
     const app = new Hono<{ Bindings: { ip?: string } }>()
     app.use(honoLimit({ ...minute, remoteAddress: (context) => (context.env as { ip?: string }).ip }))
     app.get('/', () => Response.redirect('https://example.com/', 302))
@@ -237,7 +237,7 @@ describe('hono', () => {
     expect([await from(), await from()]).toEqual([302, 429])
   })
 
-  it('tells of the limit also on a response that cannot be changed', async () => {
+  it('sets its headers on immutable responses too', async () => {
     const app = new Hono()
     app.use(honoLimit(minute))
     app.get('/', () => Response.redirect('https://example.com/', 302))
@@ -274,7 +274,7 @@ describe('koa', () => {
 })
 
 describe('fetch', () => {
-  it('passes Response.error() through unharmed', async () => {
+  it('passes Response.error() through', async () => {
     const failed = Response.error()
     const handler = fetchLimit(minute).wrap(() => failed)
     expect(await handler(new Request('http://localhost/'))).toBe(failed)
@@ -284,7 +284,7 @@ describe('fetch', () => {
     expect(await app.request('/')).toMatchObject({ type: 'error', status: 0 })
   })
 
-  it('answers for a request that may not pass, and is silent about others', async () => {
+  it('returns a response for rejected requests only', async () => {
     const limit = fetchLimit(minute)
     const request = () => new Request('http://localhost/')
     expect(await limit(request(), { remoteAddress: '1.1.1.1' })).toBeNull()
@@ -298,7 +298,7 @@ describe('fetch', () => {
     expect((await limit(request()))?.status).toBe(503)
   })
 
-  it('hands a wrapped handler whatever the runtime handed it, and takes the address from there', async () => {
+  it("passes the runtime's arguments to a wrapped handler and reads the address from them", async () => {
     const limit = fetchLimit({
       ...minute,
       remoteAddress: (_request, info: { remoteAddr: { hostname: string } }) => info.remoteAddr.hostname,
@@ -324,7 +324,7 @@ describe('nest', () => {
       decorate(owner.prototype, name, method)
   }
 
-  it('lets controllers and methods say otherwise, the nearest word counting', async () => {
+  it('can be overridden by controllers and methods; the closest decorator wins', async () => {
     const gate = await twoRuleSets()
     onTestFinished(() => gate.close())
     class Plain {
@@ -353,7 +353,7 @@ describe('nest', () => {
       }
     }
     get(Strict, 'inherited')
-    // As the language's own decorators are called.
+    // Called in the way of standard decorators.
     get(Strict, 'nearer', (() => SkipRateLimit()(Strict.prototype.nearer, { kind: 'method' } as never)) as never)
     Controller('strict')(Strict)
     class Root {}
@@ -374,7 +374,7 @@ describe('nest', () => {
     expect(await told('strict/nearer')).toEqual([200, null, null])
   })
 
-  it('gives hooks the request with the type of the framework below', async () => {
+  it('passes the typed request of the platform to hooks', async () => {
     class Hooked {
       usual() {
         return 'ok'
@@ -397,7 +397,7 @@ describe('nest', () => {
     expect((await fetch(`${url}/usual`, { headers: { 'x-free': '1' } })).status).toBe(200)
   })
 
-  it('is also a guard by itself, and leaves alone what is not HTTP', async () => {
+  it('works as a guard, and ignores contexts other than HTTP', async () => {
     const guard = new RateLimitGuard(minute)
     const context = {
       getType: () => 'ws',
@@ -413,7 +413,7 @@ describe('nest', () => {
 })
 
 describe('node', () => {
-  it('gives listeners and hooks the request and the response of node:http', async () => {
+  it('passes node:http requests and responses to listeners and hooks', async () => {
     const limit = nodeLimit({ ...minute, skip: ({ rawHeaders }) => rawHeaders.includes('x-free') })
     const url = await served(limit((request, response) => response.writeHead(204, { 'x-url': request.url }).end()))
     expect(await statuses(url, url)).toEqual([204, 429])
@@ -439,7 +439,7 @@ describe('node', () => {
     expect(await ask()).toEqual([429, '0', 'application/problem+json'])
   })
 
-  it('leaves what a listener throws at once an uncaught exception, as it is without a limit', async () => {
+  it('leaves a synchronous exception of a listener uncaught, as without a limit', async () => {
     const source = `
       import { createServer, get } from 'node:http'
       import { rateLimit } from 'fluxgate-js/node'
@@ -456,7 +456,7 @@ describe('node', () => {
     expect(printed).toBe('of the application uncaughtException\n')
   })
 
-  it('gives back what a pipelined request took whose client leaves', async () => {
+  it('refunds a pipelined request whose client disconnects', async () => {
     const clock = manualClock(0)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
     const node = adapters.find(({ name }) => name === 'node') as Adapter
@@ -488,12 +488,12 @@ describe('options', () => {
     [{ capacity: 1 }, /window/],
     [{}, /capacity/],
     [undefined, /options such as/],
-  ])('%j are refused with what is wrong', (options, message) => {
+  ])('%j are rejected with a validation error', (options, message) => {
     expect(() => nodeLimit(options as never)).toThrow(message)
     expect(() => nodeLimit(options as never)).toThrow(expect.objectContaining({ name: 'FluxGateError' }))
   })
 
-  it('reach Hono and fetch handlers too', () => {
+  it('are validated for Hono and fetch handlers too', () => {
     expect(() => honoLimit(undefined as never)).toThrow(/options such as/)
     expect(() => fetchLimit(undefined as never)).toThrow(/options such as/)
   })

@@ -1,4 +1,4 @@
-/** Every middleware, with a FluxGate server that decides. */
+/** Every middleware, with decisions from a FluxGate server. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HttpHandler, type HttpHandlerOptions } from '../../../src/handlers/index.js'
 import { createFluxGate, type RuleInput } from '../../../src/index.js'
@@ -21,7 +21,7 @@ async function remote(rule: Omit<RuleInput, 'id'>, options: Partial<HttpHandlerO
 }
 
 describe.each(adapters)('$name over a server', (adapter) => {
-  it('answers as if it decided by itself', async () => {
+  it('responds as with local decisions', async () => {
     const { handler } = await remote({ bands: [{ capacity: 1, window: '1h' }] })
     const { ask, application } = await startBed(adapter, [{ handler, ruleSetId: 'api' }])
     const passed = await ask()
@@ -37,19 +37,19 @@ describe.each(adapters)('$name over a server', (adapter) => {
     expect(application.calls).toBe(1)
   })
 
-  it('gives back the permits of a client that goes while it is held', async () => {
+  it('refunds a client that disconnects while it is delayed', async () => {
     const { handler, gate } = await remote({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 2, window: '1h' }] })
     const { ask, begin, application } = await startBed(adapter, [{ handler }])
     await ask()
     const isFull = async () => !(await gate.check({ clientIp: '127.0.0.1' }, { peek: true })).allowed
     const { request } = begin()
-    await eventually('it is held', isFull)
+    await eventually('the request is delayed', isFull)
     request.destroy()
-    await eventually('its permit is back', async () => !(await isFull()))
+    await eventually('the permit is refunded', async () => !(await isFull()))
     expect(application.calls).toBe(1)
   })
 
-  it('refuses with 503 under DENY, and lets pass under ALLOW, when there is no server', async () => {
+  it('responds with 503 under DENY and allows under ALLOW if there is no server', async () => {
     for (const [onStoreFailure, status] of [
       ['DENY', 503],
       ['ALLOW', 200],

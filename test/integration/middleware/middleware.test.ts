@@ -1,4 +1,4 @@
-/** The same promises for every framework, over real sockets. */
+/** Behavior common to all frameworks, over real sockets. */
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { manualClock } from '../../../src/testing/index.js'
@@ -10,7 +10,7 @@ const startMs = 1_700_000_000_000
 const soon = (ms: number): Promise<'not yet'> => new Promise((resolve) => setTimeout(resolve, ms, 'not yet'))
 
 describe.each(adapters)('$name', (adapter) => {
-  it('lets requests pass, and says what is left', async () => {
+  it('allows requests and reports the remaining permits', async () => {
     const bed = await startBed(adapter, [{ capacity: 2, window: '1m', clock: manualClock(startMs) }])
     const { status, text, headers } = await bed.ask({ path: '/a?b=c' })
     expect([status, text]).toEqual([200, 'hello'])
@@ -23,7 +23,7 @@ describe.each(adapters)('$name', (adapter) => {
     })
   })
 
-  it('refuses what is too much, with a problem and every header, and does not bother the application', async () => {
+  it('rejects requests over the limit with a problem document and all headers, without calling the application', async () => {
     const bed = await startBed(adapter, [{ capacity: 2, window: '1m', clock: manualClock(startMs) }])
     for (let i = 0; i < 2; i++) expect((await bed.ask()).status).toBe(200)
     const { status, text, headers } = await bed.ask()
@@ -50,7 +50,7 @@ describe.each(adapters)('$name', (adapter) => {
     expect(bed.application.errors).toEqual([])
   })
 
-  it('lets the same caller pass again as soon as it said so', async () => {
+  it('allows the same client again at the reported time', async () => {
     const clock = manualClock(startMs)
     const bed = await startBed(adapter, [{ capacity: 1, window: '10s', clock }])
     expect((await bed.ask()).status).toBe(200)
@@ -60,7 +60,7 @@ describe.each(adapters)('$name', (adapter) => {
     expect((await bed.ask()).status).toBe(200)
   })
 
-  it('refuses HEAD with the same headers and no body', async () => {
+  it('rejects HEAD with the same headers and no body', async () => {
     const bed = await startBed(adapter, [{ capacity: 1, window: '1m' }])
     expect((await bed.ask({ method: 'HEAD' })).status).toBe(200)
     const { status, text, headers } = await bed.ask({ method: 'HEAD' })
@@ -69,13 +69,13 @@ describe.each(adapters)('$name', (adapter) => {
     expect(headers['content-type']).toMatch(/^application\/problem\+json\b/)
   })
 
-  it('holds a request until its turn under a leaky bucket', async () => {
+  it('delays a request until its turn under a leaky bucket', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 3, window: '3s' }] }, { clock })
     const bed = await startBed(adapter, [{ handler: gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
-    await eventually('held', async () => (await gate.health()).waiting === 1)
+    await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
     clock.advance(999)
     expect(await Promise.race([answer, soon(30)])).toBe('not yet')
     expect(bed.application.calls).toBe(1)
@@ -84,57 +84,60 @@ describe.each(adapters)('$name', (adapter) => {
     expect([status, headers['x-ratelimit-limit']]).toEqual([200, '3'])
   })
 
-  it('holds a request until the refill under WAIT_FOR_REFILL, if that is not too long', async () => {
+  it('delays a request until the refill under WAIT_FOR_REFILL, within the maximum wait', async () => {
     const clock = manualClock(startMs)
     const rule = { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 1_000, bands: [{ capacity: 1, window: '1s' }] } as const
     const gate = await gateOf(rule, { clock })
     const bed = await startBed(adapter, [{ handler: gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
-    await eventually('held', async () => (await gate.health()).waiting === 1)
+    await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
     expect((await bed.ask()).status).toBe(429)
     clock.advance(1_000)
     expect((await answer).status).toBe(200)
   })
 
-  it('gives back exactly what a client took who leaves while it is held', async () => {
+  it('refunds the exact permits of a client that disconnects while it is delayed', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 10, window: '10s' }] }, { clock })
     const bed = await startBed(adapter, [{ handler: gate, clock, permits: 2 }])
     const context = { clientIp: '127.0.0.1' }
     expect((await bed.ask()).status).toBe(200)
     const { request } = bed.begin()
-    await eventually('held', async () => (await gate.health()).waiting === 1)
+    await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
     expect((await gate.check(context, { peek: true })).remaining).toBe(5)
     request.destroy()
-    await eventually('gone', async () => (await gate.health()).waiting === 0)
-    await eventually('given back', async () => (await gate.check(context, { peek: true })).remaining === 7)
+    await eventually('the request is gone', async () => (await gate.health()).waiting === 0)
+    await eventually(
+      'the permits are refunded',
+      async () => (await gate.check(context, { peek: true })).remaining === 7,
+    )
     clock.advance(10_000)
     expect(bed.application.calls).toBe(1)
     expect(bed.application.errors).toEqual([])
   })
 
-  it('holds as many as it may, and refuses one more at once', async () => {
+  it('delays up to its queue limit and rejects one more at once', async () => {
     const clock = manualClock(startMs)
     const rule = { algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }
     const gate = await gateOf(rule, { clock, waitForRefill: { maxConcurrentWaits: 2 } })
     const bed = await startBed(adapter, [{ handler: gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const held = [bed.begin().answer, bed.begin().answer]
-    await eventually('held', async () => (await gate.health()).waiting === 2)
+    await eventually('the requests are delayed', async () => (await gate.health()).waiting === 2)
     const { status, headers } = await bed.ask()
     expect([status, headers['retry-after']]).toEqual([429, '1'])
     clock.advance(2_000)
     expect((await Promise.all(held)).map((answer) => answer.status)).toEqual([200, 200])
   })
 
-  it('refuses those who are held when it closes, with their permits given back', async () => {
+  it('rejects and refunds delayed requests when it closes', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
     const bed = await startBed(adapter, [{ handler: gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
-    await eventually('held', async () => (await gate.health()).waiting === 1)
+    await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
     const closing = bed.closeLimits()
     const { status, headers, text } = await answer
     expect([status, headers['retry-after']]).toEqual([503, '1'])
@@ -148,31 +151,31 @@ describe.each(adapters)('$name', (adapter) => {
     expect(bed.application.calls).toBe(1)
   })
 
-  it('refuses those who are held when their gate closes', async () => {
+  it('rejects delayed requests when their gate closes', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
     const bed = await startBed(adapter, [{ handler: gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
-    await eventually('held', async () => (await gate.health()).waiting === 1)
+    await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
     await gate.close()
     expect((await answer).status).toBe(503)
   })
 
-  it('lets those who are held finish when only the server closes', async () => {
+  it('completes delayed requests if only the server closes', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
     const bed = await startBed(adapter, [{ handler: gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
-    await eventually('held', async () => (await gate.health()).waiting === 1)
+    await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
     const closed = new Promise((resolve) => bed.server.close(resolve))
     clock.advance(1_000)
     expect((await answer).status).toBe(200)
     await closed
   })
 
-  it('counts shadows without showing them', async () => {
+  it('evaluates shadow rules without showing them', async () => {
     const bed = await startBed(adapter, [{ capacity: 1, window: '1m', mode: 'SHADOW' }])
     for (let i = 0; i < 3; i++) {
       const { status, headers } = await bed.ask()
@@ -180,7 +183,7 @@ describe.each(adapters)('$name', (adapter) => {
     }
   })
 
-  it('leaves alone what is excluded, not included, or skipped', async () => {
+  it('does not limit requests that are excluded, not included, or skipped', async () => {
     const bed = await startBed(adapter, [
       {
         capacity: 1,
@@ -206,7 +209,7 @@ describe.each(adapters)('$name', (adapter) => {
     ['ANONYMOUS', [200, 429, 200]],
     ['SKIP', [200, 200, 200]],
     ['DENY', [429, 429, 200]],
-  ] as const)('treats requests without an identity as the rule says: %s', async (onMissingKey, statuses) => {
+  ] as const)('follows onMissingKey for requests without a key: %s', async (onMissingKey, statuses) => {
     const bed = await startBed(adapter, [
       { capacity: 1, window: '1m', limitScope: 'USER_ID', userIdHeader: 'X-User-Id', onMissingKey },
     ])
@@ -218,7 +221,7 @@ describe.each(adapters)('$name', (adapter) => {
     ['LOCAL', [200, 429]],
     ['ALLOW', [200, 200]],
     ['DENY', [503, 503]],
-  ] as const)('does what the rule says while the store is down: %s', async (onStoreFailure, statuses) => {
+  ] as const)('follows onStoreFailure while the store is down: %s', async (onStoreFailure, statuses) => {
     const bed = await startBed(adapter, [{ capacity: 1, window: '1m', store: downStore, onStoreFailure }])
     const answers = [await bed.ask(), await bed.ask()]
     expect(answers.map(({ status }) => status)).toEqual(statuses)
@@ -232,7 +235,7 @@ describe.each(adapters)('$name', (adapter) => {
   })
 
   it.each(['at once', 'later'])(
-    'leaves what the application throws %s to the framework, and runs it once',
+    'passes exceptions that the application throws %s to the framework, and runs it once',
     async (when) => {
       const mistake = new TypeError('a mistake of the application')
       const bed = await startBed(adapter, [{ capacity: 5, window: '1m' }], () => {
@@ -248,7 +251,7 @@ describe.each(adapters)('$name', (adapter) => {
     },
   )
 
-  it('hands its own errors to the framework, and does not let the request pass', async () => {
+  it('passes its own errors to the framework and does not call the application', async () => {
     const mistake = new RangeError('a mistake in customize')
     const bed = await startBed(adapter, [
       {
@@ -265,7 +268,7 @@ describe.each(adapters)('$name', (adapter) => {
     expect(await warnings.seen(bed.application.errors)).toEqual([mistake])
   })
 
-  it('hands the error of a closed gate to the framework', async () => {
+  it('passes the error of a closed gate to the framework', async () => {
     const gate = await gateOf({ bands: [{ capacity: 5, window: '1m' }] })
     const bed = await startBed(adapter, [{ handler: gate }])
     const warnings = warningsOf(adapter.name)
@@ -274,7 +277,7 @@ describe.each(adapters)('$name', (adapter) => {
     expect(await warnings.seen(bed.application.errors)).toMatchObject([{ code: 'FLUXGATE_CLOSED' }])
   })
 
-  it('asks hooks and headers who the caller is and what it costs', async () => {
+  it('determines key and permits with hooks and headers', async () => {
     const bed = await startBed(adapter, [
       {
         capacity: 10,
@@ -306,7 +309,7 @@ describe.each(adapters)('$name', (adapter) => {
       ['retry-after', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'],
     ],
     [false, [], ['retry-after']],
-  ] as const)('tells of limits in the headers asked for: %s', async (headers, allowed, refused) => {
+  ] as const)('sends the configured headers: %s', async (headers, allowed, refused) => {
     const bed = await startBed(adapter, [{ capacity: 1, window: '1m', headers }])
     expect(Object.keys(limitsIn((await bed.ask()).headers)).sort()).toEqual(allowed)
     expect(Object.keys(limitsIn((await bed.ask()).headers)).sort()).toEqual(refused)
@@ -315,24 +318,27 @@ describe.each(adapters)('$name', (adapter) => {
   it.each([
     ['the tighter one first', [5, 10], 4],
     ['the tighter one last', [10, 5], 4],
-  ] as const)('lists the policies of several limits, and the tightest speaks: %s', async (_, capacities, left) => {
-    const clock = manualClock(startMs)
-    const limits = capacities.map((capacity) => ({ id: `of-${capacity}`, capacity, window: '1m', clock }))
-    const bed = await startBed(adapter, limits)
-    const { headers } = await bed.ask()
-    expect(String(headers['ratelimit-policy']).split(', ').sort()).toEqual([
-      '"of-10.10-per-1m";q=10;w=60',
-      '"of-5.5-per-1m";q=5;w=60',
-    ])
-    expect(headers).toMatchObject({
-      ratelimit: `"of-5.5-per-1m";r=${left};t=12`,
-      'x-ratelimit-limit': '5',
-      'x-ratelimit-remaining': String(left),
-      'x-ratelimit-reset': '1700000012',
-    })
-  })
+  ] as const)(
+    'lists the policies of several limits and describes the most restrictive one: %s',
+    async (_, capacities, left) => {
+      const clock = manualClock(startMs)
+      const limits = capacities.map((capacity) => ({ id: `of-${capacity}`, capacity, window: '1m', clock }))
+      const bed = await startBed(adapter, limits)
+      const { headers } = await bed.ask()
+      expect(String(headers['ratelimit-policy']).split(', ').sort()).toEqual([
+        '"of-10.10-per-1m";q=10;w=60',
+        '"of-5.5-per-1m";q=5;w=60',
+      ])
+      expect(headers).toMatchObject({
+        ratelimit: `"of-5.5-per-1m";r=${left};t=12`,
+        'x-ratelimit-limit': '5',
+        'x-ratelimit-remaining': String(left),
+        'x-ratelimit-reset': '1700000012',
+      })
+    },
+  )
 
-  it('tells of the limit that refuses, whatever others have left', async () => {
+  it('describes the limit that rejects, whatever others have left', async () => {
     const clock = manualClock(startMs)
     const bed = await startBed(adapter, [
       { id: 'outer', capacity: 2, window: '1m', clock },
@@ -352,7 +358,7 @@ describe.each(adapters)('$name', (adapter) => {
     expect(bed.application.calls).toBe(0)
   })
 
-  it('does not read an upload that it refuses', async () => {
+  it('does not read a rejected upload', async () => {
     const bed = await startBed(adapter, [{ capacity: 1, window: '1m' }])
     expect((await bed.ask({ method: 'POST', headers: { 'Content-Type': 'text/plain' }, body: 'small' })).status).toBe(
       200,
@@ -362,12 +368,12 @@ describe.each(adapters)('$name', (adapter) => {
     socket.on('data', (chunk) => {
       received += chunk
     })
-    // An end without an answer would be one that was read first.
+    // If the body were read first, there would be no response.
     socket.on('error', () => {})
     const ended = new Promise((resolve) => socket.once('close', resolve))
     socket.write('POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n')
     socket.write(Buffer.alloc(10_000))
-    await eventually('answered', () => received.includes('\r\n\r\n'))
+    await eventually('the response has arrived', () => received.includes('\r\n\r\n'))
     expect(received).toMatch(/^HTTP\/1\.1 429 /)
     if (adapter.name !== 'fetch') {
       expect(received).toMatch(/\r\nconnection: close\r\n/i)
@@ -377,7 +383,7 @@ describe.each(adapters)('$name', (adapter) => {
     expect(bed.application.calls).toBe(1)
   })
 
-  it('keeps the connection of a refusal without a body', async () => {
+  it('keeps the connection after rejecting a request without a body', async () => {
     const bed = await startBed(adapter, [{ capacity: 1, window: '1m' }])
     const socket = connect(bed.port, '127.0.0.1')
     let received = ''
@@ -387,26 +393,26 @@ describe.each(adapters)('$name', (adapter) => {
     for (const [index, status] of [200, 429, 429].entries()) {
       socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
       const answers = () => received.match(/HTTP\/1\.1 \d+/g) ?? []
-      await eventually('answered', () => answers().length === index + 1)
+      await eventually('the response has arrived', () => answers().length === index + 1)
       expect(answers().at(-1)).toBe(`HTTP/1.1 ${status}`)
     }
     socket.destroy()
   })
 })
 
-/** A fetch handler has no connection; its server decides what becomes of an unread body. */
+/** A fetch handler has no connection; its server handles unread bodies. */
 describe.each(adapters.filter(({ name }) => name !== 'fetch'))('$name', (adapter) => {
   it.each([
     ['a long', 1_000_000, true],
     ['a short', 60_000, false],
   ])('delivers the rejection of %s upload to a client that is still sending', async (_, length, isClosed) => {
-    // The connection lingers for as long as the client takes here.
+    // The connection stays open while the client is sending.
     vi.useFakeTimers({ toFake: ['setTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const bed = await startBed(adapter, [{ capacity: 1, window: '1m' }])
     expect((await bed.ask()).status).toBe(200)
     const socket = connect(bed.port, '127.0.0.1').on('error', () => {})
-    // A reset discards what has arrived and was not read.
+    // A reset discards data that has arrived but was not read.
     socket.pause()
     socket.write(`POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`)
     // This response is sent after that of the upload.
@@ -421,7 +427,7 @@ describe.each(adapters.filter(({ name }) => name !== 'fetch'))('$name', (adapter
   })
 })
 
-/** The headers of a request, whatever framework it is of. */
+/** Returns the headers of a request of any framework. */
 function headersIn(native: unknown): Record<string, string | undefined> {
   const { headers, req, raw } = native as { headers?: unknown; req?: { raw?: unknown }; raw?: { headers: unknown } }
   if (req !== undefined) return headersIn(req.raw ?? req)
@@ -429,7 +435,7 @@ function headersIn(native: unknown): Record<string, string | undefined> {
   return (headers ?? raw?.headers) as Record<string, string>
 }
 
-/** Where there is no framework to handle an error, it is a warning of the process. */
+/** Without a framework to handle an error, it becomes a process warning. */
 function warningsOf(name: string) {
   if (name !== 'node') return { seen: async (errors: readonly unknown[]) => errors }
   const heard = new Promise<Error>((resolve) => process.once('warning', resolve))

@@ -1,5 +1,5 @@
 // @ts-check
-/** A Nest application as a process of its own, with limits in the Redis that it is given: its URI, and the prefix of keys. */
+/** A Nest application in its own process, with limits in Redis. Arguments: the Redis URI and the key prefix. */
 import 'reflect-metadata'
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory, RouterModule } from '@nestjs/core'
@@ -7,7 +7,7 @@ import { RateLimit, RateLimitModule } from '../../../dist/middleware/nest.js'
 
 const [uri = '', prefix = ''] = process.argv.slice(2)
 
-/** What `@Get()` and other decorators do to a method. */
+/** Applies decorators such as `@Get()` to a method. */
 function decorate(
   /** @type {{ prototype: object }} */ owner,
   /** @type {string} */ name,
@@ -17,7 +17,7 @@ function decorate(
   for (const decorator of [Get(name), ...decorators]) decorator(owner.prototype, name, method)
 }
 
-/** Each with a limit for all its methods together, and one for a method. */
+/** Each has a limit for all its methods and one for a single method. */
 function usersController(/** @type {string} */ path) {
   class Users {
     list() {

@@ -1,4 +1,4 @@
-/** Requests that reach no guard of Nest: 404 and preflight requests, on both of its platforms. */
+/** Requests that reach no guard of Nest: 404 and preflight requests, on both platforms. */
 import type { IncomingMessage } from 'node:http'
 import { Controller, Get, type INestApplication, Module, Next, Options } from '@nestjs/common'
 import { HttpAdapterHost, NestFactory } from '@nestjs/core'
@@ -69,7 +69,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
   const create = (limits: readonly RateLimitOptions[], options: object = {}) =>
     NestFactory.create(rootOf(limits), adapter(), { logger: false, ...options })
 
-  it('limits requests that no route takes', async () => {
+  it('limits requests without a route', async () => {
     const ask = await started(await create([hour(3)]))
     expect(told(await ask({ path: '/usual' }))).toEqual([200, '2'])
     expect(told(await ask({ path: '/missing' }))).toEqual([404, '1'])
@@ -106,7 +106,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     expect(told(await ask({ path: '/usual', headers: preflight }))).toEqual([429, '0'])
   })
 
-  it('leaves routes with a limit of their own, or with none, to their guards', async () => {
+  it('leaves routes with their own limit, or none, to their guards', async () => {
     const ask = await started(await create([hour(9)]))
     expect(told(await ask({ path: '/own' }))).toEqual([200, '49'])
     expect(told(await ask({ path: '/free' }))).toEqual([200, undefined])
@@ -117,7 +117,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     expect(told(await ask({ path: '/items/' }))).toEqual([404, '5'])
   })
 
-  it('counts a preflight request once that CORS leaves to a route', async () => {
+  it('counts a preflight request once if CORS passes it to a route', async () => {
     const app = await create([hour(9)])
     app.enableCors({ preflightContinue: true })
     const ask = await started(app)
@@ -126,7 +126,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     expect(told(await ask({ path: '/usual' }))).toEqual([200, '7'])
   })
 
-  it('counts a preflight request once that CORS leaves to a route by a decision of its own', async () => {
+  it('counts a preflight request once if a CORS callback passes it to a route', async () => {
     const app = await create([hour(9)])
     app.enableCors((_request: unknown, callback: (error: null, options: object) => void) =>
       callback(null, { preflightContinue: true }),
@@ -155,7 +155,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     expect(asked).toEqual(['/other', '/other', '/api/a', '/api/a', '/api/a'])
   })
 
-  it('answers 500 if a hook fails, and goes on', async () => {
+  it('responds with 500 if a hook fails, and keeps running', async () => {
     const customize = (_: unknown, request: unknown) => {
       if ('x-fail' in (request as IncomingMessage).headers) throw new RangeError('a mistake in customize')
       return undefined
@@ -169,7 +169,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     expect(told(await ask({ path: '/missing' }))).toEqual([404, '8'])
   })
 
-  it('asks several limits in their order, each once', async () => {
+  it('applies several limits in order, each once', async () => {
     const app = await create([
       { ...hour(2), id: 'first' },
       { ...hour(5), id: 'second' },
@@ -187,7 +187,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     }
   })
 
-  it('limits what is outside the global prefix', async () => {
+  it('limits paths outside the global prefix', async () => {
     const app = await create([hour(2)])
     app.setGlobalPrefix('api')
     const ask = await started(app)
@@ -206,7 +206,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     expect(told(await ask({ path: '/missing' }))).toEqual([429, '0'])
   })
 
-  it('does so for a guard without the module, if asked to', async () => {
+  it('limits such requests for a guard without the module, if configured', async () => {
     const guard = new RateLimitGuard(hour(2))
     onTestFinished(() => guard.close())
     const app = await create([])
@@ -221,7 +221,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
 })
 
 describe('nest on express', () => {
-  it('counts a request once that a route hands on and no other takes', async () => {
+  it('counts a request once if a route calls next and no other handles it', async () => {
     class Hands {
       on(next: () => void) {
         next()
@@ -237,7 +237,7 @@ describe('nest on express', () => {
     expect(told(await ask({ path: '/missing' }))).toEqual([404, '7'])
   })
 
-  it('leaves alone what other modules answer before Nest does', async () => {
+  it('ignores requests that other modules answer before Nest', async () => {
     class Files {
       static host: HttpAdapterHost
       onModuleInit() {
@@ -254,7 +254,7 @@ describe('nest on express', () => {
   })
 })
 
-it('starts applications that have no HTTP server', async () => {
+it('starts applications without an HTTP server', async () => {
   const app = await NestFactory.createApplicationContext(rootOf([hour(1)]), { logger: false })
   expect(app.get(RateLimitGuard, { strict: false })).toBeInstanceOf(RateLimitGuard)
   await app.close()

@@ -1,4 +1,4 @@
-/** Limits of middlewares whose buckets are in Redis. What a limit of their own takes for that is loaded only then. */
+/** Middleware limits in Redis. The code for Redis is loaded only if a limit needs it. */
 import type { RequestListener } from 'node:http'
 import express from 'express'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -58,7 +58,7 @@ describe('redisStoreLater', () => {
 })
 
 describe('a limit with a store in Redis', () => {
-  it('is one limit for all applications that name it, whatever their framework', async () => {
+  it('is shared by all applications with the same name, whatever their framework', async () => {
     const limit = { capacity: 3, window: '1h', store: { uri, prefix: freshPrefix(), timeoutMs: 20_000 } } as const
     const asked = [await expressApp(limit), await nodeApp(limit)] as const
     const statuses: number[] = []
@@ -66,7 +66,7 @@ describe('a limit with a store in Redis', () => {
     expect(statuses).toEqual([200, 200, 200, 429, 429])
   })
 
-  it('tells how long to wait by the clock of Redis, however wrong that of the process is', async () => {
+  it('reports the wait by the clock of Redis, even if the clock of the process is wrong', async () => {
     const gate = await gateOf(
       { bands: [{ capacity: 1, window: '1h' }] },
       { store: { uri, prefix: freshPrefix(), timeoutMs: 20_000 } },
@@ -83,7 +83,7 @@ describe('a limit with a store in Redis', () => {
     expect(told).toEqual(Array(2).fill('"rule.1-per-1h";r=0;t=about an hour'))
   })
 
-  it('does as it was told to while there is no such server', async () => {
+  it('follows its failure policy while the server is unavailable', async () => {
     const store = `redis://${host}:${await freePort()}`
     const local = await nodeApp({ capacity: 2, window: '1h', store })
     expect([await local(), await local(), await local()]).toEqual([200, 200, 429])
@@ -98,7 +98,7 @@ describe('a limit with a store in Redis', () => {
     ['a misspelt setting', { uri, prefx: 'p' }],
     ['an impossible setting', { uri, timeoutMs: -1 }],
     ['no nodes', { clusterNodes: [] }],
-  ])('is refused at once with %s', (_, store) => {
+  ])('is rejected at once with %s', (_, store) => {
     const limit = { capacity: 1, window: '1h', store } as SingleLimit
     expect(() => expressLimit(limit)).toThrow(expect.objectContaining({ code: 'FLUXGATE_CONFIG_INVALID' }))
   })

@@ -21,7 +21,7 @@ describe('fastify', () => {
   const own = { config: { rateLimit: { capacity: 3, window: '1h' } } as object }
   const ok = () => 'ok'
 
-  /** An application whose routes alone are limited, in Redis. */
+  /** An application in which only routes are limited, in Redis. */
   async function start(
     prefix: string,
     define: (app: FastifyInstance) => void,
@@ -61,7 +61,7 @@ describe('fastify', () => {
     },
   )
 
-  it('shares the bucket of a route between applications, whichever is asked first', async () => {
+  it('shares the bucket of a route between applications, whichever is called first', async () => {
     const prefix = freshPrefix()
     const routes = ['/a', '/b', '/c']
     const define = (urls: readonly string[]) => (app: FastifyInstance) => {
@@ -75,7 +75,7 @@ describe('fastify', () => {
   })
 
   it.each([false, true])(
-    'counts the HEAD route that Fastify adds under its GET (routes before the plugin: %s)',
+    'counts the HEAD route that Fastify adds as its GET route (routes before the plugin: %s)',
     async (before) => {
       const left = await start(
         freshPrefix(),
@@ -91,7 +91,7 @@ describe('fastify', () => {
     },
   )
 
-  it('counts a HEAD route of its own by itself', async () => {
+  it('counts an explicit HEAD route separately', async () => {
     const explicit = await start(
       freshPrefix(),
       (app) => {
@@ -112,7 +112,7 @@ describe('fastify', () => {
     expect([await first('HEAD', '/a'), await first('GET', '/a'), await first('HEAD', '/a')]).toEqual(['2', '2', '1'])
   })
 
-  it('is one limit for a route of several methods, and for its HEAD', async () => {
+  it('has one limit for a route with several methods, and for its HEAD', async () => {
     const left = await start(freshPrefix(), (app) => {
       app.route({ method: ['GET', 'POST'], url: '/several', ...own, handler: ok })
       app.put('/several', own, ok)
@@ -132,7 +132,7 @@ describe('fastify', () => {
     ])
   })
 
-  it('goes by the whole URL of a route in a plugin with a prefix', async () => {
+  it('uses the whole URL of a route in a plugin with a prefix', async () => {
     const plugin = async (app: FastifyInstance) => {
       app.get('/', own, ok)
       app.get('/items', own, ok)
@@ -142,7 +142,7 @@ describe('fastify', () => {
       app.register(plugin, { prefix: '/two' })
     })
     expect([await left('GET', '/one/items'), await left('GET', '/two/items')]).toEqual(['2', '2'])
-    // A route of the prefix itself answers with and without a slash.
+    // The root route of a prefix responds with and without a trailing slash.
     expect([await left('GET', '/one'), await left('HEAD', '/one/'), await left('GET', '/one/')]).toEqual([
       '2',
       '1',
@@ -151,7 +151,7 @@ describe('fastify', () => {
     expect(await left('GET', '/two/')).toBe('2')
   })
 
-  it('gives routes that differ in their constraints a bucket each', async () => {
+  it('gives routes with different constraints separate buckets', async () => {
     const left = await start(freshPrefix(), (app) => {
       for (const version of ['1.0.0', '2.0.0']) app.get('/a', { ...own, constraints: { version } }, ok)
     })
@@ -160,7 +160,7 @@ describe('fastify', () => {
     expect(await left('HEAD', '/a', version('2.0.0'))).toBe('1')
   })
 
-  it('gives copies of a route a bucket of their own', async () => {
+  it('gives copies of a route separate buckets', async () => {
     const left = await start(freshPrefix(), (app) => {
       app.addHook('onRoute', (route) => {
         if (route.url === '/a' && route.method === 'GET') app.route({ ...route, url: '/alias' })
@@ -183,7 +183,7 @@ describe('fastify', () => {
     expect([await left('GET', '/a'), await left('GET', '/b')]).toEqual(['2', '1'])
   })
 
-  it('limits parts of an application by plugins of their own', async () => {
+  it('limits parts of an application with separate plugins', async () => {
     const app = fastify()
     onTestFinished(() => app.close())
     const prefix = freshPrefix()
@@ -221,26 +221,26 @@ describe('nest, in two processes', () => {
     for (const child of children) child.kill('SIGKILL')
   })
 
-  /** Statuses of requests, in turn: the number of the process and the path. */
+  /** Statuses of requests in order: the index of the process and the path. */
   async function statuses(...requests: readonly (readonly [number, string])[]): Promise<number[]> {
     const found: number[] = []
     for (const [process, path] of requests) found.push((await fetch(`${urls[process]}/${path}`)).status)
     return found
   }
 
-  it('a limit of a class is one for all its methods, whichever is asked first', async () => {
+  it('a limit of a class applies to all its methods together, whichever is called first', async () => {
     const first = await statuses([0, 'people/list'], [1, 'people/find'], [0, 'people/find'], [1, 'people/list'])
     expect(first).toEqual([200, 200, 200, 200])
     const more = await statuses([0, 'people/list'], [1, 'people/list'], [0, 'people/find'], [1, 'people/find'])
     expect(more).toEqual([429, 429, 429, 429])
   })
 
-  it('a limit of a method is that of the method alone', async () => {
+  it('a limit of a method applies to that method only', async () => {
     const requests = [0, 1, 0, 1].map((process) => [process, 'people/export'] as const)
     expect(await statuses(...requests)).toEqual([200, 200, 200, 429])
   })
 
-  it('classes with the same name have limits of their own, also with the same path', async () => {
+  it('classes with the same name have separate limits, even with the same path', async () => {
     for (const [i, path] of ['internal/users', 'external/users', 'users'].entries()) {
       const one = i % 2
       const asked = [0, 1, 0, 1].map((turn) => [(turn + one) % 2, `${path}/list`] as const)
@@ -249,7 +249,7 @@ describe('nest, in two processes', () => {
     }
   })
 
-  it('controllers that inherit a limit have one each', async () => {
+  it('controllers that inherit a limit have separate limits', async () => {
     const first = await statuses([0, 'first/inherited'], [1, 'first/inherited'], [0, 'first/inherited'])
     const second = await statuses([1, 'second/inherited'], [0, 'second/inherited'], [1, 'second/inherited'])
     expect([first, second]).toEqual([

@@ -1,4 +1,4 @@
-/** A server of any framework for one test, and a client that speaks to it over a socket of its own. */
+/** A server of any framework for one test, and a client with its own socket. */
 import { type ClientRequest, createServer, type IncomingHttpHeaders, type RequestListener, request } from 'node:http'
 import { onTestFinished } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
@@ -24,11 +24,11 @@ export interface Bed extends Served {
   readonly application: Application
   readonly port: number
   ask(question?: Question): Promise<Answer>
-  /** Asks, and leaves the rest to the test. */
+  /** Sends a request; the test handles the rest. */
   begin(question?: Question): { readonly request: ClientRequest; readonly answer: Promise<Answer> }
 }
 
-/** The address of a server for one test. */
+/** Returns the address of a server for one test. */
 export async function served(listener: RequestListener): Promise<string> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -71,20 +71,20 @@ export function beginAt(port: number, { path = '/', method = 'GET', headers = {}
       response.once('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
     })
   })
-  // Whoever gives up does not read the answer.
+  // A client that aborts does not read the response.
   answer.catch(() => {})
   asked.end(body)
   return { request: asked, answer }
 }
 
-/** A gate with one rule, so that a test can see who waits and what is left. */
+/** A gate with one rule, so that a test can see waiting requests and remaining permits. */
 export async function gateOf(rule: Omit<RuleInput, 'id'>, options: Partial<FluxGateOptions> = {}) {
   const gate = await createFluxGate({ rules: { id: 'api', rules: [{ id: 'rule', ...rule }] }, ...options })
   onTestFinished(() => gate.close())
   return gate
 }
 
-/** A store that nobody can reach. */
+/** A store that is always unreachable. */
 export const downStore: BucketStore = {
   charge: async () => {
     throw new Error('connection refused')
@@ -98,7 +98,7 @@ export const downStore: BucketStore = {
   close: async () => {},
 }
 
-/** The headers that tell of limits, and nothing else. */
+/** Returns the rate limit headers only. */
 export function limitsIn(headers: IncomingHttpHeaders): Record<string, unknown> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => /^(x-)?ratelimit|^retry-after$/.test(name)))
 }

@@ -23,7 +23,7 @@ async function serveExpress(setup: Setup): Promise<string> {
   const app = express()
   app.set('trust proxy', setup.trustProxy)
   const limit = expressLimit(limitOf(setup))
-  // Mounted below another application, which says whom to trust.
+  // Mounted below another application, which sets the trusted proxies.
   const inner = express().use(limit, (_request, response) => void response.end('ok'))
   const server = createServer(app.use('/inner', inner)).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -54,15 +54,15 @@ describe.each([
   }
   const two = ['203.0.113.1', '203.0.113.2', '9.9.9.9, 203.0.113.2']
 
-  it('tells clients apart behind a proxy that the application trusts', async () => {
+  it('distinguishes clients behind a proxy that the application trusts', async () => {
     expect(await statuses({ trustProxy: 'loopback' }, ...two)).toEqual([200, 200, 429])
   })
 
-  it('believes no header if the application trusts no proxy', async () => {
+  it('ignores forwarding headers if the application trusts no proxy', async () => {
     expect(await statuses({ trustProxy: false }, ...two)).toEqual([200, 429, 429])
   })
 
-  it('prefers trustedProxies of the limit', async () => {
+  it('gives precedence to trustedProxies of the limit', async () => {
     expect(await statuses({ trustProxy: true, trustedProxies: [] }, ...two)).toEqual([200, 429, 429])
     expect(await statuses({ trustProxy: false, trustedProxies: ['127.0.0.1'] }, ...two)).toEqual([200, 200, 429])
   })

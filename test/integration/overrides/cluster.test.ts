@@ -1,4 +1,4 @@
-/** On a cluster an override is where the buckets of its identity are. */
+/** In a cluster, an override is in the slot of the buckets of its key. */
 import { Readable } from 'node:stream'
 import { Cluster as IoredisCluster } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -36,7 +36,7 @@ describe('overrides on a cluster', () =>
     randomSeed(),
   ))
 
-it('an import is spread over the slots of its identities', async () => {
+it('an import is spread over the slots of its keys', async () => {
   const prefix = freshPrefix()
   const store = redisStore(client, { prefix, timeoutMs: 20_000 })
   const rules = [
@@ -59,6 +59,6 @@ it('an import is spread over the slots of its identities', async () => {
   }
 })
 
-it('every slot has a tag of its own', () => {
+it('every slot has its own tag', () => {
   for (const slot of [0, 1, 4_711, 16_383]) expect(hashSlot(`x:{${slotTag(slot)}}:y`)).toBe(slot)
 })

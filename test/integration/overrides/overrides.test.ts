@@ -1,4 +1,4 @@
-/** Exceptions to rules through a gate, in memory and in Redis: what a request is told, and who sees a change when. */
+/** Overrides through a gate, in memory and in Redis: decisions, and when processes see a change. */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
@@ -69,7 +69,7 @@ const stores: readonly [string, () => BucketStore][] = [
 describe.each(stores)('overrides in %s', (_, create) => {
   const key = (apiKey: string, path = '/keys/one') => ({ apiKey, path })
 
-  it('give an identity other bands, no limit, or nothing', async () => {
+  it('give a key other bands, no limit, or no permits', async () => {
     const gate = await open(create())
     const overrides = gate.overrides ?? expect.unreachable()
     expect(
@@ -108,7 +108,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     expect(await gate.check(key('other'))).toMatchObject({ reason: 'ALLOWED', limit: 2, remaining: 1 })
   })
 
-  it('leave other rules as they are', async () => {
+  it('do not affect other rules', async () => {
     const gate = await open(create())
     await gate.overrides?.put('api', 'keys', { key: 'free', action: 'ALLOW' })
     await gate.overrides?.put('api', 'keys', { key: 'bad', action: 'DENY' })
@@ -122,7 +122,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     })
   })
 
-  it('end when they expire, and report how long that takes', async () => {
+  it('expire, and report the remaining time', async () => {
     const gate = await open(create())
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
     await gate.overrides?.put('api', 'keys', { key: 'bad', action: 'DENY', expiresAt })
@@ -135,7 +135,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     expect(await gate.overrides?.list('api', 'keys', { limit: 10 })).toEqual({ items: [], cursor: null })
   })
 
-  it('of addresses are found by their one spelling, and by the smallest range', async () => {
+  it('of addresses are found in any spelling, and by the smallest range', async () => {
     const gate = await open(create())
     const put = (override: object) => gate.overrides?.put('api', 'ips', override)
     await put({ key: '10.1.2.3/8', action: 'DENY' })
@@ -159,7 +159,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     expect((await gate.check({ clientIp: '10.9.9.9', path: '/ips/x' })).reason).toBe('ALLOWED')
   })
 
-  it('hold for peeks, refunds, resets and those who wait', async () => {
+  it('apply to peeks, refunds, resets and waiting requests', async () => {
     const gate = await open(create())
     const bands = [{ capacity: 10, window: '1h' }]
     await gate.overrides?.put('api', 'keys', { key: 'a', action: 'LIMIT', bands })
@@ -184,7 +184,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     ])
   })
 
-  it('let an identity begin with what it had left elsewhere, which refills from then on', async () => {
+  it('can set a starting balance, which refills from then on', async () => {
     const gate = await open(create())
     const overrides = gate.overrides ?? expect.unreachable()
     const left = async (apiKey: string) => {
@@ -203,7 +203,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     expect((await gate.check(key('moved'))).allowed).toBe(true)
     expect((await gate.check(key('moved'))).allowed).toBe(false)
     expect(await gate.check(key('new'))).toMatchObject({ allowed: false, reason: 'LIMITED', limit: 2, remaining: 0 })
-    // 30 were left, and 60 have come back since; one is asked for.
+    // 30 permits were left, 60 have been refilled, and one is taken.
     expect(await left('since')).toEqual([100, 89])
     expect(await overrides.get('api', 'keys', 'since')).toMatchObject({ balance: 30, balanceAt })
     expect(await overrides.get('api', 'keys', 'new')).toEqual({
@@ -214,7 +214,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     })
   })
 
-  it('are paged, each on one page', async () => {
+  it('are listed in pages, each on one page', async () => {
     const gate = await open(create())
     const overrides = gate.overrides ?? expect.unreachable()
     const names = ['a', 'b', 'c', 'd', 'e']
@@ -233,7 +233,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     ])
   })
 
-  it('are listed fifty at a time unless another number is asked for', async () => {
+  it('are listed 50 per page by default', async () => {
     const gate = await open(create())
     const overrides = gate.overrides ?? expect.unreachable()
     for (let i = 0; i < 51; i++) await overrides.put('api', 'keys', { key: `k${i}`, action: 'ALLOW' })
@@ -245,7 +245,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
       await expect(overrides.list('api', 'keys', query as object)).rejects.toMatchObject(refused)
   })
 
-  it('say every mistake, with its place', async () => {
+  it('report every validation issue with its path', async () => {
     const gate = await open(create())
     const mistakes = async (override: unknown, rule = 'keys') => {
       const error = await gate.overrides?.put('api', rule, override).catch((reason: unknown) => reason)
@@ -276,7 +276,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     )
   })
 
-  it('hold at once for rules that are leased', async () => {
+  it('apply at once to leased rules', async () => {
     const gate = await open(create())
     const leased = key('a', '/leased/x')
     await gate.check(leased)
@@ -286,7 +286,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
 })
 
 describe('overrides in Redis', () => {
-  it('take no call of their own, also of an identity that has one', async () => {
+  it('need no extra Redis call, even for a key that has one', async () => {
     const gate = await open(redisStore(client, { prefix: freshPrefix(), timeoutMs: 20_000 }))
     for (const [apiKey, action] of [
       ['bad', 'DENY'],
@@ -300,7 +300,7 @@ describe('overrides in Redis', () => {
     expect(evalsha).toBe(3)
   })
 
-  it('are looked up once for each identity, until one is edited', async () => {
+  it('are looked up once per key, until one is edited', async () => {
     const gate = await open(redisStore(client, { prefix: freshPrefix(), timeoutMs: 20_000 }))
     const limited = { action: 'LIMIT', bands: [{ capacity: 100, window: '1h' }] }
     await gate.overrides?.put('api', 'keys', { key: 'big', ...limited })
@@ -311,14 +311,14 @@ describe('overrides in Redis', () => {
     await gate.overrides?.put('api', 'keys', { key: 'other', ...limited })
     expect(await lookups()).toBe(1)
     expect(await lookups()).toBe(0)
-    // After several edits that nobody has followed, nothing is believed.
+    // After several missed edits, nothing in the cache is trusted.
     for (const key of ['third', 'fourth']) await gate.overrides?.put('api', 'keys', { key, ...limited })
     expect(await lookups()).toBe(2)
     expect(await lookups()).toBe(0)
     expect((await ask()).map(({ limit }) => limit)).toEqual([100, 100])
   })
 
-  it('change for all processes: at once, where an identity has one, and ranges within a second', async () => {
+  it('change for all processes: at once for a key with an override, and within a second for ranges', async () => {
     const prefix = freshPrefix()
     const [one, two] = await Promise.all([1, 2].map(() => open(redisStore(client, { prefix, timeoutMs: 20_000 }))))
     const check = async (gate: FluxGate | undefined, apiKey: string) =>
@@ -339,7 +339,7 @@ describe('overrides in Redis', () => {
   })
 
   const seed = randomSeed()
-  it(`are for every process what they are, over a random history of edits (seed ${seed})`, async () => {
+  it(`are consistent in every process over a random history of edits (seed ${seed})`, async () => {
     const random = seededRandom(seed)
     const below = (end: number) => Math.floor(random() * end)
     const prefix = freshPrefix()
@@ -367,7 +367,7 @@ describe('overrides in Redis', () => {
     }
   })
 
-  it('are noticed by who is known to be refused, within a second', async () => {
+  it('apply to cached rejections within a second', async () => {
     const prefix = freshPrefix()
     const gate = await open(redisStore(client, { prefix, timeoutMs: 20_000 }))
     const other = await open(redisStore(client, { prefix, timeoutMs: 20_000 }))
@@ -377,7 +377,7 @@ describe('overrides in Redis', () => {
     await expect.poll(async () => (await gate.check(asked)).reason).toBe('ALLOW_LISTED')
   })
 
-  it('that a process has come across hold while Redis is away', async () => {
+  it('that a process has cached apply during an outage', async () => {
     const own = await startRedis()
     const gate = await createFluxGate({ rules: ruleSets, store: { uri: own.uri, timeoutMs: 20_000 } })
     try {
@@ -397,7 +397,7 @@ describe('overrides in Redis', () => {
       await own.stop()
       expect(await ask('big')).toEqual([true, 'ALLOWED', 50])
       expect(await ask('free')).toEqual([true, 'ALLOW_LISTED', -1])
-      // The same question as before would be known to be refused.
+      // The same request as before would be a cached rejection.
       expect((await ask('bad', 2)).slice(0, 2)).toEqual([true, 'DENY_LISTED'])
       expect(await ask('unseen')).toEqual([true, 'ALLOWED', 2])
       const ip = await gate.check({ clientIp: '10.9.9.9', path: '/ips/x' }, { ruleSetId: 'api' })

@@ -1,5 +1,5 @@
 // @ts-check
-/** 8000 keys of 15 000 bytes each, through everything that remembers keys: 120 MB, in a heap of 64 MiB. */
+/** 8000 keys of 15 000 bytes each, through everything that stores keys: 120 MB, in a heap of 64 MiB. */
 
 import { createFluxGate } from '../../../dist/index.js'
 import { CachedRejections } from '../../../dist/stores/redis/cached-rejections.js'
@@ -37,7 +37,7 @@ for (let i = 0; i < 8_000; i++) {
   if (i % 500 === 0) recorder.secondPassed()
   recent.set(rule, apiKey, i)
   known.refused([chargeOf(rule, apiKey)], { granted: false, now: 0, bands: [refusal] }, [[0, 0, 0, 60 * second]], 0)
-  // It keeps 2000 keys at most.
+  // It stores at most 2000 keys.
   if (i < 2_000) pending.add({ decision: { ...decision, key: apiKey.repeat(4) }, context, at: 0, weight: 1 })
 }
 const { length } = await statistics.keys({ prefix: '', limit: 10_000 })

@@ -1,4 +1,4 @@
-/** Keys come from clients: whatever remembers them must be bounded in bytes, and not only in their number. */
+/** Clients choose keys, so everything that stores keys is bounded in bytes, not only in number. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

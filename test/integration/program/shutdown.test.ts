@@ -1,4 +1,4 @@
-/** Connections without a request must not delay a shutdown. The drain time-out is longer than a test may take. */
+/** Connections without a request do not delay a shutdown. The drain timeout is longer than the test timeout. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -35,7 +35,7 @@ async function server(isSecure: boolean): Promise<Stoppable> {
   return { port, close: () => started.close(600_000) }
 }
 
-/** An answered request shows that connections which were opened before it have been accepted. */
+/** A response shows that the connections opened before the request have been accepted. */
 async function answered(port: number, isSecure: boolean): Promise<void> {
   if (!isSecure) await ask(`http://127.0.0.1:${port}/`)
   else {

@@ -1,5 +1,5 @@
 // @ts-check
-/** Three workers on one port, each of which answers with the health of all. Only the store of the second is down. */
+/** Three workers on one port; each responds with the health of all. Only the store of the second is down. */
 import cluster from 'node:cluster'
 import { createServer } from 'node:http'
 import { mergeHealth } from '../../../dist/program/merge-health.js'

@@ -1,4 +1,4 @@
-/** The health of workers that share a port: any of them answers for all. */
+/** Health of workers that share a port: each responds for all. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { eventually } from '../../fixtures/eventually.js'
 import { freePort } from '../../servers/free-port.js'
 
-it('every worker reports a store that is down for one of them, and topics are kept apart', async () => {
+it('every worker reports a store that is down in one of them, and topics are separate', async () => {
   const port = await freePort()
   const program = fileURLToPath(new URL('worker-health.mjs', import.meta.url))
   const primary: ChildProcess = fork(program, [String(port)], { execArgv: [] })

@@ -1,5 +1,5 @@
 // @ts-check
-/** Two workers on one port. On request, one of them ends, and the primary sends to it before it can know that. */
+/** Two workers on one port. On request, one of them exits, and the primary sends to it before it has noticed. */
 import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -17,7 +17,7 @@ if (cluster.isPrimary) {
   process.on('message', () => {
     const pid = Object.values(cluster.workers ?? {})[0]?.process.pid ?? 0
     process.kill(pid, 'SIGKILL')
-    // The event loop stands still meanwhile: the worker is dead, and the primary has not heard of it.
+    // The event loop is blocked: the worker is dead, and the primary has not noticed yet.
     while (!/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')));
     for (let i = 0; i < 3; i++) workers.reload()
     setImmediate(() => process.send?.('survived'))

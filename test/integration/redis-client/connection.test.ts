@@ -1,4 +1,4 @@
-/** Clients of the caller's: every kind of every library answers alike. */
+/** Redis clients of the caller: every supported kind behaves alike. */
 import { Cluster as IoredisCluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster, createSentinel, RESP_TYPES } from 'redis'
 import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([server.stop(), cluster.stop(), group.stop()]))
 
-/** A client, and how to be rid of it. */
+/** A client, and how to close it. */
 type Opened = readonly [client: unknown, end: () => unknown]
 const nodeRedis = async <
   T extends { on(event: 'error', listener: () => void): unknown; connect(): unknown; destroy(): unknown },
@@ -84,11 +84,11 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
   })
   afterAll(() => opened[1]())
 
-  it('is known as what it is', () => {
+  it('is recognized by its kind', () => {
     expect(connectionOf(opened[0]).isCluster).toBe(name in clusters)
   })
 
-  it('answers with integers, strings, nulls and lists', async () => {
+  it('returns integers, strings, nulls and lists', async () => {
     expect(await call('s', 'SET', 's', '1')).toBe('OK')
     expect(await call('s', 'GET', 's')).toBe('1')
     expect(await call('h', 'GET', 'h')).toBeNull()
@@ -105,7 +105,7 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
     expect(await call('s', 'EVAL', `return ${isBinary} and #ARGV[2]`, '1', 's', binary, Buffer.alloc(0))).toBe(0)
   })
 
-  it('returns bytes as they are if asked to', async () => {
+  it('returns raw bytes on request', async () => {
     const script = 'return { ARGV[1], { ARGV[1] }, 7, false }'
     const command = ['EVAL', script, '1', 's', binary]
     expect(await connectionOf(opened[0]).call('s', command, true)).toEqual([binary, [binary], 7, null])
@@ -115,12 +115,12 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
     expect(pairs).toEqual([Buffer.from('name'), binary])
   })
 
-  it('takes many arguments', async () => {
+  it('accepts many arguments', async () => {
     const many = Array.from({ length: 50_000 }, () => 'x')
     expect(await call('s', 'EVAL', 'return #ARGV', '1', 's', ...many)).toBe(50_000)
   })
 
-  it('says when a script is not known, and knows it after EVAL', async () => {
+  it('reports an unknown script, which is cached after EVAL', async () => {
     const script = `return { KEYS[1], ${Math.random()} }`
     const sha = await call('s', 'EVAL', `return redis.sha1hex(ARGV[1])`, '1', 's', script)
     const unknown = await call('s', 'EVALSHA', String(sha), '1', 's').catch((error: unknown) => error)
@@ -141,12 +141,12 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
 
   it('keeps the order of calls', async () => {
     const calls = Array.from({ length: 100 }, (_, index) => call('log', 'RPUSH', 'log', String(index)))
-    // A pool is several connections.
+    // A pool has several connections.
     if (!name.includes('pool')) expect(await Promise.all(calls)).toEqual(Array.from(calls, (_, index) => index + 1))
     else expect(new Set(await Promise.all(calls)).size).toBe(100)
   })
 
-  it('passes errors on as they are, and they are wrapped without what they were about', async () => {
+  it('passes errors on unchanged; wrapped errors do not contain the arguments', async () => {
     const error = await call('s', 'HGET', 's', 'secret-field').catch((reason: unknown) => reason)
     const wrapped = wrapRedisError(error, 'decide')
     expect(wrapped.code).toBe('FLUXGATE_STORE_FAILED')
@@ -154,22 +154,22 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
     expect(JSON.stringify([wrapped.cause, Object.entries(wrapped.cause ?? {})])).not.toContain('secret-field')
   })
 
-  it('hears what is published, until it is told to stop, on a connection of its own', async () => {
+  it('receives published messages on a separate connection until it unsubscribes', async () => {
     const connection = connectionOf(opened[0])
     const heard: string[] = []
     const stop = await connection.subscribe('p:news', (message) => heard.push(`first ${message}`))
     const stopToo = await connection.subscribe('p:news', (message) => heard.push(`second ${message}`))
     const stopOther = await connection.subscribe('other', (message) => heard.push(message))
     await call('k', 'EVAL', "return redis.call('PUBLISH', ARGV[1], ARGV[2])", '1', 'k', 'p:news', '한국 1')
-    await eventually('the message has come', () => heard.length === 2)
+    await eventually('the message arrives', () => heard.length === 2)
     await stop()
     await call('k', 'EVAL', "return redis.call('PUBLISH', ARGV[1], ARGV[2])", '1', 'k', 'p:news', '2')
-    await eventually('the message has come', () => heard.length === 3)
+    await eventually('the message arrives', () => heard.length === 3)
     await Promise.all([stopToo(), stopOther()])
     expect(heard).toEqual(['first 한국 1', 'second 한국 1', 'second 2'])
   })
 
-  it('hears again after its connection was lost, and says that it has missed something', async () => {
+  it('resubscribes after a lost connection and reports a gap', async () => {
     const connection = connectionOf(opened[0])
     const heard: string[] = []
     const stop = await connection.subscribe(
@@ -179,13 +179,13 @@ describe.each(Object.entries({ ...servers, ...clusters }))('%s', (name, openClie
     )
     const masters = name in clusters ? cluster.nodes : name.includes('entinel') ? group.servers : [server]
     for (const one of masters) await one.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-    await eventually('it is back', () => heard.includes('gap'))
+    await eventually('the subscription is restored', () => heard.includes('gap'))
     await call('k', 'EVAL', "return redis.call('PUBLISH', ARGV[1], ARGV[2])", '1', 'k', 'news', 'again')
-    await eventually('the message has come', () => heard.at(-1) === 'again')
+    await eventually('the message arrives', () => heard.at(-1) === 'again')
     await stop()
   })
 
-  it('is left open', async () => {
+  it('stays open', async () => {
     await connectionOf(opened[0]).close()
     expect(await call('h', 'EXISTS', 'h')).toBe(1)
   })
@@ -197,7 +197,7 @@ it('rejects a node-redis 4 client in legacy mode', () => {
   )
 })
 
-it('says that a node-redis client was not connected', async () => {
+it('reports that a node-redis client is not connected', async () => {
   const clients = [createClient(), createClientPool(), createCluster({ rootNodes: [] })]
   for (const client of [...clients, createClient4(), createCluster4({ rootNodes: [] })]) {
     await expect(connectionOf(client).call('k', ['GET', 'k'])).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** Connections that FluxGate opens itself, to a cluster and to servers behind sentinels. */
+/** Connections that FluxGate opens to a cluster and to servers behind sentinels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { wrapRedisError } from '../../../src/redis/client/connection-errors.js'
 import { type OpenedRedis, openRedis } from '../../../src/redis/client/open/open-redis.js'
@@ -25,7 +25,7 @@ async function roleOf(connection: OpenedRedis): Promise<unknown> {
 /** `close` waits at most 250 ms for the sockets to end. */
 const closeMs = 1_000
 
-/** Increments the key until it is stopped, which resolves with how many commands were sent and answered. */
+/** Increments the key until it is stopped; resolves with the numbers of commands sent and answered. */
 function counting(connection: OpenedRedis, key: string) {
   const result = { sent: 0, answered: 0 }
   let isOver = false
@@ -60,7 +60,7 @@ describe('a cluster', () => {
     await cluster.stop()
   })
 
-  it('is found from some of its nodes, and every key is where it belongs', async () => {
+  it('is discovered from some of its nodes, and every key reaches its node', async () => {
     const keys = Array.from({ length: 100 }, (_, index) => `key:${index}`)
     const early = keys.map((key) => connection.call(key, ['SET', key, key]))
     expect(new Set(await Promise.all(early))).toEqual(new Set(['OK']))
@@ -69,7 +69,7 @@ describe('a cluster', () => {
     await connection.ready(600_000)
   })
 
-  it('may move keys meanwhile', async () => {
+  it('can move keys at the same time', async () => {
     const slot = Number(await cluster.nodes[0]?.call('CLUSTER', 'KEYSLOT', '{moving}'))
     const from = await cluster.primaryOf(slot)
     const to = cluster.nodes.slice(0, 3).find((node) => node !== from) as (typeof cluster.nodes)[number]
@@ -85,7 +85,7 @@ describe('a cluster', () => {
     const primary = await cluster.primaryOf(slot)
     const keys: string[] = []
     let lost = 0
-    // Chance decides which calls are in flight when the connection is cut: repeat until some were.
+    // Which calls are in flight when the connection is cut is random: repeat until some were.
     for (let round = 0; round < 30 || lost === 0; round++) {
       const calls = Array.from({ length: 50 }, (_, n) => {
         const key = `{once}:${round}:${n}`
@@ -95,7 +95,10 @@ describe('a cluster', () => {
       const kill = primary.call('CLIENT', 'KILL', 'TYPE', 'normal')
       lost += (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected').length
       await kill
-      await eventually('it works', async () => (await connection.call('{once}', ['EXISTS', '{once}'])) === 0)
+      await eventually(
+        'the connection works',
+        async () => (await connection.call('{once}', ['EXISTS', '{once}'])) === 0,
+      )
     }
     const counts = await connection.call('{once}', ['MGET', ...keys])
     expect((counts as unknown[]).filter((count) => count !== '1' && count !== null)).toEqual([])
@@ -129,7 +132,7 @@ describe('a cluster', () => {
     await eventually('the connection works', works)
   })
 
-  it('is not mistaken for a single server', async () => {
+  it('is not treated as a single server', async () => {
     const single = openRedis({ uri: cluster.nodes[0]?.uri ?? '' })
     const errors = await Promise.all(['a', 'b', 'c', 'd'].map((key) => single.call(key, ['GET', key]).catch((e) => e)))
     const moved = wrapRedisError(
@@ -199,7 +202,7 @@ describe('sentinels', () => {
     old.resume()
   })
 
-  it('that know no such primary say so', async () => {
+  it('that do not know the primary name are reported', async () => {
     const other = openRedis({ sentinels: group.sentinels.map(addressOf), sentinelName: 'nobody', password })
     const error = await failureOf(other.ready(20_000))
     expect(error.code).toBe('FLUXGATE_STORE_MISCONFIGURED')
@@ -207,7 +210,7 @@ describe('sentinels', () => {
     expect(await settlesWithin(closeMs, other.close())).toBe(true)
   })
 
-  it('of whom one is not there are enough', async () => {
+  it('work if one of them is unavailable', async () => {
     const sentinels = [`127.0.0.1:${await freePort()}`, ...group.sentinels.map(addressOf)]
     const other = openRedis({ sentinels, sentinelName: group.name, password })
     await other.ready(20_000)
@@ -215,7 +218,7 @@ describe('sentinels', () => {
     await other.close()
   })
 
-  it('say that the password of the server is wrong', async () => {
+  it('report a wrong password of the server', async () => {
     const other = openRedis({ sentinels: group.sentinels.map(addressOf), sentinelName: group.name, password: 'wrong' })
     await expect(other.ready(20_000)).rejects.toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
     await other.close()

@@ -1,4 +1,4 @@
-/** Connections that FluxGate opens itself, to a single server. */
+/** Connections that FluxGate opens to a single server. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { FluxGateError } from '../../../src/core/errors.js'
 import { wrapRedisError } from '../../../src/redis/client/connection-errors.js'
@@ -43,14 +43,14 @@ const failureOf = async (promise: Promise<unknown>): Promise<FluxGateError> =>
 const works = (connection: OpenedRedis) => async (): Promise<boolean> =>
   (await connection.call('k', ['GET', 'k'])) === null
 
-describe('a connection of our own', () => {
+describe('a connection opened by FluxGate', () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await startRedis()
   })
   afterAll(() => server.stop())
 
-  it('answers calls that were made before it was there, in their order', async () => {
+  it('answers calls made before it was connected, in order', async () => {
     const connection = open({ uri: server.uri })
     const replies = [1, 2, 3].map((n) => connection.call('list', ['RPUSH', 'list', String(n)]))
     expect(await Promise.all(replies)).toEqual([1, 2, 3])
@@ -59,7 +59,7 @@ describe('a connection of our own', () => {
 
   it('is ready when it is connected', async () => {
     const connection = open({ uri: server.uri })
-    // Longer than the timeout of this test: `ready` resolves because the connection is there.
+    // Longer than the test timeout: `ready` resolves because the connection is established.
     await connection.ready(600_000)
     expect(await works(connection)()).toBe(true)
     expect(connection.isCluster).toBe(false)
@@ -71,14 +71,14 @@ describe('a connection of our own', () => {
     expect(await server.call('GET', 'where')).toBeNull()
   })
 
-  it('shares the calls between as many sockets as it is told', async () => {
+  it('distributes calls over the configured number of sockets', async () => {
     const connection = open({ uri: server.uri, connections: 3 })
     await connection.ready(readyMs)
     const ids = await Promise.all(Array.from({ length: 9 }, () => connection.call('', ['CLIENT', 'ID'])))
     expect(ids.map((id) => ids.filter((other) => other === id).length)).toEqual(Array(9).fill(3))
   })
 
-  it('is gone after close, and says so', async () => {
+  it('is closed by close, and rejects further calls', async () => {
     const connection = open({ uri: server.uri, connections: 2 })
     await connection.ready(readyMs)
     expect(await server.call('CLIENT', 'LIST')).toContain('name=fluxgate')
@@ -88,7 +88,7 @@ describe('a connection of our own', () => {
     await connection.close()
   })
 
-  it('may be closed before it was there', async () => {
+  it('can be closed before it is connected', async () => {
     const connection = open({ uri: server.uri })
     const call = failureOf(connection.call('k', ['GET', 'k']))
     await connection.close()
@@ -96,7 +96,7 @@ describe('a connection of our own', () => {
     await connection.ready(readyMs)
   })
 
-  it('says how to get the package that it needs', async () => {
+  it('explains how to install the package that it needs', async () => {
     const connection = openRedis({ uri: server.uri }, { load: () => Promise.reject(new Error('Cannot find package')) })
     const error = await failureOf(connection.ready(readyMs))
     expect(error).toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
@@ -106,8 +106,8 @@ describe('a connection of our own', () => {
   })
 })
 
-describe('a server that refuses', () => {
-  /** What `ready` says, and that a call says the same. */
+describe('a server that rejects the connection', () => {
+  /** The error of `ready`; a call must fail with the same one. */
   async function refusal(options: RedisOptions): Promise<string> {
     const connection = open(options)
     const error = await failureOf(connection.ready(readyMs))
@@ -117,7 +117,7 @@ describe('a server that refuses', () => {
     return `${error.message} ${JSON.stringify(error.cause, Object.getOwnPropertyNames(error.cause ?? {}))}`
   }
 
-  it('is said at once, without the password', async () => {
+  it('is reported at once, without the password', async () => {
     const { host, port } = await start({ password: 's3cret' })
     const missing = await refusal({ uri: `redis://${host}:${port}` })
     expect(missing).toContain(`failed to connect to Redis at 127.0.0.1:${port}: NOAUTH`)
@@ -128,7 +128,7 @@ describe('a server that refuses', () => {
     expect(await refusal({ uri: `redis://nobody:hunter22@${host}:${port}` })).toContain('WRONGPASS')
   })
 
-  it('lets in those who come with the password, in the URI or beside it', async () => {
+  it('accepts the password in the URI or as an option', async () => {
     const { host, port } = await start({ password: 'p@ss:w/rd%#?' })
     const encoded = encodeURIComponent('p@ss:w/rd%#?')
     for (const options of [
@@ -142,15 +142,15 @@ describe('a server that refuses', () => {
     }
   })
 
-  it('recovers by itself when the password is put right on the server', async () => {
+  it('is used as soon as its password is corrected', async () => {
     const server = await start({ password: 'old' })
     const connection = open({ uri: `redis://:new@${server.host}:${server.port}` })
     await expect(connection.ready(readyMs)).rejects.toThrow('WRONGPASS')
     await server.call('CONFIG', 'SET', 'requirepass', 'new')
-    await eventually('it works', works(connection))
+    await eventually('the connection works', works(connection))
   })
 
-  it('because of an ACL is named with what is not allowed', async () => {
+  it('because of an ACL is reported with the missing permission', async () => {
     const server = await start({ config: ['user app on >pw ~fluxgate:* +evalsha'] })
     const connection = open({ uri: `redis://app:pw@${server.host}:${server.port}` })
     await connection.ready(readyMs)
@@ -159,13 +159,13 @@ describe('a server that refuses', () => {
     expect(error.message).toMatch(/failed to decide: NOPERM .* Grant the ACL user/)
   })
 
-  it('because of a database that it does not have is not used at all', async () => {
+  it('because of a missing database is not used at all', async () => {
     const server = await start()
     expect(await refusal({ uri: `${server.uri}/99` })).toMatch(/DB index is out of range. Use a database that exists/)
     expect(await server.call('DBSIZE')).toBe(0)
   })
 
-  it('because nobody trusts its certificate is said, and the certificate may be given', async () => {
+  it('because of an untrusted certificate is reported; the certificate can be configured', async () => {
     const tls = selfSigned()
     const server = await start({ tls })
     expect(await refusal({ uri: server.uri })).toMatch(/the TLS handshake failed \(.*NODE_EXTRA_CA_CERTS/)
@@ -177,7 +177,7 @@ describe('a server that refuses', () => {
   it.each([
     ['that does not use TLS', 'rediss', undefined, /the server does not use TLS\. Use redis:\/\//],
     ['that requires TLS', 'redis', selfSigned(), /the server requires TLS\. Use rediss:\/\//],
-  ] as const)('%s is named with the scheme to use, again on every call', async (_, scheme, tls, message) => {
+  ] as const)('%s is reported with the scheme to use, on every call', async (_, scheme, tls, message) => {
     const { host, port } = await start({ ...(tls && { tls }) })
     const uri = `${scheme}://${host}:${port}`
     const connection = open({ uri })
@@ -189,7 +189,7 @@ describe('a server that refuses', () => {
     }
   })
 
-  it('that has TLS turned on later is used then', async () => {
+  it('that enables TLS later is used then', async () => {
     const plain = await start()
     const tls = selfSigned()
     const uri = `rediss://${plain.host}:${plain.port}`
@@ -197,10 +197,10 @@ describe('a server that refuses', () => {
     await expect(connection.ready(readyMs)).rejects.toMatchObject({ code: 'FLUXGATE_STORE_MISCONFIGURED' })
     await plain.stop()
     await start({ port: plain.port, tls })
-    await eventually('it works', works(connection))
+    await eventually('the connection works', works(connection))
   })
 
-  it('to be a cluster is said', async () => {
+  it('because it is a cluster is reported', async () => {
     const { host, port } = await start()
     expect(await refusal({ clusterNodes: [`${host}:${port}`] })).toMatch(
       /cluster support disabled. Set uri instead of clusterNodes/,
@@ -208,7 +208,7 @@ describe('a server that refuses', () => {
   })
 })
 
-describe('a server that is not there', () => {
+describe('an unavailable server', () => {
   it('fails calls while it is unreachable, and is used once it is up', async () => {
     const port = await freePort()
     const connection = open({ uri: `redis://127.0.0.1:${port}` })
@@ -222,7 +222,7 @@ describe('a server that is not there', () => {
     await eventually('the connection works', works(connection))
   })
 
-  it('may have a name with several addresses', async () => {
+  it('can have a name with several addresses', async () => {
     const connection = open({ uri: `redis://localhost:${await freePort()}` })
     expect((await failureOf(connection.call('k', ['GET', 'k']))).message).toMatch(/ \(connect ECONNREFUSED .*\)$/)
   })
@@ -233,26 +233,26 @@ describe('a server that is not there', () => {
     expect(await settlesWithin(closeMs, connection.close())).toBe(true)
   })
 
-  it('has a name that nobody knows', async () => {
+  it('can have an unknown name', async () => {
     const connection = open({ uri: 'redis://no-such-host.invalid' })
     expect((await failureOf(connection.call('k', ['GET', 'k']))).message).toContain('no-such-host.invalid')
   })
 })
 
-describe('a server that goes and comes', () => {
+describe('a server that fails and recovers', () => {
   it('fails calls after a crash, and works again after a restart', async () => {
     const server = await start()
     const connection = open({ uri: server.uri, connections: 2 })
     await connection.ready(readyMs)
     await server.kill()
     await eventually('calls fail', async () => (await failureOf(connection.call('k', ['GET', 'k']))).code)
-    // The server stays down, so this call can only end by failing.
+    // The server stays down, so this call can only fail.
     expect((await failureOf(connection.call('k', ['GET', 'k']))).code).toBe('FLUXGATE_STORE_UNREACHABLE')
     await server.restart()
     await eventually('the connection works', works(connection))
   })
 
-  it('is given up for a new connection when it hangs, and works again after it', async () => {
+  it('is replaced by a new connection when it hangs, and works again after it', async () => {
     const server = await start()
     const connection = open({ uri: server.uri })
     await connection.ready(readyMs)
@@ -274,7 +274,7 @@ describe('a server that goes and comes', () => {
     server.resume()
   })
 
-  it('does not delay close when it hangs from the beginning', async () => {
+  it('does not delay close when it hangs from the start', async () => {
     const server = await start()
     server.pause()
     const connection = open({ uri: server.uri })
@@ -309,7 +309,7 @@ describe('a server that goes and comes', () => {
     const connection = open({ uri: server.uri })
     await connection.ready(readyMs)
     const keys = Array.from({ length: 50 }, (_, n) => `once:${n}`)
-    // Redis executes what follows on this connection, and sends no replies.
+    // Redis executes the commands that follow on this connection but sends no replies.
     const calls = [
       connection.call('', ['CLIENT', 'REPLY', 'OFF']),
       ...keys.map((key) => connection.call(key, ['INCR', key])),
@@ -322,7 +322,7 @@ describe('a server that goes and comes', () => {
     expect(await server.call('MGET', ...keys)).toEqual(keys.map(() => '1'))
   })
 
-  it('is left for another one when it turns into a replica', async () => {
+  it('is replaced by another connection when it becomes a replica', async () => {
     const server = await start()
     const connection = open({ uri: server.uri })
     await connection.ready(readyMs)

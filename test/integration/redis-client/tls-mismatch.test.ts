@@ -1,4 +1,4 @@
-/** TLS on one side only: every entry that takes the address of a Redis reports it, instead of waiting. */
+/** TLS on one side only: every entry point with a Redis address reports it instead of waiting. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
@@ -12,7 +12,7 @@ import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
 import { selfSigned } from '../../servers/self-signed.js'
 
-/** Longer than a test may take: what fails does not fail because of these. */
+/** Longer than the test timeout, so these timeouts cause no failure. */
 const timeoutMs = 60_000
 
 interface Closable {
@@ -30,7 +30,7 @@ async function closing<T extends Closable>(opened: T, use: (opened: T) => Promis
 const rules = { id: 'api', rules: [{ id: 'all', bands: [{ capacity: 1, window: '1s' }] }] }
 const times = { timeoutMs, connectTimeoutMs: timeoutMs }
 
-/** Each fails because of the connection alone. */
+/** Each fails only because of the connection. */
 const entries: readonly (readonly [name: string, use: (address: RedisOptions) => Promise<unknown>])[] = [
   ['createFluxGate', (address) => createFluxGate({ rules, store: { ...address, ...times } })],
   ['redisStore', (address) => closing(redisStore(address, times), (store) => store.ready())],
@@ -66,7 +66,7 @@ describe.each([
     await expect(use({ uri })).rejects.toMatchObject(error)
   })
 
-  it('rules are reported as unreadable for this reason', async () => {
+  it('reload errors contain this reason', async () => {
     const reading = closing(redisRuleStore(uri, { timeoutMs }), (store) => store.getRuleSet('api'))
     await expect(reading).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_UNREADABLE',
@@ -74,12 +74,12 @@ describe.each([
     })
   })
 
-  it('the doctor finds it', async () => {
+  it('the doctor command reports it', async () => {
     const [finding] = await examineRedis({ uri }, { prefix: 'fluxgate', timeoutMs: 100 })
     expect(finding).toMatchObject({ name: 'redis', status: 'fail', message: expect.stringContaining(sentence) })
   })
 
-  it('nodes of a cluster and sentinels are looked at, too', async () => {
+  it('cluster nodes and sentinels are checked too', async () => {
     const nodes = [`${server.host}:${server.port}`]
     for (const address of [{ clusterNodes: nodes }, { sentinels: nodes }])
       await expect(

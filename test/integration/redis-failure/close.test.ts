@@ -1,4 +1,4 @@
-/** The end of a process that uses Redis: with the built package, in a process of its own. */
+/** Exit of a process that uses Redis, with the built package in a separate process. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
@@ -11,7 +11,7 @@ import { startSentinel } from '../../servers/sentinel.js'
 describe('a process that closes under load ends by itself, and every decision is answered', () => {
   it('on one server', async () => {
     const { uri } = await stopAfterTest(startRedis())
-    // So long that nothing but the end itself could look like a failure, and that a timer left behind would be noticed.
+    // So long that only the exit itself could look like a failure, and that a leftover timer would be noticed.
     const report = await runClosing({ uri }, { timeoutMs: 600_000 })
     expectClosed(report)
     expect(report.degradedEvents).toBe(0)
@@ -22,7 +22,7 @@ describe('a process that closes under load ends by itself, and every decision is
     expectClosed(await runClosing({ uri, connections: 2 }, { hangs: [pid] }))
   })
 
-  it('when Redis is gone', async () => {
+  it('when Redis is down', async () => {
     const stderr = /FLUXGATE_STORE_UNREACHABLE.*Cannot reach the bucket store/
     expectClosed(await runClosing({ uri: `redis://127.0.0.1:${await freePort()}` }, { stderr }))
   })
@@ -36,7 +36,7 @@ describe('a process that closes under load ends by itself, and every decision is
   })
 })
 
-describe('a process whose limit was mistaken ends by itself: nothing was opened for it, or it was closed again', () => {
+describe('a process with an invalid limit exits by itself: nothing was opened for it, or it was closed again', () => {
   it.each([
     ['createLimiter', 'index.js', 'createLimiter(options)', { capacity: -1 }],
     ['a middleware', 'middleware/express.js', 'rateLimit(options)', { capacity: 1, trustedProxies: ['x'] }],

@@ -1,4 +1,4 @@
-/** Nodes of a cluster that die, and slots that move from one to another, while decisions are made. */
+/** Cluster nodes that die, and slots that move, during decisions. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashSlot } from '../../../src/redis/client/hash-slot.js'
@@ -18,7 +18,7 @@ import type { RedisServer } from '../../servers/redis-server.js'
 import { openConnection } from '../../servers/resp.js'
 
 const callers = 6
-/** Of what all loads count against, "foo"; one of them counts against "bar" too, in 5061. */
+/** The slot of "foo", which all loads use; one of them also uses "bar", in slot 5061. */
 const slot = 12_182
 
 describe('a cluster', () => {
@@ -29,7 +29,7 @@ describe('a cluster', () => {
   afterAll(() => cluster.stop())
   const clusterNodes = () => cluster.nodes.map(({ host, port }) => `${host}:${port}`)
 
-  it('moves a slot under load: only decisions with keys on both sides are degraded, and no permit is lost', async () => {
+  it('that moves a slot under load degrades only decisions with keys on both sides and loses no permit', async () => {
     const shared = await openShared({ clusterNodes: clusterNodes() })
     const troubles: unknown[] = []
     shared.patient.on('degraded', (trouble) => troubles.push(trouble))
@@ -42,7 +42,7 @@ describe('a cluster', () => {
     do await pause(100)
     while ((await move.moveKeys(1)) > 0)
     await move.finish()
-    await eventually('it decides all of them again', () => isExact(loads))
+    await eventually('the cluster makes all decisions again', () => isExact(loads))
     const tallies = await stopAll(loads)
     expect(tallies.get('one-band')).toMatchObject({ degraded: 0 })
     expect(tallies.get('several-identities')).toMatchObject({ degraded: 0 })
@@ -50,7 +50,7 @@ describe('a cluster', () => {
     await expectAccounted(shared, tallies, 0)
   })
 
-  it('loses its scripts on all nodes and gets them again, and no decision is degraded', async () => {
+  it('that loses its scripts on all nodes loads them again and degrades no decision', async () => {
     const shared = await openShared({ clusterNodes: clusterNodes() })
     const loads = loadAll(shared.patient, { callers })
     for (let i = 0; i < 20; i++) {
@@ -62,9 +62,9 @@ describe('a cluster', () => {
     await expectAccounted(shared, tallies, 0)
   })
 
-  it('loses a primary: decisions go on, and its replica makes them', async () => {
+  it('that loses a primary keeps deciding, through its replica', async () => {
     const shared = await openShared({ clusterNodes: clusterNodes() })
-    // Replication is asynchronous: only what had been copied before the failover is sure to survive it.
+    // Replication is asynchronous: only data copied before the failover is certain to survive it.
     const userId = Array.from({ length: 100 }, (_, n) => `quiet${n}`).find((name) => hashSlot(name) > 10_922)
     const quiet = { userId, apiKey: 'still' }
     for (const ruleSetId of ruleSetIds) await shared.patient.check(quiet, { ruleSetId, permits: 200 })

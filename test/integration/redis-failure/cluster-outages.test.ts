@@ -1,4 +1,4 @@
-/** Nodes of a cluster that hang: late answers of some of them, and the end of a process when all of them do. */
+/** Cluster nodes that hang: late replies of some of them, and the exit of a process when all of them hang. */
 import { Cluster as RedisCluster } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RequestContext } from '../../../src/core/request-context.js'
@@ -17,12 +17,12 @@ import { freshPrefix } from '../../servers/shared-redis.js'
 describe('a cluster', () => {
   let cluster: Cluster
   beforeAll(async () => {
-    // None of them is to be declared dead meanwhile.
+    // No node may be declared dead during the test.
     cluster = await startCluster({ nodeTimeoutMs: 20_000 })
   })
   afterAll(() => cluster.stop())
 
-  it('of which one node hangs and goes on loses nothing, and neither do those that have answered in time', async () => {
+  it('with a node that hangs and resumes loses no permits, on that node or the others', async () => {
     const client = new RedisCluster(cluster.nodes.map(({ host, port }) => ({ host, port })))
     onTestFinished(() => client.disconnect())
     const bands = [{ capacity: 10, window: '30d' }]
@@ -50,10 +50,10 @@ describe('a cluster', () => {
     const decisions = await Promise.all(Array.from({ length: 5 }, () => hasty.check(context)))
     expect(decisions.map(({ allowed, degraded }) => [allowed, degraded])).toEqual(Array(5).fill([true, true]))
     node.resume()
-    await eventually('nothing is lost', async () => String(await remaining()) === '8,8')
+    await eventually('no permit is lost', async () => String(await remaining()) === '8,8')
   })
 
-  it('of which one node hangs makes exact decisions about identities on the other nodes', async () => {
+  it('with a node that hangs makes exact decisions about keys on the other nodes', async () => {
     const rules: RuleSetInput = {
       id: 'api',
       rules: [{ id: 'user', limitScope: 'USER_ID', bands: [{ capacity: 1_000_000, window: '30d' }] }],
@@ -61,7 +61,7 @@ describe('a cluster', () => {
     const connection = openRedis({ clusterNodes: cluster.nodes.map(({ host, port }) => `${host}:${port}`) })
     const buckets = new RedisBuckets(connection, { prefix: freshPrefix() })
     const store = acrossSlots(buckets, (group, key) => buckets.slotOf(group, key))
-    // The gate adds deadlines of its own clock to such a store: a slow reply is never taken for a failure.
+    // The gate adds deadlines with a manual clock to such a store, so a slow reply is never treated as a failure.
     const clock = manualClock(Date.now())
     const gate = await createFluxGate({ rules, clock, store, resilience: { timeoutMs: 200 } })
     onTestFinished(() => gate.close().then(() => connection.close()))
@@ -82,7 +82,7 @@ describe('a cluster', () => {
     await eventually('both nodes decide', async () => (await isExact(there)) && (await isExact(here)))
   })
 
-  it('lets a process that closes under load end by itself, also when everything hangs', async () => {
+  it('lets a process that closes under load exit by itself, even if all nodes hang', async () => {
     const store = { clusterNodes: cluster.nodes.map(({ host, port }) => `${host}:${port}`) }
     expectClosed(await runClosing(store))
     expectClosed(await runClosing(store, { hangs: cluster.nodes.map(({ pid }) => pid) }))

@@ -1,4 +1,4 @@
-/** What counts as a failure of Redis, for whom, and what it costs while it lasts. */
+/** Which errors count as Redis failures, their scope, and their cost while they last. */
 import { createHook } from 'node:async_hooks'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -33,7 +33,7 @@ function eventsOf(gate: FluxGate): string[] {
   return events
 }
 
-describe('no failure of Redis', () => {
+describe('not a Redis failure', () => {
   let server: RedisServer
   let client: Redis
   beforeAll(async () => {
@@ -48,32 +48,29 @@ describe('no failure of Redis', () => {
   it.each([
     ['a bucket of a few numbers', 'TOKEN_BUCKET', (key: string) => client.set(key, 'not mine')],
     ['a log', 'SLIDING_WINDOW_LOG', (key: string) => client.multi().del(key).lpush(key, 'not mine').exec()],
-  ] as const)(
-    'is a key that holds something else than %s: its own decisions are made here, all others in Redis',
-    async (_, algorithm, spoil) => {
-      const prefix = freshPrefix()
-      const store = { uri: server.uri, prefix, timeoutMs: 10_000 }
-      const gate = await open({ store }, [{ ...rule, algorithm }])
-      const events = eventsOf(gate)
-      await gate.check({ userId: 'eve' })
-      const [key] = await client.keys(`${prefix}*eve*`)
-      await spoil(key as string)
-      for (let i = 0; i < 10; i++) {
-        const [eve, ada] = await Promise.all([gate.check({ userId: 'eve' }), gate.check({ userId: `ada${i}` })])
-        expect(eve).toMatchObject({ allowed: true, degraded: true, remaining: 9 - i })
-        expect(ada).toMatchObject({ allowed: true, degraded: false, remaining: 9 })
-      }
-      for (let i = 0; i < 10; i++) expect(await gate.check({ userId: 'eve' })).toMatchObject({ degraded: true })
-      await expect(gate.refund({ userId: 'eve' })).rejects.toMatchObject({ code: 'FLUXGATE_BUCKET_INVALID' })
-      expect(await gate.check({ userId: 'bob' })).toMatchObject({ degraded: false, remaining: 9 })
-      expect(events).toEqual([])
-      expect(await gate.health()).toMatchObject({ status: 'UP' })
-      await client.del(key as string)
-      expect(await gate.check({ userId: 'eve' })).toMatchObject({ degraded: false, remaining: 9 })
-    },
-  )
+  ] as const)('a key of another type than %s: only its own decisions are degraded', async (_, algorithm, spoil) => {
+    const prefix = freshPrefix()
+    const store = { uri: server.uri, prefix, timeoutMs: 10_000 }
+    const gate = await open({ store }, [{ ...rule, algorithm }])
+    const events = eventsOf(gate)
+    await gate.check({ userId: 'eve' })
+    const [key] = await client.keys(`${prefix}*eve*`)
+    await spoil(key as string)
+    for (let i = 0; i < 10; i++) {
+      const [eve, ada] = await Promise.all([gate.check({ userId: 'eve' }), gate.check({ userId: `ada${i}` })])
+      expect(eve).toMatchObject({ allowed: true, degraded: true, remaining: 9 - i })
+      expect(ada).toMatchObject({ allowed: true, degraded: false, remaining: 9 })
+    }
+    for (let i = 0; i < 10; i++) expect(await gate.check({ userId: 'eve' })).toMatchObject({ degraded: true })
+    await expect(gate.refund({ userId: 'eve' })).rejects.toMatchObject({ code: 'FLUXGATE_BUCKET_INVALID' })
+    expect(await gate.check({ userId: 'bob' })).toMatchObject({ degraded: false, remaining: 9 })
+    expect(events).toEqual([])
+    expect(await gate.health()).toMatchObject({ status: 'UP' })
+    await client.del(key as string)
+    expect(await gate.check({ userId: 'eve' })).toMatchObject({ degraded: false, remaining: 9 })
+  })
 
-  it('is an answer that takes long, if it may take longer still', async () => {
+  it('a slow reply within the timeout', async () => {
     const slow = await stopAfterTest(startRedis())
     const proxy = await stopAfterTest(startProxy(slow.port))
     const gate = await open({ store: { uri: `redis://127.0.0.1:${proxy.port}`, timeoutMs: 20_000 } })
@@ -81,7 +78,7 @@ describe('no failure of Redis', () => {
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: false, remaining: 9 })
   })
 
-  it('is a mistake of the caller', async () => {
+  it('an invalid call', async () => {
     const gate = await open({ store: { uri: server.uri, prefix: freshPrefix(), timeoutMs: 10_000 } })
     const events = eventsOf(gate)
     const invalid = { code: 'FLUXGATE_ARGUMENT_INVALID' }
@@ -97,7 +94,7 @@ describe('no failure of Redis', () => {
     expect(events).toEqual([])
   })
 
-  it('is a key resolver that throws or gives something that is not a key', async () => {
+  it('a key resolver that throws or returns an invalid key', async () => {
     const custom: RuleInput = { ...rule, limitScope: 'CUSTOM', keyResolver: 'mine' }
     const answers: unknown[] = [7, {}, Symbol('key')]
     const mine = {
@@ -121,8 +118,8 @@ describe('no failure of Redis', () => {
   })
 })
 
-describe('while Redis is gone', () => {
-  it('decisions do nothing but decide: no connection, no timer, no waiting', async () => {
+describe('while Redis is down', () => {
+  it('decisions open no connection, start no timer and do not wait', async () => {
     const server = await stopAfterTest(startRedis())
     const gate = await open({ store: server.uri, resilience: { timeoutMs: 10_000, openMs: 60_000 } })
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: false })
@@ -144,7 +141,7 @@ describe('while Redis is gone', () => {
       Array.from({ length: 1_000 }, (_, i) => gate.check({ userId: `user${i % 50}` })),
     )
     hook.disable()
-    // All of it in the turn of the event loop in which it was asked, where nothing else can have been started.
+    // All decisions complete in the turn in which they were made, so nothing else can have been started.
     expect(turns).toBe(0)
     expect(new Set(started)).toEqual(new Set(['Immediate', 'PROMISE']))
     expect(started.filter((type) => type === 'Immediate')).toHaveLength(1)
@@ -152,10 +149,10 @@ describe('while Redis is gone', () => {
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(500)
   })
 
-  it('cached rejections still apply, and are no sign that Redis has recovered', async () => {
+  it('cached rejections still apply, and do not count as recovery', async () => {
     const server = await stopAfterTest(startRedis())
     const proxy = await stopAfterTest(startProxy(server.port))
-    // Time stands still, so the cached rejection does not expire.
+    // Time does not advance, so the cached rejection does not expire.
     const clock = manualClock(Date.now())
     const store = redisStore(`redis://127.0.0.1:${proxy.port}`, { clock, timeoutMs: 10_000, openMs: 100 })
     onTestFinished(() => store.close())
@@ -178,13 +175,13 @@ describe('while Redis is gone', () => {
     expect(events).toEqual(['degraded', 'recovered'])
   })
 
-  it('few calls are sent to it while it hangs, however long that lasts and however many callers ask', async () => {
+  it('few calls are sent while it hangs, however long that lasts and however many callers there are', async () => {
     const server = await stopAfterTest(startRedis())
     const [callers, rounds, timeoutMs] = [20, 50, 100]
     const clock = manualClock(Date.now())
     const connection = openRedis({ uri: server.uri })
     onTestFinished(() => connection.close())
-    // The gate adds deadlines and a breaker with its own clock to such a store.
+    // The gate adds deadlines and a circuit breaker with a manual clock to such a store.
     const store = new RedisBuckets(connection)
     const gate = await open({ store, clock, resilience: { timeoutMs, openMs: 1_000 } })
     expect(await gate.check({ userId: 'ada' })).toMatchObject({ degraded: false })
@@ -196,24 +193,25 @@ describe('while Redis is gone', () => {
       const decisions: Promise<Decision>[] = []
       for (let caller = 0; caller < callers; caller++) {
         decisions.push(gate.check({ userId: `user${caller}` }))
-        // Calls of one turn of the event loop travel together; these are to travel alone.
+        // Calls of one turn are batched; these should be sent separately.
         await new Promise(setImmediate)
       }
       clock.advance(timeoutMs)
       expect((await Promise.all(decisions)).every(({ degraded }) => degraded)).toBe(true)
     }
     server.resume()
-    await eventually('it is back', async () => {
+    await eventually('Redis decides again', async () => {
       clock.advance(1_000)
       return !(await gate.check({ userId: 'ada' })).degraded
     })
-    // The breaker opens after five rounds of failures at the latest. From then on at most one call is pending, as a probe.
+    // The circuit breaker opens after at most five rounds of failures. From then on at most one call is pending, as a
+    // probe.
     expect((await callsOf()) - before).toBeLessThan(5 * callers + rounds)
   })
 })
 
-describe('while Redis can be read but not written', () => {
-  it('is told once, whatever it answers in between', async () => {
+describe('while Redis is read-only', () => {
+  it('the failure is reported once, whatever it replies in between', async () => {
     const server = await stopAfterTest(startRedis())
     const gate = await open({ store: { uri: server.uri, timeoutMs: 10_000 }, resilience: { openMs: 20 } })
     const events = eventsOf(gate)
@@ -225,7 +223,7 @@ describe('while Redis can be read but not written', () => {
     }
     expect(events).toEqual(['degraded'])
     await server.call('CONFIG', 'SET', 'maxmemory', 0)
-    await eventually('it is told', async () => {
+    await eventually('the failure is reported', async () => {
       await gate.check({ userId: 'bob' })
       return events.length > 1
     })
@@ -234,7 +232,7 @@ describe('while Redis can be read but not written', () => {
 })
 
 describe('two gates on one Redis', () => {
-  it('fail by themselves, and have as many connections as they were told', async () => {
+  it('fail independently and have the configured number of connections', async () => {
     const server = await stopAfterTest(startRedis())
     const proxy = await stopAfterTest(startProxy(server.port))
     const prefix = freshPrefix()
@@ -244,16 +242,16 @@ describe('two gates on one Redis', () => {
     const connections = async () => String(await server.call('CLIENT', 'LIST')).split('name=fluxgate').length - 1
     const load = startLoad((caller) => (caller % 2 ? one : other).check({ userId: `user${caller % 4}` }))
     await eventually('all are connected', async () => (await connections()) === 5)
-    // Four users, ten permits each, however the two share them.
+    // Four users with ten permits each, however the two gates share them.
     await eventually('all permits are used', () => load.tally.admitted === 40)
     for (let round = 0; round < 3; round++) {
       await proxy.refuse()
       proxy.cut()
-      await eventually('one fails', async () => (await one.health()).store.status === 'DOWN')
+      await eventually('one gate fails', async () => (await one.health()).store.status === 'DOWN')
       expect((await other.health()).store.status).toBe('UP')
       expect((await other.check({ userId: 'ada' })).degraded).toBe(false)
       await proxy.accept()
-      await eventually('one is back', async () => (await one.health()).store.status === 'UP')
+      await eventually('the gate has recovered', async () => (await one.health()).store.status === 'UP')
       expect(await connections()).toBeLessThanOrEqual(5)
     }
     await eventually('all are connected again', async () => (await connections()) === 5)

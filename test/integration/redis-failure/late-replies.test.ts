@@ -1,4 +1,4 @@
-/** Answers that come after their deadline: nobody is admitted by them, and what they took is given back. */
+/** Replies after their deadline: they admit no request, and their charges are refunded. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
@@ -9,7 +9,7 @@ import { type RedisServer, startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
 const timeoutMs = 200
-/** So long that nothing comes back by itself while a test runs. */
+/** So long that nothing is refilled while a test runs. */
 const window = '30d'
 
 const kinds: readonly (readonly [name: string, rule: LimiterOptions])[] = [
@@ -30,7 +30,7 @@ const kinds: readonly (readonly [name: string, rule: LimiterOptions])[] = [
   ],
 ]
 
-describe('a server that hangs and goes on', () => {
+describe('a server that hangs and resumes', () => {
   let server: RedisServer
   let client: Redis
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe('a server that hangs and goes on', () => {
     await server.stop()
   })
 
-  /** Two on the same buckets: one that soon goes on without an answer, and one that waits for it. */
+  /** Two limiters on the same buckets: one with a short timeout and one that waits for replies. */
   const open = (rule: LimiterOptions) => {
     const prefix = freshPrefix()
     const hasty = createLimiter({ ...rule, store: redisStore(client, { prefix, timeoutMs, openMs: 50 }) })
@@ -51,21 +51,21 @@ describe('a server that hangs and goes on', () => {
     return { hasty, patient }
   }
 
-  it.each(kinds)('%s: gets back what it gave to callers that were gone', async (_, rule) => {
+  it.each(kinds)('%s: refunds charges of calls that timed out', async (_, rule) => {
     const { hasty, patient } = open(rule)
     expect(await patient.consume('a', 3)).toMatchObject({ allowed: true, degraded: false, remaining: 7 })
     server.pause()
     const decisions = await Promise.all(Array.from({ length: 5 }, () => hasty.consume('a')))
     expect(decisions.map(({ allowed, degraded }) => [allowed, degraded])).toEqual(Array(5).fill([true, true]))
     server.resume()
-    // As it was before, but for the one that is looked for.
-    await eventually('nothing is lost', async () => (await patient.peek('a')).remaining === 6)
+    // As before, except for the permit of this peek.
+    await eventually('no permit is lost', async () => (await patient.peek('a')).remaining === 6)
     const rest = await Promise.all(Array.from({ length: 9 }, () => patient.consume('a')))
     expect(rest.filter(({ allowed }) => allowed)).toHaveLength(7)
     expect(rest.filter(({ degraded }) => degraded)).toEqual([])
   })
 
-  it('keeps nobody waiting who resets a rule meanwhile', async () => {
+  it('does not delay a concurrent reset', async () => {
     const rules = { id: 'api', rules: [{ id: 'rule', bands: [{ capacity: 10, window }] }] }
     const gate = await createFluxGate({ rules, store: redisStore(client, { prefix: freshPrefix(), timeoutMs }) })
     onTestFinished(() => gate.close())
@@ -77,28 +77,28 @@ describe('a server that hangs and goes on', () => {
     await expect(gate.refund({ clientIp: '192.0.2.1' })).rejects.toMatchObject(late)
   })
 
-  it('forgets that it refused, once permits are back', async () => {
+  it('drops a cached rejection once permits are refunded', async () => {
     const { hasty, patient } = open({ capacity: 3, window })
     await patient.consume('a')
     server.pause()
     await Promise.all([hasty.consume('a'), hasty.consume('a')])
     const late = hasty.consume('a')
     server.resume()
-    // The two before it have taken everything when it is asked.
+    // The two earlier calls have taken all permits when this one is decided.
     await late
-    await eventually('both permits are there', async () => {
+    await eventually('both permits are refunded', async () => {
       const { allowed, degraded } = await hasty.consume('a', 2)
       return allowed && !degraded
     })
   })
 
-  it('gives back no more than it took: refusals and peeks that are answered late change nothing', async () => {
+  it('refunds no more than was charged: late rejections and peeks change nothing', async () => {
     const { hasty, patient } = open({ capacity: 5, window })
     await patient.consume('a', 5)
     server.pause()
     await Promise.all([hasty.consume('a'), hasty.peek('a'), hasty.consume('b', 6)])
     server.resume()
-    // Behind them on the same connection, so that they have been answered when this is.
+    // Behind them on the same connection, so they have been answered when this call is.
     expect(await patient.peek('a')).toMatchObject({ allowed: false, remaining: 0 })
     expect(await patient.peek('a')).toMatchObject({ allowed: false, remaining: 0 })
     expect(await patient.peek('b')).toMatchObject({ allowed: true, remaining: 4 })

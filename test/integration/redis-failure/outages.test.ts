@@ -17,20 +17,20 @@ import { startProxy, type TcpProxy } from '../../servers/tcp-proxy.js'
 
 interface Scene {
   readonly server: RedisServer
-  /** The gate reaches the server through it. */
+  /** The gate reaches the server through this proxy. */
   readonly proxy: TcpProxy
 }
 
 interface Trouble {
   readonly name: string
   readonly options?: RedisOptions
-  /** What health gives as the cause. */
+  /** The cause that health reports. */
   readonly cause: RegExp
-  /** The result ends it. */
+  /** Starts the failure and returns the function that ends it. */
   begin(scene: Scene): Promise<() => Promise<void>>
-  /** Clients have no part in it: they pass on what they get. */
+  /** True if clients pass the error on unchanged. */
   readonly isWithoutClient?: boolean
-  /** Calls may have been sent and not answered; then nobody knows whether they have charged. */
+  /** Calls may have been sent without a reply, so it is unknown whether they were charged. */
   readonly isSilent?: boolean
 }
 
@@ -42,7 +42,7 @@ const tooLate = /had not answered after \d+ ms/
 interface Mode {
   readonly name: string
   resilience(isSilent: boolean): Resilience
-  /** Any call may take longer than its deadline on a busy machine. */
+  /** On a busy machine, any call may exceed its deadline. */
   readonly mayTimeOut: boolean
 }
 
@@ -72,7 +72,7 @@ const troubles: readonly Trouble[] = [
   },
   {
     name: 'hangs',
-    // After a while the connection is given up, and there is no other.
+    // The connection is eventually closed, and there is no other.
     cause: /had not answered after \d+ ms|the server does not answer/,
     isSilent: true,
     async begin({ server }) {
@@ -95,7 +95,7 @@ const troubles: readonly Trouble[] = [
     cause: /LOADING/,
     options: { config: ['loading-process-events-interval-bytes 1024', 'rdbcompression no'] },
     async begin({ server }) {
-      // A debugging aid of the server: so many microseconds for each key that it reads from disk.
+      // A debugging option of the server: a delay in microseconds for each key that it loads from disk.
       await server.call('CONFIG', 'SET', 'key-load-delay', 20_000)
       for (let i = 0; i < 10; i++)
         await server.call('MSET', ...Array.from({ length: 200 }, (_, n) => [`filler:${i}:${n}`, 'x'.repeat(50)]).flat())
@@ -150,7 +150,7 @@ const ruleSet = (onStoreFailure: OnStoreFailure): RuleSetInput => ({
 
 interface Client {
   readonly name: string
-  /** Keeps calls while there is no connection, so that all there is to see is that the deadline passes. */
+  /** Queues calls while disconnected, so only the deadline is visible. */
   readonly keepsCalls: boolean
   /** Where the gate is to count; the client of a caller is left as its library makes it. */
   store(uri: string, resilience: Resilience): string | BucketStore | Promise<BucketStore>
@@ -162,7 +162,7 @@ const clients: readonly Client[] = [
     name: 'a client of ioredis',
     keepsCalls: true,
     store(uri, resilience) {
-      // It would otherwise believe what a loading server says about how long that takes, and wait for ten seconds.
+      // Otherwise it would trust the loading time that the server reports, and wait for ten seconds.
       const client = new Redis(uri, { maxLoadingRetryTime: 100 })
       client.on('error', () => {})
       onTestFinished(() => client.disconnect())
@@ -194,7 +194,7 @@ async function openGate({ port }: TcpProxy, client: Client, resilience: Resilien
 
 const ask = (gate: FluxGate, ruleSetId: OnStoreFailure) => gate.check({}, { ruleSetId })
 
-/** Gives nothing back while Redis fails; the error says whether it was asked. */
+/** Refunds fail during the outage; the error states whether the refund was sent. */
 const codeOfRefund = (gate: FluxGate): Promise<string> =>
   gate.refund({}, { ruleSetId: 'ALLOW' }).then(
     () => 'done',
@@ -237,7 +237,7 @@ describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
 
       const { status, store } = await gate.health()
       expect({ status, store: store.status }).toEqual({ status: 'DEGRADED', store: 'DOWN' })
-      // Two clocks are compared, of which one has been running since the process started.
+      // Two clocks are compared; one has been running since the process started.
       expect(store.sinceAt).toBeGreaterThan(begunAt - 1_000)
       const known = await eventually('the cause is known', async () => {
         await ask(gate, 'DENY')
@@ -248,7 +248,7 @@ describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
       expect(known).toMatchObject({ status: 'DOWN', sinceAt: store.sinceAt })
 
       const codes = new Set<string>()
-      await eventually('calls fail without being sent, and one of them probes now and then', async () => {
+      await eventually('calls fail without being sent, apart from occasional probes', async () => {
         codes.add(await codeOfRefund(gate))
         return codes.has('FLUXGATE_STORE_UNREACHABLE') || codes.has('FLUXGATE_STORE_MISCONFIGURED') || codes.size > 1
       })
@@ -256,13 +256,13 @@ describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
       expect(events).toEqual(['degraded'])
 
       await end()
-      const first = await eventually('it is asked again', async () => {
+      const first = await eventually('Redis is called again', async () => {
         const decision = await ask(gate, 'LOCAL')
         return !decision.degraded && decision
       })
       if (isSilent) expect(first.remaining).toBeLessThanOrEqual(7)
       else expect(first).toMatchObject({ allowed: true, remaining: 7 })
-      await eventually('that is told', async () => {
+      await eventually('the recovery is reported', async () => {
         // Up to a second passes until the next probe, and a rule has only ten permits.
         await gate.check({}, { ruleSetId: 'DENY', peek: true })
         return events.length > 1

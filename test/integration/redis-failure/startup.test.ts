@@ -17,7 +17,7 @@ const rules = {
   rules: [{ id: 'rule', limitScope: 'GLOBAL', bands: [{ capacity: 10, window: '1h' }] }],
 } as const
 
-/** Nobody is there to be waited for. */
+/** There is no server to wait for. */
 const resilience = { timeoutMs: 10_000 }
 
 async function open(store: FluxGateOptions['store']) {
@@ -39,7 +39,7 @@ function ioredis(uri: string): Redis {
   return client
 }
 
-describe('a server that does not let us in', () => {
+describe('a server that rejects the connection', () => {
   it.each([
     [
       'no password',
@@ -51,7 +51,7 @@ describe('a server that does not let us in', () => {
       ':wrong@',
       /(WRONGPASS|NOAUTH).* Set the password, and the username if the server requires one/,
     ],
-  ])('is told at once: %s, by URI and by a client', async (_, credentials, sentence) => {
+  ])('is reported at once: %s, by URI and by a client', async (_, credentials, sentence) => {
     const { host, port } = await stopAfterTest(startRedis({ password: 's3cret' }))
     const uri = `redis://${credentials}${host}:${port}`
     for (const store of [uri, { uri }, redisStore(ioredis(uri))])
@@ -61,9 +61,9 @@ describe('a server that does not let us in', () => {
       })
   })
 
-  it('is told at once by a client of node-redis', async () => {
+  it('is reported at once by a node-redis client', async () => {
     const { host, port } = await stopAfterTest(startRedis({ password: 's3cret' }))
-    // With RESP3 its own connect() does not resolve before it is let in.
+    // With RESP3, connect() resolves only after authentication.
     const client = createClient({ url: `redis://${host}:${port}`, RESP: 2 })
     client.on('error', () => {})
     await client.connect()
@@ -74,7 +74,7 @@ describe('a server that does not let us in', () => {
     })
   })
 
-  it('is told by a client that was never connected', async () => {
+  it('is reported for a client that was never connected', async () => {
     const client = createClient({ url: 'redis://127.0.0.1:1' })
     expect(await refusal(redisStore(client))).toMatchObject({
       code: 'FLUXGATE_STORE_MISCONFIGURED',
@@ -82,7 +82,7 @@ describe('a server that does not let us in', () => {
     })
   })
 
-  it('forbids commands or keys: which user needs more is told', async () => {
+  it('with missing permissions is reported with the user that needs them', async () => {
     const server = await stopAfterTest(startRedis())
     await server.call('ACL', 'SETUSER', 'poor', 'on', '>pw', '~*', '+@all', '-evalsha')
     await server.call('ACL', 'SETUSER', 'elsewhere', 'on', '>pw', '~other:*', '+@all')
@@ -94,8 +94,8 @@ describe('a server that does not let us in', () => {
   })
 })
 
-describe('a server that is not there', () => {
-  it('only degrades, and is used when it comes', async () => {
+describe('an unavailable server', () => {
+  it('only degrades decisions, and is used once it starts', async () => {
     const port = await freePort()
     const gate = await open(`redis://127.0.0.1:${port}`)
     const events: string[] = []
@@ -104,20 +104,20 @@ describe('a server that is not there', () => {
     expect(await gate.check({})).toMatchObject({ allowed: true, degraded: true, remaining: 9 })
     expect(await gate.health()).toMatchObject({ status: 'DEGRADED', store: { status: 'DOWN' } })
     await stopAfterTest(startRedis({ port }))
-    const decision = await eventually('it is used', async () => {
+    const decision = await eventually('Redis decides', async () => {
       const decision = await gate.check({})
       return !decision.degraded && decision
     })
-    // The first that it was asked for.
+    // The first permit.
     expect(decision).toMatchObject({ allowed: true, remaining: 9 })
-    await eventually('it is told', async () => {
+    await eventually('the recovery is reported', async () => {
       await gate.check({})
       return events.length > 1
     })
     expect(events).toEqual(['degraded', 'recovered'])
   })
 
-  it('does not keep a limiter from limiting either', async () => {
+  it('does not prevent a limiter from limiting', async () => {
     const port = await freePort()
     const store = redisStore(`redis://127.0.0.1:${port}`, resilience)
     const limiter = createLimiter({ capacity: 2, window: '1h', store })
@@ -129,18 +129,18 @@ describe('a server that is not there', () => {
       [false, true],
     ])
     await stopAfterTest(startRedis({ port }))
-    const decision = await eventually('it is used', async () => {
+    const decision = await eventually('Redis decides', async () => {
       const decision = await limiter.consume('a')
       return !decision.degraded && decision
     })
     expect(decision).toMatchObject({ allowed: true, remaining: 1 })
   })
 
-  it('is waited for by a client of its own choice without holding up the start', async () => {
+  it('does not delay the start with a client of the caller', async () => {
     const port = await freePort()
     const gate = await open(redisStore(ioredis(`redis://127.0.0.1:${port}`)))
     expect(await gate.check({})).toMatchObject({ allowed: true, degraded: true, remaining: 9 })
     await stopAfterTest(startRedis({ port }))
-    await eventually('it is used', async () => !(await gate.check({})).degraded)
+    await eventually('Redis decides', async () => !(await gate.check({})).degraded)
   })
 })
