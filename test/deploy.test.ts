@@ -77,7 +77,7 @@ describe('the Dockerfile', () => {
     expect(named('USER')).toEqual(['node'])
     expect(last.indexOf('USER')).toBeGreaterThan(last.lastIndexOf('RUN'))
     expect(last).toEqual(expect.arrayContaining(['HEALTHCHECK', 'ENTRYPOINT', 'CMD', 'EXPOSE']))
-    expect(named('EXPOSE')).toEqual([`${settings.gateway.port.standard} ${settings.server.port.standard}`])
+    expect(named('EXPOSE')).toEqual([`${settings.gateway.port.defaultValue} ${settings.server.port.defaultValue}`])
   })
 
   it('has the clients among what runs, in the versions of the lock file, and nothing that only builds', () => {

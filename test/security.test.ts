@@ -5,9 +5,9 @@ import { longestKey } from '../src/core/keys/bounded-key.js'
 import { maxCapacity, maxLogCapacity } from '../src/core/rule.js'
 import { maxHeadSize } from '../src/gateway/upstream/response-head.js'
 import { maxInformational } from '../src/gateway/upstream/transfer.js'
+import { maxBands } from '../src/rules/schema/band-schema.js'
 import { maxNodes } from '../src/rules/schema/free-json.js'
-import { maxPathLength } from '../src/rules/schema/path-schema.js'
-import { maxBands } from '../src/rules/schema/rule-schema.js'
+import { maxPathLength } from '../src/rules/schema/request-kinds.js'
 import { maxRulesPerSet } from '../src/rules/schema/schema.js'
 import { defaultTimes, maxHeaderBytes } from '../src/server/api-server.js'
 import { maxStreams, maxWaitingBytes } from '../src/server/event-streams.js'
@@ -36,22 +36,22 @@ const bounds: Readonly<Record<string, unknown>> = {
   'server: event streams': number(maxStreams),
   'server: unsent bytes of one event stream': bytes(maxWaitingBytes),
   'server: items on one page': number((pageParameters.limit as { readonly maximum?: number }).maximum),
-  'gateway: request headers': bytes(gateway.maxHeaderSize.standard),
-  'gateway: URL': `${number(gateway.maxUrlLength.standard)} characters`,
-  'gateway: time without progress of a body': spelt(gateway.idleTimeout.standard),
-  'gateway: minimum upload rate, averaged over each grace period': `${gateway.minUploadRate.standard} bytes per second`,
-  'gateway: upload grace period': spelt(gateway.uploadGracePeriod.standard),
-  'gateway: connections to one upstream': number(gateway.maxConnections.standard),
-  'gateway: share of these connections for one client address': String(gateway.clientShare.standard),
-  'gateway: time to connect to an upstream': spelt(gateway.connectTimeout.standard),
-  'gateway: time to receive a response head': spelt(gateway.responseTimeout.standard),
+  'gateway: request headers': bytes(gateway.maxHeaderSize.defaultValue),
+  'gateway: URL': `${number(gateway.maxUrlLength.defaultValue)} characters`,
+  'gateway: time without progress of a body': spelt(gateway.idleTimeout.defaultValue),
+  'gateway: minimum upload rate, averaged over each grace period': `${gateway.minUploadRate.defaultValue} bytes per second`,
+  'gateway: upload grace period': spelt(gateway.uploadGracePeriod.defaultValue),
+  'gateway: connections to one upstream': number(gateway.maxConnections.defaultValue),
+  'gateway: share of these connections for one client address': String(gateway.clientShare.defaultValue),
+  'gateway: time to connect to an upstream': spelt(gateway.connectTimeout.defaultValue),
+  'gateway: time to receive a response head': spelt(gateway.responseTimeout.defaultValue),
   'gateway: response headers of an upstream': bytes(maxHeadSize),
   'gateway: informational (1xx) responses to one request': number(maxInformational),
-  'memory store: keys': number(store.maxKeys.standard),
+  'memory store: keys': number(store.maxKeys.defaultValue),
   'keys stored verbatim; longer ones are stored as a digest': `${longestKey} bytes`,
-  'requests waiting for a refill': number(waitForRefill.maxConcurrentWaits.standard),
-  'time a request waits for a refill': spelt(waitForRefill.maxWaitTime.standard),
-  'time a decision waits for Redis': `${store.timeoutMs.standard} ms`,
+  'requests waiting for a refill': number(waitForRefill.maxConcurrentWaits.defaultValue),
+  'time a request waits for a refill': spelt(waitForRefill.maxWaitTime.defaultValue),
+  'time a decision waits for Redis': `${store.timeoutMs.defaultValue} ms`,
   'statistics: recent decisions': number(keptDecisions),
   'statistics: keys': number(keptKeys),
   'rules in one set': number(maxRulesPerSet),

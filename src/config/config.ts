@@ -5,8 +5,8 @@ import { noIssues } from '../validation/issues.js'
 import { environmentName } from '../validation/setting-names.js'
 import { readConfigFile } from './config-file.js'
 import { type Environment, variable } from './placeholders.js'
-import { readSettings } from './reader.js'
-import { type Settings, settings as standardSettings } from './settings.js'
+import { readSettings } from './read-settings.js'
+import { settings as defaults, type Settings } from './settings.js'
 
 export interface Config extends Settings {
   /** Absolute path of the configuration file; undefined if no file was loaded. */
@@ -43,7 +43,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
     ...located,
     file: hasFile ? file : undefined,
     fileDigest: digest,
-    areRulesOptional: settings.rules.path === standardSettings.rules.path.standard,
+    areRulesOptional: settings.rules.path === defaults.rules.path.defaultValue,
   }
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../rules/document/document.js'
 import { noIssues } from '../validation/issues.js'
 import { configSchema } from './json-schema.js'
-import { readSettings } from './reader.js'
+import { readSettings } from './read-settings.js'
 import { settings } from './settings.js'
 
 const page = readFileSync(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
@@ -40,7 +40,9 @@ describe('JSON Schema of fluxgate.yaml', () => {
       Object.entries(settings).map(([section, members]) => [
         section,
         Object.fromEntries(
-          Object.entries(members).flatMap(([key, { standard }]) => (standard === undefined ? [] : [[key, standard]])),
+          Object.entries(members).flatMap(([key, { defaultValue }]) =>
+            defaultValue === undefined ? [] : [[key, defaultValue]],
+          ),
         ),
       ]),
     )

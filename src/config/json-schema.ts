@@ -1,6 +1,7 @@
 /** JSON Schema of fluxgate.yaml, for completion and validation in editors. `scripts/config-schema.mjs` writes it to docs/reference. */
+
+import type { JsonSchema } from '../validation/kind.js'
 import type { Setting } from '../validation/setting.js'
-import type { JsonSchema } from '../validation/setting-kinds.js'
 import { kebabCase } from '../validation/setting-names.js'
 import { settingGroups, settings } from './settings.js'
 
@@ -34,8 +35,12 @@ function sectionSchema(section: string, members: Members): JsonSchema {
   return objectSchema([...own, ...groups])
 }
 
-function settingSchema({ kind, standard }: Setting<unknown>, description: string): JsonSchema {
-  return { description, ...(standard !== undefined && { default: standard }), anyOf: [kind.schema, placeholder] }
+function settingSchema({ kind, defaultValue }: Setting<unknown>, description: string): JsonSchema {
+  return {
+    description,
+    ...(defaultValue !== undefined && { default: defaultValue }),
+    anyOf: [kind.schema, placeholder],
+  }
 }
 
 /** A string with a placeholder may become a value of any type. */

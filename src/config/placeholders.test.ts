@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { fillIn, maskPlaceholders, scalarOf, unmaskPlaceholders } from './placeholders.js'
+import { maskPlaceholders, scalarOf, substitute, unmaskPlaceholders } from './placeholders.js'
 
 const environment = { HOST: 'example.org', EMPTY: '', PORT: '9090' }
-const filled = (text: string): string => fillIn(text, environment).text
+const filled = (text: string): string => substitute(text, environment).text
 
 describe('placeholders', () => {
   it('are replaced anywhere in a string', () => {
@@ -16,7 +16,7 @@ describe('placeholders', () => {
     [`\${MISSING:}`, ''],
     [`a\${MISSING:}b`, 'ab'],
   ])('%s falls back to its default if the variable is unset or empty', (text, result) => {
-    expect(fillIn(text, environment)).toMatchObject({ text: result, mistakes: [] })
+    expect(substitute(text, environment)).toMatchObject({ text: result, issues: [] })
   })
 
   it('are escaped by a second dollar sign', () => {
@@ -25,17 +25,17 @@ describe('placeholders', () => {
 
   it.each([`\${MISSING}`, `\${EMPTY}`])('%s without a default is an error that names the variable', (text) => {
     const name = text.slice(2, -1)
-    expect(fillIn(`x\${HOST}${text}`, environment).mistakes).toEqual([
+    expect(substitute(`x\${HOST}${text}`, environment).issues).toEqual([
       `environment variable ${name} is not set; set it, or add a default: \${${name}:default}`,
     ])
   })
 
   it.each([`\${}`, `\${HOST`, `\${not a name}`, `\${:x}`, `\${a.b}`])('%s is invalid', (text) => {
-    expect(fillIn(text, environment).mistakes).toHaveLength(1)
+    expect(substitute(text, environment).issues).toHaveLength(1)
   })
 
   it('ignore inherited properties', () => {
-    expect(fillIn(`\${constructor}`, environment).mistakes).toHaveLength(1)
+    expect(substitute(`\${constructor}`, environment).issues).toHaveLength(1)
   })
 
   it.each([
@@ -45,7 +45,7 @@ describe('placeholders', () => {
     [`\${PORT}\${PORT}`, false],
     [`$\${PORT}`, false],
   ])('%s is a single placeholder: %s', (text, isWhole) => {
-    expect(fillIn(text, environment).isWhole).toBe(isWhole)
+    expect(substitute(text, environment).isWhole).toBe(isWhole)
   })
 })
 

@@ -4,54 +4,57 @@
  */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-export interface Filled {
+export interface Substitution {
   readonly text: string
   /** True if the value was a single placeholder, so the result may be a number, a boolean or empty. */
   readonly isWhole: boolean
-  /** Validation issues of the placeholders. */
-  readonly mistakes: readonly string[]
+  /** Messages about invalid placeholders. */
+  readonly issues: readonly string[]
 }
 
 const placeholder = /\$\$\{|\$\{([^{}]*)\}|\$\{/g
-const form = /^([A-Za-z_][A-Za-z0-9_]*)(?::(.*))?$/s
+const namePattern = /^([A-Za-z_][A-Za-z0-9_]*)(?::(.*))?$/s
 
-/** Fills in all placeholders. `$${` is an escaped `${`. */
-export function fillIn(text: string, environment: Environment): Filled {
-  const mistakes: string[] = []
-  const filled = text.replace(placeholder, (match: string, body: string | undefined) => {
+/** Replaces all placeholders in a string. `$${` is an escaped `${`. */
+export function substitute(text: string, environment: Environment): Substitution {
+  const issues: string[] = []
+  const result = text.replace(placeholder, (match: string, body: string | undefined) => {
     if (match.startsWith('$$')) return match.slice(1)
-    const [, name, fallback] = form.exec(body ?? '') ?? []
+    const [, name, fallback] = namePattern.exec(body ?? '') ?? []
     if (name === undefined) {
-      mistakes.push(
+      issues.push(
         `contains a placeholder without a valid name; use \${NAME}, \${NAME:default}, or $\${ for a literal \${`,
       )
       return ''
     }
     const value = variable(environment, name) ?? fallback
     if (value === undefined) {
-      mistakes.push(`environment variable ${name} is not set; set it, or add a default: \${${name}:default}`)
+      issues.push(`environment variable ${name} is not set; set it, or add a default: \${${name}:default}`)
     }
     return value ?? ''
   })
-  return { text: filled, isWhole: /^\$\{[^{}]*\}$/.test(text), mistakes }
+  return { text: result, isWhole: /^\$\{[^{}]*\}$/.test(text), issues }
 }
 
-/** Fills in placeholders in a string, a list or an object, recursively. Placeholders that come out empty are left out. */
-export function fillInValue(value: unknown, environment: Environment): Omit<Filled, 'text'> & { value: unknown } {
+/** Replaces placeholders in a string, a list or an object, recursively. Members whose placeholder is empty are omitted. */
+export function substituteAll(
+  value: unknown,
+  environment: Environment,
+): Omit<Substitution, 'text'> & { readonly value: unknown } {
   if (typeof value === 'string') {
-    const { text, ...filled } = fillIn(value, environment)
-    return { value: text, ...filled }
+    const { text, ...rest } = substitute(value, environment)
+    return { value: text, ...rest }
   }
-  if (typeof value !== 'object' || value === null) return { value, isWhole: false, mistakes: [] }
-  const members = Object.entries(value).map(([name, member]) => [name, fillInValue(member, environment)] as const)
-  const mistakes = members.flatMap(([, filled]) => filled.mistakes)
-  const present = members.filter(([, filled]) => !filled.isWhole || filled.value !== '')
-  if (Array.isArray(value)) return { value: present.map(([, filled]) => filled.value), isWhole: false, mistakes }
-  const scalars = present.map(([name, filled]) => [
+  if (typeof value !== 'object' || value === null) return { value, isWhole: false, issues: [] }
+  const members = Object.entries(value).map(([name, member]) => [name, substituteAll(member, environment)] as const)
+  const issues = members.flatMap(([, result]) => result.issues)
+  const present = members.filter(([, result]) => !result.isWhole || result.value !== '')
+  if (Array.isArray(value)) return { value: present.map(([, result]) => result.value), isWhole: false, issues }
+  const scalars = present.map(([name, result]) => [
     name,
-    filled.isWhole ? scalarOf(String(filled.value)) : filled.value,
+    result.isWhole ? scalarOf(String(result.value)) : result.value,
   ])
-  return { value: Object.fromEntries(scalars), isWhole: false, mistakes }
+  return { value: Object.fromEntries(scalars), isWhole: false, issues }
 }
 
 /** The value of an environment variable; undefined if it is empty or unset. Ignores inherited properties. */

@@ -4,7 +4,7 @@ import { parseDocument } from '../rules/document/document.js'
 import { noIssues } from '../validation/issues.js'
 import type { Setting } from '../validation/setting.js'
 import { environmentName } from '../validation/setting-names.js'
-import { readSettings } from './reader.js'
+import { readSettings } from './read-settings.js'
 import { settings } from './settings.js'
 
 const page = readFileSync(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
@@ -21,13 +21,13 @@ const rows = page
 it('documents exactly the existing settings with variable, allowed values and default', () => {
   const documented = rows.filter((row) => row.length > 2).map((row) => row.slice(0, 4))
   const known = Object.entries<Readonly<Record<string, Setting<unknown>>>>(settings).flatMap(([section, members]) =>
-    Object.entries(members).map(([key, { kind, standard, variable }]) => {
+    Object.entries(members).map(([key, { kind, defaultValue, variable }]) => {
       const path = `${section}.${key}`
       return [
         `\`${path}\``,
         [environmentName(path), ...(variable ? [variable] : [])].map((name) => `\`${name}\``).join(', '),
         kind.allowed,
-        standard === undefined ? '' : `\`${standard}\``,
+        defaultValue === undefined ? '' : `\`${defaultValue}\``,
       ]
     }),
   )

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../rules/document/document.js'
 import { noIssues } from '../validation/issues.js'
 import type { Environment } from './placeholders.js'
-import { readSettings } from './reader.js'
+import { readSettings } from './read-settings.js'
 
 function read(text: string, env: Environment = {}) {
   const issues = noIssues()

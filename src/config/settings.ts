@@ -3,50 +3,44 @@
  * docs/reference/configuration.md are derived from this table.
  */
 
-import { routesSchema } from '../gateway/routes/json-schema.js'
-import { type RouteDefinition, readRoutes, routesForm } from '../gateway/routes/route-schema.js'
+import { routesKind } from '../gateway/routes/route-schema.js'
+import { headerChoice, headerName, patternList, trustedProxies, workerCount } from '../http/option-kinds.js'
 import { redisNames, storeSettings } from '../stores/redis/settings.js'
-import { optional, type Setting, secret, setting } from '../validation/setting.js'
 import {
   boolean,
   dayTicks,
   duration,
-  filledText,
   identifier,
   keyPrefix,
+  nonEmptyText,
   oneOf,
   share,
   token,
   wholeNumber,
-} from '../validation/setting-kinds.js'
-import { headerChoice, headerName, patternList, rulesUri, trustedProxies, workerCount } from './kinds.js'
-
-const routes: Setting<readonly RouteDefinition[] | undefined> = {
-  kind: { allowed: `${routesForm}; as JSON in the environment`, parse: () => undefined, schema: routesSchema },
-  standard: undefined,
-  read: readRoutes,
-}
+} from '../validation/kinds.js'
+import { optional, optionalSecret, type Setting, setting } from '../validation/setting.js'
+import { rulesUri } from './kinds.js'
 
 const behaviors = oneOf(['ALLOW', 'DENY'] as const, [['REJECT', 'DENY']])
 
 export const settings = {
   server: {
-    host: setting(filledText, '127.0.0.1'),
+    host: setting(nonEmptyText, '127.0.0.1'),
     port: setting(wholeNumber(0, 65_535), 8090),
-    adminToken: { ...secret(token), variable: 'FLUXGATE_ADMIN_TOKEN' },
-    checkToken: { ...secret(token), variable: 'FLUXGATE_CHECK_TOKEN' },
-    tlsCert: optional(filledText),
-    tlsKey: optional(filledText),
+    adminToken: { ...optionalSecret(token), variable: 'FLUXGATE_ADMIN_TOKEN' },
+    checkToken: { ...optionalSecret(token), variable: 'FLUXGATE_CHECK_TOKEN' },
+    tlsCert: optional(nonEmptyText),
+    tlsKey: optional(nonEmptyText),
     workers: setting(workerCount, 1),
     revealKeys: setting(boolean, false),
     drainTimeout: setting(duration(0, dayTicks), '10s'),
   },
   gateway: {
-    host: setting(filledText, '127.0.0.1'),
+    host: setting(nonEmptyText, '127.0.0.1'),
     port: setting(wholeNumber(0, 65_535), 8080),
-    tlsCert: optional(filledText),
-    tlsKey: optional(filledText),
-    routes,
+    tlsCert: optional(nonEmptyText),
+    tlsKey: optional(nonEmptyText),
+    routes: optional(routesKind),
     workers: setting(workerCount, 1),
     connectTimeout: setting(duration(1_000, dayTicks), '5s'),
     responseTimeout: setting(duration(1_000, dayTicks), '60s'),
@@ -60,15 +54,15 @@ export const settings = {
     maxHeaderSize: setting(wholeNumber(1_024, 1_048_576), 16_384),
     maxUrlLength: setting(wholeNumber(64, 1_048_576), 8192),
     drainTimeout: setting(duration(0, dayTicks), '10s'),
-    accessLog: optional(filledText),
-    metricsHost: setting(filledText, '127.0.0.1'),
+    accessLog: optional(nonEmptyText),
+    metricsHost: setting(nonEmptyText, '127.0.0.1'),
     metricsPort: optional(wholeNumber(0, 65_535)),
   },
   store: storeSettings,
   rules: {
     type: setting(oneOf(['file', 'redis', 'mongo'] as const), 'file'),
-    path: setting(filledText, './rules.yaml'),
-    uri: { ...secret(rulesUri), variable: 'FLUXGATE_MONGO_URI' },
+    path: setting(nonEmptyText, './rules.yaml'),
+    uri: { ...optionalSecret(rulesUri), variable: 'FLUXGATE_MONGO_URI' },
     prefix: optional(keyPrefix),
     database: optional(keyPrefix),
     collection: setting(keyPrefix, 'rate_limit_rules'),
@@ -92,7 +86,7 @@ export const settings = {
     strategy: setting(oneOf(['AUTO', 'WATCH', 'PUBSUB', 'POLLING', 'NONE'] as const), 'AUTO'),
     pollingInterval: setting(duration(1_000, 12 * dayTicks), '30s'),
     resetBucketsOnReload: setting(boolean, true),
-    channel: setting(filledText, 'fluxgate:rule-reload'),
+    channel: setting(nonEmptyText, 'fluxgate:rule-reload'),
   },
   waitForRefill: {
     maxWaitTime: setting(duration(0, 366 * dayTicks), '5s'),

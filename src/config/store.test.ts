@@ -178,7 +178,7 @@ describe('Redis store settings', () => {
       expect.stringMatching(/^store.type: unknown key; allowed: uri, /),
       expect.stringMatching(/^store.uri: must be redis:.*; the received value is hidden$/),
       'store.perfix: unknown key; did you mean prefix?',
-      'store.connections: must be a whole number from 1 to 64; received "2"',
+      'store.connections: must be a whole number from 1 to 64; received "2". Remove the quotes',
     ])
     expect(check('x')[1]).toEqual(['store: needs exactly one of uri, clusterNodes, sentinels; received none'])
   })

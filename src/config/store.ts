@@ -4,8 +4,9 @@ import type { RedisOptions, RedisStoreSettings } from '../redis/client/open/targ
 import { redisNames, storeSettings } from '../stores/redis/settings.js'
 import { isObject } from '../validation/fields.js'
 import { placeOf, type ValidationIssues } from '../validation/issues.js'
+import { readValue } from '../validation/kind.js'
 import type { Setting } from '../validation/setting.js'
-import { problem, unknownName } from './messages.js'
+import { unknownSetting } from './sections.js'
 import type { Settings } from './settings.js'
 
 type StoreSettings = Settings['store']
@@ -69,13 +70,9 @@ export function checkRedisSettings(value: unknown, path: string, issues: Validat
     const setting = table[name]
     if (received === undefined || (name === 'type' && received === 'redis')) continue
     if (setting === undefined || !redisNames.includes(name))
-      issues.add(placeOf(path, name), unknownName(name, redisNames))
-    else {
-      result[name] = name === 'tls' && isObject(received) ? received : setting.kind.parse(received)
-      if (result[name] === undefined) {
-        issues.add(placeOf(path, name), problem(received, setting.kind.allowed, setting.isSecret))
-      }
-    }
+      issues.add(placeOf(path, name), unknownSetting(name, redisNames))
+    else if (name === 'tls' && isObject(received)) result[name] = received
+    else result[name] = readValue(setting.kind, received, placeOf(path, name), issues)
   }
   checkAddress(
     addresses.filter((name) => name in result),

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import Type from 'typebox'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { object } from '../validation/structures.js'
 import { ApiServer } from './api-server.js'
 import { json, route } from './request/route.js'
 
@@ -12,7 +12,7 @@ const echo = route({
   summary: '',
   group: '',
   access: 'PUBLIC',
-  body: Type.Object({}),
+  body: object({}, {}, { isOpen: true }),
   responses: {},
   handle: ({ body }) => json(body),
 })

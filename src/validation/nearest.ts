@@ -13,6 +13,12 @@ export function nearest(name: string, candidates: readonly string[]): string | u
   return best
 }
 
+/** The end of a message about an unknown name: `did you mean capacity?`, or all allowed names if none is close. */
+export function nameHint(name: string, names: readonly string[]): string {
+  const suggestion = nearest(name, names)
+  return suggestion === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${suggestion}?`
+}
+
 /** Ignores case and separators, so that `limit_scope`, `limit-scope` and `LimitScope` are equal. */
 const normalized = (name: string): string => name.toLowerCase().replaceAll(/[-_\s]/g, '')
 

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../../rules/document/document.js'
 import { noIssues } from '../../validation/issues.js'
-import { filterForms } from './filters.js'
-import { predicateForms } from './predicate-schema.js'
+import { filterNotations } from './filter-notations.js'
+import { predicateNotations } from './predicate-notations.js'
 import { type RouteDefinition, readRoutes } from './route-schema.js'
 
 function read(...routes: unknown[]): readonly RouteDefinition[] {
@@ -157,7 +157,7 @@ describe('validation errors', () => {
     expect(issues).toEqual([
       `${at}.order: unknown field "order"; allowed: id, uri, predicates, filters, metadata`,
       `${at}.id: must be 1 to 128 characters (letters, digits, . _ - :); received "a b"`,
-      `${at}.uri: must be http://host:port or https://host:port without a path; received 7`,
+      `${at}.uri: must be http://host:port or https://host:port without a path; the received value is hidden`,
       `${at}.predicates[0]: unknown name "Pfad"; allowed: Path, Method, Host, Header, Query, RemoteAddr`,
       expect.stringMatching(
         /^gateway\.routes\[0\]\.predicates\[1\]\.patterns\[0\]: must be a pattern .*; received "x"$/,
@@ -166,7 +166,7 @@ describe('validation errors', () => {
       `${at}.predicates[3]: must be a string such as Path=…, or { name, args }; received 5`,
       `${at}.predicates[4].header: must be a header name; received ""`,
       `${at}.predicates[5].regexp: must be a regular expression; received "("`,
-      `${at}.filters[0].parts: must be an integer from 1 to 100; received "none"`,
+      `${at}.filters[0].parts: must be a whole number from 1 to 100; received "none"`,
       `${at}.filters[1].args.replacment: unknown field "replacment"; did you mean replacement?`,
       `${at}.filters[1].args.regexp: must be a regular expression; received "("`,
       expect.stringMatching(/filters\[1\]\.args\.replacement: must be .*; received nothing$/),
@@ -174,7 +174,7 @@ describe('validation errors', () => {
       `${at}.filters[2].args.value: must be a string of at most 8192 printable characters; the received value is hidden`,
       `${at}.filters[3].args.keyResolver: must be ip, user, apiKey or header.<name>; received "cookie"`,
       `${at}.filters[3].args.bands[0].capacity: must be a whole number from 1 to 1000000000; received 0`,
-      `${at}.filters[4].args.capacity: cannot be combined with ruleSet; set it in a rule of that rule set`,
+      `${at}.filters[4].args.capacity: must not be combined with ruleSet; set it in a rule of that rule set`,
       `${at}.filters[5].ruleSet: must be 1 to 128 characters (letters, digits, . _ - :); received ""`,
       'gateway.routes[1].predicates: must be a list; received an object',
       expect.stringMatching(
@@ -206,6 +206,6 @@ it('documents exactly the existing predicates and filters in the guide', () => {
     const [rows = ''] = table.split('\n\n')
     return [...rows.matchAll(/^\| `([A-Za-z]+)[=`]/gm)].map(([, name = '']) => name)
   }
-  expect(namesUnder('predicate')).toEqual(Object.keys(predicateForms))
-  expect(namesUnder('filter')).toEqual(Object.keys(filterForms))
+  expect(namesUnder('predicate')).toEqual(Object.keys(predicateNotations))
+  expect(namesUnder('filter')).toEqual(Object.keys(filterNotations))
 })

@@ -1,15 +1,16 @@
 import { omitUndefined } from '../../core/omit-undefined.js'
-import { isObject, itemsOf, openFields, wrongValue } from '../../validation/fields.js'
+import { isObject, itemsOf, openFields } from '../../validation/fields.js'
 import { quoted, type ValidationIssues } from '../../validation/issues.js'
+import { type Kind, structured, wrongValue } from '../../validation/kind.js'
 import { identifier } from '../../validation/kinds.js'
 import { camelCase } from '../../validation/setting-names.js'
+import { object } from '../../validation/structures.js'
 import type { RouteTimeouts } from '../upstream/exchange.js'
-import { type Origin, parseOrigin } from '../upstream/origin.js'
-import { type Filter, filterForms } from './filters.js'
-import { routeTimeout } from './kinds.js'
+import { filterNotations } from './filter-notations.js'
+import { originUri, routeTimeout } from './kinds.js'
 import type { RouteLimit } from './limit.js'
-import { type PartForms, readPart } from './part.js'
-import { predicateForms } from './predicate-schema.js'
+import { notationList } from './notation.js'
+import { predicateNotations } from './predicate-notations.js'
 import type { Route } from './route.js'
 
 /** A parsed route. Its limits are not resolved to rule sets yet. */
@@ -17,11 +18,33 @@ export interface RouteDefinition extends Omit<Route, 'limits'> {
   readonly limits: readonly RouteLimit[]
 }
 
-export const routesForm = 'a list of routes: { id, uri, predicates, filters }'
-const routeFields = ['id', 'uri', 'predicates', 'filters', 'metadata']
-const timeoutFields = ['connectTimeout', 'responseTimeout']
-const uriForm = 'http://host:port or https://host:port without a path'
 const maxRoutes = 10_000
+const timeoutKinds = { connectTimeout: routeTimeout, responseTimeout: routeTimeout }
+
+/** The metadata of a route holds only timeouts. */
+const timeouts: Kind<RouteTimeouts> = structured('timeouts', object({}, timeoutKinds).schema, (value, path, issues) => {
+  const fields = openFields(value, path, timeoutKinds, 'timeouts: { connectTimeout, responseTimeout }', issues)
+  const connectTimeoutMs = fields?.read('connectTimeout')
+  const responseTimeoutMs = fields?.read('responseTimeout')
+  return omitUndefined({ connectTimeoutMs, responseTimeoutMs })
+})
+
+const routeKinds = {
+  id: identifier,
+  uri: originUri,
+  predicates: notationList(predicateNotations),
+  filters: notationList(filterNotations),
+  metadata: timeouts,
+}
+
+const { id, uri, ...optionalKinds } = routeKinds
+const routesForm = 'a list of routes: { id, uri, predicates, filters }'
+
+export const routesKind: Kind<readonly RouteDefinition[]> = structured(
+  `${routesForm}; as JSON in the environment`,
+  { type: 'array', items: object({ id, uri }, optionalKinds).schema },
+  readRoutes,
+)
 
 /** Parses the routes of a document. Continues after an issue, so that all issues are reported at once. */
 export function readRoutes(
@@ -49,15 +72,13 @@ export function readRoutes(
 
 function readRoute(value: unknown, path: string, issues: ValidationIssues): RouteDefinition | undefined {
   const before = issues.count
-  const fields = openFields(value, path, routeFields, 'a route: { id, uri, predicates, filters }', issues)
+  const fields = openFields(value, path, routeKinds, 'a route: { id, uri, predicates, filters }', issues)
   if (fields === undefined) return undefined
-  const id = fields.require('id', identifier)
-  const origin = readOrigin(fields.value('uri'), fields.at('uri'), issues)
-  const predicates = readParts(fields.value('predicates'), fields.at('predicates'), predicateForms, issues)
-  const filters = readParts<Filter>(fields.value('filters'), fields.at('filters'), filterForms, issues)
-  const timeouts = fields.has('metadata')
-    ? readTimeouts(fields.value('metadata'), fields.at('metadata'), issues)
-    : undefined
+  const id = fields.require('id')
+  const origin = fields.require('uri')
+  const predicates = fields.read('predicates') ?? []
+  const filters = fields.read('filters') ?? []
+  const timeouts = fields.read('metadata')
   if (issues.count > before || id === undefined || origin === undefined) return undefined
   return {
     id,
@@ -70,34 +91,6 @@ function readRoute(value: unknown, path: string, issues: ValidationIssues): Rout
     preservesHost: filters.some(({ kind }) => kind === 'PRESERVE_HOST'),
     timeouts,
   }
-}
-
-/** Parses the metadata of a route, which holds only timeouts. */
-function readTimeouts(value: unknown, path: string, issues: ValidationIssues): RouteTimeouts | undefined {
-  const fields = openFields(value, path, timeoutFields, 'timeouts: { connectTimeout, responseTimeout }', issues)
-  const connectTimeoutMs = fields?.read('connectTimeout', routeTimeout)
-  const responseTimeoutMs = fields?.read('responseTimeout', routeTimeout)
-  return omitUndefined({ connectTimeoutMs, responseTimeoutMs })
-}
-
-/** Messages do not show the URI, because it may contain a password. */
-function readOrigin(value: unknown, path: string, issues: ValidationIssues): Origin | undefined {
-  const origin = typeof value === 'string' ? parseOrigin(value) : undefined
-  if (origin === undefined)
-    issues.add(
-      path,
-      typeof value === 'string' ? `must be ${uriForm}; the received value is hidden` : wrongValue(value, uriForm),
-    )
-  return origin
-}
-
-function readParts<T>(value: unknown, path: string, forms: PartForms<T>, issues: ValidationIssues): readonly T[] {
-  const list = value === undefined || value === null ? [] : itemsOf(value)
-  if (list === undefined) issues.add(path, wrongValue(value, 'a list'))
-  return (list ?? []).flatMap((item, index) => {
-    const part = readPart(item, `${path}[${index}]`, forms, issues)
-    return part === undefined ? [] : [part]
-  })
 }
 
 /** Converts kebab-case names to camelCase, as everywhere in a configuration. `attributes` and `when` have free names. */

@@ -114,11 +114,11 @@ function withSharedStore<Native>(options: RateLimitOptions<Native>) {
 function checkOverrides(overrides: unknown, hasHandler: boolean): void {
   const issues = noIssues()
   const forms = "false, { ruleSetId, permits }, or a rule such as { capacity: 10, window: '1m' }"
-  const fields = openFields(overrides, '', ['ruleSetId', 'permits'], forms, issues)
-  fields?.read('ruleSetId', identifier)
-  fields?.read('permits', permitCount)
+  const fields = openFields(overrides, '', { ruleSetId: identifier, permits: permitCount }, forms, issues)
+  fields?.read('ruleSetId')
+  fields?.read('permits')
   if (fields?.has('ruleSetId') && !hasHandler)
-    fields.wrong('ruleSetId', 'requires the option handler; pass { handler: gate }')
+    fields.report('ruleSetId', 'requires the option handler; pass { handler: gate }')
   if (issues.count > 0) throw configInvalid('Limit of a route', issues.kept)
 }
 

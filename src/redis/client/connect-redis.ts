@@ -1,6 +1,7 @@
-import { configInvalid } from '../../validation/config-invalid.js'
-import { isObject, openFields } from '../../validation/fields.js'
-import { noIssues } from '../../validation/issues.js'
+import { isObject } from '../../validation/fields.js'
+import type { Kind } from '../../validation/kind.js'
+import { anyValue } from '../../validation/kinds.js'
+import { checkOptions } from '../../validation/options.js'
 import type { RedisConnection } from './connection.js'
 import { connectionOf } from './connection-of.js'
 import { openRedis } from './open/open-redis.js'
@@ -15,29 +16,23 @@ export type RedisPlace = string | RedisOptions | object
 export function connectRedis(where: RedisPlace, replyMs: number | undefined): RedisConnection {
   if (typeof where === 'string') return openRedis({ uri: where }, { replyMs })
   if (!isAddress(where)) return connectionOf(where)
-  checkAddressNames(where)
+  checkOptions('Redis connection options', where, addressKinds)
   return openRedis(where, { replyMs })
 }
 
 const isAddress = (where: object): where is RedisOptions =>
   isObject(where) && ['uri', 'clusterNodes', 'sentinels'].some((name) => Object.hasOwn(where, name))
 
-const addressNames: Readonly<Record<keyof RedisOptions, true>> = {
-  uri: true,
-  clusterNodes: true,
-  sentinels: true,
-  sentinelName: true,
-  username: true,
-  password: true,
-  sentinelUsername: true,
-  sentinelPassword: true,
-  tls: true,
-  connections: true,
-}
-
 /** Rejects unknown names. `redisTarget` checks the values. */
-function checkAddressNames(address: RedisOptions): void {
-  const mistakes = noIssues()
-  openFields(address, '', Object.keys(addressNames), 'an object of options', mistakes)
-  if (mistakes.count > 0) throw configInvalid('Redis connection options', mistakes.kept)
+const addressKinds: Readonly<Record<keyof RedisOptions, Kind<unknown>>> = {
+  uri: anyValue,
+  clusterNodes: anyValue,
+  sentinels: anyValue,
+  sentinelName: anyValue,
+  username: anyValue,
+  password: anyValue,
+  sentinelUsername: anyValue,
+  sentinelPassword: anyValue,
+  tls: anyValue,
+  connections: anyValue,
 }

@@ -1,6 +1,6 @@
 import { FluxGateError } from '../../core/errors.js'
 import { longestWaitMs } from '../../core/range.js'
-import { keyPrefix } from '../../validation/setting-kinds.js'
+import { keyPrefix } from '../../validation/kinds.js'
 import { connectRedis } from '../client/connect-redis.js'
 import type { RedisOptions } from '../client/open/target.js'
 import { type IndexDefinition, readDefinition } from './definition.js'

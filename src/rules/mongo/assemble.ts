@@ -1,7 +1,7 @@
 import type { RuleDocument } from '../../core/rule-store.js'
 import { eachInSteps, filterInSteps, manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
-import { wrongValue } from '../../validation/fields.js'
 import { noIssues, placeOf, rulesInvalid } from '../../validation/issues.js'
+import { wrongValue } from '../../validation/kind.js'
 import type { RuleSetState } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
 import { digestOf, fromMongo, withVersion } from './document.js'

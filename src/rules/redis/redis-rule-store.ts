@@ -3,11 +3,9 @@ import { longestWaitMs } from '../../core/range.js'
 import type { RuleStore } from '../../core/rule-store.js'
 import { connectRedis } from '../../redis/client/connect-redis.js'
 import type { RedisOptions } from '../../redis/client/open/target.js'
-import { configInvalid } from '../../validation/config-invalid.js'
-import { type Kind, openFields } from '../../validation/fields.js'
-import { noIssues } from '../../validation/issues.js'
-import { text, wholeNumber } from '../../validation/kinds.js'
-import { keyPrefix } from '../../validation/setting-kinds.js'
+import type { Kind } from '../../validation/kind.js'
+import { anyValue, keyPrefix, text, wholeNumber } from '../../validation/kinds.js'
+import { checkOptions } from '../../validation/options.js'
 import { createRuleStore } from '../store/create-rule-store.js'
 import { RedisRuleStorage } from './redis-rule-storage.js'
 
@@ -26,11 +24,12 @@ export interface RedisRuleStoreOptions {
 
 export const defaultChannel = 'fluxgate:rule-reload'
 
-const kinds: Readonly<Record<Exclude<keyof RedisRuleStoreOptions, 'clock'>, Kind<unknown>>> = {
+const kinds: Readonly<Record<keyof RedisRuleStoreOptions, Kind<unknown>>> = {
   prefix: keyPrefix,
   channel: text,
   maxHistory: wholeNumber(1, 1_000_000),
   timeoutMs: wholeNumber(1, longestWaitMs),
+  clock: anyValue,
 }
 
 /**
@@ -41,10 +40,7 @@ const kinds: Readonly<Record<Exclude<keyof RedisRuleStoreOptions, 'clock'>, Kind
  * @throws FluxGateError if an option is unknown or invalid
  */
 export function redisRuleStore(where: string | RedisOptions | object, options: RedisRuleStoreOptions = {}): RuleStore {
-  const issues = noIssues()
-  const fields = openFields(options, '', [...Object.keys(kinds), 'clock'], 'an object of options', issues)
-  for (const [name, kind] of Object.entries(kinds)) fields?.read(name, kind)
-  if (issues.count > 0) throw configInvalid('Options of redisRuleStore', issues.kept)
+  checkOptions('Options of redisRuleStore', options, kinds)
   const { prefix = 'fluxgate', channel = defaultChannel, timeoutMs, maxHistory, clock } = options
   const connection = connectRedis(where, timeoutMs)
   const storage = new RedisRuleStorage(connection, { prefix, channel, maxHistory, timeoutMs, clock })

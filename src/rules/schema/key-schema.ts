@@ -1,9 +1,11 @@
 import { type LimitScope, limitScopes, type Rule } from '../../core/rule.js'
-import { type Fields, type Kind, oneSpelling } from '../../validation/fields.js'
+import { type Fields, type FieldValues, givenAlias } from '../../validation/fields.js'
 import { quoted } from '../../validation/issues.js'
+import { described, type Kind, withSchema } from '../../validation/kind.js'
 import { identifier, oneOf } from '../../validation/kinds.js'
+import { list } from '../../validation/structures.js'
 
-export const maxKeyFields = 16
+const maxKeyFields = 16
 const plainFields = ['IP', 'USER_ID', 'API_KEY', 'METHOD', 'PATH']
 
 const scopeKind = oneOf(limitScopes, [
@@ -12,11 +14,14 @@ const scopeKind = oneOf(limitScopes, [
   ['PER_API_KEY', 'API_KEY'],
 ])
 
-const fieldForms = `one of ${plainFields.join(', ')}, attributes.x, header.x, path.x`
-
 /** A field of the request that identifies a client. Header names are converted to lower case. */
 const keyFieldKind: Kind<string> = {
-  allowed: fieldForms,
+  allowed: `one of ${plainFields.join(', ')}, attributes.x, header.x, path.x`,
+  schema: {
+    type: 'string',
+    maxLength: 139,
+    pattern: `^(${plainFields.join('|')}|attributes\\..+|header\\..+|path\\..+)$`,
+  },
   parse(value) {
     if (typeof value !== 'string') return undefined
     return plainFields.includes(value) ? value : memberField(value)
@@ -30,15 +35,30 @@ export function memberField(name: string): string | undefined {
   return /^path\.[A-Za-z0-9_-]{1,64}$/.test(name) ? name : undefined
 }
 
+/** The fields that define the key of a rule. */
+export const keyKinds = {
+  limitScope: described(scopeKind, 'The identity to limit. Default: IP.'),
+  scope: described(scopeKind, 'Alias of `limitScope`.'),
+  // Some stores write every field, with an empty list for an omitted one.
+  compositeKeyFields: withSchema(list(keyFieldKind, { max: maxKeyFields }), {
+    minItems: 0,
+    uniqueItems: true,
+    description: 'COMPOSITE only.',
+  }),
+  keyField: described(keyFieldKind, 'CUSTOM only: the field to use as key. Excludes `keyResolver`.'),
+  keyResolver: described(identifier, 'CUSTOM only: the name of a resolver registered in code.'),
+}
+
 type Keys = Pick<Rule, 'limitScope' | 'compositeKeyFields' | 'keyField' | 'keyResolver'>
 
-/** Reads the fields that define the key of a rule. A field that the scope would ignore is reported, because its author expects an effect. */
-export function readKeys(fields: Fields): Keys {
-  const spelling = oneSpelling(fields, ['limitScope', 'scope'])
-  const limitScope = spelling === undefined ? 'IP' : fields.read(spelling, scopeKind)
+/** Reads the key of a rule. A field that the scope would ignore is reported, because its author expects an effect. */
+export function readKeys(values: FieldValues): Keys {
+  const fields = values.as(keyKinds)
+  const alias = givenAlias(fields, ['limitScope', 'scope'])
+  const limitScope = alias === undefined ? 'IP' : fields.read(alias)
   const compositeKeyFields = readCompositeFields(fields, limitScope)
-  const keyField = fields.read('keyField', keyFieldKind)
-  const keyResolver = fields.read('keyResolver', identifier)
+  const keyField = fields.read('keyField')
+  const keyResolver = fields.read('keyResolver')
   if (limitScope !== undefined) checkCustom(fields, limitScope)
   return {
     limitScope: limitScope ?? 'IP',
@@ -48,32 +68,28 @@ export function readKeys(fields: Fields): Keys {
   }
 }
 
-function readCompositeFields(fields: Fields, scope: LimitScope | undefined): readonly string[] {
+function readCompositeFields(fields: Fields<typeof keyKinds>, scope: LimitScope | undefined): readonly string[] {
   const name = 'compositeKeyFields'
-  const given = fields.value(name)
-  if (scope === 'COMPOSITE') return withoutRepeats(fields, fields.list(name, keyFieldKind, maxKeyFields))
-  // Some stores write every field, with an empty list for an omitted one.
-  if (given === undefined || (Array.isArray(given) && given.length === 0)) return []
-  if (scope !== undefined) fields.wrong(name, `must be omitted with limitScope ${scope}; it requires COMPOSITE`)
-  return fields.list(name, keyFieldKind, maxKeyFields)
-}
-
-function withoutRepeats(fields: Fields, given: readonly string[]): readonly string[] {
-  const repeated = given.find((field, index) => given.indexOf(field) !== index)
-  if (repeated !== undefined) {
-    fields.wrong('compositeKeyFields', `must not contain duplicates; received ${quoted(repeated)} twice`)
+  const value = fields.value(name)
+  if (scope !== 'COMPOSITE') {
+    if (value === undefined || (Array.isArray(value) && value.length === 0)) return []
+    if (scope !== undefined) fields.report(name, `must be omitted with limitScope ${scope}; it requires COMPOSITE`)
+    return fields.read(name) ?? []
   }
-  return given
+  const keyFields = fields.require(name) ?? []
+  const duplicate = keyFields.find((field, index) => keyFields.indexOf(field) !== index)
+  if (duplicate !== undefined) fields.report(name, `must not contain duplicates; received ${quoted(duplicate)} twice`)
+  return keyFields
 }
 
-function checkCustom(fields: Fields, scope: LimitScope): void {
+function checkCustom(fields: FieldValues, scope: LimitScope): void {
   const custom = ['keyField', 'keyResolver'].filter((name) => fields.has(name))
   if (scope === 'CUSTOM' && custom.length === 0) {
-    fields.wrong('keyField', 'must be given with limitScope CUSTOM, unless keyResolver is; received neither')
+    fields.report('keyField', 'must be given with limitScope CUSTOM, unless keyResolver is; received neither')
   }
   if (scope === 'CUSTOM' && custom.length === 2) {
-    fields.wrong('keyResolver', 'must not be combined with keyField; use only one of keyField and keyResolver')
+    fields.report('keyResolver', 'must not be combined with keyField; use only one of keyField and keyResolver')
   }
   if (scope === 'CUSTOM') return
-  for (const name of custom) fields.wrong(name, `must be omitted with limitScope ${scope}; it requires CUSTOM`)
+  for (const name of custom) fields.report(name, `must be omitted with limitScope ${scope}; it requires CUSTOM`)
 }

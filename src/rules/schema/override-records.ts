@@ -1,6 +1,7 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { Rule } from '../../core/rule.js'
-import { isObject, wrongValue } from '../../validation/fields.js'
+import { isObject } from '../../validation/fields.js'
+import { wrongValue } from '../../validation/kind.js'
 import { overrideKey, type ParsedOverride, parseOverride } from './override-schema.js'
 
 const bandColumns = ['label', 'capacity', 'window', 'refillTokens', 'algorithm', 'refill']

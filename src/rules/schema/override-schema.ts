@@ -3,30 +3,51 @@ import { cidrText, ipIdentity, parseCidr } from '../../core/keys/ip-address.js'
 import type { Override } from '../../core/override-store.js'
 import type { OverrideTerms, StartingBalance } from '../../core/overrides/override-storage.js'
 import { type Band, maxCapacity, type Rule } from '../../core/rule.js'
-import { type Fields, type Kind, openFields } from '../../validation/fields.js'
+import { type Fields, openFields } from '../../validation/fields.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
-import { instant, oneOf, text, wholeNumber } from '../../validation/kinds.js'
+import { described, type Kind } from '../../validation/kind.js'
+import { boundedText, instant, oneOf, wholeNumber } from '../../validation/kinds.js'
+import { bandList } from './band-schema.js'
 import { readBands } from './rule-schema.js'
 
-/** The fields of an override. */
-const overrideFields: readonly string[] = ['key', 'action', 'bands', 'expiresAt', 'note', 'balance', 'balanceAt']
-
-export const longestKey = 1_024
-export const longestNote = 1_000
-const actionKind = oneOf(['LIMIT', 'ALLOW', 'DENY'] as const)
-const balanceKind = wholeNumber(0, maxCapacity)
 /** The smallest accepted epoch time in milliseconds (March 1973). A smaller number is probably in seconds. */
-export const leastMs = 100_000_000_000
-const momentKind: Kind<number> = {
+const minEpochMs = 100_000_000_000
+const maxEpochMs = 8_640_000_000_000_000
+
+/** A point in time, parsed to epoch milliseconds. */
+const timeKind = (description: string): Kind<number> => ({
   allowed: `${instant.allowed}, or epoch milliseconds`,
-  parse(value) {
-    const found = typeof value === 'number' ? value : Date.parse(instant.parse(value) ?? '')
-    const isMoment = Number.isInteger(found) && (typeof value !== 'number' || (found >= leastMs && found <= 8.64e15))
-    return isMoment ? found : undefined
+  schema: {
+    anyOf: [instant.schema, { type: 'integer', minimum: minEpochMs, maximum: maxEpochMs }],
+    description: `${description} RFC 3339, or epoch milliseconds.`,
   },
+  parse(value) {
+    const ms = typeof value === 'number' ? value : Date.parse(instant.parse(value) ?? '')
+    const isInRange = typeof value !== 'number' || (ms >= minEpochMs && ms <= maxEpochMs)
+    return Number.isInteger(ms) && isInRange ? ms : undefined
+  },
+})
+
+export const expiryDescription = 'Expiry time. After it, the rule applies unchanged.'
+export const balanceAtDescription = 'The time of `balance`, not in the future. Default: the time of the request.'
+export const overrideKeyKind = boundedText(1, 1_024)
+
+/** The fields of an override. */
+export const overrideKinds = {
+  key: described(overrideKeyKind, 'The key that is limited. For rules of scope IP, also a range such as `10.0.0.0/8`.'),
+  action: described(
+    oneOf(['LIMIT', 'ALLOW', 'DENY'] as const),
+    'LIMIT: use other bands. ALLOW: no limit. DENY: reject every request.',
+  ),
+  bands: described(bandList, "LIMIT: replaces the rule's bands. Optional if `balance` is given."),
+  expiresAt: timeKind(expiryDescription),
+  note: described(boundedText(0, 1_000), 'Free text.'),
+  balance: described(
+    wholeNumber(0, maxCapacity),
+    'LIMIT: starting balance. Permits left in each band at `balanceAt`, instead of a full bucket.',
+  ),
+  balanceAt: timeKind(balanceAtDescription),
 }
-const noteKind = { allowed: `a string of at most ${longestNote} characters`, parse: bounded(longestNote, 0) }
-const keyKind = { allowed: `a string of 1 to ${longestKey} characters`, parse: bounded(longestKey, 1) }
 
 export interface ParsedOverride extends OverrideKey {
   readonly terms: OverrideTerms
@@ -40,9 +61,9 @@ export interface OverrideKey {
 /** Reads an override of a rule as of `nowMs`. Throws `FLUXGATE_OVERRIDE_INVALID` with every issue. */
 export function parseOverride(document: unknown, rule: Rule, nowMs: number, ipv6Prefix = 56): ParsedOverride {
   const issues = noIssues()
-  const fields = openFields(document, '', overrideFields, 'an override: { key, action, … }', issues)
+  const fields = openFields(document, '', overrideKinds, 'an override: { key, action, … }', issues)
   const result = fields && readOverride(fields, rule, nowMs, ipv6Prefix)
-  const bands = fields?.has('bands') ? readBands(fields, algorithmOf(rule), issues) : []
+  const bands = fields?.has('bands') ? readBands(fields, algorithmOf(rule)) : []
   if (result !== undefined && issues.count === 0)
     return { ...result, terms: { ...result.terms, bands } } as ParsedOverride
   const { message, errors } = rulesInvalid('The override', issues)
@@ -52,30 +73,30 @@ export function parseOverride(document: unknown, rule: Rule, nowMs: number, ipv6
 /** A band without an algorithm uses the algorithm of the first band of the rule. */
 const algorithmOf = ({ bands: [first] }: Rule) => first?.algorithm ?? 'TOKEN_BUCKET'
 
-function readOverride(fields: Fields, rule: Rule, nowMs: number, ipv6Prefix: number) {
-  const given = fields.require('key', keyKind)
-  const action = fields.require('action', actionKind)
-  const expiresAtMs = fields.read('expiresAt', momentKind)
-  const note = fields.read('note', noteKind)
+function readOverride(fields: Fields<typeof overrideKinds>, rule: Rule, nowMs: number, ipv6Prefix: number) {
+  const received = fields.require('key')
+  const action = fields.require('action')
+  const expiresAtMs = fields.read('expiresAt')
+  const note = fields.read('note')
   const balance = readBalance(fields, nowMs)
   if (action === 'LIMIT' && !fields.has('bands') && !fields.has('balance'))
-    fields.wrong('bands', 'must be a list of 1 to 8 bands with LIMIT, unless there is a balance; received nothing')
+    fields.report('bands', 'must be a list of 1 to 8 bands with LIMIT, unless there is a balance; received nothing')
   if (action !== 'LIMIT' && action !== undefined)
     for (const name of ['bands', 'balance'])
-      if (fields.has(name)) fields.wrong(name, `must be omitted with ${action}; ${name} requires LIMIT`)
-  const key = given === undefined ? undefined : overrideKey(given, rule, ipv6Prefix)
-  if (typeof key === 'string') fields.wrong('key', key)
+      if (fields.has(name)) fields.report(name, `must be omitted with ${action}; ${name} requires LIMIT`)
+  const key = received === undefined ? undefined : overrideKey(received, rule, ipv6Prefix)
+  if (typeof key === 'string') fields.report('key', key)
   const terms = { action, expiresAtMs, note, ...(balance !== undefined && { balance }) }
   return typeof key === 'object' ? { ...key, terms } : undefined
 }
 
 /** The permits available at `balanceAt`, which defaults to now. */
-function readBalance(fields: Fields, nowMs: number): StartingBalance | undefined {
-  const permits = fields.read('balance', balanceKind)
-  const at = fields.read('balanceAt', momentKind)
-  if (fields.has('balanceAt') && !fields.has('balance')) fields.wrong('balanceAt', 'must be combined with balance')
+function readBalance(fields: Fields<typeof overrideKinds>, nowMs: number): StartingBalance | undefined {
+  const permits = fields.read('balance')
+  const at = fields.read('balanceAt')
+  if (fields.has('balanceAt') && !fields.has('balance')) fields.report('balanceAt', 'must be combined with balance')
   const atMs = at ?? Math.floor(nowMs)
-  if (atMs > nowMs) fields.wrong('balanceAt', `must not be in the future; received ${new Date(atMs).toISOString()}`)
+  if (atMs > nowMs) fields.report('balanceAt', `must not be in the future; received ${new Date(atMs).toISOString()}`)
   return permits === undefined ? undefined : { permits, atMs }
 }
 
@@ -83,19 +104,19 @@ function readBalance(fields: Fields, nowMs: number): StartingBalance | undefined
  * Normalizes a key to the form that the rule uses for its buckets; addresses have several spellings. Returns a message if
  * the key is invalid.
  */
-export function overrideKey(given: string, { limitScope }: Rule, ipv6Prefix = 56): OverrideKey | string {
-  if (limitScope !== 'IP') return { key: given, isRange: false }
-  const network = parseCidr(given)
-  if (network === undefined && given.includes('/'))
-    return `must be an IP address, or a range such as 10.0.0.0/8 or 2001:db8::/32; received ${JSON.stringify(given)}`
-  if (network === undefined) return { key: given, isRange: false }
+export function overrideKey(received: string, { limitScope }: Rule, ipv6Prefix = 56): OverrideKey | string {
+  if (limitScope !== 'IP') return { key: received, isRange: false }
+  const network = parseCidr(received)
+  if (network === undefined && received.includes('/'))
+    return `must be an IP address, or a range such as 10.0.0.0/8 or 2001:db8::/32; received ${JSON.stringify(received)}`
+  if (network === undefined) return { key: received, isRange: false }
   const normalized = cidrText(network)
   const [address = '', length = ''] = normalized.split('/')
   const whole = address.includes(':') ? ipv6Prefix : 32
-  if (!given.includes('/') || (whole === 32 && length === '32'))
+  if (!received.includes('/') || (whole === 32 && length === '32'))
     return { key: ipIdentity(address, ipv6Prefix), isRange: false }
   if (Number(length) > whole)
-    return `must have a prefix length of at most ${whole}, because IPv6 keys use the first ${whole} bits; received ${JSON.stringify(given)}`
+    return `must have a prefix length of at most ${whole}, because IPv6 keys use the first ${whole} bits; received ${JSON.stringify(received)}`
   if (Number(length) === whole) return { key: ipIdentity(address, ipv6Prefix), isRange: false }
   return { key: normalized, isRange: true }
 }
@@ -120,12 +141,5 @@ function bandDocument({ label, algorithm, refill, capacity, refillTokens, window
     refillTokens,
     refillSeconds: windowTicks / 1_000_000,
     ...(refill === 'INTERVAL' && { refill }),
-  }
-}
-
-function bounded(longest: number, shortest: number) {
-  return (value: unknown): string | undefined => {
-    const found = text.parse(value)
-    return found !== undefined && found.length >= shortest && found.length <= longest ? found : undefined
   }
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../document/document.js'
-import { bandFields } from './band-schema.js'
-import { ruleFields } from './rule-schema.js'
-import { parseRule, parseRuleSets, ruleSetFields } from './schema.js'
+import { bandKinds } from './band-schema.js'
+import { ruleKinds } from './rule-schema.js'
+import { parseRule, parseRuleSets, ruleSetKinds } from './schema.js'
 
 const reference = readFileSync(new URL('../../../docs/reference/rules.md', import.meta.url), 'utf8')
 const examples = [...reference.matchAll(/^```(\w+)( \w+)?\n(.*?)^```$/gms)].map(
@@ -30,7 +30,7 @@ describe('docs/reference/rules.md', () => {
     )
   })
 
-  it.each([...new Set([...ruleSetFields, ...ruleFields, ...bandFields])])('documents %s', (field) => {
+  it.each(Object.keys({ ...ruleSetKinds, ...ruleKinds, ...bandKinds }))('documents %s', (field) => {
     expect(reference).toContain(`\`${field}\``)
   })
 
@@ -40,6 +40,8 @@ describe('docs/reference/rules.md', () => {
     )
     const explained = rows.flatMap((names) => names.replaceAll('`', '').split(', '))
     expect(explained.length).toBeGreaterThan(30)
-    expect(explained.filter((name) => ![...ruleSetFields, ...ruleFields, ...bandFields].includes(name))).toEqual([])
+    expect(
+      explained.filter((name) => !Object.keys({ ...ruleSetKinds, ...ruleKinds, ...bandKinds }).includes(name)),
+    ).toEqual([])
   })
 })

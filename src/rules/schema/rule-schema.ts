@@ -1,51 +1,76 @@
 import { omitUndefined } from '../../core/omit-undefined.js'
 import type { AlgorithmName, Band, Rule } from '../../core/rule.js'
 import { maxCapacity, maxWindowTicks } from '../../core/rule.js'
-import { type Fields, isObject, itemsOf, oneSpelling, openFields, wrongValue } from '../../validation/fields.js'
+import { type Fields, type FieldValues, givenAlias, isObject, itemsOf, openFields } from '../../validation/fields.js'
 import type { ValidationIssues } from '../../validation/issues.js'
+import { described, type Kind, structured, wrongValue } from '../../validation/kind.js'
 import { boolean, identifier, instant, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { labelBands } from './band-labels.js'
-import { algorithmKind, bandFields, type DraftBand, readBand } from './band-schema.js'
-import { readWhen } from './condition-schema.js'
+import { algorithmKind, bandKinds, bandList, type DraftBand, maxBands, readBand } from './band-schema.js'
+import { whenKind } from './condition-schema.js'
 import { copyJson } from './free-json.js'
-import { readKeys } from './key-schema.js'
-import { readMethods } from './method-schema.js'
-import { pathPattern } from './path-schema.js'
+import { keyKinds, readKeys } from './key-schema.js'
+import { methods, pathPattern } from './request-kinds.js'
 
-export const maxBands = 8
+const policyKind = oneOf(['REJECT', 'WAIT_FOR_REFILL'] as const, [['REJECT_REQUEST', 'REJECT']])
+
+const attributesKind: Kind<unknown> = structured(
+  'an object',
+  { type: 'object', additionalProperties: true },
+  (value, path, issues) => {
+    if (isObject(value)) return copyJson(value, path, issues)
+    issues.add(path, wrongValue(value, 'an object'))
+    return undefined
+  },
+)
+
+const setByStore = 'Set by the store; ignored in requests.'
 
 /** The fields of a rule, in the order of the reference. */
-export const ruleFields: readonly string[] = [
-  ...['id', 'name', 'description', 'enabled', 'priority', 'path', 'method', 'when', 'limitScope', 'scope'],
-  ...['compositeKeyFields', 'keyField', 'keyResolver', 'onMissingKey', 'algorithm', 'bands', 'permits'],
-  ...['onLimitExceed', 'onLimitExceedPolicy', 'maxWaitMs', 'mode', 'consistency', 'onStoreFailure', 'overrides'],
-  ...['attributes', 'createdAt', 'updatedAt', 'version'],
-]
+export const ruleKinds = {
+  id: identifier,
+  name: text,
+  description: text,
+  enabled: described(boolean, 'Default: true.'),
+  priority: described(wholeNumber(-maxCapacity, maxCapacity), 'Higher values first; ties by ID. Default: 0.'),
+  path: described(pathPattern, 'Path pattern with `?`, `*`, `**` and `{name}`. Default: `/**`.'),
+  method: described(methods, '`GET`, `[GET, HEAD]` or `*`. Default: any.'),
+  when: whenKind,
+  ...keyKinds,
+  onMissingKey: described(oneOf(['ANONYMOUS', 'SKIP', 'DENY'] as const), 'Default: ANONYMOUS.'),
+  algorithm: algorithmKind,
+  bands: bandList,
+  permits: described(wholeNumber(1, maxCapacity), 'Default: 1.'),
+  onLimitExceed: described(policyKind, 'Default: REJECT.'),
+  onLimitExceedPolicy: described(policyKind, 'Alias of `onLimitExceed`.'),
+  maxWaitMs: wholeNumber(0, maxWindowTicks / 1_000),
+  mode: described(oneOf(['ENFORCE', 'SHADOW'] as const), 'Default: ENFORCE.'),
+  consistency: described(
+    oneOf(['EXACT', 'LEASED'] as const),
+    'Default: EXACT. LEASED: TOKEN_BUCKET and FIXED_WINDOW only.',
+  ),
+  onStoreFailure: oneOf(['LOCAL', 'ALLOW', 'DENY'] as const),
+  overrides: described(boolean, 'Enable overrides for this rule. Default: false.'),
+  attributes: described(attributesKind, 'Free-form JSON, preserved byte for byte.'),
+  createdAt: described(instant, setByStore),
+  updatedAt: described(instant, setByStore),
+  version: described(wholeNumber(0, Number.MAX_SAFE_INTEGER), `${setByStore} The ETag.`),
+}
 
-/** Band fields that a single rule may have in place of `bands`. */
-const shortFields = bandFields.filter((name) => name !== 'algorithm')
-export const singleRuleFields: readonly string[] = [...ruleFields, ...shortFields]
+/** A single rule may have the fields of its only band in place of `bands`. */
+const { algorithm: _, ...shorthandKinds } = bandKinds
+export const singleRuleKinds = { ...ruleKinds, ...shorthandKinds }
 
-const priorityKind = wholeNumber(-maxCapacity, maxCapacity)
-const permitsKind = wholeNumber(1, maxCapacity)
-export const maxWaitMs = maxWindowTicks / 1_000
-const maxWaitKind = wholeNumber(0, maxWaitMs)
-const versionKind = wholeNumber(0, Number.MAX_SAFE_INTEGER)
-const missingKeyKind = oneOf(['ANONYMOUS', 'SKIP', 'DENY'] as const)
-const policyKind = oneOf(['REJECT', 'WAIT_FOR_REFILL'] as const, [['REJECT_REQUEST', 'REJECT']])
-const modeKind = oneOf(['ENFORCE', 'SHADOW'] as const)
-const consistencyKind = oneOf(['EXACT', 'LEASED'] as const)
-const storeFailureKind = oneOf(['LOCAL', 'ALLOW', 'DENY'] as const)
 const leasable: readonly AlgorithmName[] = ['TOKEN_BUCKET', 'FIXED_WINDOW']
 
 /** Reads a rule of a set. Returns `undefined` if it is invalid, after reporting all of its issues. */
 export function readRule(value: unknown, path: string, issues: ValidationIssues): Rule | undefined {
   const before = issues.count
-  const fields = openFields(value, path, ruleFields, 'a rule: { id, bands, … }', issues)
+  const fields = openFields(value, path, ruleKinds, 'a rule: { id, bands, … }', issues)
   if (fields === undefined) return undefined
-  const id = fields.require('id', identifier)
+  const id = fields.require('id') ?? ''
   const algorithm = readAlgorithm(fields, 'TOKEN_BUCKET')
-  const rule = { id: id ?? '', ...readCommon(fields, issues), bands: readBands(fields, algorithm, issues) }
+  const rule = { id, ...readCommon(fields), bands: readBands(fields, algorithm) }
   return issues.count === before ? rule : undefined
 }
 
@@ -53,17 +78,16 @@ export function readRule(value: unknown, path: string, issues: ValidationIssues)
 export function readSingleRule(value: unknown, path: string, issues: ValidationIssues): Rule | undefined {
   const before = issues.count
   const allowed = 'a rule: { capacity, window, … } or { bands, … }'
-  const fields = openFields(value, path, singleRuleFields, allowed, issues)
+  const fields = openFields(value, path, singleRuleKinds, allowed, issues)?.as(ruleKinds)
   if (fields === undefined) return undefined
-  const id = fields.read('id', identifier) ?? 'limiter'
+  const id = fields.read('id') ?? 'limiter'
   const algorithm = readAlgorithm(fields, 'TOKEN_BUCKET')
-  const bandShorthand = shortFields.filter((name) => fields.has(name))
-  const common = readCommon(fields, issues)
+  const common = readCommon(fields)
   let bands: readonly Band[]
   if (fields.has('bands')) {
-    for (const name of bandShorthand)
-      fields.wrong(name, `must not be combined with bands; move it into a band, or remove bands`)
-    bands = readBands(fields, algorithm, issues)
+    for (const name of Object.keys(shorthandKinds))
+      if (fields.has(name)) fields.report(name, 'must not be combined with bands; move it into a band, or remove bands')
+    bands = readBands(fields, algorithm)
   } else {
     const draft = readBand(fields, algorithm)
     checkLease(fields, [draft])
@@ -72,67 +96,57 @@ export function readSingleRule(value: unknown, path: string, issues: ValidationI
   return issues.count === before ? { id, ...common, bands } : undefined
 }
 
-function readCommon(fields: Fields, issues: ValidationIssues): Omit<Rule, 'id' | 'bands'> {
-  const policy = oneSpelling(fields, ['onLimitExceed', 'onLimitExceedPolicy']) ?? 'onLimitExceed'
+function readCommon(fields: Fields<typeof ruleKinds>): Omit<Rule, 'id' | 'bands'> {
+  const policy = givenAlias(fields, ['onLimitExceed', 'onLimitExceedPolicy']) ?? 'onLimitExceed'
   const optional = {
-    name: fields.read('name', text),
-    description: fields.read('description', text),
-    maxWaitMs: fields.read('maxWaitMs', maxWaitKind),
-    onStoreFailure: fields.read('onStoreFailure', storeFailureKind),
-    attributes: readAttributes(fields, issues),
-    createdAt: fields.read('createdAt', instant),
-    updatedAt: fields.read('updatedAt', instant),
-    version: fields.read('version', versionKind),
+    name: fields.read('name'),
+    description: fields.read('description'),
+    maxWaitMs: fields.read('maxWaitMs'),
+    onStoreFailure: fields.read('onStoreFailure'),
+    attributes: fields.read('attributes'),
+    createdAt: fields.read('createdAt'),
+    updatedAt: fields.read('updatedAt'),
+    version: fields.read('version'),
   }
+  const methods = fields.read('method') ?? []
   return {
-    enabled: fields.read('enabled', boolean) ?? true,
-    priority: fields.read('priority', priorityKind) ?? 0,
-    path: fields.read('path', pathPattern) ?? '/**',
-    methods: readMethods(fields),
-    when: readWhen(fields, issues),
+    enabled: fields.read('enabled') ?? true,
+    priority: fields.read('priority') ?? 0,
+    path: fields.read('path') ?? '/**',
+    methods: methods.includes('*') ? [] : [...new Set(methods)],
+    when: fields.read('when') ?? [],
     ...readKeys(fields),
-    onMissingKey: fields.read('onMissingKey', missingKeyKind) ?? 'ANONYMOUS',
-    permits: fields.read('permits', permitsKind) ?? 1,
-    policy: fields.read(policy, policyKind) ?? 'REJECT',
-    mode: fields.read('mode', modeKind) ?? 'ENFORCE',
-    consistency: fields.read('consistency', consistencyKind) ?? 'EXACT',
-    overrides: fields.read('overrides', boolean) ?? false,
+    onMissingKey: fields.read('onMissingKey') ?? 'ANONYMOUS',
+    permits: fields.read('permits') ?? 1,
+    policy: fields.read(policy) ?? 'REJECT',
+    mode: fields.read('mode') ?? 'ENFORCE',
+    consistency: fields.read('consistency') ?? 'EXACT',
+    overrides: fields.read('overrides') ?? false,
     ...omitUndefined(optional),
   }
 }
 
-function readAttributes(fields: Fields, issues: ValidationIssues): unknown {
-  const attributes = fields.value('attributes')
-  if (attributes === undefined) return undefined
-  if (isObject(attributes)) return copyJson(attributes, fields.at('attributes'), issues)
-  fields.wrong('attributes', wrongValue(attributes, 'an object'))
-  return undefined
-}
-
 /** Returns `undefined` only for an invalid algorithm. */
-function readAlgorithm(fields: Fields, fallback: AlgorithmName | undefined): AlgorithmName | undefined {
-  return fields.has('algorithm') ? fields.read('algorithm', algorithmKind) : fallback
+function readAlgorithm(values: FieldValues, fallback: AlgorithmName | undefined): AlgorithmName | undefined {
+  return values.has('algorithm') ? values.as({ algorithm: algorithmKind }).read('algorithm') : fallback
 }
 
-export function readBands(
-  fields: Fields,
-  ruleAlgorithm: AlgorithmName | undefined,
-  issues: ValidationIssues,
-): readonly Band[] {
-  const given = itemsOf(fields.value('bands')) ?? []
+export function readBands(fields: FieldValues, ruleAlgorithm: AlgorithmName | undefined): readonly Band[] {
+  const { issues } = fields
+  const items = itemsOf(fields.value('bands')) ?? []
   const path = fields.at('bands')
-  if (given.length === 0 || given.length > maxBands) {
+  if (items.length === 0 || items.length > maxBands) {
     issues.add(path, wrongValue(fields.value('bands'), `a list of 1 to ${maxBands} bands`))
   }
-  const drafts = given.map((value, index): DraftBand => {
-    const band = openFields(value, `${path}[${index}]`, bandFields, 'a band: { capacity, window, … }', issues)
-    return band === undefined ? unreadable : readBand(band, readAlgorithm(band, ruleAlgorithm))
+  const drafts = items.map((value, index): DraftBand => {
+    const band = openFields(value, `${path}[${index}]`, bandKinds, 'a band: { capacity, window, … }', issues)
+    return band === undefined ? invalidBand : readBand(band, readAlgorithm(band, ruleAlgorithm))
   })
   checkLease(fields, drafts)
   return labelBands(drafts, path, issues)
 }
 
-const unreadable: DraftBand = {
+const invalidBand: DraftBand = {
   label: undefined,
   algorithm: undefined,
   refill: undefined,
@@ -142,9 +156,9 @@ const unreadable: DraftBand = {
 }
 
 /** A lease reserves permits in advance. Only some algorithms can do so without admitting more requests than the limit. */
-function checkLease(fields: Fields, drafts: readonly DraftBand[]): void {
+function checkLease(fields: FieldValues, drafts: readonly DraftBand[]): void {
   if (fields.value('consistency') !== 'LEASED') return
   const other = drafts.find(({ algorithm }) => algorithm !== undefined && !leasable.includes(algorithm))
   if (other === undefined) return
-  fields.wrong('consistency', `must be EXACT with ${other.algorithm}; LEASED requires ${leasable.join(' or ')}`)
+  fields.report('consistency', `must be EXACT with ${other.algorithm}; LEASED requires ${leasable.join(' or ')}`)
 }

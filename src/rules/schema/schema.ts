@@ -8,17 +8,23 @@ import type { ValidationIssue } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
 import type { Rule, RuleSet } from '../../core/rule.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
-import { type Fields, isObject, itemsOf, openFields, wrongValue } from '../../validation/fields.js'
+import { type FieldValues, isObject, itemsOf, openFields } from '../../validation/fields.js'
 import { noIssues, quoted, rulesInvalid, type ValidationIssues } from '../../validation/issues.js'
-import { boolean, identifier, oneOf, text, wholeNumber } from '../../validation/kinds.js'
+import { described, wrongValue } from '../../validation/kind.js'
+import { anyValue, boolean, identifier, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { checkGlobs } from './crowded-globs.js'
 import { readRule, readSingleRule } from './rule-schema.js'
 
-export const ruleSetFields: readonly string[] = ['id', 'description', 'strategy', 'caseSensitive', 'rules', 'version']
+/** The fields of a rule set. `version` is set by rule stores; it is accepted so that a rule set can be saved as it was read. */
+export const ruleSetKinds = {
+  id: identifier,
+  description: text,
+  strategy: described(oneOf(['all', 'first'] as const), 'Default: all.'),
+  caseSensitive: described(boolean, 'Match paths case-sensitively. Default: false.'),
+  rules: anyValue,
+  version: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+}
 
-const strategyKind = oneOf(['all', 'first'] as const)
-/** Set by rule stores. Accepted in documents, so that a rule set can be saved as it was read. */
-const versionKind = wholeNumber(0, Number.MAX_SAFE_INTEGER)
 /** Checked before the rules are read, so that an oversized set is rejected quickly. */
 export const maxRulesPerSet = 100_000
 const documentForms = '{ ruleSets: [...] }, a list of rule sets, or one rule set'
@@ -82,7 +88,7 @@ function* readDocument(document: unknown, issues: ValidationIssues): Steps<RuleS
   }
   const isOneSet = !Object.hasOwn(document, 'ruleSets') && ['id', 'rules'].some((name) => Object.hasOwn(document, name))
   if (isOneSet) return yield* readList([document], 'ruleSets', readRuleSet, 'the document', issues)
-  const fields = openFields(document, '', ['ruleSets'], documentForms, issues)
+  const fields = openFields(document, '', { ruleSets: anyValue }, documentForms, issues)
   const list = itemsOf(fields?.value('ruleSets'))
   if (list !== undefined) return yield* readList(list, 'ruleSets', readRuleSet, 'the document', issues)
   issues.add('ruleSets', wrongValue(fields?.value('ruleSets'), 'a list of rule sets'))
@@ -90,13 +96,13 @@ function* readDocument(document: unknown, issues: ValidationIssues): Steps<RuleS
 }
 
 function* readRuleSet(value: unknown, path: string, issues: ValidationIssues): Steps<RuleSet | undefined> {
-  const fields = openFields(value, path, ruleSetFields, 'a rule set: { id, rules }', issues)
+  const fields = openFields(value, path, ruleSetKinds, 'a rule set: { id, rules }', issues)
   if (fields === undefined) return undefined
-  const id = fields.require('id', identifier)
-  const description = fields.read('description', text)
-  const strategy = fields.read('strategy', strategyKind) ?? 'all'
-  const caseSensitive = fields.read('caseSensitive', boolean)
-  fields.read('version', versionKind)
+  const id = fields.require('id')
+  const description = fields.read('description')
+  const strategy = fields.read('strategy') ?? 'all'
+  const caseSensitive = fields.read('caseSensitive')
+  fields.read('version')
   const rules = yield* readRules(fields, issues)
   // If an invalid rule is missing from `rules`, the indexes would not match the document.
   if (rules.length === itemsOf(fields.value('rules'))?.length)
@@ -104,11 +110,11 @@ function* readRuleSet(value: unknown, path: string, issues: ValidationIssues): S
   return { id: id ?? '', ...omitUndefined({ description }), strategy, ...omitUndefined({ caseSensitive }), rules }
 }
 
-function* readRules(fields: Fields, issues: ValidationIssues): Steps<Rule[]> {
+function* readRules(fields: FieldValues, issues: ValidationIssues): Steps<Rule[]> {
   const value = fields.value('rules')
   const list = Array.isArray(value) && value.length > maxRulesPerSet ? undefined : itemsOf(value)
   if (list !== undefined) return yield* readList(list, fields.at('rules'), ruleStep, 'the rule set', issues)
-  fields.wrong(
+  fields.report(
     'rules',
     Array.isArray(value)
       ? `${wrongValue(value, `a list of at most ${maxRulesPerSet} rules`)}. Split it into several rule sets`

@@ -1,11 +1,12 @@
 import { STATUS_CODES } from 'node:http'
-import type { TSchema } from 'typebox'
-import { longestKey } from '../../rules/schema/override-schema.js'
+import { overrideKeyKind } from '../../rules/schema/override-schema.js'
+import type { JsonSchema as Json } from '../../validation/kind.js'
+import { identifier } from '../../validation/kinds.js'
 import type { ResponseSpec, Route } from '../request/route.js'
-import { idPattern, problemSchema } from '../schemas/common-schemas.js'
+import { problemSchema } from '../schemas/common-schemas.js'
 
-type Json = Readonly<Record<string, unknown>>
-type Referring = (schema: TSchema) => unknown
+/** Replaces the components in a schema with references. */
+type Referring = (schema: Json) => unknown
 
 /** The tokens that the server requires. */
 export interface AskedTokens {
@@ -34,7 +35,7 @@ export function openApiOf(routes: readonly Route[], version: string, tokens: Ask
     paths[path] ??= {}
     paths[path][route.method.toLowerCase()] = operationOf(route, tokens, referring)
   }
-  referring(problemSchema)
+  referring(problemSchema.schema)
   const used = new Set(routes.map(({ group }) => group))
   return {
     openapi: '3.1.0',
@@ -84,7 +85,7 @@ function operationOf(route: Route, tokens: AskedTokens, referring: Referring): J
     security,
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
-      requestBody: { required: !isBodyOptional, content: { [typeOf(route)]: { schema: referring(body) } } },
+      requestBody: { required: !isBodyOptional, content: { [typeOf(route)]: { schema: referring(body.schema) } } },
     }),
     responses: {
       ...Object.fromEntries(
@@ -130,9 +131,9 @@ const problemTexts: Readonly<Record<number, string>> = {
 }
 
 const pathSchemas: Readonly<Record<string, Json>> = {
-  id: { type: 'string', pattern: idPattern },
-  ruleId: { type: 'string', pattern: idPattern },
-  key: { type: 'string', minLength: 1, maxLength: longestKey },
+  id: identifier.schema,
+  ruleId: identifier.schema,
+  key: overrideKeyKind.schema,
 }
 const pathDescriptions: Readonly<Record<string, string>> = {
   id: 'Rule set ID.',
@@ -141,7 +142,8 @@ const pathDescriptions: Readonly<Record<string, string>> = {
 }
 
 function parametersOf({ path, query, headers = {} }: Route, referring: Referring): Json[] {
-  const required = (query?.required ?? []) as readonly string[]
+  const required = (query?.schema.required ?? []) as readonly string[]
+  const parameters = (query?.schema.properties ?? {}) as Readonly<Record<string, Json>>
   return [
     ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
       name,
@@ -150,7 +152,7 @@ function parametersOf({ path, query, headers = {} }: Route, referring: Referring
       description: pathDescriptions[name],
       schema: pathSchemas[name],
     })),
-    ...Object.entries(query?.properties ?? {}).map(([name, schema]) => ({
+    ...Object.entries(parameters).map(([name, schema]) => ({
       name,
       in: 'query',
       required: required.includes(name),
@@ -177,7 +179,7 @@ function responseOf(
   const content = isProblem
     ? problemContent
     : schema !== undefined
-      ? { 'application/json': { schema: referring(schema) } }
+      ? { 'application/json': { schema: referring(schema.schema) } }
       : type !== undefined
         ? { [type]: { schema: { type: 'string' } } }
         : undefined

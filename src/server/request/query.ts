@@ -1,26 +1,26 @@
-import type { TObject } from 'typebox'
+import type { JsonSchema, Kind } from '../../validation/kind.js'
 import { invalidRequest } from './api-problem.js'
 import { assertValid } from './validator.js'
 
 /**
- * Parses a query string by its schema. A boolean parameter without a value is true. Unknown parameters are rejected, because a
+ * Parses a query string. A boolean parameter without a value is true. Unknown parameters are rejected, because a
  * misspelt `key` would otherwise reset a whole rule.
  */
-export function parseQuery(text: string, schema: TObject): Record<string, unknown> {
+export function parseQuery(text: string, kind: Kind<unknown>): Record<string, unknown> {
+  const parameters = kind.schema.properties as Readonly<Record<string, JsonSchema>>
   const query: Record<string, unknown> = {}
   for (const pair of text === '' ? [] : text.split('&')) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
-    const known = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
+    const known = Object.hasOwn(parameters, name) ? parameters[name] : undefined
     if (known === undefined)
-      throw invalidRequest('query', `unknown parameter ${JSON.stringify(name.slice(0, 60))}; ${namesOf(schema)}`)
+      throw invalidRequest('query', `unknown parameter ${JSON.stringify(name.slice(0, 60))}; ${namesOf(parameters)}`)
     if (Object.hasOwn(query, name)) throw invalidRequest(name, 'must not be given twice')
-    const type = 'type' in known ? known.type : 'string'
     const value = decoded(equals === -1 ? '' : pair.slice(equals + 1))
-    query[name] = (value === '' && type === 'boolean') || converted(value, type)
+    query[name] = (value === '' && known.type === 'boolean') || converted(value, known.type)
   }
-  assertValid(schema, query, 'query')
+  assertValid(kind, query, 'query')
   return query
 }
 
@@ -39,7 +39,7 @@ function decoded(text: string): string {
   }
 }
 
-function namesOf({ properties }: TObject): string {
-  const names = Object.keys(properties)
+function namesOf(parameters: object): string {
+  const names = Object.keys(parameters)
   return names.length === 0 ? 'this route has no parameters' : `allowed: ${names.join(', ')}`
 }

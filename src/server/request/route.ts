@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Static, TObject, TSchema, TUnknown } from 'typebox'
 import { jsonChunksSteps } from '../../core/json/written-json.js'
 import { inSlices } from '../../core/scheduling/steps.js'
+import type { Kind } from '../../validation/kind.js'
 
 /** Required token: PUBLIC none, CHECK the check or admin token, ADMIN the admin token. */
 export type Access = 'PUBLIC' | 'CHECK' | 'ADMIN'
@@ -33,7 +33,7 @@ export interface Reply {
 export interface ResponseSpec {
   readonly description: string
   /** Schema of a JSON body. Without it, there is no body, or a body of `type`. */
-  readonly schema?: TSchema
+  readonly schema?: Kind<unknown>
   readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -50,8 +50,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly description?: string
   readonly group: string
   readonly access: Access
-  readonly query?: TObject
-  readonly body?: TSchema
+  readonly query?: Kind<unknown>
+  readonly body?: Kind<unknown>
   /** True if the body may be omitted. */
   readonly isBodyOptional?: boolean
   /** True for rules and overrides. Their store validates them: it accepts all spellings and reports every issue at once. */
@@ -64,8 +64,8 @@ export interface Route<Body = unknown, Query = unknown> {
 }
 
 /** Infers the types of `handle` from the schemas. */
-export function route<B extends TSchema = TUnknown, Q extends TObject = TObject>(
-  definition: Omit<Route<Static<B>, Static<Q>>, 'body' | 'query'> & { readonly body?: B; readonly query?: Q },
+export function route<B = unknown, Q = unknown>(
+  definition: Omit<Route<B, Q>, 'body' | 'query'> & { readonly body?: Kind<B>; readonly query?: Kind<Q> },
 ): Route {
   return definition as unknown as Route
 }

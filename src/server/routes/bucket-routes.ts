@@ -1,17 +1,18 @@
-import Type from 'typebox'
+import { described } from '../../validation/kind.js'
+import { boundedText, identifier } from '../../validation/kinds.js'
+import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
 import { audit } from '../audit.js'
 import { json, type Route, route } from '../request/route.js'
 import { bucketSchema } from '../schemas/bucket-schema.js'
-import { identifier } from '../schemas/common-schemas.js'
 import { noContent } from './rule-editing.js'
 import { ruleInForce } from './rule-in-force.js'
 
 const group = 'Buckets'
 const access = 'ADMIN'
 const path = '/api/buckets'
-const rule = { ruleSetId: identifier('Rule set ID.'), ruleId: identifier('Rule ID.') }
-const key = Type.String({ minLength: 1, maxLength: 8_192, description: 'The key, as in `key` of a decision.' })
+const rule = { ruleSetId: described(identifier, 'Rule set ID.'), ruleId: described(identifier, 'Rule ID.') }
+const key = described(boundedText(1, 8_192), 'The key, as in `key` of a decision.')
 
 export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
   return [
@@ -22,7 +23,7 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
       summary: 'Get the bucket of a key under a rule. An unknown key has a full bucket.',
       group,
       access,
-      query: Type.Object({ ...rule, key }),
+      query: object({ ...rule, key }),
       responses: { 200: { description: 'The bucket, by band.', schema: bucketSchema } },
       async handle({ query: { ruleSetId, ruleId, key } }) {
         ruleInForce(gate, { id: ruleSetId, ruleId })
@@ -44,7 +45,7 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
       summary: 'Reset the bucket of a key under a rule. Without `key`, reset all buckets of the rule.',
       group,
       access,
-      query: Type.Object({ ...rule, key: Type.Optional(key) }),
+      query: object(rule, { key }),
       responses: { 204: { description: 'The bucket was reset.' } },
       async handle(call) {
         const { ruleSetId, ruleId, key } = call.query

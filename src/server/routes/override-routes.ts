@@ -1,6 +1,8 @@
-import Type from 'typebox'
 import { FluxGateError } from '../../core/errors.js'
 import type { OverrideStore } from '../../core/override-store.js'
+import { described } from '../../validation/kind.js'
+import { boundedText } from '../../validation/kinds.js'
+import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
 import { audit } from '../audit.js'
 import { ApiProblem, invalidRequest } from '../request/api-problem.js'
@@ -35,10 +37,10 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       summary: 'List the overrides of a rule. Each page is sorted by key.',
       group,
       access,
-      query: Type.Object({
-        prefix: Type.Optional(Type.String({ maxLength: 1_024, description: 'List only keys with this prefix.' })),
-        ...pageParameters,
-      }),
+      query: object(
+        {},
+        { prefix: described(boundedText(0, 1_024), 'List only keys with this prefix.'), ...pageParameters },
+      ),
       responses: { 200: { description: 'A page of overrides.', schema: overridePageSchema } },
       async handle({ params, query: { prefix, limit = defaultLimit, cursor } }) {
         const { ruleSetId, ruleId } = ruleInForce(parts.gate, params)

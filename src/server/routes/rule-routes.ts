@@ -1,5 +1,7 @@
-import Type from 'typebox'
 import type { RuleDocument } from '../../core/rule-store.js'
+import { described } from '../../validation/kind.js'
+import { boolean, boundedText } from '../../validation/kinds.js'
+import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
 import { audit } from '../audit.js'
 import { ApiProblem } from '../request/api-problem.js'
@@ -38,13 +40,14 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       summary: 'List the rules of a rule set, by priority.',
       group,
       access,
-      query: Type.Object({
-        q: Type.Optional(
-          Type.String({ maxLength: 256, description: 'Text to search for in ID, name, description and path.' }),
-        ),
-        enabled: Type.Optional(Type.Boolean()),
-        ...pageParameters,
-      }),
+      query: object(
+        {},
+        {
+          q: described(boundedText(0, 256), 'Text to search for in ID, name, description and path.'),
+          enabled: boolean,
+          ...pageParameters,
+        },
+      ),
       responses: { 200: { description: 'A page of rules.', schema: rulePageSchema } },
       async handle({ params: { id = '' }, query: { q, enabled, limit = defaultLimit, cursor } }) {
         const page = await rulesOf(parts).listRules(id, { q, enabled, limit, cursor })

@@ -1,6 +1,8 @@
-import Type from 'typebox'
 import type { RuleSetDocument, RuleStore } from '../../core/rule-store.js'
 import { inSlices } from '../../core/scheduling/steps.js'
+import { described } from '../../validation/kind.js'
+import { boundedText } from '../../validation/kinds.js'
+import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
 import { audit } from '../audit.js'
 import type { ApiProblem } from '../request/api-problem.js'
@@ -35,10 +37,10 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       summary: 'List all rule sets, by ID.',
       group,
       access,
-      query: Type.Object({
-        q: Type.Optional(Type.String({ maxLength: 256, description: 'Text to search for in ID and description.' })),
-        ...pageParameters,
-      }),
+      query: object(
+        {},
+        { q: described(boundedText(0, 256), 'Text to search for in ID and description.'), ...pageParameters },
+      ),
       responses: { 200: { description: 'A page of rule sets.', schema: ruleSetPageSchema } },
       async handle({ query }) {
         const { items, cursor } = await findRuleSets(rulesOf(parts), query)
@@ -129,7 +131,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       summary: 'Get the edit history of a rule set, newest first. Deleted rule sets keep their history.',
       group,
       access,
-      query: Type.Object(pageParameters),
+      query: object({}, pageParameters),
       responses: { 200: { description: 'A page of changes.', schema: historySchema } },
       async handle({ params: { id = '' }, query: { limit = defaultLimit, cursor } }) {
         const page = await rulesOf(parts).history(id, { limit, cursor })

@@ -1,9 +1,11 @@
-import Type from 'typebox'
 import type { Statistics } from '../../telemetry/statistics/statistics.js'
+import { described } from '../../validation/kind.js'
+import { boolean, boundedText, oneOf } from '../../validation/kinds.js'
+import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
 import { ApiProblem } from '../request/api-problem.js'
 import { json, type Route, route } from '../request/route.js'
-import { defaultLimit, oneOf, pageParameters } from '../schemas/common-schemas.js'
+import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { keysSchema, recentSchema, summarySchema } from '../schemas/statistics-schemas.js'
 
 const group = 'Statistics'
@@ -30,7 +32,10 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       summary: 'List the keys with the most rejections or the most requests.',
       group,
       access,
-      query: Type.Object({ by: Type.Optional(oneOf(['denied', 'requests'], 'Sort order. Default: denied.')), limit }),
+      query: object(
+        {},
+        { by: described(oneOf(['denied', 'requests'] as const), 'Sort order. Default: denied.'), limit },
+      ),
       responses: { 200: { description: 'The keys, highest count first.', schema: keysSchema } },
       handle: async ({ query: { by = 'denied', limit = defaultLimit } }) =>
         json({ keys: await statisticsOf(parts).top({ by, limit }) }),
@@ -42,11 +47,14 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       summary: 'List recently seen keys by prefix, or a random sample of them.',
       group,
       access,
-      query: Type.Object({
-        prefix: Type.Optional(Type.String({ maxLength: 1_024, description: 'List only keys with this prefix.' })),
-        sample: Type.Optional(Type.Boolean({ description: 'Return a random sample and ignore `prefix`.' })),
-        limit,
-      }),
+      query: object(
+        {},
+        {
+          prefix: described(boundedText(0, 1_024), 'List only keys with this prefix.'),
+          sample: described(boolean, 'Return a random sample and ignore `prefix`.'),
+          limit,
+        },
+      ),
       responses: { 200: { description: 'The keys, most frequent first.', schema: keysSchema } },
       handle: async ({ query: { prefix = '', sample = false, limit = defaultLimit } }) => {
         const statistics = statisticsOf(parts)
@@ -60,7 +68,7 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       summary: 'List the latest decisions. Sampled under high load.',
       group,
       access,
-      query: Type.Object({ limit }),
+      query: object({}, { limit }),
       responses: { 200: { description: 'The decisions.', schema: recentSchema } },
       handle: async ({ query: { limit = defaultLimit } }) =>
         json({ decisions: await statisticsOf(parts).recent({ limit }) }),

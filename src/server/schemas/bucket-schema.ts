@@ -1,23 +1,21 @@
-import Type from 'typebox'
-import { count, epochMs } from './common-schemas.js'
+import { text } from '../../validation/kinds.js'
+import { object } from '../../validation/structures.js'
+import { count, epochMs, listOf, windowMs } from './common-schemas.js'
 
-export const bucketSchema = Type.Object(
+const bucketBand = object(
   {
-    ruleSetId: Type.String(),
-    ruleId: Type.String(),
-    key: Type.String(),
-    bands: Type.Array(
-      Type.Object(
-        {
-          label: Type.String(),
-          limit: count(),
-          remaining: count(),
-          resetAt: epochMs('The time at which the bucket is full or its window ends.'),
-          windowMs: Type.Number({ exclusiveMinimum: 0 }),
-        },
-        { title: 'BucketBand' },
-      ),
-    ),
+    label: text,
+    limit: count(),
+    remaining: count(),
+    resetAt: epochMs('The time at which the bucket is full or its window ends.'),
+    windowMs,
   },
-  { title: 'Bucket' },
+  {},
+  { title: 'BucketBand', isOpen: true },
+)
+
+export const bucketSchema = object(
+  { ruleSetId: text, ruleId: text, key: text, bands: listOf(bucketBand) },
+  {},
+  { title: 'Bucket', isOpen: true },
 )

@@ -1,90 +1,86 @@
-import Type from 'typebox'
 import { maxCapacity } from '../../core/rule.js'
+import { isObject } from '../../validation/fields.js'
+import { described, type Kind, type ValueOf } from '../../validation/kind.js'
+import { boolean, boundedText, wholeNumber } from '../../validation/kinds.js'
+import { list, nullable, object } from '../../validation/structures.js'
 
-/** Members may be null, because clients in some languages send null for missing values. */
-const text = (maxLength: number, description: string) =>
-  Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength, description }))
+const textField = (maxLength: number, description: string): Kind<string | null> =>
+  described(nullable(boundedText(0, maxLength)), description)
 
-const headers = Type.Optional(
-  Type.Unsafe<Record<string, string | string[] | null> | null>({
-    type: ['object', 'null'],
+const headerText = boundedText(0, 8_192)
+const headerList = list(headerText, { min: 0, max: 100 })
+
+const headers: Kind<Readonly<Record<string, string | readonly string[] | null>>> = {
+  allowed: `an object of at most 100 headers, whose values are ${headerText.allowed}, ${headerList.allowed}, or null`,
+  schema: {
+    type: 'object',
     maxProperties: 100,
-    additionalProperties: {
-      anyOf: [
-        { type: ['string', 'null'], maxLength: 8192 },
-        { type: 'array', maxItems: 100, items: { type: 'string', maxLength: 8192 } },
-      ],
-    },
+    additionalProperties: { anyOf: [nullable(headerText).schema, headerList.schema] },
     description: 'Request headers, for rules that use `header.x`. Names are case-insensitive.',
-  }),
-)
+  },
+  parse(value) {
+    if (!isObject(value)) return undefined
+    const values = Object.values(value)
+    const isValid = (header: unknown): boolean =>
+      header === null || headerText.parse(header) !== undefined || headerList.parse(header) !== undefined
+    return values.length <= 100 && values.every(isValid) ? (value as Record<string, string>) : undefined
+  },
+}
 
-const attributes = Type.Optional(
-  Type.Unsafe<Record<string, unknown> | null>({
-    type: ['object', 'null'],
+const attributes: Kind<Readonly<Record<string, unknown>>> = {
+  allowed: 'an object of at most 1000 attributes',
+  schema: {
+    type: 'object',
     maxProperties: 1_000,
     additionalProperties: true,
     description: 'Attributes, for rules that use `attributes.x`.',
-  }),
-)
-
-const requestFields = {
-  ruleSetId: text(128, 'Default: the configured rule set, the only one, or the one named `default`, in this order.'),
-  clientIp: text(256, 'Client IP address.'),
-  userId: text(1_024, 'User ID.'),
-  apiKey: text(1_024, 'API key.'),
-  endpoint: text(8_192, 'Request path. A query string is ignored.'),
-  path: text(8_192, 'Same as `endpoint`. Takes precedence if both are given.'),
-  method: text(64, 'HTTP method, case-insensitive.'),
-  headers,
-  attributes,
-  permits: Type.Optional(
-    Type.Unsafe<number | null>({
-      type: ['integer', 'null'],
-      minimum: 1,
-      maximum: maxCapacity,
-      description: "Multiplies the rule's own `permits`. Default: 1.",
-    }),
-  ),
+  },
+  parse: (value) => (isObject(value) && Object.keys(value).length <= 1_000 ? value : undefined),
 }
 
-export const checkSchema = Type.Object(
-  {
-    ...requestFields,
-    peek: Type.Optional(
-      Type.Unsafe<boolean | null>({
-        type: ['boolean', 'null'],
-        description: 'Return the decision and charge nothing. Default: false.',
-      }),
-    ),
-  },
-  {
-    title: 'Check',
-    description: 'The request to decide. Unknown members are ignored.',
-  },
+const requestFields = {
+  ruleSetId: textField(
+    128,
+    'Default: the configured rule set, the only one, or the one named `default`, in this order.',
+  ),
+  clientIp: textField(256, 'Client IP address.'),
+  userId: textField(1_024, 'User ID.'),
+  apiKey: textField(1_024, 'API key.'),
+  endpoint: textField(8_192, 'Request path. A query string is ignored.'),
+  path: textField(8_192, 'Same as `endpoint`. Takes precedence if both are given.'),
+  method: textField(64, 'HTTP method, case-insensitive.'),
+  headers: nullable(headers),
+  attributes: nullable(attributes),
+  permits: described(nullable(wholeNumber(1, maxCapacity)), "Multiplies the rule's own `permits`. Default: 1."),
+}
+
+export const checkSchema = object(
+  {},
+  { ...requestFields, peek: described(nullable(boolean), 'Return the decision and charge nothing. Default: false.') },
+  { title: 'Check', description: 'The request to decide. Unknown members are ignored.', isOpen: true },
 )
 
 export const maxBatch = 1_000
 
-export const batchSchema = Type.Object(
-  { checks: Type.Array(checkSchema, { maxItems: maxBatch }) },
-  { title: 'CheckBatch', description: 'Checks, decided independently and in this order.' },
+export const batchSchema = object(
+  { checks: list(checkSchema, { min: 0, max: maxBatch }) },
+  {},
+  { title: 'CheckBatch', description: 'Checks, decided independently and in this order.', isOpen: true },
 )
 
-export const refundSchema = Type.Object(requestFields, {
+export const refundSchema = object({}, requestFields, {
   title: 'Refund',
   description: 'The check to refund. Permits are returned up to the capacity.',
+  isOpen: true,
 })
 
-export const refundedSchema = Type.Object(
+export const refundedSchema = object(
   {
-    permits: Type.Integer({
-      minimum: 1,
-      description: 'Permits returned to each rule, before multiplication by its own `permits`.',
-    }),
+    permits: described(wholeNumber(1), 'Permits returned to each rule, before multiplication by its own `permits`.'),
   },
-  { title: 'Refunded' },
+  {},
+  { title: 'Refunded', isOpen: true },
 )
 
-export type CheckBody = Type.Static<typeof checkSchema>
-export type RefundBody = Type.Static<typeof refundSchema>
+export type CheckBody = ValueOf<typeof checkSchema>
+export type RefundBody = ValueOf<typeof refundSchema>

@@ -1,55 +1,73 @@
-import Type from 'typebox'
+import { described, type Kind } from '../../validation/kind.js'
+import { boundedText, instant, text, textMatching, wholeNumber } from '../../validation/kinds.js'
+import { list, nullable, object } from '../../validation/structures.js'
 
-/** A string enumeration. OpenAPI generators understand `enum`, but not `anyOf` with `const`. */
-export const oneOf = <const T extends readonly string[]>(values: T, description?: string) =>
-  Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...(description && { description }) })
+export const optionallyDescribed = <T>(kind: Kind<T>, description: string | undefined): Kind<T> =>
+  description === undefined ? kind : described(kind, description)
 
-/** RFC 3339, as `Date.prototype.toISOString` writes it. */
-export const dateTime = (description?: string) =>
-  Type.String({ format: 'date-time', ...(description && { description }) })
+export const dateTime = (description?: string): Kind<string> => optionallyDescribed(instant, description)
 
-export const epochMs = (description: string) =>
-  Type.Integer({ minimum: 0, description: `${description} Epoch milliseconds.` })
+export const epochMs = (description: string): Kind<number> =>
+  described(wholeNumber(0), `${description} Epoch milliseconds.`)
+
+/** A number of at least `min`. Fractions are allowed. */
+export const number = (min: number, description?: string): Kind<number> => ({
+  allowed: `a number from ${min}`,
+  schema: { type: 'number', minimum: min, ...(description && { description }) },
+  parse: (value) => (typeof value === 'number' && value >= min ? value : undefined),
+})
+
+/** The length of a window. */
+export const windowMs: Kind<number> = {
+  allowed: 'a number greater than 0',
+  schema: { type: 'number', exclusiveMinimum: 0 },
+  parse: (value) => (typeof value === 'number' && value > 0 ? value : undefined),
+}
 
 /** A non-negative integer: decisions, requests or permits. */
-export const count = (description?: string) => Type.Integer({ minimum: 0, ...(description && { description }) })
+export const count = (description?: string): Kind<number> => optionallyDescribed(wholeNumber(0), description)
 
-/** Pattern of rule set IDs, rule IDs and band labels. */
-export const idPattern = '^[A-Za-z0-9._:-]{1,128}$'
+export const textOrNull = (description?: string): Kind<string | null> =>
+  optionallyDescribed(nullable(text), description)
 
-export const validationIssueSchema = Type.Object(
+/** A list of any length, for responses. */
+export const listOf = <T>(item: Kind<T>, description?: string): Kind<readonly T[]> =>
+  optionallyDescribed(list(item, { min: 0 }), description)
+
+export const validationIssueSchema = object(
   {
-    path: Type.String({ description: 'Location of the error, such as `rules[2].bands[0].capacity`.' }),
-    message: Type.String(),
+    path: described(text, 'Location of the error, such as `rules[2].bands[0].capacity`.'),
+    message: text,
   },
-  { title: 'ValidationIssue' },
+  {},
+  { title: 'ValidationIssue', isOpen: true },
 )
 
-export const problemSchema = Type.Object(
+export const problemSchema = object(
   {
-    type: Type.String({ format: 'uri-reference', description: 'Always `about:blank`. Use `code` to identify errors.' }),
-    title: Type.String({ description: 'Reason phrase of the status.' }),
-    status: Type.Integer({ minimum: 400, maximum: 599 }),
-    detail: Type.String(),
-    code: Type.String({ description: 'Stable error code.', pattern: '^FLUXGATE_[A-Z_]+$' }),
-    errors: Type.Optional(Type.Array(validationIssueSchema, { description: 'All validation errors of the request.' })),
+    type: {
+      ...text,
+      schema: {
+        type: 'string',
+        format: 'uri-reference',
+        description: 'Always `about:blank`. Use `code` to identify errors.',
+      },
+    },
+    title: described(text, 'Reason phrase of the status.'),
+    status: wholeNumber(400, 599),
+    detail: text,
+    code: described(textMatching('an error code', /^FLUXGATE_[A-Z_]+$/), 'Stable error code.'),
   },
-  { title: 'Problem', description: 'Problem document (RFC 9457).' },
+  { errors: listOf(validationIssueSchema, 'All validation errors of the request.') },
+  { title: 'Problem', description: 'Problem document (RFC 9457).', isOpen: true },
 )
 
 export const defaultLimit = 50
 
 /** Query parameters of paginated lists. */
 export const pageParameters = {
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000, description: `Page size. Default: ${defaultLimit}.` }),
-  ),
-  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024, description: '`cursor` of the previous page.' })),
+  limit: described(wholeNumber(1, 1_000), `Page size. Default: ${defaultLimit}.`),
+  cursor: described(boundedText(1, 1_024), '`cursor` of the previous page.'),
 }
 
-export const cursorSchema = Type.Unsafe<string | null>({
-  type: ['string', 'null'],
-  description: 'Cursor of the next page; null on the last page.',
-})
-
-export const identifier = (description: string) => Type.String({ pattern: idPattern, description })
+export const cursorSchema = textOrNull('Cursor of the next page; null on the last page.')

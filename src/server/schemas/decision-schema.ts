@@ -1,14 +1,12 @@
-import Type from 'typebox'
-import { count, epochMs, oneOf } from './common-schemas.js'
+import { described } from '../../validation/kind.js'
+import { boolean, oneOf, text, wholeNumber } from '../../validation/kinds.js'
+import { nullable, object } from '../../validation/structures.js'
+import { count, epochMs, listOf, number, textOrNull, windowMs } from './common-schemas.js'
 
-const textOrNull = (description?: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], ...(description && { description }) })
-
-const retryAfterMs = Type.Unsafe<number | null>({
-  type: ['integer', 'null'],
-  minimum: 0,
-  description: 'Time after which a retry is allowed. 0 if allowed; null if the request can never succeed.',
-})
+const retryAfterMs = described(
+  nullable(wholeNumber(0)),
+  'Time after which a retry is allowed. 0 if allowed; null if the request can never succeed.',
+)
 
 export const reasons = [
   'ALLOWED',
@@ -24,29 +22,27 @@ export const reasons = [
 
 const resetAt = epochMs('The time at which the bucket is full or its window ends.')
 
-const bandDecisionSchema = Type.Object(
+const bandDecisionSchema = object(
   {
-    ruleId: Type.String(),
-    label: Type.String(),
-    key: Type.String(),
+    ruleId: text,
+    label: text,
+    key: text,
     limit: count(),
     remaining: count(),
     resetAt,
     retryAfterMs,
-    allowed: Type.Boolean(),
-    shadow: Type.Boolean({ description: 'The rule is in SHADOW mode: it counts and reports, but never rejects.' }),
-    windowMs: Type.Number({ exclusiveMinimum: 0 }),
+    allowed: boolean,
+    shadow: described(boolean, 'The rule is in SHADOW mode: it counts and reports, but never rejects.'),
+    windowMs,
   },
-  { title: 'BandDecision' },
+  {},
+  { title: 'BandDecision', isOpen: true },
 )
 
-export const decisionSchema = Type.Object(
+export const decisionSchema = object(
   {
-    allowed: Type.Boolean(),
-    delayMs: Type.Number({
-      minimum: 0,
-      description: 'Wait this long before proceeding. 0 unless allowed with a delay.',
-    }),
+    allowed: boolean,
+    delayMs: number(0, 'Wait this long before proceeding. 0 unless allowed with a delay.'),
     reason: oneOf(reasons),
     ruleSetId: textOrNull(),
     ruleId: textOrNull(
@@ -54,18 +50,20 @@ export const decisionSchema = Type.Object(
     ),
     band: textOrNull(),
     key: textOrNull(),
-    limit: Type.Integer({ minimum: -1, description: 'Capacity of the deciding band; -1 if no limit applies.' }),
-    remaining: Type.Integer({ minimum: -1, description: 'Permits left in the deciding band; -1 if no limit applies.' }),
+    limit: described(wholeNumber(-1), 'Capacity of the deciding band; -1 if no limit applies.'),
+    remaining: described(wholeNumber(-1), 'Permits left in the deciding band; -1 if no limit applies.'),
     retryAfterMs,
     resetAt,
-    policy: oneOf(['REJECT', 'WAIT_FOR_REFILL']),
-    degraded: Type.Boolean({ description: 'Decided without the shared store.' }),
-    bands: Type.Array(bandDecisionSchema),
+    policy: oneOf(['REJECT', 'WAIT_FOR_REFILL'] as const),
+    degraded: described(boolean, 'Decided without the shared store.'),
+    bands: listOf(bandDecisionSchema),
   },
-  { title: 'Decision' },
+  {},
+  { title: 'Decision', isOpen: true },
 )
 
-export const decisionsSchema = Type.Object(
-  { decisions: Type.Array(decisionSchema, { description: 'In the order of the checks.' }) },
-  { title: 'Decisions' },
+export const decisionsSchema = object(
+  { decisions: listOf(decisionSchema, 'In the order of the checks.') },
+  {},
+  { title: 'Decisions', isOpen: true },
 )

@@ -1,31 +1,34 @@
-import Type from 'typebox'
-import { oneOf } from './common-schemas.js'
+import { described, withSchema } from '../../validation/kind.js'
+import { boolean, oneOf, text, wholeNumber } from '../../validation/kinds.js'
+import { nullable, object } from '../../validation/structures.js'
+import { textOrNull } from './common-schemas.js'
 
-const sinceAt = Type.Unsafe<number | null>({
-  type: ['integer', 'null'],
-  minimum: 0,
-  description: 'Time of the last status change. Epoch milliseconds.',
-})
-const error = Type.Unsafe<string | null>({ type: ['string', 'null'] })
+const sinceAt = described(nullable(wholeNumber(0)), 'Time of the last status change. Epoch milliseconds.')
+const error = textOrNull()
+const open = { isOpen: true }
 
-export const liveSchema = Type.Object({ status: oneOf(['UP']) }, { title: 'Live' })
+export const liveSchema = object({ status: oneOf(['UP']) }, {}, { title: 'Live', ...open })
 
-export const readyQuerySchema = Type.Object({
-  strict: Type.Optional(Type.Boolean({ description: 'Respond with 503 also if DEGRADED. Default: false.' })),
-})
-
-export const readySchema = Type.Object(
-  {
-    status: oneOf(
-      ['UP', 'DEGRADED', 'DOWN', 'STOPPING'],
-      'DEGRADED: the shared store is unavailable, the rules are older than those of the rule store, or buckets of removed rules still have to be reset. DOWN: the gate is closed. STOPPING: the server is draining.',
-    ),
-    store: Type.Object({ status: oneOf(['UP', 'DOWN']), sinceAt, error }),
-    rules: Type.Object({ status: oneOf(['UP', 'STALE']), sinceAt, error }),
-  },
-  { title: 'Ready' },
+export const readyQuerySchema = object(
+  {},
+  { strict: described(boolean, 'Respond with 503 also if DEGRADED. Default: false.') },
 )
 
-export const infoSchema = Type.Object({}, { title: 'Info', additionalProperties: true })
+export const readySchema = object(
+  {
+    status: described(
+      oneOf(['UP', 'DEGRADED', 'DOWN', 'STOPPING']),
+      'DEGRADED: the shared store is unavailable, the rules are older than those of the rule store, or buckets of removed rules still have to be reset. DOWN: the gate is closed. STOPPING: the server is draining.',
+    ),
+    store: object({ status: oneOf(['UP', 'DOWN']), sinceAt, error }, {}, open),
+    rules: object({ status: oneOf(['UP', 'STALE']), sinceAt, error }, {}, open),
+  },
+  {},
+  { title: 'Ready', ...open },
+)
 
-export const openApiSchema = Type.Object({ openapi: Type.String() }, { title: 'OpenApi', additionalProperties: true })
+const anyMembers = { additionalProperties: true }
+
+export const infoSchema = withSchema(object({}, {}, { title: 'Info', ...open }), anyMembers)
+
+export const openApiSchema = withSchema(object({ openapi: text }, {}, { title: 'OpenApi', ...open }), anyMembers)

@@ -1,70 +1,71 @@
-import Type from 'typebox'
-import { count, oneOf } from './common-schemas.js'
+import { described } from '../../validation/kind.js'
+import { boolean, oneOf, text, wholeNumber } from '../../validation/kinds.js'
+import { nullable, object } from '../../validation/structures.js'
+import { count, listOf, number, textOrNull } from './common-schemas.js'
 import { reasons } from './decision-schema.js'
 
-const textOrNull = Type.Unsafe<string | null>({ type: ['string', 'null'] })
-
+const open = { isOpen: true }
 const counts = {
   allowed: count(),
   delayed: count(),
   denied: count(),
   shadowDenied: count('Requests that a rule in SHADOW mode would have rejected.'),
 }
-const ruleFields = { ruleSetId: textOrNull, ruleId: textOrNull }
-const at = Type.Number({ minimum: 0, description: 'Epoch milliseconds.' })
+const ruleFields = { ruleSetId: textOrNull(), ruleId: textOrNull() }
+const at = number(0, 'Epoch milliseconds.')
 /** A count that is estimated if there are many requests. */
-const estimate = Type.Number({ minimum: 0 })
+const estimate = number(0)
 
-export const summarySchema = Type.Object(
+export const summarySchema = object(
   {
     sinceAt: at,
-    totals: Type.Object({ ...counts, degraded: count() }, { title: 'StatisticsTotals' }),
-    rules: Type.Array(Type.Object({ ...ruleFields, ...counts }, { title: 'RuleStatistics' }), {
-      description: 'Rules with the most decisions first.',
-    }),
-    seconds: Type.Array(Type.Object({ ...counts, at }, { title: 'SecondStatistics' }), {
-      description: 'The most recent seconds, oldest first.',
-    }),
-  },
-  { title: 'Statistics' },
-)
-
-export const keysSchema = Type.Object(
-  {
-    keys: Type.Array(
-      Type.Object({
-        ...ruleFields,
-        key: Type.String({ description: 'A digest, unless `revealKeys` is set.' }),
-        requests: estimate,
-        denied: estimate,
-        lastAt: at,
-      }),
+    totals: object({ ...counts, degraded: count() }, {}, { title: 'StatisticsTotals', ...open }),
+    rules: listOf(
+      object({ ...ruleFields, ...counts }, {}, { title: 'RuleStatistics', ...open }),
+      'Rules with the most decisions first.',
+    ),
+    seconds: listOf(
+      object({ ...counts, at }, {}, { title: 'SecondStatistics', ...open }),
+      'The most recent seconds, oldest first.',
     ),
   },
-  { title: 'Keys', description: 'Counts decay over time. High counts are estimates.' },
+  {},
+  { title: 'Statistics', ...open },
 )
 
-export const recentSchema = Type.Object(
-  {
-    decisions: Type.Array(
-      Type.Object({
-        allowed: Type.Boolean(),
-        delayMs: Type.Number({ minimum: 0 }),
-        reason: oneOf(reasons),
-        ...ruleFields,
-        band: textOrNull,
-        key: textOrNull,
-        limit: Type.Integer({ minimum: -1 }),
-        remaining: Type.Integer({ minimum: -1 }),
-        retryAfterMs: Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0 }),
-        degraded: Type.Boolean(),
-        at,
-        method: textOrNull,
-        path: textOrNull,
-        weight: Type.Number({ minimum: 1, description: 'Number of decisions that this sample represents.' }),
-      }),
-      { description: 'Newest first.' },
-    ),
-  },
-  { title: 'RecentDecisions' },
+const keyStatistics = {
+  ...ruleFields,
+  key: described(text, 'A digest, unless `revealKeys` is set.'),
+  requests: estimate,
+  denied: estimate,
+  lastAt: at,
+}
+
+export const keysSchema = object(
+  { keys: listOf(object(keyStatistics, {}, open)) },
+  {},
+  { title: 'Keys', description: 'Counts decay over time. High counts are estimates.', ...open },
+)
+
+const recentDecision = {
+  allowed: boolean,
+  delayMs: number(0),
+  reason: oneOf(reasons),
+  ...ruleFields,
+  band: textOrNull(),
+  key: textOrNull(),
+  limit: wholeNumber(-1),
+  remaining: wholeNumber(-1),
+  retryAfterMs: nullable(wholeNumber(0)),
+  degraded: boolean,
+  at,
+  method: textOrNull(),
+  path: textOrNull(),
+  weight: number(1, 'Number of decisions that this sample represents.'),
+}
+
+export const recentSchema = object(
+  { decisions: listOf(object(recentDecision, {}, open), 'Newest first.') },
+  {},
+  { title: 'RecentDecisions', ...open },
 )

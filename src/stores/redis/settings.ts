@@ -1,20 +1,20 @@
 /** Settings of the bucket store. In a module of their own, because middleware needs only these. */
 import { nodes, redisUri } from '../../redis/client/open/address-kinds.js'
 import { maxConnections } from '../../redis/client/open/target.js'
-import { optional, secret, setting } from '../../validation/setting.js'
-import { boolean, filledText, keyPrefix, oneOf, share, wholeNumber } from '../../validation/setting-kinds.js'
+import { boolean, keyPrefix, nonEmptyText, oneOf, share, wholeNumber } from '../../validation/kinds.js'
+import { optional, optionalSecret, setting } from '../../validation/setting.js'
 
 export const storeSettings = {
   type: setting(oneOf(['memory', 'redis'] as const), 'memory'),
   maxKeys: setting(wholeNumber(1, 2 ** 24), 1_000_000),
-  uri: { ...secret(redisUri), variable: 'FLUXGATE_REDIS_URI' },
+  uri: { ...optionalSecret(redisUri), variable: 'FLUXGATE_REDIS_URI' },
   clusterNodes: optional(nodes(6379)),
   sentinels: optional(nodes(26_379)),
-  sentinelName: setting(filledText, 'mymaster'),
-  username: optional(filledText),
-  password: secret(filledText),
-  sentinelUsername: optional(filledText),
-  sentinelPassword: secret(filledText),
+  sentinelName: setting(nonEmptyText, 'mymaster'),
+  username: optional(nonEmptyText),
+  password: optionalSecret(nonEmptyText),
+  sentinelUsername: optional(nonEmptyText),
+  sentinelPassword: optionalSecret(nonEmptyText),
   tls: setting(boolean, false),
   prefix: setting(keyPrefix, 'fluxgate'),
   timeoutMs: setting(wholeNumber(1, 60_000), 100),

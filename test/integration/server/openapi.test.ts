@@ -6,9 +6,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { finish } from '../../../src/core/scheduling/steps.js'
-import { bandFields } from '../../../src/rules/schema/band-schema.js'
-import { ruleFields } from '../../../src/rules/schema/rule-schema.js'
-import { checkRuleSets, ruleSetFields } from '../../../src/rules/schema/schema.js'
+import { bandKinds } from '../../../src/rules/schema/band-schema.js'
+import { ruleKinds } from '../../../src/rules/schema/rule-schema.js'
+import { checkRuleSets, ruleSetKinds } from '../../../src/rules/schema/schema.js'
 import { apiRoutes } from '../../../src/server/api-routes.js'
 import { openApiOf } from '../../../src/server/openapi/openapi.js'
 import type { Route } from '../../../src/server/request/route.js'
@@ -114,9 +114,9 @@ GET /console`
 
   it('describes every field of rule sets, rules and bands', () => {
     const { RuleSet, Rule, Band } = document.components.schemas
-    expect(Object.keys(RuleSet.properties).sort()).toEqual([...ruleSetFields].sort())
-    expect(Object.keys(Rule.properties).sort()).toEqual([...ruleFields].sort())
-    expect(Object.keys(Band.properties).sort()).toEqual([...bandFields].sort())
+    expect(Object.keys(RuleSet.properties).sort()).toEqual(Object.keys(ruleSetKinds).sort())
+    expect(Object.keys(Rule.properties).sort()).toEqual(Object.keys(ruleKinds).sort())
+    expect(Object.keys(Band.properties).sort()).toEqual(Object.keys(bandKinds).sort())
   })
 
   it('describes rules so that whatever is accepted fits, once algorithms are spelt as in responses', () => {
