@@ -35,7 +35,7 @@ const bounds: Readonly<Record<string, unknown>> = {
   'server: checks in one batch': number(maxBatch),
   'server: event streams': number(maxStreams),
   'server: unsent bytes of one event stream': bytes(maxWaitingBytes),
-  'server: items on one page': number((pageParameters.limit as { readonly maximum?: number }).maximum),
+  'server: items on one page': number(pageParameters.limit.schema.maximum as number),
   'gateway: request headers': bytes(gateway.maxHeaderSize.defaultValue),
   'gateway: URL': `${number(gateway.maxUrlLength.defaultValue)} characters`,
   'gateway: time without progress of a body': spelt(gateway.idleTimeout.defaultValue),

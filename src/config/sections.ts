@@ -71,7 +71,6 @@ const isName = (spelling: string): boolean =>
 export const isUri = (value: unknown): boolean => typeof value === 'string' && value.includes('://')
 
 /** Does not repeat the name, because it may be a secret. */
-export const unknownSetting = (name: string, names: readonly string[]): string =>
-  `unknown key; ${nameHint(name, names)}`
+const unknownSetting = (name: string, names: readonly string[]): string => `unknown key; ${nameHint(name, names)}`
 
 export const duplicateOf = (other: string): string => `duplicates ${other}; keep only one of them`

@@ -5,8 +5,8 @@ import { redisNames, storeSettings } from '../stores/redis/settings.js'
 import { isObject } from '../validation/fields.js'
 import { placeOf, type ValidationIssues } from '../validation/issues.js'
 import { readValue } from '../validation/kind.js'
+import { nameHint } from '../validation/nearest.js'
 import type { Setting } from '../validation/setting.js'
-import { unknownSetting } from './sections.js'
 import type { Settings } from './settings.js'
 
 type StoreSettings = Settings['store']
@@ -70,7 +70,7 @@ export function checkRedisSettings(value: unknown, path: string, issues: Validat
     const setting = table[name]
     if (received === undefined || (name === 'type' && received === 'redis')) continue
     if (setting === undefined || !redisNames.includes(name))
-      issues.add(placeOf(path, name), unknownSetting(name, redisNames))
+      issues.add(placeOf(path, name), `unknown key; ${nameHint(name, redisNames)}`)
     else if (name === 'tls' && isObject(received)) result[name] = received
     else result[name] = readValue(setting.kind, received, placeOf(path, name), issues)
   }

@@ -17,16 +17,33 @@ export function list<T>(
     ...(min > 0 && { minItems: min }),
     ...(isBounded && { maxItems: max }),
   }
-  return structured(allowed, schema, (value, path, issues) => {
-    const items = itemsOf(value)
-    if (items !== undefined && items.length >= min && items.length <= max)
-      return items.flatMap((given, index) => {
+  const fits = (value: unknown): value is readonly unknown[] =>
+    Array.isArray(value) && value.length >= min && value.length <= max
+  return {
+    allowed,
+    schema,
+    /** Separate from `read`, because long lists are nearly always valid. */
+    parse(value) {
+      if (!fits(value)) return undefined
+      const results: T[] = []
+      for (let index = 0; index < value.length; index++) {
+        const result = item.parse(value[index])
+        if (result === undefined) return undefined
+        results.push(result)
+      }
+      return results
+    },
+    read(value, path, issues) {
+      if (!fits(value)) {
+        issues.add(path, wrongValue(value, allowed))
+        return undefined
+      }
+      return itemsOf(value)?.flatMap((given, index) => {
         const result = readValue(item, given, `${path}[${index}]`, issues)
         return result === undefined ? [] : [result]
       })
-    issues.add(path, wrongValue(value, allowed))
-    return undefined
-  })
+    },
+  }
 }
 
 /** A value, or a list of 1 to `max` values. */

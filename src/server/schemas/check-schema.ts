@@ -1,6 +1,7 @@
 import { maxCapacity } from '../../core/rule.js'
 import { isObject } from '../../validation/fields.js'
-import { described, type Kind, type ValueOf } from '../../validation/kind.js'
+import { placeOf } from '../../validation/issues.js'
+import { described, type Kind, readValue, secret, type ValueOf, wrongValue } from '../../validation/kind.js'
 import { boolean, boundedText, wholeNumber } from '../../validation/kinds.js'
 import { list, nullable, object } from '../../validation/structures.js'
 
@@ -10,20 +11,32 @@ const textField = (maxLength: number, description: string): Kind<string | null> 
 const headerText = boundedText(0, 8_192)
 const headerList = list(headerText, { min: 0, max: 100 })
 
-const headers: Kind<Readonly<Record<string, string | readonly string[] | null>>> = {
-  allowed: `an object of at most 100 headers, whose values are ${headerText.allowed}, ${headerList.allowed}, or null`,
+const headerValue: Kind<string | readonly string[] | null> = {
+  allowed: `${headerText.allowed}, a list of at most 100 strings, or null`,
+  schema: { anyOf: [nullable(headerText).schema, headerList.schema] },
+  parse: (value) => (value === null ? null : (headerText.parse(value) ?? headerList.parse(value))),
+}
+
+const isHeaders = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isObject(value) && Object.keys(value).length <= 100
+
+const headers: Kind<Readonly<Record<string, ValueOf<typeof headerValue>>>> = {
+  allowed: 'an object of at most 100 headers',
   schema: {
     type: 'object',
     maxProperties: 100,
-    additionalProperties: { anyOf: [nullable(headerText).schema, headerList.schema] },
+    additionalProperties: headerValue.schema,
     description: 'Request headers, for rules that use `header.x`. Names are case-insensitive.',
   },
   parse(value) {
-    if (!isObject(value)) return undefined
-    const values = Object.values(value)
-    const isValid = (header: unknown): boolean =>
-      header === null || headerText.parse(header) !== undefined || headerList.parse(header) !== undefined
-    return values.length <= 100 && values.every(isValid) ? (value as Record<string, string>) : undefined
+    if (!isHeaders(value)) return undefined
+    for (const name in value) if (headerValue.parse(value[name]) === undefined) return undefined
+    return value as Readonly<Record<string, string>>
+  },
+  read(value, path, issues) {
+    if (!isHeaders(value)) issues.add(path, wrongValue(value, headers.allowed))
+    else for (const name in value) readValue(headerValue, value[name], placeOf(path, name), issues)
+    return value as Readonly<Record<string, string>>
   },
 }
 
@@ -45,7 +58,7 @@ const requestFields = {
   ),
   clientIp: textField(256, 'Client IP address.'),
   userId: textField(1_024, 'User ID.'),
-  apiKey: textField(1_024, 'API key.'),
+  apiKey: secret(textField(1_024, 'API key.')),
   endpoint: textField(8_192, 'Request path. A query string is ignored.'),
   path: textField(8_192, 'Same as `endpoint`. Takes precedence if both are given.'),
   method: textField(64, 'HTTP method, case-insensitive.'),
