@@ -1,7 +1,8 @@
 import type { RuleSet } from '../core/rule.js'
 import { manyPerStep, type Steps } from '../core/scheduling/steps.js'
-import { isObject, itemsOf, wrongValue } from '../validation/fields.js'
+import { isObject, itemsOf } from '../validation/fields.js'
 import { noIssues, rulesInvalid } from '../validation/issues.js'
+import { wrongValue } from '../validation/kind.js'
 import type { RuleRequirement } from './requirement.js'
 
 const allowed = 'rule sets returned by parseRuleSets'
