@@ -1,7 +1,7 @@
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { connectRedis } from '../redis/client/connect-redis.js'
-import { lockOn } from '../redis/lock/lock-on.js'
+import { createRedisLock } from '../redis/lock/redis-lock.js'
 import { announcingProvider } from '../rules/redis/announcing-provider.js'
 import { defaultChannel } from '../rules/redis/redis-rule-store.js'
 import { RulePoller } from '../rules/redis/rule-poller.js'
@@ -20,7 +20,7 @@ export function announcedByStore(
   if (reload?.strategy !== 'PUBSUB' || rules.watchKind === 'PUBSUB') return undefined
   const connection = connectRedis(addressOf(rules, store), undefined)
   const { channel = defaultChannel } = reload
-  const lock = lockOn(connection)
+  const lock = createRedisLock(connection)
   const announced = announcingProvider(rules, connection, channel, new RulePoller(lock, `poller of ${channel}`))
   return { rules: announced, close: () => lock.close() }
 }

@@ -2,19 +2,21 @@ import { closeOnError } from '../../core/close-on-error.js'
 import { checkRange } from '../../core/range.js'
 import { connectRedis, type RedisPlace } from '../client/connect-redis.js'
 import type { RedisConnection } from '../client/connection.js'
-import { createHoldable, type Holdable, noOrder } from './lock.js'
-import { callTimeout, lockOn, type RedisLock } from './lock-on.js'
-import { checkOptions, invalid, type LockOptions, lockNames } from './lock-options.js'
-import { QuorumLocks } from './quorum-locks.js'
-import { RedisLocks } from './redis-locks.js'
-import { SemaphorePermits } from './semaphore-permits.js'
-import { WakeUps } from './wake-ups.js'
+import { createHoldable, fairUnsupported, type Holdable } from './holdable.js'
+import { checkOptions, invalid, type LockOptions, lockNames } from './options.js'
+import { QuorumLockBackend } from './quorum-backend.js'
+import { RedisLockBackend } from './redis-backend.js'
+import { callTimeout, createRedisLock, type RedisLock } from './redis-lock.js'
+import { SemaphoreBackend } from './semaphore-backend.js'
+import { Waiters } from './waiters.js'
 
+/** Options of `quorumLock`. `timeoutMs` applies to each server; default: a twentieth of the lease, from 5 to 500 ms. */
 export interface QuorumOptions extends LockOptions {
   /** Average delay between attempts in milliseconds, from 1 to 60 000; default 100. */
   readonly retryMs?: number
 }
 
+/** Options of `redisSemaphore`. */
 export interface SemaphoreOptions extends LockOptions {
   /** Maximum number of concurrent holders, from 1 to 1 000 000. */
   readonly permits: number
@@ -25,15 +27,25 @@ export interface SemaphoreOptions extends LockOptions {
  *
  * @param where a `redis://` or `rediss://` URI, connection options, or an ioredis or node-redis client. The caller closes a client
  *   that it passes in.
+ * @throws `FLUXGATE_ARGUMENT_INVALID` if an option is invalid. Connection errors are reported by the first call.
+ *
+ * @example
+ * ```ts
+ * const lock = redisLock('redis://localhost:6379')
+ * await lock.using('invoice:7', async (signal) => recalculate(7, { signal }))
+ * ```
  */
 export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLock {
   checkOptions('redisLock', options, lockNames)
-  return lockOn(connectRedis(where, options.timeoutMs), options)
+  return createRedisLock(connectRedis(where, options.timeoutMs), options)
 }
 
 /**
  * Creates a Redlock: a lock held on the majority of several independent Redis servers, usually three or five. None of them may be
- * a replica of another.
+ * a replica of another. Calls reject with `FLUXGATE_STORE_FAILED` if fewer than a majority reply.
+ *
+ * @param where one entry per server, each as for `redisLock`.
+ * @throws `FLUXGATE_ARGUMENT_INVALID` if the list is empty, an option is invalid, or `fair` is set.
  */
 export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions = {}): Holdable {
   if (!Array.isArray(where) || where.length === 0)
@@ -42,18 +54,18 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
   checkRange('retryMs', retryMs, 1, 60_000)
   checkOptions('quorumLock', others, lockNames)
   const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
-  if (defaults.fair) throw noOrder()
+  if (defaults.fair) throw fairUnsupported()
   const instanceMs = (ttlMs: number): number => Math.max(5, Math.min(timeoutMs ?? 500, ttlMs / 20))
   const connections: RedisConnection[] = []
   const close = async (): Promise<void> => {
     await Promise.all(connections.map((connection) => connection.close()))
   }
   closeOnError(close, () => {
-    for (const place of where) connections.push(connectRedis(place, instanceMs(defaults.ttlMs ?? 10_000)))
+    for (const server of where) connections.push(connectRedis(server, instanceMs(defaults.ttlMs ?? 10_000)))
   })
-  const members = connections.map((connection) => new RedisLocks(connection, prefix))
+  const members = connections.map((connection) => new RedisLockBackend(connection, prefix))
   return createHoldable({
-    keeper: new QuorumLocks(members, instanceMs, retryMs),
+    backend: new QuorumLockBackend(members, instanceMs, retryMs),
     defaults,
     // Covers acquiring, confirming, and releasing if either fails.
     timeoutMs: (ttlMs) => 4 * instanceMs(ttlMs),
@@ -62,7 +74,12 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
   })
 }
 
-/** Creates a distributed semaphore with `permits` holders per name. Accepts the same connections as `redisLock`. */
+/**
+ * Creates a distributed semaphore: each name has at most `permits` holders at a time, over all processes.
+ *
+ * @param where a connection, as for `redisLock`.
+ * @throws `FLUXGATE_ARGUMENT_INVALID` if an option is invalid.
+ */
 export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Holdable {
   const { permits, ...others } = options ?? {}
   if (!Number.isInteger(permits)) throw invalid(`permits must be an integer; received ${String(permits)}.`)
@@ -71,10 +88,10 @@ export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Ho
   const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
   const connection = connectRedis(where, timeoutMs)
   return createHoldable({
-    keeper: new SemaphorePermits(connection, prefix, permits),
+    backend: new SemaphoreBackend(connection, prefix, permits),
     defaults,
     timeoutMs: callTimeout(timeoutMs),
-    wakeUps: new WakeUps(connection, false),
+    waiters: new Waiters(connection, false),
     groupsOf: (names) => names.map((name) => [name]),
     close: () => connection.close(),
   })

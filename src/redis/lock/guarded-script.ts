@@ -5,8 +5,8 @@ import { wrapRedisError } from '../client/connection-errors.js'
 import { hashSlot } from '../client/hash-slot.js'
 import { Script } from '../client/script.js'
 import type { RunGuarded } from './hold.js'
-import { invalid } from './lock-options.js'
-import type { RedisLocks } from './redis-locks.js'
+import { invalid } from './options.js'
+import type { RedisLockBackend } from './redis-backend.js'
 
 /** A Lua script that Redis runs only while the hold still owns its locks. Create it once and reuse it. */
 export interface GuardedScript {
@@ -40,7 +40,7 @@ export function guardedScript(lua: string): GuardedScript {
   return { script: new Script(text, createHash('sha1').update(text).digest('hex')) }
 }
 
-export function runGuarded(connection: RedisConnection, locks: RedisLocks): RunGuarded {
+export function runGuarded(connection: RedisConnection, locks: RedisLockBackend): RunGuarded {
   return async (hold, { script }, keys, args) => {
     const all = hold.names.map((name) => locks.keysOf(name))
     const slot = hashSlot(keys[0] ?? all[0]?.held ?? '')

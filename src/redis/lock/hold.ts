@@ -1,7 +1,7 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { GuardedScript } from './guarded-script.js'
 import type { Lease } from './lease.js'
-import { invalid } from './lock-options.js'
+import { invalid } from './options.js'
 
 /** The held locks of one cluster slot, or all held locks outside a cluster. */
 export interface HeldGroup {
@@ -24,6 +24,7 @@ export type RunGuarded = (
 export class Hold implements AsyncDisposable {
   /** The names of the locks, sorted within each cluster slot. */
   readonly names: readonly string[]
+  /** The owner, which other holds can share. */
   readonly owner: string
   /** Aborts with `FLUXGATE_LOCK_LOST` when the hold is lost. It does not abort on `release()`. */
   readonly signal: AbortSignal

@@ -1,6 +1,5 @@
 import { FluxGateError } from '../../core/errors.js'
-import { within } from '../client/within.js'
-import { type Claim, type Keeper, who } from './keeper.js'
+import { callBackend, type LockBackend, type LockRequest } from './backend.js'
 
 /**
  * The part of a lease that may be relied on, counted from the time of the request. It is shorter than the lease, because
@@ -22,23 +21,23 @@ export interface LeaseOptions {
  * reply, and then `signal` aborts. Background work never causes an unhandled rejection.
  */
 export class Lease {
-  readonly #keeper: Keeper
+  readonly #backend: LockBackend
   readonly #options: LeaseOptions
   readonly #abort = new AbortController()
-  #claim: Claim
+  #request: LockRequest
   #endsAt: number
   #expiryTimer: NodeJS.Timeout | undefined
   #renewalTimer: NodeJS.Timeout | undefined
   #released: Promise<boolean> | undefined
 
-  /** `askedAt` is the `performance.now()` before the request was sent. */
-  constructor(keeper: Keeper, claim: Claim, askedAt: number, options: LeaseOptions) {
-    this.#keeper = keeper
-    this.#claim = claim
+  /** `requestedAt` is the `performance.now()` before the request was sent. */
+  constructor(backend: LockBackend, request: LockRequest, requestedAt: number, options: LeaseOptions) {
+    this.#backend = backend
+    this.#request = request
     this.#options = options
-    this.#endsAt = askedAt + validityMs(claim.ttlMs)
+    this.#endsAt = requestedAt + validityMs(request.ttlMs)
     this.#scheduleExpiry()
-    if (options.watchdog) this.#renewIn(claim.ttlMs / 3)
+    if (options.watchdog) this.#renewIn(request.ttlMs / 3)
   }
 
   get signal(): AbortSignal {
@@ -57,17 +56,17 @@ export class Lease {
   }
 
   /** Extends the lease. Resolves with false if it is lost. Rejects if the outcome is unknown. */
-  async extend(ttlMs = this.#claim.ttlMs): Promise<boolean> {
+  async extend(ttlMs = this.#request.ttlMs): Promise<boolean> {
     if (!this.isHeld) return false
-    const claim = { ...this.#claim, ttlMs }
+    const request = { ...this.#request, ttlMs }
     const { timeoutMs } = this.#options
-    const askedAt = performance.now()
-    const isOurs = await within({ who, what: 'be extended', timeoutMs }, () => this.#keeper.extend(claim))
+    const requestedAt = performance.now()
+    const isExtended = await callBackend('be extended', timeoutMs, () => this.#backend.extend(request))
     if (this.#released !== undefined) return false
-    if (!isOurs) this.lose()
+    if (!isExtended) this.lose()
     if (!this.isHeld) return false
-    this.#claim = claim
-    this.#endsAt = Math.max(this.#endsAt, askedAt + validityMs(ttlMs))
+    this.#request = request
+    this.#endsAt = Math.max(this.#endsAt, requestedAt + validityMs(ttlMs))
     this.#scheduleExpiry()
     return true
   }
@@ -89,15 +88,15 @@ export class Lease {
   async #releaseNow(wasHeld: boolean): Promise<boolean> {
     this.#stop()
     const { timeoutMs } = this.#options
-    const isOver = (): boolean => performance.now() >= this.#endsAt
+    const hasExpired = (): boolean => performance.now() >= this.#endsAt
     let isReleased = false
     do {
-      isReleased = await within({ who, what: 'be released', timeoutMs }, () => this.#keeper.release(this.#claim)).then(
+      isReleased = await callBackend('be released', timeoutMs, () => this.#backend.release(this.#request)).then(
         () => true,
         () => false,
       )
       if (!isReleased) await new Promise((resolve) => setTimeout(resolve, 25))
-    } while (!isReleased && !isOver())
+    } while (!isReleased && !hasExpired())
     this.#options.onEnd(this)
     return wasHeld && isReleased
   }
@@ -111,7 +110,7 @@ export class Lease {
     this.#renewalTimer = setTimeout(async () => {
       const isHeld = await this.extend().catch(() => undefined)
       // After an unknown outcome the lease may still be extended until it expires.
-      if (this.isHeld) this.#renewIn(isHeld === undefined ? this.#claim.ttlMs / 20 : this.#claim.ttlMs / 3)
+      if (this.isHeld) this.#renewIn(isHeld === undefined ? this.#request.ttlMs / 20 : this.#request.ttlMs / 3)
     }, ms)
   }
 
@@ -119,7 +118,7 @@ export class Lease {
     if (this.#released !== undefined) return
     this.#stop()
     this.#options.onEnd(this)
-    const names = this.#claim.names.map((name) => JSON.stringify(name)).join(', ')
+    const names = this.#request.names.map((name) => JSON.stringify(name)).join(', ')
     this.#abort.abort(new FluxGateError('FLUXGATE_LOCK_LOST', `The lock ${names} is no longer held: ${why}.`))
   }
 

@@ -7,7 +7,7 @@ import { inSlices, mapInSteps } from '../../core/scheduling/steps.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { reasonOf, withoutCommand } from '../../redis/client/connection-errors.js'
 import { Script } from '../../redis/client/script.js'
-import { lockOn, type RedisLock } from '../../redis/lock/lock-on.js'
+import { createRedisLock, type RedisLock } from '../../redis/lock/redis-lock.js'
 import { jsonValueSteps } from '../document/json-text.js'
 import { documentOfSets, isEnabled, matchesSearch, priorityOf } from '../store/rule-document.js'
 import type {
@@ -94,7 +94,7 @@ export class RedisRuleStorage implements RuleStorage {
     this.#timeoutMs = timeoutMs
     this.#clock = clock
     this.#announcements = new ChangeSubscriber(connection, channel)
-    this.#lock = lockOn(connection, { prefix, waitMs: maxImportWaitMs })
+    this.#lock = createRedisLock(connection, { prefix, waitMs: maxImportWaitMs })
   }
 
   watch(onChange: () => void, onError: (error: unknown) => void): () => void {

@@ -1,5 +1,5 @@
 import type { Hold } from '../../redis/lock/hold.js'
-import type { Holdable } from '../../redis/lock/lock.js'
+import type { Holdable } from '../../redis/lock/holdable.js'
 
 /** Elects one process per lock name to poll for changes, until it exits or its lease expires. */
 export class RulePoller {

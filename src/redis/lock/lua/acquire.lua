@@ -1,20 +1,20 @@
 -- Grants all locks of one call to one owner, or none. Idempotent for the same hold.
--- KEYS  for each lock: lock, fence, holds, queue, places
+-- KEYS  for each lock: lock, fence, holds, queue, queue expiry
 -- ARGV  owner, id of the hold, lease in ms, retention of a fence in ms, retention of a queue slot in ms (0: no queue)
 -- Returns { 1, fence of each lock } or { 0, index of the first busy lock, ms after which it may be free or -1 }
-local line
---@make line line.lua
-local owner, id, leaseMs, fenceMs, placeMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local fifo
+--@make fifo queue.lua
+local owner, id, leaseMs, fenceMs, slotMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local isFair = placeMs > 0
-local fences, queues, alives = {}, {}, {}
+local isFair = slotMs > 0
+local fences, queues, expiries = {}, {}, {}
 local busy, busyMs
 
 for i = 1, #KEYS, 5 do
-  local lock, queue, alive = KEYS[i], KEYS[i + 3], KEYS[i + 4]
+  local lock, queue, expiry = KEYS[i], KEYS[i + 3], KEYS[i + 4]
   local number = #queues + 1
-  queues[number], alives[number] = queue, alive
+  queues[number], expiries[number] = queue, expiry
   local value = redis.call('GET', lock)
   local fence, holder = string.match(value or '', '^(%d+):(.*)$')
   if holder == owner then
@@ -22,13 +22,13 @@ for i = 1, #KEYS, 5 do
   elseif value then
     if not busy then busy, busyMs = number, redis.call('PTTL', lock) end
   elseif isFair and not busy then
-    local first = line.first(queue, alive, nowMs)
-    if first and first ~= id then busy, busyMs = number, line.firstEndsInMs(queue, alive, nowMs) end
+    local first = fifo.head(queue, expiry, nowMs)
+    if first and first ~= id then busy, busyMs = number, fifo.headExpiresInMs(queue, expiry, nowMs) end
   end
 end
 
 if busy then
-  if isFair then line.enter(queues, alives, id, nowMs, placeMs) end
+  if isFair then fifo.join(queues, expiries, id, nowMs, slotMs) end
   return { 0, busy, busyMs }
 end
 
@@ -54,6 +54,6 @@ for number = 1, #queues do
   end
   redis.call('HSET', holds, id, 1)
   redis.call('PEXPIRE', holds, ttl)
-  if isFair then line.leave(queues[number], alives[number], id) end
+  if isFair then fifo.leave(queues[number], expiries[number], id) end
 end
 return { 1, unpack(fences) }

@@ -1,25 +1,25 @@
 /** Generated from acquire.lua, extend.lua, release.lua, unlock.lua, semaphore-acquire.lua, semaphore-extend.lua, semaphore-release.lua by scripts/assemble-lua.mjs; do not edit. */
-export const acquireSha = '228d3cf9bbd81fb416e035deffcf3a0778b458de'
+export const acquireSha = '1d74551a6ad77e1ef53b86c19dbb72cf66dbecae'
 
-export const acquireScript = `local line
-line = (function()
-local line = {}
-local function tidy(queue, alive, nowMs)
-local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+export const acquireScript = `local fifo
+fifo = (function()
+local fifo = {}
+local function evictExpired(queue, expiry, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', expiry, '-inf', nowMs, 'LIMIT', 0, 100)
 if #dead > 0 then
 redis.call('ZREM', queue, unpack(dead))
-redis.call('ZREM', alive, unpack(dead))
+redis.call('ZREM', expiry, unpack(dead))
 end
 end
-function line.first(queue, alive, nowMs)
-tidy(queue, alive, nowMs)
+function fifo.head(queue, expiry, nowMs)
+evictExpired(queue, expiry, nowMs)
 return redis.call('ZRANGE', queue, 0, 0)[1]
 end
-function line.firstEndsInMs(queue, alive, nowMs)
+function fifo.headExpiresInMs(queue, expiry, nowMs)
 local first = redis.call('ZRANGE', queue, 0, 0)[1]
-return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+return (tonumber(first and redis.call('ZSCORE', expiry, first)) or nowMs) - nowMs
 end
-function line.enter(queues, alives, id, nowMs, placeMs)
+function fifo.join(queues, expiries, id, nowMs, slotMs)
 local ticket, isComplete = nowMs, true
 for i, queue in ipairs(queues) do
 local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
@@ -28,30 +28,30 @@ if not redis.call('ZSCORE', queue, id) then isComplete = false end
 end
 for i, queue in ipairs(queues) do
 if not isComplete then redis.call('ZADD', queue, ticket, id) end
-redis.call('ZADD', alives[i], nowMs + placeMs, id)
-redis.call('PEXPIRE', queue, 2 * placeMs)
-redis.call('PEXPIRE', alives[i], 2 * placeMs)
+redis.call('ZADD', expiries[i], nowMs + slotMs, id)
+redis.call('PEXPIRE', queue, 2 * slotMs)
+redis.call('PEXPIRE', expiries[i], 2 * slotMs)
 end
 end
-function line.leave(queue, alive, id)
+function fifo.leave(queue, expiry, id)
 redis.call('ZREM', queue, id)
-redis.call('ZREM', alive, id)
+redis.call('ZREM', expiry, id)
 end
-function line.call(channel, first)
+function fifo.announce(channel, first)
 redis.pcall('PUBLISH', channel, first or '')
 end
-return line
+return fifo
 end)()
-local owner, id, leaseMs, fenceMs, placeMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local owner, id, leaseMs, fenceMs, slotMs = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local isFair = placeMs > 0
-local fences, queues, alives = {}, {}, {}
+local isFair = slotMs > 0
+local fences, queues, expiries = {}, {}, {}
 local busy, busyMs
 for i = 1, #KEYS, 5 do
-local lock, queue, alive = KEYS[i], KEYS[i + 3], KEYS[i + 4]
+local lock, queue, expiry = KEYS[i], KEYS[i + 3], KEYS[i + 4]
 local number = #queues + 1
-queues[number], alives[number] = queue, alive
+queues[number], expiries[number] = queue, expiry
 local value = redis.call('GET', lock)
 local fence, holder = string.match(value or '', '^(%d+):(.*)$')
 if holder == owner then
@@ -59,12 +59,12 @@ fences[number] = tonumber(fence)
 elseif value then
 if not busy then busy, busyMs = number, redis.call('PTTL', lock) end
 elseif isFair and not busy then
-local first = line.first(queue, alive, nowMs)
-if first and first ~= id then busy, busyMs = number, line.firstEndsInMs(queue, alive, nowMs) end
+local first = fifo.head(queue, expiry, nowMs)
+if first and first ~= id then busy, busyMs = number, fifo.headExpiresInMs(queue, expiry, nowMs) end
 end
 end
 if busy then
-if isFair then line.enter(queues, alives, id, nowMs, placeMs) end
+if isFair then fifo.join(queues, expiries, id, nowMs, slotMs) end
 return { 0, busy, busyMs }
 end
 local fence = time[1] * 1000000 + time[2]
@@ -87,7 +87,7 @@ redis.call('DEL', holds)
 end
 redis.call('HSET', holds, id, 1)
 redis.call('PEXPIRE', holds, ttl)
-if isFair then line.leave(queues[number], alives[number], id) end
+if isFair then fifo.leave(queues[number], expiries[number], id) end
 end
 return { 1, unpack(fences) }`
 
@@ -109,27 +109,27 @@ end
 end
 return 1`
 
-export const releaseSha = '2b7b45dea4c142b627d50764761d21b5a52ec51b'
+export const releaseSha = 'b249e61542dd2ea74ec3a83bbd16196a4d748e04'
 
-export const releaseScript = `local line
-line = (function()
-local line = {}
-local function tidy(queue, alive, nowMs)
-local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+export const releaseScript = `local fifo
+fifo = (function()
+local fifo = {}
+local function evictExpired(queue, expiry, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', expiry, '-inf', nowMs, 'LIMIT', 0, 100)
 if #dead > 0 then
 redis.call('ZREM', queue, unpack(dead))
-redis.call('ZREM', alive, unpack(dead))
+redis.call('ZREM', expiry, unpack(dead))
 end
 end
-function line.first(queue, alive, nowMs)
-tidy(queue, alive, nowMs)
+function fifo.head(queue, expiry, nowMs)
+evictExpired(queue, expiry, nowMs)
 return redis.call('ZRANGE', queue, 0, 0)[1]
 end
-function line.firstEndsInMs(queue, alive, nowMs)
+function fifo.headExpiresInMs(queue, expiry, nowMs)
 local first = redis.call('ZRANGE', queue, 0, 0)[1]
-return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+return (tonumber(first and redis.call('ZSCORE', expiry, first)) or nowMs) - nowMs
 end
-function line.enter(queues, alives, id, nowMs, placeMs)
+function fifo.join(queues, expiries, id, nowMs, slotMs)
 local ticket, isComplete = nowMs, true
 for i, queue in ipairs(queues) do
 local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
@@ -138,62 +138,62 @@ if not redis.call('ZSCORE', queue, id) then isComplete = false end
 end
 for i, queue in ipairs(queues) do
 if not isComplete then redis.call('ZADD', queue, ticket, id) end
-redis.call('ZADD', alives[i], nowMs + placeMs, id)
-redis.call('PEXPIRE', queue, 2 * placeMs)
-redis.call('PEXPIRE', alives[i], 2 * placeMs)
+redis.call('ZADD', expiries[i], nowMs + slotMs, id)
+redis.call('PEXPIRE', queue, 2 * slotMs)
+redis.call('PEXPIRE', expiries[i], 2 * slotMs)
 end
 end
-function line.leave(queue, alive, id)
+function fifo.leave(queue, expiry, id)
 redis.call('ZREM', queue, id)
-redis.call('ZREM', alive, id)
+redis.call('ZREM', expiry, id)
 end
-function line.call(channel, first)
+function fifo.announce(channel, first)
 redis.pcall('PUBLISH', channel, first or '')
 end
-return line
+return fifo
 end)()
 local owner, id = ARGV[1], ARGV[2]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local ended = 0
+local released = 0
 for i = 1, #KEYS, 4 do
-local lock, holds, queue, alive = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-local hasLine = redis.call('EXISTS', queue) == 1
-if hasLine then line.leave(queue, alive, id) end
+local lock, holds, queue, expiry = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
+local hasQueue = redis.call('EXISTS', queue) == 1
+if hasQueue then fifo.leave(queue, expiry, id) end
 local value = redis.call('GET', lock)
-local isOurs = value and string.match(value, '^%d+:(.*)$') == owner
-if isOurs and redis.call('HDEL', holds, id) == 1 then
-ended = ended + 1
+local isOwned = value and string.match(value, '^%d+:(.*)$') == owner
+if isOwned and redis.call('HDEL', holds, id) == 1 then
+released = released + 1
 if redis.call('HLEN', holds) == 0 then
 redis.call('DEL', lock)
 value = false
 end
 end
-if not value then line.call(ARGV[(i + 3) / 4 + 2], hasLine and line.first(queue, alive, nowMs)) end
+if not value then fifo.announce(ARGV[(i + 3) / 4 + 2], hasQueue and fifo.head(queue, expiry, nowMs)) end
 end
-return ended`
+return released`
 
-export const unlockSha = '23f85be88dd1177489d793f68bcd7f71215f4698'
+export const unlockSha = '4e8c1bb6b3b6899bbf72063ebb4fa5f82d7b3876'
 
-export const unlockScript = `local line
-line = (function()
-local line = {}
-local function tidy(queue, alive, nowMs)
-local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+export const unlockScript = `local fifo
+fifo = (function()
+local fifo = {}
+local function evictExpired(queue, expiry, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', expiry, '-inf', nowMs, 'LIMIT', 0, 100)
 if #dead > 0 then
 redis.call('ZREM', queue, unpack(dead))
-redis.call('ZREM', alive, unpack(dead))
+redis.call('ZREM', expiry, unpack(dead))
 end
 end
-function line.first(queue, alive, nowMs)
-tidy(queue, alive, nowMs)
+function fifo.head(queue, expiry, nowMs)
+evictExpired(queue, expiry, nowMs)
 return redis.call('ZRANGE', queue, 0, 0)[1]
 end
-function line.firstEndsInMs(queue, alive, nowMs)
+function fifo.headExpiresInMs(queue, expiry, nowMs)
 local first = redis.call('ZRANGE', queue, 0, 0)[1]
-return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+return (tonumber(first and redis.call('ZSCORE', expiry, first)) or nowMs) - nowMs
 end
-function line.enter(queues, alives, id, nowMs, placeMs)
+function fifo.join(queues, expiries, id, nowMs, slotMs)
 local ticket, isComplete = nowMs, true
 for i, queue in ipairs(queues) do
 local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
@@ -202,47 +202,47 @@ if not redis.call('ZSCORE', queue, id) then isComplete = false end
 end
 for i, queue in ipairs(queues) do
 if not isComplete then redis.call('ZADD', queue, ticket, id) end
-redis.call('ZADD', alives[i], nowMs + placeMs, id)
-redis.call('PEXPIRE', queue, 2 * placeMs)
-redis.call('PEXPIRE', alives[i], 2 * placeMs)
+redis.call('ZADD', expiries[i], nowMs + slotMs, id)
+redis.call('PEXPIRE', queue, 2 * slotMs)
+redis.call('PEXPIRE', expiries[i], 2 * slotMs)
 end
 end
-function line.leave(queue, alive, id)
+function fifo.leave(queue, expiry, id)
 redis.call('ZREM', queue, id)
-redis.call('ZREM', alive, id)
+redis.call('ZREM', expiry, id)
 end
-function line.call(channel, first)
+function fifo.announce(channel, first)
 redis.pcall('PUBLISH', channel, first or '')
 end
-return line
+return fifo
 end)()
 local time = redis.call('TIME')
 local found = redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[2])
-line.call(ARGV[1], line.first(KEYS[3], KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000)))
+fifo.announce(ARGV[1], fifo.head(KEYS[3], KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000)))
 return found`
 
-export const semaphoreAcquireSha = 'e24ce15448bec28dca094894ab3aef24c0e18237'
+export const semaphoreAcquireSha = '8cff132cd82e59e12ef2758015440a87df0ee7cb'
 
-export const semaphoreAcquireScript = `local line
-line = (function()
-local line = {}
-local function tidy(queue, alive, nowMs)
-local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+export const semaphoreAcquireScript = `local fifo
+fifo = (function()
+local fifo = {}
+local function evictExpired(queue, expiry, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', expiry, '-inf', nowMs, 'LIMIT', 0, 100)
 if #dead > 0 then
 redis.call('ZREM', queue, unpack(dead))
-redis.call('ZREM', alive, unpack(dead))
+redis.call('ZREM', expiry, unpack(dead))
 end
 end
-function line.first(queue, alive, nowMs)
-tidy(queue, alive, nowMs)
+function fifo.head(queue, expiry, nowMs)
+evictExpired(queue, expiry, nowMs)
 return redis.call('ZRANGE', queue, 0, 0)[1]
 end
-function line.firstEndsInMs(queue, alive, nowMs)
+function fifo.headExpiresInMs(queue, expiry, nowMs)
 local first = redis.call('ZRANGE', queue, 0, 0)[1]
-return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+return (tonumber(first and redis.call('ZSCORE', expiry, first)) or nowMs) - nowMs
 end
-function line.enter(queues, alives, id, nowMs, placeMs)
+function fifo.join(queues, expiries, id, nowMs, slotMs)
 local ticket, isComplete = nowMs, true
 for i, queue in ipairs(queues) do
 local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
@@ -251,36 +251,36 @@ if not redis.call('ZSCORE', queue, id) then isComplete = false end
 end
 for i, queue in ipairs(queues) do
 if not isComplete then redis.call('ZADD', queue, ticket, id) end
-redis.call('ZADD', alives[i], nowMs + placeMs, id)
-redis.call('PEXPIRE', queue, 2 * placeMs)
-redis.call('PEXPIRE', alives[i], 2 * placeMs)
+redis.call('ZADD', expiries[i], nowMs + slotMs, id)
+redis.call('PEXPIRE', queue, 2 * slotMs)
+redis.call('PEXPIRE', expiries[i], 2 * slotMs)
 end
 end
-function line.leave(queue, alive, id)
+function fifo.leave(queue, expiry, id)
 redis.call('ZREM', queue, id)
-redis.call('ZREM', alive, id)
+redis.call('ZREM', expiry, id)
 end
-function line.call(channel, first)
+function fifo.announce(channel, first)
 redis.pcall('PUBLISH', channel, first or '')
 end
-return line
+return fifo
 end)()
-local id, leaseMs, fenceMs, placeMs, limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local permits, queue, alive = KEYS[1], KEYS[3], KEYS[4]
+local id, leaseMs, fenceMs, slotMs, limit = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local permits, queue, expiry = KEYS[1], KEYS[3], KEYS[4]
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local isFair = placeMs > 0
+local isFair = slotMs > 0
 redis.call('ZREMRANGEBYSCORE', permits, '-inf', nowMs)
 if not redis.call('ZSCORE', permits, id) then
 local busyMs
 if redis.call('ZCARD', permits) >= limit then
 busyMs = redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] - nowMs
 elseif isFair then
-local first = line.first(queue, alive, nowMs)
-if first and first ~= id then busyMs = line.firstEndsInMs(queue, alive, nowMs) end
+local first = fifo.head(queue, expiry, nowMs)
+if first and first ~= id then busyMs = fifo.headExpiresInMs(queue, expiry, nowMs) end
 end
 if busyMs then
-if isFair then line.enter({ queue }, { alive }, id, nowMs, placeMs) end
+if isFair then fifo.join({ queue }, { expiry }, id, nowMs, slotMs) end
 return { 0, 1, busyMs }
 end
 end
@@ -288,7 +288,7 @@ local fence = math.max(time[1] * 1000000 + time[2], (tonumber(redis.call('GET', 
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', fenceMs)
 redis.call('ZADD', permits, nowMs + leaseMs, id)
 redis.call('PEXPIREAT', permits, redis.call('ZREVRANGE', permits, 0, 0, 'WITHSCORES')[2])
-if isFair then line.leave(queue, alive, id) end
+if isFair then fifo.leave(queue, expiry, id) end
 return { 1, fence }`
 
 export const semaphoreExtendSha = 'b6c52253954516988a4d06bcf86e47b338865e61'
@@ -301,27 +301,27 @@ redis.call('ZADD', KEYS[1], math.max(endsAt, nowMs + ARGV[2]), ARGV[1])
 redis.call('PEXPIREAT', KEYS[1], redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
 return 1`
 
-export const semaphoreReleaseSha = '8fd7c9896707593c4dcbd18aeb9024f1e175d667'
+export const semaphoreReleaseSha = 'e00bdb5e1fc879eca3b16abe6ac76f790b1f27e6'
 
-export const semaphoreReleaseScript = `local line
-line = (function()
-local line = {}
-local function tidy(queue, alive, nowMs)
-local dead = redis.call('ZRANGEBYSCORE', alive, '-inf', nowMs, 'LIMIT', 0, 100)
+export const semaphoreReleaseScript = `local fifo
+fifo = (function()
+local fifo = {}
+local function evictExpired(queue, expiry, nowMs)
+local dead = redis.call('ZRANGEBYSCORE', expiry, '-inf', nowMs, 'LIMIT', 0, 100)
 if #dead > 0 then
 redis.call('ZREM', queue, unpack(dead))
-redis.call('ZREM', alive, unpack(dead))
+redis.call('ZREM', expiry, unpack(dead))
 end
 end
-function line.first(queue, alive, nowMs)
-tidy(queue, alive, nowMs)
+function fifo.head(queue, expiry, nowMs)
+evictExpired(queue, expiry, nowMs)
 return redis.call('ZRANGE', queue, 0, 0)[1]
 end
-function line.firstEndsInMs(queue, alive, nowMs)
+function fifo.headExpiresInMs(queue, expiry, nowMs)
 local first = redis.call('ZRANGE', queue, 0, 0)[1]
-return (tonumber(first and redis.call('ZSCORE', alive, first)) or nowMs) - nowMs
+return (tonumber(first and redis.call('ZSCORE', expiry, first)) or nowMs) - nowMs
 end
-function line.enter(queues, alives, id, nowMs, placeMs)
+function fifo.join(queues, expiries, id, nowMs, slotMs)
 local ticket, isComplete = nowMs, true
 for i, queue in ipairs(queues) do
 local last = redis.call('ZREVRANGE', queue, 0, 0, 'WITHSCORES')[2]
@@ -330,24 +330,24 @@ if not redis.call('ZSCORE', queue, id) then isComplete = false end
 end
 for i, queue in ipairs(queues) do
 if not isComplete then redis.call('ZADD', queue, ticket, id) end
-redis.call('ZADD', alives[i], nowMs + placeMs, id)
-redis.call('PEXPIRE', queue, 2 * placeMs)
-redis.call('PEXPIRE', alives[i], 2 * placeMs)
+redis.call('ZADD', expiries[i], nowMs + slotMs, id)
+redis.call('PEXPIRE', queue, 2 * slotMs)
+redis.call('PEXPIRE', expiries[i], 2 * slotMs)
 end
 end
-function line.leave(queue, alive, id)
+function fifo.leave(queue, expiry, id)
 redis.call('ZREM', queue, id)
-redis.call('ZREM', alive, id)
+redis.call('ZREM', expiry, id)
 end
-function line.call(channel, first)
+function fifo.announce(channel, first)
 redis.pcall('PUBLISH', channel, first or '')
 end
-return line
+return fifo
 end)()
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local endsAt = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
 redis.call('ZREM', KEYS[1], ARGV[1])
-line.leave(KEYS[2], KEYS[3], ARGV[1])
-line.call(ARGV[2], line.first(KEYS[2], KEYS[3], nowMs))
+fifo.leave(KEYS[2], KEYS[3], ARGV[1])
+fifo.announce(ARGV[2], fifo.head(KEYS[2], KEYS[3], nowMs))
 return endsAt > nowMs and 1 or 0`

@@ -11,7 +11,7 @@ export interface CachedCharge extends Charge {
   readonly isCached?: true
 }
 
-/** What a call found out about the override of one key. */
+/** The result of looking up the override of one key. */
 export interface LookupResult {
   readonly override: Buffer | undefined
   /** The last edit that the call relied on. */

@@ -131,7 +131,7 @@ export class RedisOverrides implements OverrideStorage {
     })
   }
 
-  /** Edits the active generation, and repeats the edit if an import has replaced it meanwhile. */
+  /** Edits the active generation, and repeats the edit if an import has replaced that generation. */
   async #edit(id: OverrideId, command: 'HSET' | 'HDEL', ...value: Buffer[]): Promise<void> {
     let generation: number
     let active = await this.#active.fetchGeneration(id)

@@ -1,5 +1,5 @@
 import type { RedisConnection } from '../../../../redis/client/connection.js'
-import { lockOn, type RedisLock } from '../../../../redis/lock/lock-on.js'
+import { createRedisLock, type RedisLock } from '../../../../redis/lock/redis-lock.js'
 import { ActiveGenerations } from '../active-generations.js'
 import { cleanupKey } from '../keys.js'
 import { OverrideGenerations } from './override-generations.js'
@@ -25,7 +25,7 @@ export class OverrideCleanup {
   constructor(connection: RedisConnection, prefix: string) {
     this.#connection = connection
     this.#prefix = prefix
-    this.#lock = lockOn(connection, { prefix })
+    this.#lock = createRedisLock(connection, { prefix })
   }
 
   start(): void {

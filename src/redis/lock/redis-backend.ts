@@ -1,8 +1,8 @@
 import type { RedisConnection } from '../client/connection.js'
 import { integerReply, integersReply } from '../client/replies.js'
 import { Script } from '../client/script.js'
-import { type Busy, type Claim, fenceMs, type Granted, type Keeper, placeMs } from './keeper.js'
-import { type LockKeys, lockKeys } from './lock-keys.js'
+import { type Denied, fenceMs, type Granted, type LockBackend, type LockRequest, queueSlotMs } from './backend.js'
+import { type LockKeys, lockKeys } from './keys.js'
 import {
   acquireScript,
   acquireSha,
@@ -26,7 +26,7 @@ export interface LockState {
 }
 
 /** Locks on one Redis deployment: a server, a primary with replicas, or a cluster. */
-export class RedisLocks implements Keeper {
+export class RedisLockBackend implements LockBackend {
   readonly #connection: RedisConnection
   readonly #prefix: string
   readonly #acquire = new Script(acquireScript, acquireSha)
@@ -43,32 +43,32 @@ export class RedisLocks implements Keeper {
     return lockKeys(this.#prefix, name, 'lock')
   }
 
-  async grant(claim: Claim): Promise<Granted | Busy> {
-    const locks = this.#locksOf(claim)
-    const keys = locks.flatMap(({ held, fence, holds, queue, places }) => [held, fence, holds, queue, places])
-    const args = [claim.owner, claim.id, claim.ttlMs, fenceMs, claim.fair ? placeMs : 0]
-    return outcomeOf(await this.#run(this.#acquire, locks, keys, args), locks)
+  async grant(request: LockRequest): Promise<Granted | Denied> {
+    const locks = this.#locksOf(request)
+    const keys = locks.flatMap(({ held, fence, holds, queue, queueExpiry }) => [held, fence, holds, queue, queueExpiry])
+    const args = [request.owner, request.id, request.ttlMs, fenceMs, request.fair ? queueSlotMs : 0]
+    return parseOutcome(await this.#run(this.#acquire, locks, keys, args), locks)
   }
 
   /** `floor` is the minimum of all later fencing tokens. */
-  async extend(claim: Claim, floor = 0): Promise<boolean> {
-    const locks = this.#locksOf(claim)
+  async extend(request: LockRequest, floor = 0): Promise<boolean> {
+    const locks = this.#locksOf(request)
     const keys = locks.flatMap(({ held, fence, holds }) => [held, fence, holds])
-    const args = [claim.owner, claim.id, claim.ttlMs, fenceMs, floor]
+    const args = [request.owner, request.id, request.ttlMs, fenceMs, floor]
     return integerReply(await this.#run(this.#extend, locks, keys, args)) === 1
   }
 
-  async release(claim: Claim): Promise<boolean> {
-    const locks = this.#locksOf(claim)
-    const keys = locks.flatMap(({ held, holds, queue, places }) => [held, holds, queue, places])
-    const args = [claim.owner, claim.id, ...locks.map(({ channel }) => channel)]
+  async release(request: LockRequest): Promise<boolean> {
+    const locks = this.#locksOf(request)
+    const keys = locks.flatMap(({ held, holds, queue, queueExpiry }) => [held, holds, queue, queueExpiry])
+    const args = [request.owner, request.id, ...locks.map(({ channel }) => channel)]
     return integerReply(await this.#run(this.#release, locks, keys, args)) === locks.length
   }
 
   async unlock(name: string): Promise<boolean> {
     const keys = this.keysOf(name)
-    const { held, holds, queue, places, channel } = keys
-    return integerReply(await this.#run(this.#unlock, [keys], [held, holds, queue, places], [channel])) === 1
+    const { held, holds, queue, queueExpiry, channel } = keys
+    return integerReply(await this.#run(this.#unlock, [keys], [held, holds, queue, queueExpiry], [channel])) === 1
   }
 
   async inspect(name: string): Promise<LockState | undefined> {
@@ -94,7 +94,7 @@ export class RedisLocks implements Keeper {
     return [...bySlot].sort(([a], [b]) => a - b).map(([, group]) => group)
   }
 
-  #locksOf({ names }: Claim): readonly LockKeys[] {
+  #locksOf({ names }: LockRequest): readonly LockKeys[] {
     return names.map((name) => this.keysOf(name))
   }
 
@@ -104,10 +104,10 @@ export class RedisLocks implements Keeper {
 }
 
 /** Parses the reply of a script that grants locks or permits. */
-export function outcomeOf(reply: unknown, locks: readonly LockKeys[]): Granted | Busy {
+export function parseOutcome(reply: unknown, locks: readonly LockKeys[]): Granted | Denied {
   const [isGranted, ...numbers] = integersReply(reply)
   if (isGranted === 1) return { granted: true, fences: numbers }
   const [number = 1, retryInMs = -1] = numbers
   // FluxGate did not create a lock without an expiry. It may be deleted at any time, so it is polled.
-  return { granted: false, channel: locks[number - 1]?.channel, retryInMs: retryInMs < 0 ? placeMs : retryInMs + 1 }
+  return { granted: false, channel: locks[number - 1]?.channel, retryInMs: retryInMs < 0 ? queueSlotMs : retryInMs + 1 }
 }

@@ -1,8 +1,8 @@
 import type { RedisConnection } from '../client/connection.js'
 import { integerReply } from '../client/replies.js'
 import { Script } from '../client/script.js'
-import { type Busy, type Claim, fenceMs, type Granted, type Keeper, placeMs } from './keeper.js'
-import { type LockKeys, lockKeys } from './lock-keys.js'
+import { type Denied, fenceMs, type Granted, type LockBackend, type LockRequest, queueSlotMs } from './backend.js'
+import { type LockKeys, lockKeys } from './keys.js'
 import {
   semaphoreAcquireScript,
   semaphoreAcquireSha,
@@ -11,10 +11,10 @@ import {
   semaphoreReleaseScript,
   semaphoreReleaseSha,
 } from './lua/scripts.generated.js'
-import { outcomeOf } from './redis-locks.js'
+import { parseOutcome } from './redis-backend.js'
 
 /** Semaphores on one Redis deployment. Each permit has its own lease, which expires by the clock of the server. */
-export class SemaphorePermits implements Keeper {
+export class SemaphoreBackend implements LockBackend {
   readonly #connection: RedisConnection
   readonly #prefix: string
   readonly #permits: number
@@ -28,25 +28,25 @@ export class SemaphorePermits implements Keeper {
     this.#permits = permits
   }
 
-  async grant(claim: Claim): Promise<Granted | Busy> {
-    const keys = this.#keysOf(claim)
-    const { held, fence, queue, places } = keys
-    const args = [claim.id, claim.ttlMs, fenceMs, claim.fair ? placeMs : 0, this.#permits]
-    return outcomeOf(await this.#run(this.#acquire, keys, [held, fence, queue, places], args), [keys])
+  async grant(request: LockRequest): Promise<Granted | Denied> {
+    const keys = this.#keysOf(request)
+    const { held, fence, queue, queueExpiry } = keys
+    const args = [request.id, request.ttlMs, fenceMs, request.fair ? queueSlotMs : 0, this.#permits]
+    return parseOutcome(await this.#run(this.#acquire, keys, [held, fence, queue, queueExpiry], args), [keys])
   }
 
-  async extend(claim: Claim): Promise<boolean> {
-    const keys = this.#keysOf(claim)
-    return integerReply(await this.#run(this.#extend, keys, [keys.held], [claim.id, claim.ttlMs])) === 1
+  async extend(request: LockRequest): Promise<boolean> {
+    const keys = this.#keysOf(request)
+    return integerReply(await this.#run(this.#extend, keys, [keys.held], [request.id, request.ttlMs])) === 1
   }
 
-  async release(claim: Claim): Promise<boolean> {
-    const keys = this.#keysOf(claim)
-    const { held, queue, places, channel } = keys
-    return integerReply(await this.#run(this.#release, keys, [held, queue, places], [claim.id, channel])) === 1
+  async release(request: LockRequest): Promise<boolean> {
+    const keys = this.#keysOf(request)
+    const { held, queue, queueExpiry, channel } = keys
+    return integerReply(await this.#run(this.#release, keys, [held, queue, queueExpiry], [request.id, channel])) === 1
   }
 
-  #keysOf({ names }: Claim): LockKeys {
+  #keysOf({ names }: LockRequest): LockKeys {
     return lockKeys(this.#prefix, names[0] as string, 'semaphore')
   }
 

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { FluxGateError } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
+import { acquire } from './acquire.js'
+import type { LockBackend } from './backend.js'
 import { type HeldGroup, Hold, type RunGuarded } from './hold.js'
-import type { Keeper } from './keeper.js'
+import { checkNames } from './keys.js'
 import { Lease } from './lease.js'
-import { checkNames } from './lock-keys.js'
-import { type AcquireOptions, acquireNames, checkOptions, type HoldOptions, invalid } from './lock-options.js'
-import { obtain } from './obtain.js'
-import type { WakeUps } from './wake-ups.js'
+import { type AcquireOptions, acquireNames, checkOptions, type HoldOptions, invalid } from './options.js'
+import type { Waiters } from './waiters.js'
 
 /** The work that `using` runs. `signal` aborts when the hold is lost or the caller's signal aborts. */
 export type Work<T> = (signal: AbortSignal, hold: Hold) => T | Promise<T>
@@ -38,13 +38,13 @@ export interface Holdable {
 
 /** The parts of an implementation: a lock, a quorum lock or a semaphore. */
 export interface LockParts {
-  readonly keeper: Keeper
+  readonly backend: LockBackend
   readonly defaults: HoldOptions
   /** The timeout of one call. */
   readonly timeoutMs: (ttlMs: number) => number
   /** `undefined` if releases are not announced. */
-  readonly wakeUps?: WakeUps
-  /** Groups names that one call can request. The order of groups is the same for all callers, which prevents deadlocks. */
+  readonly waiters?: Waiters
+  /** Splits names into groups that one call can request. The order of groups is the same for all callers, which prevents deadlocks. */
   readonly groupsOf: (names: readonly string[]) => readonly (readonly string[])[]
   readonly run?: RunGuarded
   readonly close: () => Promise<void>
@@ -55,16 +55,16 @@ const defaultOptions = { ttlMs: 10_000, waitMs: 10_000, fair: false, watchdog: t
 export function createHoldable(parts: LockParts): Holdable {
   const leases = new Set<Lease>()
   /** Releases in flight. */
-  const endings = new Set<Promise<unknown>>()
+  const pendingReleases = new Set<Promise<unknown>>()
   const onEnd = (lease: Lease): boolean => leases.delete(lease)
   let isClosed = false
 
   function assertOpen(): void {
     if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'The lock was closed. Create a new one.')
   }
-  function settle(ending: Promise<unknown>): void {
-    endings.add(ending)
-    ending.finally(() => endings.delete(ending))
+  function trackRelease(release: Promise<unknown>): void {
+    pendingReleases.add(release)
+    release.finally(() => pendingReleases.delete(release))
   }
 
   async function hold(
@@ -75,39 +75,39 @@ export function createHoldable(parts: LockParts): Holdable {
     checkOptions('a hold', options, acquireNames)
     assertOpen()
     const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...defaults, ...omitUndefined(options) }
-    if (fair && parts.wakeUps === undefined) throw noOrder()
+    if (fair && parts.waiters === undefined) throw fairUnsupported()
     const { owner = randomUUID(), signal } = options
     const timeoutMs = parts.timeoutMs(ttlMs)
-    const untilAt = performance.now() + waitMs
+    const deadlineAt = performance.now() + waitMs
     const id = randomUUID()
     const groups: HeldGroup[] = []
-    const wanted = parts.groupsOf(checkNames(names))
+    const nameGroups = parts.groupsOf(checkNames(names))
     try {
-      for (const group of wanted) {
-        const claim = { names: group, owner, id, ttlMs, fair }
+      for (const group of nameGroups) {
+        const request = { names: group, owner, id, ttlMs, fair }
         const signals = [...(signal ? [signal] : []), ...groups.map(({ lease }) => lease.signal)]
-        const either = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
-        const limits = { untilAt, timeoutMs, assertOpen, signal: either }
-        const obtained = await obtain(parts.keeper, claim, limits, parts.wakeUps, settle)
-        if (obtained === undefined) break
-        const lease = new Lease(parts.keeper, claim, obtained.askedAt, { watchdog, timeoutMs, onEnd })
+        const anySignal = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
+        const limits = { deadlineAt, timeoutMs, assertOpen, signal: anySignal }
+        const acquired = await acquire(parts.backend, request, limits, parts.waiters, trackRelease)
+        if (acquired === undefined) break
+        const lease = new Lease(parts.backend, request, acquired.requestedAt, { watchdog, timeoutMs, onEnd })
         leases.add(lease)
-        groups.push({ lease, fences: new Map(group.map((name, i) => [name, obtained.fences[i] as number])) })
+        groups.push({ lease, fences: new Map(group.map((name, i) => [name, acquired.fences[i] as number])) })
       }
     } catch (error) {
-      for (const { lease } of groups) settle(lease.release())
+      for (const { lease } of groups) trackRelease(lease.release())
       throw error
     }
-    if (groups.length === wanted.length) return new Hold(owner, groups, parts.run)
+    if (groups.length === nameGroups.length) return new Hold(owner, groups, parts.run)
     await Promise.all(groups.map(({ lease }) => lease.release()))
     return undefined
   }
 
   const lock: Holdable = {
     async acquire(names, options = {}) {
-      const found = await hold(names, options)
-      if (found === undefined) throw timedOut(names)
-      return found
+      const held = await hold(names, options)
+      if (held === undefined) throw timedOut(names)
+      return held
     },
     async tryAcquire(names, options = {}) {
       return hold(names, options, { ...parts.defaults, waitMs: 0 })
@@ -116,28 +116,28 @@ export function createHoldable(parts: LockParts): Holdable {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest
       // Validated before anything is acquired.
       if (typeof work !== 'function') throw invalid(`work must be a function; received ${String(work)}.`)
-      const found = await lock.acquire(names, options)
+      const held = await lock.acquire(names, options)
       try {
-        const signal = options.signal ? AbortSignal.any([found.signal, options.signal]) : found.signal
-        const result = await work(signal, found)
-        found.assertHeld()
+        const signal = options.signal ? AbortSignal.any([held.signal, options.signal]) : held.signal
+        const result = await work(signal, held)
+        held.assertHeld()
         return result
       } finally {
-        await found.release()
+        await held.release()
       }
     },
     async close() {
       isClosed = true
-      parts.wakeUps?.callAll()
+      parts.waiters?.notifyAll()
       await Promise.all(Array.from(leases, (lease) => lease.release()))
-      await Promise.all(endings)
+      await Promise.all(pendingReleases)
       await parts.close()
     },
   }
   return lock
 }
 
-export const noOrder = (): FluxGateError =>
+export const fairUnsupported = (): FluxGateError =>
   invalid(
     'fair must be false for quorumLock: independent servers cannot keep a common queue. Use redisLock for fair locks.',
   )

@@ -15,7 +15,7 @@ export interface LockKeys {
   readonly fence: string
   /** Sorted sets: the queued ids, scored by ticket in the first and by the expiry time of their queue slot in the second. */
   readonly queue: string
-  readonly places: string
+  readonly queueExpiry: string
   /** The channel that announces releases. */
   readonly channel: string
   readonly slot: number
@@ -31,7 +31,7 @@ export function lockKeys(prefix: string, name: string, kind: 'lock' | 'semaphore
     holds: of('-holds'),
     fence: of('-fence'),
     queue: of('-queue'),
-    places: of('-places'),
+    queueExpiry: of('-places'),
     channel: of('-free'),
     slot: hashSlot(of('')),
   }
@@ -48,13 +48,13 @@ export function checkNames(names: string | readonly string[]): readonly string[]
         'FLUXGATE_ARGUMENT_INVALID',
         `A lock name must be a string of 1 to 1024 bytes, with braces only around a hash tag as in "orders:{42}"; received ${JSON.stringify(name)}.`,
       )
-  const different = new Set(list as readonly string[])
-  if (different.size === 0 || different.size > maxNames)
+  const unique = new Set(list as readonly string[])
+  if (unique.size === 0 || unique.size > maxNames)
     throw new FluxGateError(
       'FLUXGATE_ARGUMENT_INVALID',
-      `names must contain 1 to ${maxNames} different locks; received ${different.size}.`,
+      `names must contain 1 to ${maxNames} different locks; received ${unique.size}.`,
     )
-  return [...different].sort()
+  return [...unique].sort()
 }
 
 /** Without a valid hash tag, the keys of a lock would be in different slots. */

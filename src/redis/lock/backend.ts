@@ -1,5 +1,7 @@
+import { within } from '../client/within.js'
+
 /** A request for locks. Repeating the same request after a lost reply yields the same hold. */
-export interface Claim {
+export interface LockRequest {
   /** In a cluster, all names are in one slot. */
   readonly names: readonly string[]
   /** Holds with the same owner share locks. */
@@ -17,7 +19,7 @@ export interface Granted {
   readonly fences: readonly number[]
 }
 
-export interface Busy {
+export interface Denied {
   readonly granted: false
   /** The channel that announces when to retry; `undefined` if there are no announcements. */
   readonly channel: string | undefined
@@ -25,20 +27,24 @@ export interface Busy {
   readonly retryInMs: number
 }
 
-/** Stores which locks are held. All methods may be repeated. They reject if the outcome is unknown. */
-export interface Keeper {
+/** Stores which locks are held. All methods are idempotent, and reject if the outcome is unknown. */
+export interface LockBackend {
   /** Grants all names or none. */
-  grant(claim: Claim): Promise<Granted | Busy>
+  grant(request: LockRequest): Promise<Granted | Denied>
   /** Restarts the lease with its full duration. Resolves with false if the hold is lost. */
-  extend(claim: Claim): Promise<boolean>
+  extend(request: LockRequest): Promise<boolean>
   /** Releases the hold and its queue slot. Resolves with false if there was no hold. */
-  release(claim: Claim): Promise<boolean>
+  release(request: LockRequest): Promise<boolean>
 }
 
 /** How long a queue slot is kept without a renewed request, in milliseconds. */
-export const placeMs = 3_000
+export const queueSlotMs = 3_000
 /** How long a fencing token is kept, in milliseconds. Later tokens are greater because they are derived from the time. */
 export const fenceMs = 7 * 86_400_000
 
 /** The subject of error messages. */
-export const who = 'The lock'
+export const subject = 'The lock'
+
+/** Calls a backend with a timeout. `operation` completes "The lock failed to …" in error messages. */
+export const callBackend = <T>(operation: string, timeoutMs: number, call: () => Promise<T>): Promise<T> =>
+  within({ who: subject, what: operation, timeoutMs }, call)

@@ -1,12 +1,12 @@
 import type { RedisConnection } from '../client/connection.js'
 import { wrapRedisError } from '../client/connection-errors.js'
+import { subject } from './backend.js'
 import { runGuarded } from './guarded-script.js'
-import { who } from './keeper.js'
-import { createHoldable, type Holdable } from './lock.js'
-import { checkNames } from './lock-keys.js'
-import type { LockOptions } from './lock-options.js'
-import { type LockState, RedisLocks } from './redis-locks.js'
-import { WakeUps } from './wake-ups.js'
+import { createHoldable, type Holdable } from './holdable.js'
+import { checkNames } from './keys.js'
+import type { LockOptions } from './options.js'
+import { type LockState, RedisLockBackend } from './redis-backend.js'
+import { Waiters } from './waiters.js'
 
 /** Locks of `redisLock`. */
 export interface RedisLock extends Holdable {
@@ -20,14 +20,14 @@ export interface RedisLock extends Holdable {
 }
 
 /** Creates locks on a connection. Closing the locks closes the connection. */
-export function lockOn(connection: RedisConnection, options: LockOptions = {}): RedisLock {
+export function createRedisLock(connection: RedisConnection, options: LockOptions = {}): RedisLock {
   const { prefix = 'fluxgate', timeoutMs, ...defaults } = options
-  const locks = new RedisLocks(connection, prefix)
+  const locks = new RedisLockBackend(connection, prefix)
   const holdable = createHoldable({
-    keeper: locks,
+    backend: locks,
     defaults,
     timeoutMs: callTimeout(timeoutMs),
-    wakeUps: new WakeUps(connection, true),
+    waiters: new Waiters(connection, true),
     groupsOf: (names) => locks.groupsOf(names),
     run: runGuarded(connection, locks),
     close: () => connection.close(),
@@ -49,6 +49,6 @@ async function call<T>(what: string, operation: () => Promise<T>): Promise<T> {
   try {
     return await operation()
   } catch (error) {
-    throw wrapRedisError(error, what, who)
+    throw wrapRedisError(error, what, subject)
   }
 }
