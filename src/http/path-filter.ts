@@ -4,19 +4,19 @@ import { compilePathPattern, pathPatternIssue } from '../core/matching/paths/pat
 import { matchesPath } from '../core/matching/paths/path-search.js'
 
 export interface PathFilterOptions {
-  /** Only these paths are limited; default all. */
+  /** Path patterns of the requests that are limited. Default: all. */
   readonly includePatterns?: readonly string[] | undefined
-  /** These are not, whatever else is said. */
+  /** Path patterns of requests that are not limited. Takes precedence over `includePatterns`. */
   readonly excludePatterns?: readonly string[] | undefined
 }
 
 /**
- * Whether a path is limited; undefined if all are, so that nothing is spent on asking. A path that servers read differently
- * is limited if one of its readings is.
+ * Returns a function that is true for limited paths, or undefined if all paths are limited. A path that servers interpret
+ * differently is limited if one of its interpretations is.
  */
 export function compilePathFilter(options: PathFilterOptions): ((path: string) => boolean) | undefined {
-  const included = compiled('includePatterns', options.includePatterns)
-  const excluded = compiled('excludePatterns', options.excludePatterns)
+  const included = compilePatterns('includePatterns', options.includePatterns)
+  const excluded = compilePatterns('excludePatterns', options.excludePatterns)
   if (included.length === 0 && excluded.length === 0) return undefined
   const isLimited = (normal: string): boolean => {
     if (excluded.some((pattern) => matchesPath(pattern, normal))) return false
@@ -28,10 +28,10 @@ export function compilePathFilter(options: PathFilterOptions): ((path: string) =
   }
 }
 
-function compiled(place: string, patterns: readonly string[] = []) {
+function compilePatterns(option: string, patterns: readonly string[] = []) {
   return patterns.map((text, index) => {
-    const mistake = pathPatternIssue(text)
-    if (mistake === undefined) return compilePathPattern(text)
-    throw new FluxGateError('FLUXGATE_CONFIG_INVALID', `${place}[${index}]: ${mistake}.`)
+    const issue = pathPatternIssue(text)
+    if (issue === undefined) return compilePathPattern(text)
+    throw new FluxGateError('FLUXGATE_CONFIG_INVALID', `${option}[${index}]: ${issue}.`)
   })
 }

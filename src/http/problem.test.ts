@@ -40,7 +40,7 @@ describe('the problem of a refusal', () => {
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
       title: 'Request cannot be satisfied as assigned quota has been exceeded',
       status: 429,
-      detail: 'The limit "login.sustained" of 5 is used up. Try again in 3 s.',
+      detail: 'The limit "login.sustained" of 5 is exhausted. Try again in 3 s.',
       'violated-policies': ['login.burst', 'login.sustained'],
       retryAfterMs: 2_300,
     })
@@ -53,7 +53,8 @@ describe('the problem of a refusal', () => {
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
       title: 'Request cannot be satisfied due to temporary server capacity constraints',
       status: 503,
-      detail: 'Requests cannot be counted at the moment, and this one is not let through uncounted. Try again in 1 s.',
+      detail:
+        'Rate limits cannot be checked at the moment, and this request is not allowed without a check. Try again in 1 s.',
       retryAfterMs: 1_000,
     })
   })
@@ -61,14 +62,14 @@ describe('the problem of a refusal', () => {
   it('does not ask to retry what can never succeed', () => {
     expect(rejectionProblem({ ...refused, reason: 'IMPOSSIBLE', retryAfterMs: null })).toMatchObject({
       status: 429,
-      detail: 'This request asks for more at once than the 5 that the limit "login.sustained" can ever hold.',
+      detail: 'The cost of this request exceeds the capacity 5 of the limit "login.sustained".',
       retryAfterMs: null,
     })
   })
 
   it.each([
-    ['MISSING_KEY', 'The rule "login" needs to know who asks, and this request does not say.'],
-    ['DENY_LISTED', 'Requests of this caller are refused.'],
+    ['MISSING_KEY', 'The rule "login" requires a client identity, which this request does not contain.'],
+    ['DENY_LISTED', 'Requests of this client are blocked.'],
     ['NO_RULE', 'No rule allows this request.'],
     ['NO_RULE_SET', 'No rule allows this request.'],
   ] as const)('explains %s', (reason, detail) => {

@@ -1,15 +1,15 @@
 import type { Decision } from '../core/decision.js'
 import { policyName, secondsUp } from './headers/rate-limit-headers.js'
 
-/** RFC 9457, as `application/problem+json`. Says which limits were met, and nothing about whom they count against. */
+/** A problem document (RFC 9457) of a rejected request. It names the limits, but not the key that they apply to. */
 export interface Problem {
   readonly type: string
   readonly title: string
   readonly status: 429 | 503
   readonly detail: string
-  /** The refusing bands, `<rule>.<label>`. */
+  /** The bands that reject the request, as `<rule>.<label>`. */
   readonly 'violated-policies'?: readonly string[]
-  /** Null: this request can never succeed. */
+  /** Null if the request can never succeed. */
   readonly retryAfterMs: number | null
 }
 
@@ -17,7 +17,7 @@ export const problemMediaType = 'application/problem+json'
 
 const types = 'https://iana.org/assignments/http-problem-types'
 
-/** The body of a refusal: 429, or 503 where the limiter could not count and the rule refuses without it. */
+/** The body of a rejection: 429, or 503 if the store fails and the rule rejects requests during a failure. */
 export function rejectionProblem(decision: Decision): Problem {
   const { reason, retryAfterMs } = decision
   if (reason === 'STORE_FAILURE')
@@ -26,7 +26,7 @@ export function rejectionProblem(decision: Decision): Problem {
       title: 'Request cannot be satisfied due to temporary server capacity constraints',
       status: 503,
       detail: withRetry(
-        'Requests cannot be counted at the moment, and this one is not let through uncounted.',
+        'Rate limits cannot be checked at the moment, and this request is not allowed without a check.',
         decision,
       ),
       retryAfterMs,
@@ -41,12 +41,12 @@ export function rejectionProblem(decision: Decision): Problem {
   }
 }
 
-/** For requests that were held when everything was shut down. */
+/** The body for delayed requests when the server stops. */
 export const closingProblem = (): Problem => ({
   type: `${types}#temporary-reduced-capacity`,
   title: 'Request cannot be satisfied due to temporary server capacity constraints',
   status: 503,
-  detail: 'The server is stopping, and this request had to wait for its turn. Try again in 1 s.',
+  detail: 'The server is stopping and cannot hold this delayed request. Try again in 1 s.',
   retryAfterMs: 1_000,
 })
 
@@ -55,13 +55,13 @@ function detailOf(decision: Decision): string {
   const policy = ruleId === null || band === null ? 'a limit' : `"${policyName(ruleId, band)}"`
   switch (reason) {
     case 'LIMITED':
-      return withRetry(`The limit ${policy} of ${limit} is used up.`, decision)
+      return withRetry(`The limit ${policy} of ${limit} is exhausted.`, decision)
     case 'IMPOSSIBLE':
-      return `This request asks for more at once than the ${limit} that the limit ${policy} can ever hold.`
+      return `The cost of this request exceeds the capacity ${limit} of the limit ${policy}.`
     case 'MISSING_KEY':
-      return `The rule "${ruleId}" needs to know who asks, and this request does not say.`
+      return `The rule "${ruleId}" requires a client identity, which this request does not contain.`
     case 'DENY_LISTED':
-      return 'Requests of this caller are refused.'
+      return 'Requests of this client are blocked.'
     default:
       return 'No rule allows this request.'
   }

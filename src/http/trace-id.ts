@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** What connects the lines of several logs: of `traceparent` (W3C), else `X-Trace-Id`. Undefined if there is none that is one. */
+/** The trace ID of `traceparent` (W3C Trace Context) or else of `X-Trace-Id`, which connects log lines of several processes. */
 export function traceIdOf(headers: IncomingHttpHeaders): string | undefined {
   const parent = headers.traceparent
   const [, id] = typeof parent === 'string' ? (/^(?!ff)[\da-f]{2}-([\da-f]{32})-/.exec(parent) ?? []) : []

@@ -69,7 +69,7 @@ describe('a limited endpoint', () => {
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
       title: 'Request cannot be satisfied as assigned quota has been exceeded',
       status: 429,
-      detail: `The limit "sliding-log.3-per-1m" of 3 is used up. Try again in ${seconds} s.`,
+      detail: `The limit "sliding-log.3-per-1m" of 3 is exhausted. Try again in ${seconds} s.`,
       'violated-policies': ['sliding-log.3-per-1m'],
     })
     expect(retryAfterMs).toBeGreaterThan(30_000)

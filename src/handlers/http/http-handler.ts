@@ -11,51 +11,52 @@ import type { OnStoreFailure } from '../../core/rule.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
 import type { Slot } from '../../core/waiting/slot.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../../core/waiting/waiting-room.js'
-import { HttpCaller } from './caller.js'
+import { CheckClient } from './check-client.js'
 import { checkHttpOptions } from './check-options.js'
-import { checkText } from './check-text.js'
-import { HttpChecks } from './checks.js'
-import { rejectWithoutSlot } from './reject-without-slot.js'
+import { HttpClient } from './http-client.js'
+import { serializeCheck } from './serialize-check.js'
 
 export interface HttpHandlerOptions extends BreakerOptions {
-  /** Where the server is, such as `http://127.0.0.1:8090`. */
+  /** The URL of the server, such as `http://127.0.0.1:8090`. */
   readonly url: string
   /** The server's check token, or its admin token. */
   readonly token?: string
-  /** How long one call may take, in milliseconds in which the event loop could run; default 100. */
+  /** Timeout of a call in milliseconds, counting only time in which the event loop runs. Default 100. */
   readonly timeoutMs?: number
-  /** How long checks wait for the server's first connection, counted in the same way; default 2000. */
+  /** How long checks wait for the first connection to the server, counted in the same way. Default 2000. */
   readonly connectTimeoutMs?: number
-  /** What becomes of requests while the server fails; default LOCAL with a `fallback`, else ALLOW. */
+  /** Decides requests while the server fails. Default: `LOCAL` with a `fallback`, otherwise `ALLOW`. */
   readonly onStoreFailure?: OnStoreFailure
-  /** Who decides in this process while the server fails, for LOCAL. */
+  /** Decides in this process while the server fails, with `LOCAL`. */
   readonly fallback?: Handler
-  /** How many delayed requests are held at once; default 100. */
+  /** The maximum number of delayed requests; further ones are rejected. Default 100. */
   readonly maxConcurrentWaits?: number
-  /** Which headers of a request the server is told; default all but `authorization`, `proxy-authorization` and `cookie`. */
+  /** The request headers that are sent to the server. Default: all but `authorization`, `proxy-authorization` and `cookie`. */
   readonly headers?: readonly string[]
-  /** How many sockets are open at most; default 16. */
+  /** The maximum number of sockets. Default 16. */
   readonly connections?: number
-  /** For `https://`, as of `node:tls`: `ca`, `cert`, `key`. */
+  /** Options of `node:tls` for `https://`, such as `ca`, `cert` and `key`. */
   readonly tls?: ConnectionOptions
+  /** Time source. Default: the system clock. */
   readonly clock?: Clock
-  /** Told of every decision that was made without the server, and why. */
+  /** Called with the cause of every decision that was made without the server. */
   readonly onError?: (error: unknown) => void
+  /** Called when the circuit breaker changes its state. */
   readonly onStateChange?: (state: BreakerState) => void
 }
 
 const noOptions: CheckOptions = Object.freeze({})
 
-/** How soon to come back when the server is down and nobody decides instead. */
+/** The retry time of requests that are rejected because the server fails. */
 const retryAfterFailureMs = 1_000
 
 /**
- * Asks a FluxGate server. Decisions asked for in the same turn travel together. Requests that are delayed wait here; the
- * permits of those who leave before their time are given back to the server.
+ * Gets decisions from a FluxGate server. The checks of one turn of the event loop share a call. Delayed requests wait in this
+ * process; if one is aborted, its permits are refunded to the server.
  */
 export class HttpHandler implements Handler {
-  readonly #caller: HttpCaller
-  readonly #checks: HttpChecks
+  readonly #client: HttpClient
+  readonly #checks: CheckClient
   readonly #breaker: CircuitBreaker
   readonly #room: WaitingRoom
   readonly #clock: Clock
@@ -76,10 +77,11 @@ export class HttpHandler implements Handler {
     this.#onError = options.onError
     this.#room = new WaitingRoom(options.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#breaker = new CircuitBreaker(options, clock)
-    this.#caller = new HttpCaller({ url, token, tls, timeoutMs, connectTimeoutMs, connections, clock })
-    this.#checks = new HttpChecks(this.#caller, this.#breaker, options.onStateChange)
+    this.#client = new HttpClient({ url, token, tls, timeoutMs, connectTimeoutMs, connections, clock })
+    this.#checks = new CheckClient(this.#client, this.#breaker, options.onStateChange)
   }
 
+  /** The state of the circuit breaker. */
   get breaker(): BreakerState {
     return this.#breaker.state
   }
@@ -87,39 +89,39 @@ export class HttpHandler implements Handler {
   async check(context: RequestContext, options: CheckOptions = noOptions): Promise<Decision> {
     this.#assertOpen()
     throwIfAborted(options)
-    const text = this.#textOf(context, options)
+    const text = this.#serialize(context, options)
     let decision: Decision
     try {
-      decision = await this.#checks.ask(text)
+      decision = await this.#checks.check(text)
     } catch (error) {
       this.#onError?.(error)
-      return this.#withoutServer(context, options)
+      return this.#decideWithoutServer(context, options)
     }
-    return this.#seated(decision, context, options)
+    return this.#hold(decision, context, options)
   }
 
   async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {
     this.#assertOpen()
     const { ruleSetId, permits } = options
-    await this.#checks.refund(this.#textOf(context, { ruleSetId, permits }))
+    await this.#checks.refund(this.#serialize(context, { ruleSetId, permits }))
   }
 
-  /** Sends away those who are held, and closes the connections. */
+  /** Rejects the delayed requests and closes the connections. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#room.close()
-    // Those who were held have asked for their permits to be taken back.
+    // Waits for the refunds of the delayed requests.
     await this.#checks.settled()
-    this.#caller.close()
+    this.#client.close()
   }
 
-  /** Wrong arguments are the caller's mistake, here as in a handler that decides by itself. */
-  #textOf(context: RequestContext, options: CheckOptions): string {
+  /** Throws for invalid arguments, as other handlers do. */
+  #serialize(context: RequestContext, options: CheckOptions): string {
     checkPermits(options.permits ?? 1)
-    return checkText(checkContext(context), options, this.#headers)
+    return serializeCheck(checkContext(context), options, this.#headers)
   }
 
-  async #withoutServer(context: RequestContext, options: CheckOptions): Promise<Decision> {
+  async #decideWithoutServer(context: RequestContext, options: CheckOptions): Promise<Decision> {
     if (this.#policy === 'LOCAL' && this.#fallback !== undefined)
       return { ...(await this.#fallback.check(context, options)), degraded: true }
     const isAllowed = this.#policy !== 'DENY'
@@ -130,8 +132,8 @@ export class HttpHandler implements Handler {
     })
   }
 
-  /** The decision, once its request has a place to wait in if it needs one. */
-  #seated(decision: Decision, context: RequestContext, options: CheckOptions): Decision {
+  /** Gives a delayed request a slot in the waiting room, or rejects it if the room is full. */
+  #hold(decision: Decision, context: RequestContext, options: CheckOptions): Decision {
     const { signal, onLeave } = options
     const { allowed, delayMs, ruleSetId, ruleId, key } = decision
     if (!allowed || options.peek || (signal === undefined && onLeave === undefined)) return decision
@@ -145,12 +147,12 @@ export class HttpHandler implements Handler {
     }
     // A request without a delay passes, unless others already wait for the same bucket.
     if (delayMs === 0 && (onLeave === undefined || !this.#room.hasQueue([slot]))) return decision
-    const giveBack = (): void => {
-      // Best effort: what the server does not take back comes back with the next refill.
-      this.#checks.refund(this.#textOf(context, { ...options, peek: false })).catch(() => {})
+    const refund = (): void => {
+      // If the refund fails, the permits return by refill.
+      this.#checks.refund(this.#serialize(context, { ...options, peek: false })).catch(() => {})
     }
     if (this.#room.isFull) {
-      giveBack()
+      refund()
       return rejectWithoutSlot(decision, this.#room.nextFreeMs)
     }
     options.onEnter?.()
@@ -158,15 +160,25 @@ export class HttpHandler implements Handler {
       slots: [slot],
       isHeld: onLeave !== undefined,
       signal: typeof signal === 'function' ? signal() : signal,
-      leave: (how) => {
-        if (how !== 'RELEASED') giveBack()
-        onLeave?.(how)
+      leave: (departure) => {
+        if (departure !== 'RELEASED') refund()
+        onLeave?.(departure)
       },
     })
     return decision
   }
 
   #assertOpen(): void {
-    if (this.#isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'This handler was closed. Create another one.')
+    if (this.#isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'The HttpHandler is closed. Create a new one.')
   }
+}
+
+/** Turns the decision of a delayed request into a rejection, because the waiting room is full. */
+function rejectWithoutSlot(decision: Decision, nextFreeMs: number): Decision {
+  const { ruleId, band, delayMs } = decision
+  const retryAfterMs = Math.max(1, Math.ceil(Math.min(nextFreeMs, delayMs)))
+  const bands = decision.bands.map((one) =>
+    one.ruleId === ruleId && one.label === band ? { ...one, allowed: false, retryAfterMs } : one,
+  )
+  return { ...decision, allowed: false, delayMs: 0, reason: 'LIMITED', retryAfterMs, bands }
 }

@@ -1,6 +1,6 @@
 import type { BandDecision, Decision } from '../../core/decision.js'
 
-/** Whether a server has answered with a whole Decision. Its texts may be any: whoever shows them escapes them. */
+/** True for a complete Decision. Strings are not restricted, so code that displays them must escape them. */
 export function isDecision(value: unknown): value is Decision {
   return hasAll(value, decisionFields)
 }

@@ -5,11 +5,11 @@ import { compileTrustedProxies, type TrustedProxies } from './trusted-proxies.js
 
 export interface ClientIpOptions {
   /**
-   * Proxies whose forwarding header is believed; default none. Either a list of addresses, networks (`10.0.0.0/8`) and the
+   * Proxies whose forwarding header is trusted. Default: none, or the proxy setting of Express and Fastify. Either a list of addresses, networks (`10.0.0.0/8`) and the
    * names `loopback`, `linklocal` and `uniquelocal`, or the number of proxies in front of this process, the nearest included.
    */
   readonly trustedProxies?: TrustedProxies | undefined
-  /** The header in which trusted proxies list the addresses of clients; default `X-Forwarded-For`. `Forwarded` is parsed as RFC 7239. */
+  /** The header in which trusted proxies list client addresses. Default `X-Forwarded-For`. `Forwarded` is parsed as RFC 7239. */
   readonly clientIpHeader?: string | undefined
 }
 
@@ -32,7 +32,7 @@ export function compileClientIp({ trustedProxies, clientIpHeader }: ClientIpOpti
     let distance = 0
     for (const entry of entriesOf(textOf(headers[header]))) {
       const before = addressIn(entry)
-      // Unknown, obfuscated or malformed: the nearest known proxy stands for the client.
+      // Unknown, obfuscated or malformed: the nearest known proxy counts as the client.
       if (before === undefined) return ip
       ip = before
       distance += 1
@@ -57,7 +57,7 @@ function* forwardedFor(text: string): Generator<string> {
   for (const element of forwardedElements(text)) yield element?.get('for') ?? ''
 }
 
-/** The canonical spelling of an address, which may come with a port. Undefined if it is not an address. */
+/** The canonical form of an address with or without a port; undefined if the text is not an address. */
 export const addressIn = (text: string): string | undefined => canonicalIp(text) ?? canonicalIp(withoutPort(text))
 
 /** `1.2.3.4:5678`, `[2001:db8::1]:443`, `[2001:db8::1]`. RFC 7239 allows an obfuscated port such as `_a`. */

@@ -1,6 +1,6 @@
 /**
- * RFC 7239, read from the right. Every proxy appends its element, so only the right end is known to be well-formed: a client
- * may have opened a quotation on the left that, read from there, would swallow the elements of trusted proxies.
+ * The Forwarded header (RFC 7239), parsed from the right. Every proxy appends its element, so only the right end is known to be
+ * well-formed: a client may have sent an unclosed quote that, parsed from the left, would hide the elements of trusted proxies.
  */
 
 /** The parameters of one element by lower-case name; undefined if the element is malformed. */
@@ -17,13 +17,13 @@ export function* forwardedElements(text: string): Generator<ForwardedElement> {
   }
 }
 
-/** True if every reader finds the same elements, from whichever end it reads. */
+/** True if parsing from either end finds the same elements. */
 export function isWellFormed(text: string): boolean {
   for (const element of forwardedElements(text)) if (element === undefined) return false
   return true
 }
 
-/** The index behind the last comma before `end` that is in no quoted string. */
+/** The index after the last comma before `end` that is not in a quoted string. */
 function elementStart(text: string, end: number): number {
   let isQuoted = false
   for (let i = end - 1; i >= 0; i--) {
@@ -41,7 +41,7 @@ function isEscaped(text: string, index: number): boolean {
   return (index - before) % 2 === 1
 }
 
-// Colons and brackets belong into quotes, but many proxies write addresses without them.
+// Colons and brackets require quotes, but many proxies send addresses without them.
 const pair =
   /[ \t]*([!#$%&'*+.^_`|~\w-]+)=(?:([!#$%&'*+.^_`|~\w:[\]-]+)|"((?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*)")[ \t]*(;|$)/y
 
@@ -63,7 +63,7 @@ function parseElement(text: string): ForwardedElement {
   }
 }
 
-/** A value as an element spells it: a token as it is, anything else as a quoted string. */
+/** Formats a parameter value: a token unchanged, any other value as a quoted string. */
 export function forwardedValue(value: string): string {
   return /^[!#$%&'*+.^_`|~\w-]+$/.test(value) ? value : `"${value.replaceAll(/["\\]/g, '\\$&')}"`
 }

@@ -1,7 +1,7 @@
 import { FluxGateError } from '../../core/errors.js'
 import { type Cidr, inCidr, parseCidr } from '../../core/keys/ip-address.js'
 
-/** A number of hops, or addresses, networks and names of networks: as a list, or as text with commas between them. */
+/** A number of hops, or addresses, networks and names of networks, as a list or a comma-separated string. */
 export type TrustedProxies = number | string | readonly string[]
 
 /** True if the peer at this distance is a trusted proxy. Distance 0 is the other end of the socket. */
@@ -19,7 +19,7 @@ export const trustedProxyForms =
 
 const maxHops = 100
 
-/** Undefined if nothing is trusted. Throws `FLUXGATE_CONFIG_INVALID` for anything that is not a `TrustedProxies`. */
+/** Returns undefined if no proxy is trusted. Throws `FLUXGATE_CONFIG_INVALID` for an invalid value. */
 export function compileTrustedProxies(value: TrustedProxies = []): IsTrustedProxy | undefined {
   const parsed = parseTrustedProxies(value)
   if (parsed === undefined)
@@ -35,7 +35,7 @@ export function compileTrustedProxies(value: TrustedProxies = []): IsTrustedProx
 /** The number of hops, or the list of addresses, networks and names; undefined if it is neither. */
 export function parseTrustedProxies(value: unknown): number | readonly string[] | undefined {
   if (typeof value === 'number') return Number.isInteger(value) && value >= 0 && value <= maxHops ? value : undefined
-  // The environment has only text.
+  // Environment variables are strings.
   if (typeof value === 'string' && /^\d{1,3}$/.test(value.trim())) return parseTrustedProxies(Number(value))
   const items: unknown = typeof value === 'string' ? value.split(',').map((item) => item.trim()) : value
   if (!Array.isArray(items) || items.length > 10_000) return undefined

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** How long a client has to read an answer that came while it was still sending. */
+/** The time for a client to read a response that was sent before its request was complete. */
 const lingerMs = 1_000
 
 /**
- * Ends a connection on which the client is still sending, without reading what it sends. Closed at once, it would be reset,
- * and a reset takes with it the answer that the client has not read yet.
+ * Closes a connection on which the client is still sending (lingering close). Closing it at once would reset it, and the client
+ * would lose a response that it has not read yet.
  */
 export function linger(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), lingerMs)
@@ -15,8 +15,8 @@ export function linger(socket: Duplex): void {
 }
 
 /**
- * Ends a connection in the middle of a response. If the response ends with its connection, a regular end would make the part
- * look complete. A reset does not; over TLS, the missing close alert shows the same.
+ * Closes a connection in the middle of a response. If the end of the connection marks the end of the response, a regular close
+ * would make the part look complete. A reset does not; over TLS, the missing close alert has the same effect.
  */
 export function cutOff(socket: Duplex): void {
   if ('encrypted' in socket) {
@@ -24,7 +24,7 @@ export function cutOff(socket: Duplex): void {
     return
   }
   const connection = socket as Socket
-  // Otherwise Node ends the connection regularly before it resets it.
+  // Otherwise Node closes the connection regularly before the reset.
   connection.destroySoon = () => void connection.destroy()
   connection.resetAndDestroy()
 }

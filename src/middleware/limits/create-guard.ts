@@ -13,8 +13,8 @@ import {
   type IdentitySources,
   requireSources,
   type WatchedRules,
-  warnOfUnsourced,
-} from '../../http/unsourced-identities.js'
+  watchIdentitySources,
+} from '../../http/identity-sources.js'
 import type { SingleRuleInput } from '../../rules/schema/input.js'
 import { parseRule } from '../../rules/schema/schema.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
@@ -82,7 +82,7 @@ export function warnOfMissingSources(
 ): (() => void) | undefined {
   if (!Array.isArray(handler.ruleSets) || handler.on === undefined) return undefined
   const { ruleSetId } = options
-  return warnOfUnsourced(handler as WatchedRules, options, ({ id }, all) =>
+  return watchIdentitySources(handler as WatchedRules, options, ({ id }, all) =>
     ruleSetId === undefined ? all.length === 1 || id === 'default' : id === ruleSetId,
   )
 }

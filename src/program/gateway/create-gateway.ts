@@ -12,7 +12,7 @@ import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import { compileClientIp } from '../../http/client-ip/client-ip.js'
 import { compileTrustedProxies } from '../../http/client-ip/trusted-proxies.js'
 import { Guard } from '../../http/guard.js'
-import { warnOfUnsourced } from '../../http/unsourced-identities.js'
+import { watchIdentitySources } from '../../http/identity-sources.js'
 import type { DecisionObserver } from '../../telemetry/decision-observer.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { noIssues } from '../../validation/issues.js'
@@ -62,7 +62,7 @@ export async function createGateway(config: Config, choices: GatewayChoices = {}
   let isRerouting = false
   const guard = new Guard<IncomingMessage>(gate, ratelimit)
   const opened = (): Route[] => openRoutes(routes, rules)
-  const stopWarning = warnOfUnsourced(gate, ratelimit, () => true)
+  const stopWarning = watchIdentitySources(gate, ratelimit, () => true)
   const gateway = new Gateway({
     routes: opened(),
     guard,

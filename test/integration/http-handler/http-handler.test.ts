@@ -223,7 +223,7 @@ describe('a server with tokens', () => {
       const { handler, errors } = await bed({}, options, serving)
       expect(await handler.check({})).toMatchObject({ allowed: true, degraded: true })
       expect(errors).toMatchObject([{ code: 'FLUXGATE_STORE_MISCONFIGURED' }])
-      expect(String(errors[0])).toMatch(/answered 401/)
+      expect(String(errors[0])).toMatch(/replied with status 401/)
     }
   })
 })

@@ -42,7 +42,7 @@ describe.each(adapters)('$name', (adapter) => {
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
       title: 'Request cannot be satisfied as assigned quota has been exceeded',
       status: 429,
-      detail: 'The limit "limit.2-per-1m" of 2 is used up. Try again in 30 s.',
+      detail: 'The limit "limit.2-per-1m" of 2 is exhausted. Try again in 30 s.',
       'violated-policies': ['limit.2-per-1m'],
       retryAfterMs: 30_000,
     })

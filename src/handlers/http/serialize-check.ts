@@ -5,24 +5,24 @@ import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
 
 /**
- * The most that a server takes. Whoever is to be limited chooses much of a request, and must not be able to make it one that
- * the server does not take: then nobody would have decided about it.
+ * The maximum lengths that a server accepts. Longer values are shortened here: otherwise a client could avoid its limit by
+ * sending a request that the server rejects as invalid.
  */
-const most = { clientIp: 256, identity: 1_024, method: 64, path: 8_192, header: 8_192, headers: 100 }
+const max = { clientIp: 256, identity: 1_024, method: 64, path: 8_192, header: 8_192, headers: 100 }
 
-/** Headers that are nobody's business but the application's; they are sent only if they are named. */
+/** Headers with credentials. They are sent only if the option `headers` names them. */
 const secret = new Set(['authorization', 'cookie', 'proxy-authorization'])
 
-/** One check as the server reads it. `headers`: which of the request's it is told; left out, all that are no secret. */
-export function checkText(context: RequestContext, options: CheckOptions, headers?: ReadonlySet<string>): string {
+/** The JSON of one check. `headers` are the names of the headers to send; default all without credentials. */
+export function serializeCheck(context: RequestContext, options: CheckOptions, headers?: ReadonlySet<string>): string {
   const check = {
     ruleSetId: options.ruleSetId,
-    clientIp: context.clientIp?.slice(0, most.clientIp),
+    clientIp: context.clientIp?.slice(0, max.clientIp),
     userId: identity(context.userId),
     apiKey: identity(context.apiKey),
-    method: context.method?.slice(0, most.method),
-    path: context.path?.slice(0, most.path),
-    headers: context.headers && told(context.headers, headers),
+    method: context.method?.slice(0, max.method),
+    path: context.path?.slice(0, max.path),
+    headers: context.headers && selectHeaders(context.headers, headers),
     attributes: context.attributes,
     permits: options.permits,
     peek: options.peek === true ? true : undefined,
@@ -30,18 +30,18 @@ export function checkText(context: RequestContext, options: CheckOptions, header
   try {
     return JSON.stringify(check)
   } catch (cause) {
-    const message = `The context of a check cannot be sent, because it is not JSON: ${messageOf(cause)}`
+    const message = `The context of a check must be serializable as JSON: ${messageOf(cause)}`
     throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message, { cause })
   }
 }
 
-/** Another name for a long one, and the same for the same. */
+/** Replaces a long identity by its hash. */
 function identity(value: string | undefined): string | undefined {
-  if (value == null || value.length <= most.identity) return value
+  if (value == null || value.length <= max.identity) return value
   return `sha256:${createHash('sha256').update(value).digest('hex')}`
 }
 
-function told(
+function selectHeaders(
   all: NonNullable<RequestContext['headers']>,
   wanted: ReadonlySet<string> | undefined,
 ): Record<string, string | readonly string[]> {
@@ -49,19 +49,19 @@ function told(
   const kept: Record<string, string | readonly string[]> = {}
   let count = 0
   for (const name in all) {
-    // Those of a middleware are in lower case, those written by hand may not be.
+    // Names from a middleware are in lower case; names in a context built by hand may not be.
     const lower = name.toLowerCase()
     if (wanted === undefined ? secret.has(lower) : !wanted.has(lower)) continue
     const value = all[name]
     if (value == null || !isShort(value)) continue
     kept[name] = value
     count += 1
-    if (count === most.headers) break
+    if (count === max.headers) break
   }
   return kept
 }
 
 const isShort = (value: string | readonly string[]): boolean =>
   typeof value === 'string'
-    ? value.length <= most.header
-    : value.length <= most.headers && value.every((item) => item.length <= most.header)
+    ? value.length <= max.header
+    : value.length <= max.headers && value.every((item) => item.length <= max.header)

@@ -8,54 +8,54 @@ import { type Deadline, Deadlines } from '../../core/scheduling/deadlines.js'
 import { Hold } from '../../core/scheduling/hold.js'
 import { invalid } from './check-options.js'
 
-export interface HttpCallerOptions {
-  /** Where the server is, such as `http://127.0.0.1:8090`; a path in it stands before those of the server. */
+export interface HttpClientOptions {
+  /** The URL of the server, such as `http://127.0.0.1:8090`. Its path is prepended to the paths of the API. */
   readonly url: string
-  /** The server's admin or check token. */
+  /** The server's check token or admin token. */
   readonly token?: string | undefined
   readonly timeoutMs: number
   readonly connectTimeoutMs: number
-  /** How many sockets are open at most. */
+  /** The maximum number of sockets. */
   readonly connections: number
-  /** For `https://`: another authority to trust, a certificate to show. */
+  /** TLS options for `https://`, such as `ca`, `cert` and `key`. */
   readonly tls?: ConnectionOptions | undefined
   readonly clock: Clock
 }
 
-export interface HttpAnswer {
+export interface HttpReply {
   readonly status: number
-  /** What its JSON says; `undefined` if it is none. */
+  /** The parsed JSON body; undefined if the body is not JSON. */
   readonly value: unknown
 }
 
-/** Between two attempts to reach a server that has not accepted a connection yet. */
+/** The pause between two attempts to open the first connection. */
 const retryMs = 50
-/** More than the answer to the largest batch. */
-const maxAnswerBytes = 16 * 2 ** 20
+/** Larger than the reply to the largest batch. */
+const maxReplyBytes = 16 * 2 ** 20
 
 /** Posts JSON over keep-alive connections. Every call ends: with a response, or with an error when its deadline passes. */
-export class HttpCaller {
-  /** Without anything secret. */
-  readonly where: string
+export class HttpClient {
+  /** The origin of the server for messages, without secrets. */
+  readonly origin: string
   readonly #agent: Agent
-  readonly #open: (options: RequestOptions) => ClientRequest
+  readonly #request: (options: RequestOptions) => ClientRequest
   readonly #target: RequestOptions
   readonly #base: string
   readonly #headers: Readonly<Record<string, string>>
   readonly #timeoutMs: number
   readonly #deadlines: Deadlines
   readonly #connectTimeoutMs: number
-  /** From the first call to the first connection. */
+  /** The wait for the first connection, from the first call on. */
   #opening: Hold | undefined
 
-  constructor({ url, token, timeoutMs, connectTimeoutMs, connections, tls, clock }: HttpCallerOptions) {
+  constructor({ url, token, timeoutMs, connectTimeoutMs, connections, tls, clock }: HttpClientOptions) {
     const { protocol, hostname, host, port, pathname } = parseUrl(url)
     const isTls = protocol === 'https:'
-    this.where = `${protocol}//${host}`
+    this.origin = `${protocol}//${host}`
     this.#agent = isTls
       ? new TlsAgent({ ...tls, keepAlive: true, maxSockets: connections })
       : new Agent({ keepAlive: true, maxSockets: connections })
-    this.#open = isTls ? tlsRequest : request
+    this.#request = isTls ? tlsRequest : request
     this.#target = { method: 'POST', hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port, agent: this.#agent }
     this.#base = pathname.replace(/\/+$/, '')
     this.#headers = {
@@ -68,8 +68,8 @@ export class HttpCaller {
     this.#deadlines = new Deadlines(timeoutMs, clock)
   }
 
-  /** Until the server has accepted a connection, the first call tries again and again, and all others wait for it. */
-  async post(path: string, body: string): Promise<HttpAnswer> {
+  /** Until the server has accepted a connection, the first call is retried and all others wait for it. */
+  async post(path: string, body: string): Promise<HttpReply> {
     if (this.#opening?.isOver) return this.#post(path, body)
     if (this.#opening !== undefined) {
       await this.#opening.over
@@ -87,23 +87,23 @@ export class HttpCaller {
     }
   }
 
-  /** The deadline begins when `opening` is over. */
-  #post(path: string, body: string, opening?: Hold): Promise<HttpAnswer> {
+  /** The deadline starts when `opening` ends. */
+  #post(path: string, body: string, opening?: Hold): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
       const headers = { ...this.#headers, 'content-length': Buffer.byteLength(body) }
       let call: ClientRequest
-      let isSent = false
+      let hasSocket = false
       let isOver = false
       let deadline: Deadline | undefined
-      const begin = (): void => {
+      const startDeadline = (): void => {
         if (isOver) return
         deadline = this.#deadlines.begin(() => {
           isOver = true
           call.destroy()
-          reject(isSent ? this.#late() : this.#unsent())
+          reject(hasSocket ? this.#timeout() : this.#noConnection())
         })
       }
-      /** False if the call had ended before. */
+      /** Returns false if the call has already ended. */
       const end = (): boolean => {
         const isFirst = !isOver
         isOver = true
@@ -116,27 +116,27 @@ export class HttpCaller {
         reject(this.#failed(cause))
       }
       const send = (): void => {
-        call = this.#open({ ...this.#target, path: this.#base + path, headers })
+        call = this.#request({ ...this.#target, path: this.#base + path, headers })
         call.once('socket', (socket) => {
-          isSent = true
-          // A connection that is kept is connected already: a listener on it would never be called or removed.
+          hasSocket = true
+          // On a reused connection, the listener would never be called or removed.
           if (opening !== undefined) socket.once('connect', () => opening.end())
         })
         call.on('error', (error: NodeJS.ErrnoException) => {
-          // The server closed an idle connection just before it was used again: another connection is used instead.
+          // The server closed the idle connection just before it was reused, so another connection is used.
           if (call.reusedSocket && isClosedByPeer(error) && !isOver) send()
           else fail(error)
         })
         call.on('response', (response) => {
           readText(response, fail, (text) => {
-            if (end()) resolve({ status: response.statusCode ?? 0, value: parsed(text) })
+            if (end()) resolve({ status: response.statusCode ?? 0, value: parseJson(text) })
           })
         })
         call.end(body)
       }
       send()
-      if (opening === undefined) begin()
-      else void opening.over.then(begin)
+      if (opening === undefined) startDeadline()
+      else void opening.over.then(startDeadline)
     })
   }
 
@@ -145,19 +145,19 @@ export class HttpCaller {
     this.#agent.destroy()
   }
 
-  #late(): FluxGateError {
-    const message = `The server at ${this.where} had not answered after ${this.#timeoutMs} ms.`
+  #timeout(): FluxGateError {
+    const message = `The server at ${this.origin} did not reply within ${this.#timeoutMs} ms.`
     return new FluxGateError('FLUXGATE_STORE_TIMEOUT', message)
   }
 
   /** All connections were busy for the whole time. */
-  #unsent(): FluxGateError {
-    const message = `The server at ${this.where} could not be asked: no connection was free within ${this.#timeoutMs} ms. Raise connections.`
+  #noConnection(): FluxGateError {
+    const message = `The call to the server at ${this.origin} was not sent: no connection was free within ${this.#timeoutMs} ms. Increase connections.`
     return new FluxGateError('FLUXGATE_STORE_UNREACHABLE', message)
   }
 
   #failed(cause: unknown): FluxGateError {
-    const message = `The server at ${this.where} could not be asked: ${messageOf(cause)}`
+    const message = `The call to the server at ${this.origin} failed: ${messageOf(cause)}`
     return new FluxGateError('FLUXGATE_STORE_FAILED', message, { cause })
   }
 }
@@ -167,15 +167,15 @@ const isClosedByPeer = ({ code }: NodeJS.ErrnoException): boolean => code === 'E
 function readText(response: IncomingMessage, onError: (error: Error) => void, onEnd: (text: string) => void): void {
   let text = ''
   response.setEncoding('utf8')
-  response.on('data', (piece: string) => {
-    text += piece
-    if (text.length > maxAnswerBytes) onError(new Error('the answer is too long'))
+  response.on('data', (chunk: string) => {
+    text += chunk
+    if (text.length > maxReplyBytes) onError(new Error(`the reply is longer than ${maxReplyBytes} bytes`))
   })
   response.on('error', onError)
   response.on('end', () => onEnd(text))
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -187,8 +187,8 @@ function parseUrl(url: string): URL {
   const found = URL.canParse(url) ? new URL(url) : undefined
   const isPlain = found?.username === '' && found.password === '' && found.search === '' && found.hash === ''
   if (found !== undefined && isPlain && ['http:', 'https:'].includes(found.protocol)) return found
-  // Not shown: it may hold a password.
+  // The URL is not shown, because it may contain a password.
   throw invalid(
-    'url: found something else; allowed: http://host:port or https://host:port, and the token apart from it.',
+    'url must be http://host:port or https://host:port, without credentials, query or fragment. Pass the token as token.',
   )
 }
