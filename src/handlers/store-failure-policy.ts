@@ -8,22 +8,22 @@ import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 
 export interface StoreFailurePolicyOptions {
-  /** The one that fails; which overrides it had is remembered. */
+  /** The failing store. Its cached overrides still apply. */
   readonly store: Pick<BucketStore, 'overrides'>
-  /** Limits in this process; it has `chargeSync`. */
+  /** The local buckets. Must have `chargeSync`. */
   readonly localStore: BucketStore
   readonly room: WaitingRoom
   readonly clock: Clock
   /** Applies to rules without a policy of their own; default `LOCAL`. */
   readonly onStoreFailure?: OnStoreFailure
-  /** The part of each limit that one process takes over: 1 for all of it. */
+  /** The share of each limit that this process enforces alone; 1 is all of it. */
   readonly localShare: number
 }
 
-/** How soon to come back when the store is down and the rule refuses without it. */
+/** Retry-after of a rule that denies while the store fails. */
 const retryAfterFailureMs = 1_000
 
-/** The one place where it is decided what becomes of a request while the store fails. */
+/** Decides requests while the store fails, by the `onStoreFailure` of their rules. */
 export class StoreFailurePolicy implements StoreFailureFallback {
   readonly #options: StoreFailurePolicyOptions
   readonly #local: RateLimiter
@@ -31,29 +31,29 @@ export class StoreFailurePolicy implements StoreFailureFallback {
 
   constructor(options: StoreFailurePolicyOptions) {
     this.#options = options
-    this.#local = new RateLimiter(tellingOverrides(options.localStore), options.room, { degraded: true })
+    this.#local = new RateLimiter(reportingOverrides(options.localStore), options.room, { degraded: true })
   }
 
-  /** Each rule says what to do; one that refuses decides for all, and what remains is limited in this process. */
-  decide(ruleSetId: string | null, demands: readonly Charge[], options: DecideOptions): Decision {
+  /** A rule with DENY rejects the request. Otherwise rules with LOCAL are enforced in this process, and rules with ALLOW are skipped. */
+  decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Decision {
     const { onStoreFailure = 'LOCAL' } = this.#options
     const policyOf = ({ group }: Charge): OnStoreFailure => group.onStoreFailure ?? onStoreFailure
     const details = { ruleSetId, degraded: true }
     const now = this.#options.clock.now()
-    const refusing = demands.find((demand) => !demand.shadow && policyOf(demand) === 'DENY')
-    if (refusing !== undefined)
+    const denying = charges.find((charge) => !charge.shadow && policyOf(charge) === 'DENY')
+    if (denying !== undefined)
       return unmeteredDecision(false, 'STORE_FAILURE', now, {
         ...details,
-        ruleId: refusing.group.ruleId,
+        ruleId: denying.group.ruleId,
         retryAfterMs: retryAfterFailureMs,
       })
-    const local = demands.filter((demand) => policyOf(demand) === 'LOCAL')
+    const local = charges.filter((charge) => policyOf(charge) === 'LOCAL')
     if (local.length === 0) return unmeteredDecision(true, 'STORE_FAILURE', now, details)
-    const claims = local.map((demand) => ({ ...demand, group: this.#shareOf(this.#groupOf(demand)) }))
-    return this.#local.decide(ruleSetId, claims, options) as Decision
+    const localCharges = local.map((charge) => ({ ...charge, group: this.#shareOf(this.#groupOf(charge)) }))
+    return this.#local.decide(ruleSetId, localCharges, options) as Decision
   }
 
-  /** Of an identity whose override has been seen, that one. */
+  /** The group of the key's override if the store has cached it, else the group of the rule. */
   #groupOf({ group, key }: Charge): BucketGroup {
     return (group.hasOverrides && this.#options.store.overrides?.cached?.(group, key)) || group
   }
@@ -73,15 +73,15 @@ export class StoreFailurePolicy implements StoreFailureFallback {
   }
 }
 
-/** Demands that count otherwise than their rule says are told as such. */
-function tellingOverrides(store: BucketStore): BucketStore {
+/** Reports charges whose group is that of an override in `applied`. */
+function reportingOverrides(store: BucketStore): BucketStore {
   const { chargeSync } = store
   return {
-    charge: (demands, peek) => store.charge(demands, peek),
+    charge: (charges, peek) => store.charge(charges, peek),
     ...(chargeSync && {
-      chargeSync(demands: readonly Charge[], peek: boolean) {
-        const result = chargeSync.call(store, demands, peek)
-        return demands.some(({ group }) => group.insteadOf !== undefined) ? { ...result, applied: demands } : result
+      chargeSync(charges: readonly Charge[], peek: boolean) {
+        const result = chargeSync.call(store, charges, peek)
+        return charges.some(({ group }) => group.insteadOf !== undefined) ? { ...result, applied: charges } : result
       },
     }),
     refund: (refunds) => store.refund(refunds),
@@ -90,15 +90,15 @@ function tellingOverrides(store: BucketStore): BucketStore {
   }
 }
 
-/** A part of a limit, rounded down; where less than one token would come per window, one comes per longer window. */
+/** Scales a band, rounded down. If less than one token would be refilled per window, the window is extended instead. */
 function scaledBand({ spent, ...band }: Band, share: number): Band {
   const capacity = Math.max(1, Math.floor(band.capacity * share))
   const refillTokens = band.refillTokens * share
-  const begun = spent && { spent: { ...spent, permits: Math.min(capacity, Math.ceil(spent.permits * share)) } }
-  if (refillTokens >= 1) return { ...band, ...begun, capacity, refillTokens: Math.floor(refillTokens) }
+  const scaledBalance = spent && { spent: { ...spent, permits: Math.min(capacity, Math.ceil(spent.permits * share)) } }
+  if (refillTokens >= 1) return { ...band, ...scaledBalance, capacity, refillTokens: Math.floor(refillTokens) }
   const { isRefilled } = algorithmTraits[band.algorithm]
   const windowTicks = isRefilled
     ? Math.min(maxWindowTicks, Math.ceil(band.windowTicks / refillTokens))
     : band.windowTicks
-  return { ...band, ...begun, capacity, refillTokens: 1, windowTicks }
+  return { ...band, ...scaledBalance, capacity, refillTokens: 1, windowTicks }
 }

@@ -1,32 +1,32 @@
 import { newStep } from '../../core/algorithm.js'
-import { type MayGo, NearestToFull } from './nearest-to-full.js'
+import { type CanEvict, NearestToFull } from './nearest-to-full.js'
 import type { RuleTable, RuleTables } from './rule-tables.js'
 
-/** How many identities a thorough search looks at; a store of up to this size is searched completely. */
+/** Keys inspected by a full search. Stores up to this size are searched completely. */
 const searchLimit = 1024
-/** How many a glance looks at. */
-const glanceLimit = 16
-/** For so long it is believed what a survey of a large store has found. */
-const beliefTicks = 10_000_000
-/** After a search in which all refuse, so many newcomers are content with a glance. */
-const glancesAfterNone = 64
-/** Looked at in passing with every new identity, so that what nobody uses any more is forgotten without a timer. */
+/** Keys inspected by a short search. */
+const shortSearchLimit = 16
+/** How long the result of a survey of a large store is valid. */
+const surveyTicks = 10_000_000
+/** After a full search in which all keys are denying, this many new keys get only a short search. */
+const shortSearchesAfterFailure = 64
+/** Keys inspected for every new key, so that unused keys are removed without a timer. */
 const sweepStep = 2
-/** A bucket that has been full for less than this stays: whoever came a moment ago is likely to come again. */
+/** A bucket that has been full for less than this is not swept, because its key is likely to be used again. */
 const graceTicks = 60_000_000
 
-/** Whom identities count against that find no room. One that is really called this shares with them. */
+/** The shared key of all keys for which there is no room. A key with exactly this name shares its bucket. */
 export const overflowKey = '\u0000overflow'
 
-type Spare = (table: RuleTable, key: string) => boolean
+type IsInUse = (table: RuleTable, key: string) => boolean
 
 /**
- * Keeps the tables within their bound, by forgetting identities. Those whose buckets are full go first, because nothing is
- * lost with them, then those nearest to it. One that is refusing never goes: that would hand it a fresh limit.
+ * Limits the number of keys by evicting some. Keys with full buckets are evicted first, because this loses nothing, then those
+ * closest to full. A key that is denying is never evicted, because it would get a new limit.
  *
- * An order of who is nearest to full would have to be kept by every decision. Instead a hand goes round over all identities,
- * and each newcomer pays for a part of its way: the first full one that it comes to is forgotten. If it comes to none, one of
- * the nearest goes that it has passed lately.
+ * An order by closeness to full would have to be updated by every decision. Instead, a clock hand goes round over all keys, and
+ * every new key moves it: the first full key that it passes is evicted. If it passes none, one of the closest keys that it has
+ * passed recently is evicted.
  */
 export class Eviction {
   readonly #tables: RuleTables
@@ -34,12 +34,12 @@ export class Eviction {
   readonly #nearest = new NearestToFull()
   readonly #scratch = newStep()
   #hand: Iterator<[RuleTable, string]> | undefined
-  /** How many a survey has still to look at, and until when the last one is believed. */
-  #unseen = 0
-  #believedUntil = Number.NEGATIVE_INFINITY
-  /** How many newcomers are still content with a glance in which all refuse. */
-  #glances = 0
-  /** Of the one that was forgotten last to make room. */
+  /** Keys that the current survey has yet to inspect, and the tick until which the last survey is valid. */
+  #unsurveyed = 0
+  #surveyValidUntil = Number.NEGATIVE_INFINITY
+  /** New keys that still get only a short search. */
+  #shortSearches = 0
+  /** The expiry of the key that was evicted last. */
   #lastExpiresAt = 0
 
   constructor(tables: RuleTables, maxKeys: number) {
@@ -47,12 +47,12 @@ export class Eviction {
     this.#maxKeys = maxKeys
   }
 
-  /** Whether so many new identities fit, if need be by forgetting others that are not among the spared. */
-  makeRoom(needed: number, now: number, spare: Spare): boolean {
+  /** Makes room for `needed` new keys by evicting keys that are not in use. Returns false if that is impossible. */
+  makeRoom(needed: number, now: number, isInUse: IsInUse): boolean {
     const hadRoom = this.#hasRoom(needed)
-    while (!this.#hasRoom(needed)) if (!this.#evict(now, spare)) return false
-    // A sweep leaves behind what has been full for a short time only, and when there is no room, that is what is looked for.
-    if (hadRoom || this.#lastExpiresAt + graceTicks <= now) this.#sweep(now, spare)
+    while (!this.#hasRoom(needed)) if (!this.#evict(now, isInUse)) return false
+    // A sweep leaves behind what has been full for a short time only, and when there is no room, that is what is inspected for.
+    if (hadRoom || this.#lastExpiresAt + graceTicks <= now) this.#sweep(now, isInUse)
     return true
   }
 
@@ -65,81 +65,81 @@ export class Eviction {
     return this.#tables.size + needed <= this.#maxKeys
   }
 
-  /** Forgets one; false if none was found that may go. */
-  #evict(now: number, spare: Spare): boolean {
-    const mayGo: MayGo = (table, key, expiresAt) =>
-      !spare(table, key) && (expiresAt <= now || !this.#isRefusing(table, key, now))
+  /** Evicts one key. Returns false if none can be evicted. */
+  #evict(now: number, isInUse: IsInUse): boolean {
+    const canEvict: CanEvict = (table, key, expiresAt) =>
+      !isInUse(table, key) && (expiresAt <= now || !this.#isDenying(table, key, now))
     const { size } = this.#tables
     if (size <= searchLimit) {
       this.#nearest.clear()
-      return this.#search(size, now, mayGo)
+      return this.#search(size, now, canEvict)
     }
-    if (this.#unseen === 0 && now >= this.#believedUntil) this.#unseen = size
-    return this.#unseen > 0 ? this.#survey(now, mayGo) : this.#glance(now, mayGo)
+    if (this.#unsurveyed === 0 && now >= this.#surveyValidUntil) this.#unsurveyed = size
+    return this.#unsurveyed > 0 ? this.#survey(now, canEvict) : this.#shortSearch(now, canEvict)
   }
 
-  /** A large store is looked through once, a part for each newcomer, because any of its buckets may be full. */
-  #survey(now: number, mayGo: MayGo): boolean {
-    if (this.#forgetFull(searchLimit, now, mayGo)) return true
-    this.#unseen = Math.max(0, this.#unseen - searchLimit)
-    this.#believedUntil = now + beliefTicks
-    return this.#forgetNearest(mayGo)
+  /** A large store is inspected through once, a part for each newcomer, because any of its buckets may be full. */
+  #survey(now: number, canEvict: CanEvict): boolean {
+    if (this.#evictFull(searchLimit, now, canEvict)) return true
+    this.#unsurveyed = Math.max(0, this.#unsurveyed - searchLimit)
+    this.#surveyValidUntil = now + surveyTicks
+    return this.#evictNearest(canEvict)
   }
 
-  /** Then hardly any is full, and a newcomer costs little: a flood of them is not a way to keep this process busy. */
-  #glance(now: number, mayGo: MayGo): boolean {
-    if (this.#search(glanceLimit, now, mayGo)) return true
-    if (this.#glances > 0) {
-      this.#glances -= 1
+  /** After a survey few buckets are full. Short searches bound the CPU time of a flood of new keys. */
+  #shortSearch(now: number, canEvict: CanEvict): boolean {
+    if (this.#search(shortSearchLimit, now, canEvict)) return true
+    if (this.#shortSearches > 0) {
+      this.#shortSearches -= 1
       return false
     }
-    this.#glances = glancesAfterNone
-    return this.#search(searchLimit, now, mayGo)
+    this.#shortSearches = shortSearchesAfterFailure
+    return this.#search(searchLimit, now, canEvict)
   }
 
-  #search(limit: number, now: number, mayGo: MayGo): boolean {
-    return this.#forgetFull(limit, now, mayGo) || this.#forgetNearest(mayGo)
+  #search(limit: number, now: number, canEvict: CanEvict): boolean {
+    return this.#evictFull(limit, now, canEvict) || this.#evictNearest(canEvict)
   }
 
-  /** Forgets the first one that is full, and remembers those that are nearest to it. */
-  #forgetFull(limit: number, now: number, mayGo: MayGo): boolean {
-    for (let looked = 0; looked < limit; looked++) {
+  /** Evicts the first full key, and records the keys that are closest to full. */
+  #evictFull(limit: number, now: number, canEvict: CanEvict): boolean {
+    for (let inspected = 0; inspected < limit; inspected++) {
       const [table, key] = this.#next() ?? []
       if (table === undefined || key === undefined) return false
       const expiresAt = table.expiresAt(key)
       const isFull = expiresAt <= now
-      // Whether it may go is asked last: that costs more than all else.
-      if ((!isFull && !this.#nearest.wants(expiresAt)) || !mayGo(table, key, expiresAt)) continue
-      if (isFull) return this.#forget(table, key, expiresAt)
+      // Checked last, because it is the most expensive check.
+      if ((!isFull && !this.#nearest.wants(expiresAt)) || !canEvict(table, key, expiresAt)) continue
+      if (isFull) return this.#remove(table, key, expiresAt)
       this.#nearest.add({ table, key, expiresAt })
     }
     return false
   }
 
-  #forgetNearest(mayGo: MayGo): boolean {
-    const found = this.#nearest.take(mayGo)
-    return found !== undefined && this.#forget(found.table, found.key, found.expiresAt)
+  #evictNearest(canEvict: CanEvict): boolean {
+    const candidate = this.#nearest.take(canEvict)
+    return candidate !== undefined && this.#remove(candidate.table, candidate.key, candidate.expiresAt)
   }
 
-  #forget(table: RuleTable, key: string, expiresAt: number): true {
+  #remove(table: RuleTable, key: string, expiresAt: number): true {
     this.#lastExpiresAt = expiresAt
     this.#tables.delete(table, key)
     return true
   }
 
-  #isRefusing(table: RuleTable, key: string, now: number): boolean {
+  #isDenying(table: RuleTable, key: string, now: number): boolean {
     return key === overflowKey || table.isDenying(key, now, this.#scratch)
   }
 
-  #sweep(now: number, spare: Spare): void {
+  #sweep(now: number, isInUse: IsInUse): void {
     for (let i = 0; i < sweepStep; i++) {
       const [table, key] = this.#next() ?? []
       if (table === undefined || key === undefined) return
-      if (table.expiresAt(key) + graceTicks <= now && !spare(table, key)) this.#tables.delete(table, key)
+      if (table.expiresAt(key) + graceTicks <= now && !isInUse(table, key)) this.#tables.delete(table, key)
     }
   }
 
-  /** Where the hand comes to next, in an endless round over all identities. */
+  /** The next key under the clock hand, in an endless round over all keys. */
   #next(): [RuleTable, string] | undefined {
     if (this.#tables.size === 0) return undefined
     let step = this.#hand?.next()

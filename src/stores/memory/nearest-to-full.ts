@@ -1,41 +1,41 @@
 import type { RuleTable } from './rule-tables.js'
 
-/** One that may be forgotten, and the instant from which its buckets mean the same as none. */
+/** A key that may be evicted, and the tick from which its buckets are equivalent to unused ones. */
 interface Candidate {
   readonly table: RuleTable
   readonly key: string
   readonly expiresAt: number
 }
 
-/** Whether one that would be full at `expiresAt` may be forgotten now. */
-export type MayGo = (table: RuleTable, key: string, expiresAt: number) => boolean
+/** True if a key with this expiry can be evicted now. */
+export type CanEvict = (table: RuleTable, key: string, expiresAt: number) => boolean
 
-/** So many are remembered from one search for the next ones. */
-const most = 64
+/** The number of candidates kept for later searches. */
+const maxCandidates = 64
 
-/** Of the identities that were looked at, the few that are nearest to having full buckets: those to forget next. */
+/** The inspected keys whose buckets are closest to full, which are the next ones to evict. */
 export class NearestToFull {
-  /** The nearest one is the last. */
+  /** The closest one is the last. */
   readonly #candidates: Candidate[] = []
 
-  /** Whether one that expires then would be remembered. */
+  /** True if a key with this expiry would be kept as a candidate. */
   wants(expiresAt: number): boolean {
-    return this.#candidates.length < most || expiresAt < (this.#candidates[0] as Candidate).expiresAt
+    return this.#candidates.length < maxCandidates || expiresAt < (this.#candidates[0] as Candidate).expiresAt
   }
 
   add(candidate: Candidate): void {
-    if (this.#candidates.length === most) this.#candidates.shift()
+    if (this.#candidates.length === maxCandidates) this.#candidates.shift()
     let at = this.#candidates.length
     while (at > 0 && (this.#candidates[at - 1] as Candidate).expiresAt < candidate.expiresAt) at--
     this.#candidates.splice(at, 0, candidate)
   }
 
-  /** The nearest one of which that is still true. */
-  take(mayGo: MayGo): Candidate | undefined {
+  /** Removes and returns the closest candidate that has not changed since and can be evicted. */
+  take(canEvict: CanEvict): Candidate | undefined {
     for (let next = this.#candidates.pop(); next !== undefined; next = this.#candidates.pop()) {
       const { table, key, expiresAt } = next
-      const isThere = table.group !== undefined && table.slotOf(key) !== undefined
-      if (isThere && table.expiresAt(key) === expiresAt && mayGo(table, key, expiresAt)) return next
+      const exists = table.group !== undefined && table.slotOf(key) !== undefined
+      if (exists && table.expiresAt(key) === expiresAt && canEvict(table, key, expiresAt)) return next
     }
     return undefined
   }

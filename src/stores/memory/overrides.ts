@@ -13,17 +13,17 @@ import {
 } from '../../core/overrides/override-storage.js'
 import { overriddenGroup } from '../redis/overrides/overridden-group.js'
 
-interface Kept {
+interface StoredOverride {
   readonly terms: OverrideTerms
-  /** Made for the group that asked last: there is one at a time. */
+  /** The group of the override, derived from the group of the last decision. */
   group: BucketGroup | undefined
 }
 
 interface RuleOverrides {
-  readonly byKey: Map<string, Kept>
-  readonly byRange: Map<string, Kept>
-  ranges: OverrideRanges<Kept>
-  /** The keys of both in their order, once somebody has asked for it. */
+  readonly byKey: Map<string, StoredOverride>
+  readonly byRange: Map<string, StoredOverride>
+  ranges: OverrideRanges<StoredOverride>
+  /** All keys and ranges in UTF-8 order. Sorted by the first `list` after a change. */
   sorted: readonly string[] | undefined
 }
 
@@ -38,23 +38,23 @@ export class MemoryOverrides implements OverrideStorage {
 
   async get({ ruleSetId, ruleId, key, isRange }: OverrideId): Promise<OverrideTerms | undefined> {
     const rule = this.#rules.get(nameOf(ruleSetId, ruleId))
-    const kept = (isRange ? rule?.byRange : rule?.byKey)?.get(key)
-    return kept === undefined || hasExpired(kept.terms, this.#nowMs()) ? undefined : kept.terms
+    const stored = (isRange ? rule?.byRange : rule?.byKey)?.get(key)
+    return stored === undefined || hasExpired(stored.terms, this.#nowMs()) ? undefined : stored.terms
   }
 
   async put(name: OverrideId, terms: OverrideTerms): Promise<boolean> {
-    const wasThere = (await this.get(name)) !== undefined
-    this.#edit(name, (kept) => kept.set(name.key, { terms, group: undefined }))
-    return !wasThere
+    const existed = (await this.get(name)) !== undefined
+    this.#edit(name, (stored) => stored.set(name.key, { terms, group: undefined }))
+    return !existed
   }
 
   async delete(name: OverrideId): Promise<boolean> {
-    const wasThere = (await this.get(name)) !== undefined
-    this.#edit(name, (kept) => kept.delete(name.key))
-    return wasThere
+    const existed = (await this.get(name)) !== undefined
+    this.#edit(name, (stored) => stored.delete(name.key))
+    return existed
   }
 
-  #edit({ ruleSetId, ruleId, isRange }: OverrideId, edit: (kept: Map<string, Kept>) => void): void {
+  #edit({ ruleSetId, ruleId, isRange }: OverrideId, edit: (stored: Map<string, StoredOverride>) => void): void {
     const name = nameOf(ruleSetId, ruleId)
     const rule: RuleOverrides = this.#rules.get(name) ?? {
       byKey: new Map(),
@@ -76,12 +76,12 @@ export class MemoryOverrides implements OverrideStorage {
     rule.sorted ??= [...rule.byKey.keys(), ...rule.byRange.keys()].sort(inUtf8Order)
     const nowMs = this.#nowMs()
     const entries: OverrideEntry[] = []
-    const isBehind = (key: string): boolean => after === '' || inUtf8Order(key, after) > 0
+    const isAfterCursor = (key: string): boolean => after === '' || inUtf8Order(key, after) > 0
     for (let i = firstFrom(rule.sorted, inUtf8Order(prefix, after) > 0 ? prefix : after); i < rule.sorted.length; i++) {
       const key = rule.sorted[i] as string
       if (!key.startsWith(prefix) && inUtf8Order(key, prefix) > 0) break
-      const { terms } = (rule.byKey.get(key) ?? rule.byRange.get(key)) as Kept
-      if (!isBehind(key) || hasExpired(terms, nowMs)) continue
+      const { terms } = (rule.byKey.get(key) ?? rule.byRange.get(key)) as StoredOverride
+      if (!isAfterCursor(key) || hasExpired(terms, nowMs)) continue
       if (entries.length === limit) return { entries, next: entries.at(-1)?.key }
       entries.push({ key, terms })
     }
@@ -101,21 +101,21 @@ export class MemoryOverrides implements OverrideStorage {
     return applied
   }
 
-  /** The group that counts this identity. */
+  /** The group that is charged for a key: that of its override, or else `group`. */
   groupOf(group: BucketGroup, key: string, now: number): BucketGroup {
-    const kept = group.hasOverrides ? this.#find(group, key, now / ticksPerMs) : undefined
-    if (kept === undefined) return group
-    if (kept.group?.insteadOf !== group) kept.group = overriddenGroup(group, kept.terms)
-    return kept.group
+    const stored = group.hasOverrides ? this.#find(group, key, now / ticksPerMs) : undefined
+    if (stored === undefined) return group
+    if (stored.group?.insteadOf !== group) stored.group = overriddenGroup(group, stored.terms)
+    return stored.group
   }
 
-  /** When the refusal of an identity that is denied ends, in ticks. */
+  /** The tick at which the DENY override of a key expires. Infinity if it does not. */
   deniedUntil({ insteadOf }: BucketGroup, key: string, now: number): number {
-    const kept = insteadOf && this.#find(insteadOf, key, now / ticksPerMs)
-    return (kept?.terms.expiresAtMs ?? Number.POSITIVE_INFINITY) * ticksPerMs
+    const stored = insteadOf && this.#find(insteadOf, key, now / ticksPerMs)
+    return (stored?.terms.expiresAtMs ?? Number.POSITIVE_INFINITY) * ticksPerMs
   }
 
-  #find({ ruleSetId, ruleId, countsAddresses }: BucketGroup, key: string, nowMs: number): Kept | undefined {
+  #find({ ruleSetId, ruleId, countsAddresses }: BucketGroup, key: string, nowMs: number): StoredOverride | undefined {
     const rule = this.#rules.get(nameOf(ruleSetId, ruleId))
     if (rule === undefined) return undefined
     const own = rule.byKey.get(key)
@@ -125,7 +125,7 @@ export class MemoryOverrides implements OverrideStorage {
   }
 }
 
-/** The place of the first that is not before `key`. */
+/** The index of the first entry that is not before `key`. */
 function firstFrom(sorted: readonly string[], key: string): number {
   let [low, high] = [0, sorted.length]
   while (low < high) {
@@ -136,5 +136,5 @@ function firstFrom(sorted: readonly string[], key: string): number {
   return low
 }
 
-/** Neither id holds a space. */
+/** IDs contain no spaces. */
 const nameOf = (ruleSetId: string, ruleId: string): string => `${ruleSetId} ${ruleId}`
