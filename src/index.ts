@@ -6,7 +6,9 @@ export type {
   Charge,
   ChargeResult,
   Refund,
+  SharedGenerations,
   SharedResets,
+  StoreAvailability,
 } from './core/bucket-store.js'
 export { type Clock, systemClock } from './core/clock.js'
 export type { BandDecision, Decision, Reason } from './core/decision.js'

@@ -2,6 +2,7 @@ import type { Step } from './algorithm.js'
 import type { FluxGateError } from './errors.js'
 import type { OverrideStorage } from './overrides/override-storage.js'
 import type { Band, OnStoreFailure, Policy } from './rule.js'
+import type { BreakerState } from './scheduling/circuit-breaker.js'
 
 /** The buckets of one rule: their identity in the store and their bands. Created once per rule and shared by all its decisions. */
 export interface BucketGroup {
@@ -139,17 +140,17 @@ export interface Settlement {
 }
 
 /**
- * A store that leases permits. Leased permits count against the capacity until they are settled or their lease ends, so
+ * Leases permits to processes. Leased permits count against the capacity until they are settled or their lease ends, so
  * that leasing never allows more requests in any interval.
  */
-export interface LeasingStore extends BucketStore {
+export interface Leasing {
   lease(request: LeaseRequest): Promise<LeaseResult>
   settle(settlements: readonly Settlement[]): Promise<void>
 }
 
 /** The generation of each rule: the number of times that its buckets were reset, shared by all processes. */
-export interface SharedResets {
-  /** False until the generations have been loaded. Until then, it is unknown which buckets are current. */
+export interface SharedGenerations {
+  /** False until the generations have been loaded. Until then, it is unknown which buckets are current. Never becomes false again. */
   readonly isKnown: boolean
   /** The current generation of a rule. */
   of(ruleSetId: string, ruleId: string): number
@@ -159,10 +160,45 @@ export interface SharedResets {
   watch(onChange: () => void): () => void
 }
 
+/** @deprecated Use `SharedGenerations`. */
+export type SharedResets = SharedGenerations
+
+/** What a remote store knows about its connection. A store in this process needs none of it. */
+export interface StoreAvailability {
+  /** True if every call succeeds or fails within the store's own timeout. Otherwise FluxGate applies `resilient`. */
+  readonly isBounded?: boolean | undefined
+  /** True if the buckets are spread over several servers, so that some calls can fail while others succeed. */
+  readonly failsPartially?: boolean | undefined
+  /** False while the store is disconnected. */
+  readonly isConnected?: boolean | undefined
+  /** The error with which a call would reject immediately because the store is disconnected. */
+  readonly unreachable?: FluxGateError | undefined
+  /** The state of the circuit breaker in front of the store, if there is one. */
+  readonly breaker?: BreakerState | undefined
+  /** The leased permits that this process can still spend, even while the store is unavailable. */
+  readonly heldPermits?: number | undefined
+  /**
+   * Resolves once the store is connected, or after `withinMs` (default: the store's own timeout) even if it is not. Rejects
+   * if only a change of configuration can help.
+   */
+  ready?(withinMs?: number): Promise<void>
+  /**
+   * Resolves if the store can decide now; otherwise rejects with the reason. Changes no bucket. Without it, the health of
+   * the store is derived from decisions only.
+   */
+  probe?(): Promise<void>
+}
+
+/** Rejections that are certain without a call to the store. They are available while the store is not. */
+export interface RejectionCache {
+  /** Returns the rejection that the store would return now, or undefined if it must be called. Called before every charge and peek. */
+  find(charges: readonly Charge[], peek: boolean): ChargeResult | undefined
+}
+
 /**
  * Stores buckets and decides about them. An implementation guarantees that a decision is atomic over all bands of all its
  * charges, that a rejection writes nothing, and that time is the store's own. Run `bucketStoreContract` of fluxgate-js/testing
- * to verify an implementation.
+ * to verify an implementation. Optional abilities are objects, so that `decorateStore` forwards each of them as a whole.
  */
 export interface BucketStore {
   /** Applies all charges or none of them. With `peek`, returns the result of the decision without charging. */
@@ -175,31 +211,28 @@ export interface BucketStore {
   reset(group: BucketGroup, key: string): Promise<void>
   /** Called when the rule was removed or reset: this group will not be used again. Optional. */
   retire?(group: BucketGroup): void
+  /** Releases connections and other resources. */
+  close(): Promise<void>
   /** Set if the store can keep overrides next to the buckets. */
   readonly overrides?: OverrideStorage | undefined
   /** Set if several processes share the buckets and must agree on the generation of each rule. */
-  readonly resets?: SharedResets
-  /** True if the buckets are spread over several servers, so that some calls can fail while others succeed. */
-  readonly failsPartially?: boolean
-  /** True if every call succeeds or fails within the store's own timeout, so that callers need not set one. */
-  readonly isBounded?: boolean
-  /** False while the store is disconnected. */
-  readonly isConnected?: boolean
-  /** The error with which a call would reject immediately because the store is disconnected. */
-  readonly unreachable?: FluxGateError | undefined
-  /** The state of the circuit breaker in front of the store, if there is one. */
-  readonly breaker?: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
-  /** The leased permits that this process can still spend, if the store leases. */
-  readonly heldPermits?: number
-  /**
-   * Resolves once the store is connected, or after `withinMs` (default: the store's own timeout) even if it is not. Rejects
-   * if only a change of configuration can help.
-   */
+  readonly generations?: SharedGenerations | undefined
+  /** Set if the store is remote and can report its state. */
+  readonly availability?: StoreAvailability | undefined
+  /** Set if the store can lease permits. */
+  readonly leasing?: Leasing | undefined
+  /** Set if the store caches rejections in this process. */
+  readonly rejectionCache?: RejectionCache | undefined
+  /** @deprecated Use `generations`. */
+  readonly resets?: SharedGenerations | undefined
+  /** @deprecated Use `availability.isBounded`. */
+  readonly isBounded?: boolean | undefined
+  /** @deprecated Use `availability.ready`. */
   ready?(withinMs?: number): Promise<void>
-  /**
-   * Resolves if the store can decide now; otherwise rejects with the reason. Changes no bucket. Optional: without it, the
-   * health of the store is derived from decisions only.
-   */
+  /** @deprecated Use `availability.probe`. */
   probe?(): Promise<void>
-  close(): Promise<void>
+}
+
+export interface LeasingStore extends BucketStore {
+  readonly leasing: Leasing
 }

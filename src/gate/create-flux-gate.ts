@@ -1,4 +1,4 @@
-import type { BucketStore } from '../core/bucket-store.js'
+import type { StoreAvailability } from '../core/bucket-store.js'
 import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { unknownResolvers } from '../core/keys/scope-key-resolver.js'
@@ -12,7 +12,7 @@ import { readGateOptions } from './configured-options.js'
 import type { FluxGate } from './flux-gate.js'
 import { type Closable, Gate } from './gate.js'
 import { isRuleStore, openRules } from './open-rules.js'
-import { boundedStore, openStore } from './open-store.js'
+import { boundedStore, isStore, openStore } from './open-store.js'
 import type { FluxGateOptions } from './options.js'
 
 /**
@@ -55,9 +55,9 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     const book = await LoadedRules.open(provider, { clock, requirement })
     const { maxKeys, resilience } = options
     const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisStore })
-    if (store !== options.store) opened.push(store)
-    await store.ready?.()
-    if (store.isConnected === false) onUnreachable(unreachableMessage(store))
+    if (!isStore(options.store)) opened.push(store)
+    await store.availability?.ready?.()
+    if (store.availability?.isConnected === false) onUnreachable(unreachableMessage(store.availability))
     const bounded = boundedStore(store, { ...resilience, clock })
     return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer })
   } catch (error) {
@@ -66,7 +66,7 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
   }
 }
 
-const unreachableMessage = ({ unreachable }: BucketStore): string => {
+const unreachableMessage = ({ unreachable }: StoreAvailability): string => {
   const reason = unreachable === undefined ? '' : `: ${messageOf(unreachable.cause ?? unreachable)}`
   return `Cannot reach the bucket store${reason}. Each rule's onStoreFailure applies until it recovers. Check that Redis is running and that its address is correct.`
 }

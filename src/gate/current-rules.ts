@@ -1,5 +1,5 @@
 import type { BucketReset } from '../core/bucket-reset-handler.js'
-import type { BucketStore, SharedResets } from '../core/bucket-store.js'
+import type { BucketStore, SharedGenerations } from '../core/bucket-store.js'
 import {
   type CompiledRule,
   compileSnapshot,
@@ -19,7 +19,7 @@ export class CurrentRules {
   readonly #options: FluxGateOptions
   readonly #store: Pick<BucketStore, 'retire'>
   /** Generations shared by all processes, if the store supports them. */
-  readonly #shared: SharedResets | undefined
+  readonly #shared: SharedGenerations | undefined
   readonly #own = new BucketGenerations()
   #ruleSets: readonly RuleSet[]
   /** Used by the next decision. */
@@ -28,10 +28,14 @@ export class CurrentRules {
   #running: Promise<void> | undefined
   #queued: Promise<void> | undefined
 
-  constructor(options: FluxGateOptions, ruleSets: readonly RuleSet[], store: Pick<BucketStore, 'retire' | 'resets'>) {
+  constructor(
+    options: FluxGateOptions,
+    ruleSets: readonly RuleSet[],
+    store: Pick<BucketStore, 'retire' | 'generations'>,
+  ) {
     this.#options = options
     this.#store = store
-    this.#shared = store.resets
+    this.#shared = store.generations
     this.#ruleSets = ruleSets
     this.snapshot = compileSnapshot(ruleSets, this.#snapshotOptions())
   }

@@ -65,13 +65,13 @@ export class Gate implements FluxGate {
 
   private constructor(options: FluxGateOptions, parts: GateParts) {
     const { clock, book, store, observer } = parts
-    const { overrides, resets } = store
+    const { overrides, generations, availability } = store
     this.#options = options
     this.#clock = clock
     this.#book = book
     this.#parts = parts
     this.#rules = new CurrentRules(options, book.current, store)
-    this.#store = resets === undefined ? store : requireGenerations(store, resets)
+    this.#store = generations === undefined ? store : requireGenerations(store, generations)
     this.overrides =
       overrides &&
       overrideStore(overrides, {
@@ -81,9 +81,9 @@ export class Gate implements FluxGate {
       })
     this.#storeState = new StoreState({
       clock,
-      probe: store.probe && (() => probeStore(store)),
-      unreachable: () => store.unreachable,
-      wasReached: () => resets === undefined || resets.isKnown,
+      probe: availability?.probe && (() => probeStore(store)),
+      unreachable: () => availability?.unreachable,
+      wasReached: () => generations === undefined || generations.isKnown,
       onDown: (error) => this.#emit('degraded', { error }),
       onUp: () => this.#emit('recovered', {}),
     })
@@ -91,15 +91,15 @@ export class Gate implements FluxGate {
     this.#handler = this.#createHandler()
     this.#observed = new ObservedHandler(this.#handler, this.#listeners, observer)
     book.onReload((result) => this.#reloaded(result))
-    if (resets === undefined) return
+    if (generations === undefined) return
     const pendingResets = new PendingResets(
-      resets,
+      generations,
       (error) => this.#storeFailed(error),
       () => this.#storeState.answered(),
     )
     this.#pendingResets = pendingResets
     this.#stops.push(
-      resets.watch(() => this.#rules.compileAgain()),
+      generations.watch(() => this.#rules.compileAgain()),
       () => pendingResets.close(),
     )
   }
@@ -181,7 +181,7 @@ export class Gate implements FluxGate {
     if (!this.#closed) await this.#storeState.refresh()
     return healthOf({
       isClosed: this.#closed,
-      store: this.#parts.store,
+      availability: this.#parts.store.availability,
       state: this.#storeState,
       owedResets: this.#pendingResets?.count ?? 0,
       rules: this.#book.status(),
@@ -242,8 +242,8 @@ export class Gate implements FluxGate {
 
 /** Decisions need the bucket generations as well as the buckets. */
 async function probeStore(store: BucketStore): Promise<void> {
-  await store.probe?.()
-  if (store.resets?.isKnown !== false) return
+  await store.availability?.probe?.()
+  if (store.generations?.isKnown !== false) return
   throw new FluxGateError(
     'FLUXGATE_STORE_FAILED',
     'The bucket store is reachable, but its bucket generations have not been read yet.',

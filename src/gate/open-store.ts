@@ -1,6 +1,7 @@
 import { checkRedisSettings } from '../config/store.js'
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
+import { withCapabilities } from '../core/decorate-store.js'
 import { FluxGateError } from '../core/errors.js'
 import { omitUndefined } from '../core/omit-undefined.js'
 import { isRedisClient } from '../redis/client/connection-of.js'
@@ -23,12 +24,12 @@ export interface StoreParts {
   readonly resilience?: FluxGateOptions['resilience'] | undefined
 }
 
-/** Opens a store by name, URI or settings. Returns a `BucketStore` unchanged. */
+/** Opens a store by name, URI or settings. Returns a `BucketStore` of the caller with its capabilities. */
 export function openStore(store: FluxGateOptions['store'], parts: StoreParts): BucketStore {
   const { clock, maxKeys, resilience, openRedis } = parts
   if (store === undefined || store === 'memory')
     return memoryStore({ clock, ...(maxKeys !== undefined && { maxKeys }) })
-  if (isStore(store)) return store
+  if (isStore(store)) return withCapabilities(store)
   if (isRedisClient(store)) throw clientInvalid()
   if (typeof store === 'string' && parseRedisUri(store) !== undefined) return openRedis(store, resilience)
   if (isObject(store)) return openBySettings(store, parts)
@@ -59,7 +60,7 @@ function openBySettings(value: object, { resilience, openRedis }: StoreParts): B
 
 /** Adds a timeout and a circuit breaker, unless the store is synchronous or has its own. */
 export const boundedStore = (store: BucketStore, options?: ResilientOptions): BucketStore =>
-  store.chargeSync !== undefined || store.isBounded ? store : resilient(store, options)
+  store.chargeSync !== undefined || store.availability?.isBounded ? store : resilient(store, options)
 
 /** True if the value looks like a `BucketStore`. */
 export const isStore = (store: unknown): store is BucketStore =>

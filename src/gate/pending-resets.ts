@@ -1,4 +1,4 @@
-import type { SharedResets } from '../core/bucket-store.js'
+import type { SharedGenerations } from '../core/bucket-store.js'
 
 const firstRetryMs = 500
 const maxRetryMs = 30_000
@@ -8,7 +8,7 @@ const maxRetryMs = 30_000
  * ID must not find the old buckets. If the store fails, the reset is kept and retried with backoff until it succeeds.
  */
 export class PendingResets {
-  readonly #resets: SharedResets
+  readonly #generations: SharedGenerations
   readonly #onFailure: (error: unknown) => void
   readonly #onSuccess: () => void
   readonly #pending = new Map<string, Set<string>>()
@@ -16,8 +16,8 @@ export class PendingResets {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor(resets: SharedResets, onFailure: (error: unknown) => void, onSuccess: () => void) {
-    this.#resets = resets
+  constructor(generations: SharedGenerations, onFailure: (error: unknown) => void, onSuccess: () => void) {
+    this.#generations = generations
     this.#onFailure = onFailure
     this.#onSuccess = onSuccess
   }
@@ -32,7 +32,7 @@ export class PendingResets {
   /** Resets the buckets of rules now, or later if the store fails. Never rejects. */
   async resetRules(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
     try {
-      await this.#resets.resetRules(ruleSetId, ruleIds)
+      await this.#generations.resetRules(ruleSetId, ruleIds)
     } catch (error) {
       const pending = this.#pending.get(ruleSetId) ?? new Set()
       for (const ruleId of ruleIds) pending.add(ruleId)
@@ -57,7 +57,7 @@ export class PendingResets {
     const pending = [...this.#pending].map(([ruleSetId, ruleIds]) => [ruleSetId, [...ruleIds]] as const)
     try {
       for (const [ruleSetId, ruleIds] of pending) {
-        await this.#resets.resetRules(ruleSetId, ruleIds)
+        await this.#generations.resetRules(ruleSetId, ruleIds)
         this.#completed(ruleSetId, ruleIds)
       }
       this.#retryMs = firstRetryMs

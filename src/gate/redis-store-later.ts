@@ -15,15 +15,14 @@ export const redisStoreLater: OpenRedisStore = (where, options): BucketStore => 
   })
   const loaded = (): RedisStore | Promise<RedisStore> => store ?? loading
   return {
-    charge: async (demands, peek) => (await loaded()).charge(demands, peek),
+    charge: async (charges, peek) => (await loaded()).charge(charges, peek),
     refund: async (refunds) => (await loaded()).refund(refunds),
     reset: async (group, key) => (await loaded()).reset(group, key),
     retire: (group) => store?.retire?.(group),
-    probe: async () => (await loaded()).probe(),
     close: async () => (await loaded()).close(),
     get overrides() {
       return store?.overrides
     },
-    isBounded: true,
+    availability: { isBounded: true, probe: async () => (await loaded()).probe() },
   }
 }

@@ -1,13 +1,15 @@
-import type { BucketStore, SharedResets } from '../core/bucket-store.js'
+import type { BucketStore, SharedGenerations } from '../core/bucket-store.js'
+import { decorateStore } from '../core/decorate-store.js'
 import { FluxGateError } from '../core/errors.js'
 
 /**
  * Rejects store calls until the bucket generations have been read. Without them the current buckets are unknown, and charging
- * outdated buckets would allow too many requests.
+ * outdated buckets would allow too many requests. Returns the store itself if the generations are known.
  */
-export function requireGenerations(store: BucketStore, resets: SharedResets): BucketStore {
+export function requireGenerations(store: BucketStore, generations: SharedGenerations): BucketStore {
+  if (generations.isKnown) return store
   const known = <T>(call: () => Promise<T>): Promise<T> =>
-    resets.isKnown
+    generations.isKnown
       ? call()
       : Promise.reject(
           new FluxGateError(
@@ -15,12 +17,9 @@ export function requireGenerations(store: BucketStore, resets: SharedResets): Bu
             'The bucket store has not been reachable since the process started.',
           ),
         )
-  return {
-    charge: (demands, peek) => known(() => store.charge(demands, peek)),
+  return decorateStore(store, {
+    charge: (charges, peek) => known(() => store.charge(charges, peek)),
     refund: (refunds) => known(() => store.refund(refunds)),
     reset: (group, key) => known(() => store.reset(group, key)),
-    retire: (group) => store.retire?.(group),
-    close: () => store.close(),
-    ...(store.overrides && { overrides: store.overrides }),
-  }
+  })
 }

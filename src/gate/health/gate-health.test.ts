@@ -89,7 +89,7 @@ describe('gate health', () => {
     await turn()
     expect(health).toMatchObject({
       status: 'DOWN',
-      error: 'The bucket store was asked to decide and had not answered after 100 ms.',
+      error: 'The bucket store failed to decide: it did not reply within 100 ms.',
     })
   })
 

@@ -1,4 +1,4 @@
-import type { BucketStore } from '../../core/bucket-store.js'
+import type { StoreAvailability } from '../../core/bucket-store.js'
 import { messageOf } from '../../core/errors.js'
 import type { LoadedRulesStatus } from '../../rules/loaded-rules.js'
 import type { StoreState } from './store-state.js'
@@ -39,7 +39,7 @@ const resetsPending = (rules: number): string =>
 
 /** The state of the parts of a gate. */
 export interface HealthParts {
-  readonly store: Pick<BucketStore, 'breaker' | 'heldPermits'>
+  readonly availability: StoreAvailability | undefined
   readonly state: Pick<StoreState, 'isDown' | 'sinceAt' | 'error'>
   readonly owedResets: number
   readonly rules: LoadedRulesStatus
@@ -48,12 +48,20 @@ export interface HealthParts {
   readonly isClosed: boolean
 }
 
-export function healthOf({ store, state, owedResets, rules, reload, waiting, isClosed }: HealthParts): GateHealth {
+export function healthOf({
+  availability,
+  state,
+  owedResets,
+  rules,
+  reload,
+  waiting,
+  isClosed,
+}: HealthParts): GateHealth {
   const { failure, ...book } = rules
   const { isDown, sinceAt, error } = state
   const problem = isDown
     ? messageOf(error)
-    : store.breaker === 'OPEN'
+    : availability?.breaker === 'OPEN'
       ? breakerOpen
       : owedResets > 0
         ? resetsPending(owedResets)
@@ -64,8 +72,8 @@ export function healthOf({ store, state, owedResets, rules, reload, waiting, isC
       status: isDown ? 'DOWN' : 'UP',
       sinceAt,
       error: problem,
-      breaker: store.breaker ?? 'CLOSED',
-      heldPermits: store.heldPermits ?? 0,
+      breaker: availability?.breaker ?? 'CLOSED',
+      heldPermits: availability?.heldPermits ?? 0,
       owedResets,
     },
     rules: {

@@ -1,35 +1,35 @@
 /**
- * How much to lease: about what is asked for in a quarter of a second, and twice what the last batch was asked for when that
- * took less. Who asks seldom is not worth a lease, and is charged one by one.
+ * The size of a lease: about the demand of a quarter of a second, or twice the last batch if that was spent faster. Keys with
+ * little traffic are not worth a lease and are charged one by one.
  */
 import type { Pool } from './pool.js'
 
 const batchMs = 250
-/** Longer ago says nothing about now. */
+/** Older demand says nothing about the current rate. */
 const memoryMs = 1_000
 
-/** How many permits to have ready beyond those that are needed now. */
-export function batchOf({ demand, countedFrom }: Pool, now: number): number {
+/** The number of permits to lease beyond those that are needed now. */
+export function batchSize({ demand, countedFrom }: Pool, now: number): number {
   const elapsed = now - countedFrom
   if (elapsed > memoryMs) return 0
   return Math.floor(elapsed * 2 <= batchMs ? demand * 2 : (demand * batchMs) / elapsed)
 }
 
-/** Counts what is asked for now; after `batchOf`, which is about those who came before. */
-export function count(pool: Pool, permits: number, now: number): void {
-  if (now - pool.countedFrom > memoryMs) startCount(pool, now)
+/** Counts the permits of a request. Call it after `batchSize`, which depends on earlier requests only. */
+export function countDemand(pool: Pool, permits: number, now: number): void {
+  if (now - pool.countedFrom > memoryMs) restartCount(pool, now)
   pool.demand += permits
   pool.usedAt = now
 }
 
-export function startCount(pool: Pool, now: number): void {
+export function restartCount(pool: Pool, now: number): void {
   pool.demand = 0
   pool.countedFrom = now
 }
 
-/** What may still be leased without holding more than this process should. */
-export const roomOf = ({ most, left, taken }: Pool): number => most - left - taken
+/** The number of permits that this process may still lease. */
+export const roomOf = ({ maxPermits, left, taken }: Pool): number => maxPermits - left - taken
 
-/** Whether the next batch should be on its way already: little is left, and it went quickly. */
+/** True if the next batch should be leased now: few permits are left, and the others were spent quickly. */
 export const isRunningLow = (pool: Pool, now: number): boolean =>
-  pool.left * 4 < pool.batch && pool.asked === 0 && now - pool.countedFrom < batchMs && now >= pool.quietUntil
+  pool.left * 4 < pool.batch && pool.requested === 0 && now - pool.countedFrom < batchMs && now >= pool.pausedUntil

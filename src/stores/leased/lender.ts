@@ -7,8 +7,18 @@ import type {
   Settlement,
 } from '../../core/bucket-store.js'
 import { type Clock, ticksPerMs } from '../../core/clock.js'
-import { batchOf, roomOf, startCount } from './batch.js'
-import { addLease, forget, giveBack, isFresh, type Pool, pooledResult, settleSpent, spend, withMore } from './pool.js'
+import { batchSize, restartCount, roomOf } from './batch.js'
+import {
+  addLease,
+  addRemaining,
+  discard,
+  giveBack,
+  isFresh,
+  type Pool,
+  pooledResult,
+  settleSpent,
+  spend,
+} from './pool.js'
 import { LeasePools } from './pools.js'
 
 export interface LenderOptions {
@@ -18,22 +28,22 @@ export interface LenderOptions {
 }
 
 const sweepMs = 100
-/** What nobody has asked for in this time is given back. */
+/** Permits of a pool without requests for this long are returned. */
 const idleMs = 250
-/** A pool that is empty and was not asked for in this time is dropped. */
+/** An empty pool without requests for this long is deleted. */
 const dropMs = 1_000
-/** What ends sooner than this after the next sweep is given back now, so that the store hears of it in time. */
+/** Lots that end sooner than this after the next sweep are returned now, before the store ends them. */
 const leadMs = 50
-const longestQuietMs = 1_000
-/** As many as a store should have to look at in one piece of work. */
-const settledAtOnce = 64
+const maxPauseMs = 1_000
+/** Maximum number of settlements in one call. */
+const maxSettlements = 64
 
-/** Gets leases from the store, hands them to those who wait for them, and sees to it that what is not used goes back. */
+/** Leases permits from the store, serves the decisions that wait for them, and returns unused permits. */
 export class Lender {
   readonly pools: LeasePools
   readonly #store: LeasingStore
   readonly #clock: Clock
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #inFlight = new Set<Promise<void>>()
   #cancelSweep: (() => void) | undefined
   #closed = false
 
@@ -43,79 +53,79 @@ export class Lender {
     this.pools = new LeasePools(leaseShare, maxPools)
   }
 
-  poolOf(group: BucketGroup, key: string, permits: number): Pool | undefined {
+  openPool(group: BucketGroup, key: string, permits: number): Pool | undefined {
     if (this.#closed) return undefined
     const pool = this.pools.open(group, key, permits)
     if (pool !== undefined && this.#cancelSweep === undefined) this.#armSweep()
     return pool
   }
 
-  /** Lets go of lots that have ended, so that what is there may be spent. */
-  freshen(pool: Pool, now: number): void {
+  /** Returns lots that have ended, so that the others may be spent. */
+  dropEnded(pool: Pool, now: number): void {
     if (isFresh(pool, now)) return
     const settlements: Settlement[] = []
-    // Which have ended is not known if the clock has stepped back.
-    giveBack(pool, settlements, now < pool.heardAt ? undefined : now)
-    this.tell(settlements)
+    // If the clock has stepped back, it is unknown which lots have ended, so all are returned.
+    giveBack(pool, settlements, now < pool.repliedAt ? undefined : now)
+    this.settle(settlements)
   }
 
-  /** Waits for the lease that is under way, or is asked for right after. */
-  wait(pool: Pool, demands: readonly Charge[], permits: number): Promise<ChargeResult> {
+  /** Waits for the lease that is in flight or is requested directly afterwards. */
+  waitForLease(pool: Pool, charges: readonly Charge[], permits: number): Promise<ChargeResult> {
     return new Promise((resolve, reject) => {
-      pool.queue.push({ demands, permits, resolve, reject })
+      pool.queue.push({ charges, permits, resolve, reject })
       pool.queued += permits
     })
   }
 
-  /** Leases, and tells in the same turn what was spent, so that there is room for it. */
-  ask(pool: Pool, needed: number, wanted: number, now: number): void {
+  /** Leases permits, and settles spent ones in the same turn, so that the bucket has room. */
+  lease(pool: Pool, needed: number, wanted: number, now: number): void {
     const { group, key } = pool
-    pool.asked = wanted
+    pool.requested = wanted
     pool.batch = wanted
-    startCount(pool, now)
+    restartCount(pool, now)
     const settlements: Settlement[] = []
     settleSpent(pool, settlements)
-    this.tell(settlements)
-    const asker = pool.queue[0]
+    this.settle(settlements)
+    const first = pool.queue[0]
     this.#track(
-      this.#store.lease({ group, key, permits: needed, wanted }).then(
-        (result) => this.#arrived(pool, result, now, asker?.permits),
+      this.#store.leasing.lease({ group, key, permits: needed, wanted }).then(
+        (result) => this.#arrived(pool, result, now, first?.permits),
         (error: unknown) => this.#failed(pool, error),
       ),
     )
   }
 
-  /** Leases for those who are to come, if that is worth it. */
-  askAhead(pool: Pool, now: number, batch = batchOf(pool, now)): void {
-    if (pool.asked > 0 || now < pool.quietUntil) return
+  /** Leases permits for future requests, if the demand justifies it. */
+  leaseAhead(pool: Pool, now: number, batch = batchSize(pool, now)): void {
+    if (pool.requested > 0 || now < pool.pausedUntil) return
     const wanted = Math.min(roomOf(pool), batch)
-    if (wanted > 0) this.ask(pool, 1, wanted, now)
+    if (wanted > 0) this.lease(pool, 1, wanted, now)
   }
 
-  /** Best effort: permits whose settlement is lost come back when the bucket refills. */
-  tell(settlements: readonly Settlement[]): void {
-    for (let from = 0; from < settlements.length; from += settledAtOnce)
-      this.#track(this.#store.settle(settlements.slice(from, from + settledAtOnce)))
+  /** Best effort: if a settlement is lost, the permits return when the bucket refills. */
+  settle(settlements: readonly Settlement[]): void {
+    for (let from = 0; from < settlements.length; from += maxSettlements)
+      this.#track(this.#store.leasing.settle(settlements.slice(from, from + maxSettlements)))
   }
 
   giveBack(pools: Iterable<Pool>): void {
     const settlements: Settlement[] = []
     for (const pool of pools) giveBack(pool, settlements)
-    this.tell(settlements)
+    this.settle(settlements)
   }
 
-  /** Gives back what these pools have, and what is still on its way to them. */
+  /** Returns the permits of these pools, including those of leases in flight. */
   end(pools: readonly Pool[]): void {
     this.giveBack(pools)
     for (const pool of pools) {
-      pool.state = 'GIVEN_BACK'
+      pool.state = 'CLOSED'
       this.pools.delete(pool)
     }
   }
 
-  /** The bucket is about to be full again, so that nothing needs to come back to it. */
-  forget(pool: Pool): void {
-    forget(pool)
+  /** Discards permits of a bucket that is being reset, because it will be full without them. */
+  discard(pool: Pool): void {
+    discard(pool)
     this.pools.delete(pool)
   }
 
@@ -123,45 +133,45 @@ export class Lender {
     this.#closed = true
     this.#cancelSweep?.()
     this.end([...this.pools])
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight)
   }
 
-  #arrived(pool: Pool, result: LeaseResult, askedAt: number, askedFor: number | undefined): void {
+  #arrived(pool: Pool, result: LeaseResult, requestedAt: number, firstPermits: number | undefined): void {
     const now = this.#clock.now()
-    pool.asked = 0
-    this.freshen(pool, now)
-    pool.saidAt = result.now
-    pool.heardAt = now
-    pool.said = result.bands
-    addLease(pool, result, askedAt)
-    // An answer may come so late that its lease has ended.
-    this.freshen(pool, now)
-    if (!result.granted) pool.quietUntil = now + quietMs(result)
-    this.#serve(pool, result, now, askedFor)
-    if (pool.state === 'FORGOTTEN') forget(pool)
-    else if (pool.state === 'GIVEN_BACK') this.giveBack([pool])
+    pool.requested = 0
+    this.dropEnded(pool, now)
+    pool.storeTick = result.now
+    pool.repliedAt = now
+    pool.results = result.bands
+    addLease(pool, result, requestedAt)
+    // The reply may be so late that its lease has already ended.
+    this.dropEnded(pool, now)
+    if (!result.granted) pool.pausedUntil = now + pauseMs(result)
+    this.#serve(pool, result, now, firstPermits)
+    if (pool.state === 'DISCARDED') discard(pool)
+    else if (pool.state === 'CLOSED') this.giveBack([pool])
   }
 
-  /** In the order of asking. A refusal is also that of others who asked for as much; who is left is charged one by one. */
-  #serve(pool: Pool, result: LeaseResult, now: number, askedFor: number | undefined): void {
+  /** Serves the queue in order. A rejection applies to all decisions with the same permits; the others are charged by the store. */
+  #serve(pool: Pool, result: LeaseResult, now: number, firstPermits: number | undefined): void {
     const { queue } = pool
     pool.queue = []
     pool.queued = 0
-    let place = 0
-    for (let next = queue[0]; next !== undefined && spend(pool, next.permits); next = queue[++place])
+    let index = 0
+    for (let next = queue[0]; next !== undefined && spend(pool, next.permits); next = queue[++index])
       next.resolve(pooledResult(pool, now))
-    if (place === queue.length) return
-    const refusal = { granted: false, now: result.now, bands: withMore(result.bands, pool.left) }
-    for (const { demands, permits, resolve } of queue.slice(place))
-      resolve(!result.granted && permits === askedFor ? refusal : this.#store.charge(demands, false))
+    if (index === queue.length) return
+    const rejection = { granted: false, now: result.now, bands: addRemaining(result.bands, pool.left) }
+    for (const { charges, permits, resolve } of queue.slice(index))
+      resolve(!result.granted && permits === firstPermits ? rejection : this.#store.charge(charges, false))
   }
 
   #failed(pool: Pool, error: unknown): void {
     const { queue } = pool
-    pool.asked = 0
+    pool.requested = 0
     pool.queue = []
     pool.queued = 0
-    pool.quietUntil = this.#clock.now() + idleMs
+    pool.pausedUntil = this.#clock.now() + idleMs
     for (const { reject } of queue) reject(error)
   }
 
@@ -171,16 +181,16 @@ export class Lender {
     for (const pool of this.pools) {
       const unusedMs = now - pool.usedAt
       const soon = now + sweepMs + leadMs
-      if (unusedMs >= idleMs && pool.asked === 0) giveBack(pool, settlements)
+      if (unusedMs >= idleMs && pool.requested === 0) giveBack(pool, settlements)
       else if (!isFresh(pool, soon)) giveBack(pool, settlements, soon)
-      if (unusedMs >= dropMs && pool.asked === 0 && pool.taken === 0) this.pools.delete(pool)
+      if (unusedMs >= dropMs && pool.requested === 0 && pool.taken === 0) this.pools.delete(pool)
     }
-    this.tell(settlements)
+    this.settle(settlements)
     this.#cancelSweep = undefined
     if (this.pools.size > 0) this.#armSweep()
   }
 
-  /** One timer for all pools, which keeps no process alive. */
+  /** One timer for all pools. It does not keep the process alive. */
   #armSweep(): void {
     const sweep = (): void => this.#sweep()
     if (this.#clock.schedule !== undefined) {
@@ -195,15 +205,15 @@ export class Lender {
     const done = call
       .catch(() => {})
       .finally(() => {
-        this.#underWay.delete(done)
+        this.#inFlight.delete(done)
       })
-    this.#underWay.add(done)
+    this.#inFlight.add(done)
   }
 }
 
-/** Until the store would grant again, as far as it knows. */
-function quietMs({ bands }: LeaseResult): number {
+/** The time until the store would grant again, by its last reply. */
+function pauseMs({ bands }: LeaseResult): number {
   let longest = 0
   for (const { retryAfter } of bands) longest = Math.max(longest, retryAfter / ticksPerMs)
-  return Math.min(longest, longestQuietMs)
+  return Math.min(longest, maxPauseMs)
 }

@@ -1,39 +1,39 @@
 import type { Charge, ChargeResult, LeasingStore } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import type { Lender } from './lender.js'
-import { withMore } from './pool.js'
+import { addRemaining } from './pool.js'
 
-/** A peek that counts what is held here as there to be had: the store is asked for what would be missing. */
-export async function peekBeside(
+/** Peeks with held permits counted as available: the store is asked only for the permits that are missing. */
+export async function peekWithHeld(
   store: LeasingStore,
   lender: Lender,
-  demands: readonly Charge[],
+  charges: readonly Charge[],
   clock: Clock,
 ): Promise<ChargeResult> {
   const now = clock.now()
-  const held = demands.map(({ group, key }) => {
+  const held = charges.map(({ group, key }) => {
     const pool = group.isLeased ? lender.pools.find(group, key) : undefined
     if (pool === undefined) return 0
-    lender.freshen(pool, now)
+    lender.dropEnded(pool, now)
     return pool.left
   })
-  const missing = demands.map((demand, i) => beyond(demand, held[i] as number))
+  const missing = charges.map((charge, i) => withoutHeld(charge, held[i] as number))
   const result = await store.charge(missing, true)
   let first = 0
-  const applied = result.applied?.map((demand, i) => ({ ...demand, permits: (demands[i] as Charge).permits }))
-  const bands = (applied ?? demands).flatMap(({ group, permits }, i) => {
-    const said = result.bands.slice(first, first + group.bands.length)
+  const applied = result.applied?.map((charge, i) => ({ ...charge, permits: (charges[i] as Charge).permits }))
+  const bands = (applied ?? charges).flatMap(({ group, permits }, i) => {
+    const results = result.bands.slice(first, first + group.bands.length)
     first += group.bands.length
-    // Told as it would be after the charge, or as it stands.
-    const isCharged = result.granted && said.every(({ allowed }) => allowed)
-    const fromHere = isCharged ? permits - (missing[i] as Charge).permits : 0
-    return withMore(said, (held[i] as number) - fromHere)
+    // A granted peek reports the state after the charge, a rejected one the current state.
+    const isCharged = result.granted && results.every(({ allowed }) => allowed)
+    const fromHeld = isCharged ? permits - (missing[i] as Charge).permits : 0
+    return addRemaining(results, (held[i] as number) - fromHeld)
   })
   return { ...result, bands, ...(applied !== undefined && { applied }) }
 }
 
-/** What more than a band can hold needs is never to be had, whatever is held. */
-function beyond(demand: Charge, held: number): Charge {
-  if (held === 0 || demand.group.bands.some(({ capacity }) => demand.permits > capacity)) return demand
-  return { ...demand, permits: Math.max(0, demand.permits - held) }
+/** A charge above the capacity is always rejected, whatever is held. */
+function withoutHeld(charge: Charge, held: number): Charge {
+  if (held === 0 || charge.group.bands.some(({ capacity }) => charge.permits > capacity)) return charge
+  return { ...charge, permits: Math.max(0, charge.permits - held) }
 }

@@ -1,27 +1,27 @@
 /**
- * What this process holds of one bucket: permits that were paid for in advance, in lots that end together. Plain data and
- * the arithmetic on it; who asks for more, and when, is decided in `leased-pools` and `leased`.
+ * The leased permits that this process holds of one bucket, in lots that end together: plain data and arithmetic. `lender` and
+ * `leased` decide when to lease more.
  *
- * Instants are milliseconds of the clock here, unless they are said to be the store's ticks.
+ * Times are milliseconds of the local clock, unless they are ticks of the store.
  */
 import type { BandResult, BucketGroup, Charge, ChargeResult, LeaseResult, Settlement } from '../../core/bucket-store.js'
 import { ticksPerMs } from '../../core/clock.js'
 
 export interface Lot {
-  /** The store's tick at which it ends. */
+  /** The tick of the store at which the lease ends. */
   readonly ending: number
-  /** Permits may be spent before this, which is no later than the store ends the lease. */
+  /** Permits may be spent until this time, which is no later than the end of the lease in the store. */
   endsAt: number
   left: number
-  /** Taken by decisions that are still being made elsewhere; spent, or put back, when they are. */
+  /** Permits of pending decisions. When these end, they are spent or put back. */
   taken: number
-  /** Spent, which the store does not know yet. */
+  /** Spent permits that are not settled yet. */
   spent: number
 }
 
-/** A caller that waits for a lease. */
+/** A decision that waits for a lease. */
 export interface Waiter {
-  readonly demands: readonly Charge[]
+  readonly charges: readonly Charge[]
   readonly permits: number
   readonly resolve: (result: ChargeResult | Promise<ChargeResult>) => void
   readonly reject: (error: unknown) => void
@@ -30,82 +30,82 @@ export interface Waiter {
 export interface Pool {
   readonly group: BucketGroup
   readonly key: string
-  /** The most permits that may be held at once. */
-  readonly most: number
-  /** In the order in which they end. */
+  /** Maximum number of permits that may be held. */
+  readonly maxPermits: number
+  /** Sorted by their end. */
   lots: Lot[]
-  /** In all lots. */
+  /** Totals of all lots. */
   left: number
   taken: number
-  /** What the store said last: at which of its ticks, when that was heard here, and the bands. */
-  saidAt: number
-  heardAt: number
-  said: readonly BandResult[]
-  /** When somebody asked last. */
+  /** The last reply of the store: its tick, the local time of its arrival, and the results of the bands. */
+  storeTick: number
+  repliedAt: number
+  results: readonly BandResult[]
+  /** The time of the last request. */
   usedAt: number
-  /** Permits asked for since `countedFrom`: what the size of the next batch is made of. */
+  /** Permits requested since `countedFrom`. Determines the size of the next batch. */
   demand: number
   countedFrom: number
   /** The size of the last batch. */
   batch: number
-  /** Permits that a lease under way may bring; 0 if there is none. */
-  asked: number
-  /** The store has refused, or failed: until then nothing is asked for in advance. */
-  quietUntil: number
-  /** Callers that wait for the lease under way, in the order of asking, and what they need together. */
+  /** Permits requested by the lease in flight; 0 if there is none. */
+  requested: number
+  /** After a rejection or failure of the store, nothing is leased ahead until this time. */
+  pausedUntil: number
+  /** Decisions that wait for the lease in flight, in order of arrival, and the sum of their permits. */
   queue: Waiter[]
   queued: number
-  /** GIVEN_BACK: what is left, or still comes, goes back to the store. FORGOTTEN: it is worth nothing any more. */
-  state: 'OPEN' | 'GIVEN_BACK' | 'FORGOTTEN'
+  /** CLOSED: permits that are left or arrive later are returned to the store. DISCARDED: they are void, because the bucket was reset. */
+  state: 'OPEN' | 'CLOSED' | 'DISCARDED'
 }
 
-export const newPool = (group: BucketGroup, key: string, most: number): Pool => ({
+export const newPool = (group: BucketGroup, key: string, maxPermits: number): Pool => ({
   group,
   key,
-  most,
+  maxPermits,
   lots: [],
   left: 0,
   taken: 0,
-  saidAt: 0,
-  heardAt: 0,
-  said: [],
+  storeTick: 0,
+  repliedAt: 0,
+  results: [],
   usedAt: 0,
   demand: 0,
   countedFrom: Number.NEGATIVE_INFINITY,
   batch: 0,
-  asked: 0,
-  quietUntil: Number.NEGATIVE_INFINITY,
+  requested: 0,
+  pausedUntil: Number.NEGATIVE_INFINITY,
   queue: [],
   queued: 0,
   state: 'OPEN',
 })
 
-/** Clocks may differ in rate by this part at most: twice what they are corrected by while they are being set right. */
+/** The maximum difference between the rates of two clocks: twice the rate at which NTP slews a clock. */
 const clockError = 0.002
 
-/** Adds what a lease has brought that was asked for at `askedAt`. */
-export function addLease(pool: Pool, { now, lease }: LeaseResult, askedAt: number): void {
+/** Adds the permits of a lease that was requested at `requestedAt`. */
+export function addLease(pool: Pool, { now, lease }: LeaseResult, requestedAt: number): void {
   if (lease === undefined) return
   const { permits, ending } = lease
-  // The store counted from a moment after the question, so that its lease ends later than this.
-  const endsAt = askedAt + ((ending - now) / ticksPerMs) * (1 - clockError)
+  // The store's lease started after the request was sent, so it ends later than this.
+  const endsAt = requestedAt + ((ending - now) / ticksPerMs) * (1 - clockError)
   const lot = pool.lots.find((other) => other.ending === ending)
   if (lot === undefined) {
     pool.lots.push({ ending, endsAt, left: permits, taken: 0, spent: 0 })
     pool.lots.sort((a, b) => a.ending - b.ending)
   } else {
     lot.left += permits
-    // If the store's time was changed meanwhile, the last answer knows it.
+    // If the store's clock was changed in between, the latest reply is right.
     lot.endsAt = endsAt
   }
   pool.left += permits
 }
 
-/** Whether every lot may be spent from. A clock that has stepped back cannot say, so then none may. */
-export const isFresh = ({ lots, heardAt }: Pool, now: number): boolean =>
-  lots.length === 0 || (now < (lots[0] as Lot).endsAt && now >= heardAt)
+/** True if no lot has ended. If the clock has stepped back, this is unknown, and the result is false. */
+export const isFresh = ({ lots, repliedAt }: Pool, now: number): boolean =>
+  lots.length === 0 || (now < (lots[0] as Lot).endsAt && now >= repliedAt)
 
-/** Spends permits if there are enough, from what ends first. The lots must be fresh. */
+/** Spends permits if enough are left, from the lots that end first. The lots must be fresh. */
 export function spend(pool: Pool, permits: number): boolean {
   if (pool.left < permits) return false
   const { lots } = pool
@@ -121,7 +121,7 @@ export function spend(pool: Pool, permits: number): boolean {
   return true
 }
 
-/** Takes permits of one lot, for a decision that is not made yet. The lots must be fresh. */
+/** Takes permits of one lot for a pending decision. The lots must be fresh. */
 export function take(pool: Pool, permits: number): Lot | undefined {
   const lot = pool.lots.find(({ left }) => left >= permits)
   if (lot === undefined) return undefined
@@ -132,13 +132,13 @@ export function take(pool: Pool, permits: number): Lot | undefined {
   return lot
 }
 
-/** Ends a `take`: the permits were spent, or are there again; or go back to the store if their lot is here no longer. */
+/** Ends a `take`: the permits are spent or put back. If their lot has been returned, they are settled with the store. */
 export function endTake(pool: Pool, lot: Lot, permits: number, wasGranted: boolean, settlements: Settlement[]): void {
   lot.taken -= permits
   pool.taken -= permits
   if (!pool.lots.includes(lot)) {
     const { group, key } = pool
-    if (pool.state !== 'FORGOTTEN')
+    if (pool.state !== 'DISCARDED')
       settlements.push({ group, key, permits: wasGranted ? permits : -permits, ending: lot.ending })
   } else if (wasGranted) lot.spent += permits
   else {
@@ -147,7 +147,7 @@ export function endTake(pool: Pool, lot: Lot, permits: number, wasGranted: boole
   }
 }
 
-/** Lets go of lots, all of them or those that end no later than `endingBy`; the store is to know what becomes of them. */
+/** Returns lots to the store: all of them, or those that end by `endingBy`. */
 export function giveBack(pool: Pool, settlements: Settlement[], endingBy = Number.POSITIVE_INFINITY): void {
   const { group, key } = pool
   settleSpent(pool, settlements)
@@ -159,7 +159,7 @@ export function giveBack(pool: Pool, settlements: Settlement[], endingBy = Numbe
   pool.lots = pool.lots.filter(({ endsAt }) => endsAt > endingBy)
 }
 
-/** Tells what was spent, so that the store has room for it again. */
+/** Settles spent permits, so that they no longer count as leased. */
 export function settleSpent({ group, key, lots }: Pool, settlements: Settlement[]): void {
   for (const lot of lots) {
     if (lot.spent > 0) settlements.push({ group, key, permits: lot.spent, ending: lot.ending })
@@ -167,23 +167,33 @@ export function settleSpent({ group, key, lots }: Pool, settlements: Settlement[
   }
 }
 
-/** Lets go of everything, and of what still comes, for nothing. */
-export function forget(pool: Pool): void {
-  pool.state = 'FORGOTTEN'
+/** Discards all permits, and those that arrive later, without returning them. */
+export function discard(pool: Pool): void {
+  pool.state = 'DISCARDED'
   pool.lots = []
   pool.left = 0
 }
 
 /**
- * What a decision from the pool says: what the store had left, with what is left here. Its time is that of the last answer
- * and what has passed since then, which is never ahead of the store's own.
+ * The result of a decision from the pool. `remaining` is that of the store's last reply plus the permits that are left here.
+ * Its time is derived from that reply and is never ahead of the store's clock.
  */
 export function pooledResult(pool: Pool, now: number): ChargeResult {
-  const storeNow = pool.saidAt + Math.floor((now - pool.heardAt) * ticksPerMs)
-  const { said } = pool
-  if (said.length === 1)
-    return { granted: true, now: storeNow, bands: [pooledBand(pool, said[0] as BandResult, storeNow)], fromCache: true }
-  return { granted: true, now: storeNow, bands: said.map((band) => pooledBand(pool, band, storeNow)), fromCache: true }
+  const storeNow = pool.storeTick + Math.floor((now - pool.repliedAt) * ticksPerMs)
+  const { results } = pool
+  if (results.length === 1)
+    return {
+      granted: true,
+      now: storeNow,
+      bands: [pooledBand(pool, results[0] as BandResult, storeNow)],
+      fromCache: true,
+    }
+  return {
+    granted: true,
+    now: storeNow,
+    bands: results.map((band) => pooledBand(pool, band, storeNow)),
+    fromCache: true,
+  }
 }
 
 const pooledBand = ({ left }: Pool, { remaining, resetAt }: BandResult, storeNow: number): BandResult => ({
@@ -194,6 +204,6 @@ const pooledBand = ({ left }: Pool, { remaining, resetAt }: BandResult, storeNow
   resetAt: resetAt > storeNow ? resetAt : storeNow,
 })
 
-/** What the bands said, with `more` permits that they do not know of. */
-export const withMore = (bands: readonly BandResult[], more: number): readonly BandResult[] =>
+/** Adds permits that the store does not know of to the results. */
+export const addRemaining = (bands: readonly BandResult[], more: number): readonly BandResult[] =>
   more === 0 ? bands : bands.map((band) => ({ ...band, remaining: band.remaining + more }))

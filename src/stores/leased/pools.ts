@@ -3,18 +3,18 @@ import { isLongKey, ownText } from '../../core/keys/bounded-key.js'
 import { newPool, type Pool } from './pool.js'
 
 interface GroupPools {
-  /** The most permits of one bucket that may be held at once. */
-  readonly most: number
+  /** Maximum number of permits that may be held per bucket. */
+  readonly maxPermits: number
   readonly byKey: Map<string, Pool>
 }
 
-/** The pools of all leased rules, by rule and identity. */
+/** The pools of all leased rules, by rule and key. */
 export class LeasePools {
   readonly #share: number
   readonly #maxPools: number
   readonly #byGroup = new Map<BucketGroup, GroupPools>()
   #size = 0
-  /** Most decisions are about the same rule as the one before. */
+  /** The group of the last lookup: consecutive decisions usually have the same rule. */
   #lastGroup: BucketGroup | undefined
   #last: GroupPools | undefined
 
@@ -32,20 +32,20 @@ export class LeasePools {
   }
 
   /**
-   * The pool of a bucket that may hold more than `permits` in advance; made if there is room for one more. A long key gets
-   * none: the pool needs the whole key to ask the store with, and pools are bounded by their number alone.
+   * Returns the pool of a bucket, or creates it if it may hold more than `permits` and the maximum number of pools is not
+   * reached. Long keys have no pool: a pool keeps the whole key, and only the number of pools is bounded.
    */
   open(group: BucketGroup, key: string, permits: number): Pool | undefined {
     const pools = this.#of(group)
     const pool = pools?.byKey.get(key)
     if (pool !== undefined || this.#size >= this.#maxPools || isLongKey(key)) return pool
-    const most = pools?.most ?? mostOf(group, this.#share)
-    if (most <= permits) return undefined
-    const made = newPool(group, ownText(key), most)
-    const home = pools ?? this.#add(group, most)
-    home.byKey.set(made.key, made)
+    const maxPermits = pools?.maxPermits ?? maxPermitsOf(group, this.#share)
+    if (maxPermits <= permits) return undefined
+    const created = newPool(group, ownText(key), maxPermits)
+    const { byKey } = pools ?? this.#add(group, maxPermits)
+    byKey.set(created.key, created)
     this.#size += 1
-    return made
+    return created
   }
 
   delete({ group, key }: Pool): void {
@@ -71,8 +71,8 @@ export class LeasePools {
     return this.#last
   }
 
-  #add(group: BucketGroup, most: number): GroupPools {
-    const pools: GroupPools = { most, byKey: new Map() }
+  #add(group: BucketGroup, maxPermits: number): GroupPools {
+    const pools: GroupPools = { maxPermits, byKey: new Map() }
     this.#byGroup.set(group, pools)
     this.#last = pools
     return pools
@@ -85,8 +85,8 @@ export class LeasePools {
   }
 }
 
-function mostOf({ bands }: BucketGroup, share: number): number {
-  let least = Number.POSITIVE_INFINITY
-  for (const { capacity } of bands) least = Math.min(least, capacity)
-  return Math.floor(least * share)
+function maxPermitsOf({ bands }: BucketGroup, share: number): number {
+  let smallest = Number.POSITIVE_INFINITY
+  for (const { capacity } of bands) smallest = Math.min(smallest, capacity)
+  return Math.floor(smallest * share)
 }

@@ -39,8 +39,7 @@ function cluster() {
       }
     },
     reset: async (rule, key) => nodeOf(key).reset(rule, key),
-    lease: async () => expect.unreachable(),
-    settle: async () => expect.unreachable(),
+    leasing: { lease: async () => expect.unreachable(), settle: async () => expect.unreachable() },
     close: async () => {},
   }
   const whole = acrossSlots(store, (_, key) => key.charCodeAt(0))

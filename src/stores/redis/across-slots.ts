@@ -1,90 +1,85 @@
-import type { BucketGroup, Charge, ChargeResult, LeasingStore, Refund } from '../../core/bucket-store.js'
+import type { BucketGroup, BucketStore, Charge, ChargeResult, LeasingStore, Refund } from '../../core/bucket-store.js'
 import { refundsOf } from '../../core/decision/rate-limiter.js'
+import { decorateStore } from '../../core/decorate-store.js'
 
+/** The charges of one slot, and the index of each in the whole decision. */
 interface Part {
-  readonly demands: readonly Charge[]
-  /** Where each demand stands among those of the whole. */
-  readonly places: readonly number[]
+  readonly charges: readonly Charge[]
+  readonly indexes: readonly number[]
 }
 
 /**
- * Decisions over several slots of a cluster. Each slot is charged by itself, and what was taken is given back if another
- * refuses or fails: for a short while that may refuse too much, and it never admits too much.
+ * Decides over several slots of a Redis Cluster. Each slot is charged by its own call. If one of them rejects or fails, the
+ * permits of the others are refunded. For a short time this may reject too many requests; it never allows too many.
  */
 export function acrossSlots(store: LeasingStore, slotOf: (group: BucketGroup, key: string) => number): LeasingStore {
-  return {
-    failsPartially: true,
-    get unreachable() {
-      return store.unreachable
-    },
-    lease: (request) => store.lease(request),
-    settle: (settlements) => store.settle(settlements),
-    refund: (refunds) => store.refund(refunds),
-    reset: (group, key) => store.reset(group, key),
-    ...(store.probe && { probe: store.probe.bind(store) }),
-    close: () => store.close(),
-    async charge(demands, peek) {
-      const parts = partsOf(demands, slotOf)
-      if (parts.length === 1) return store.charge(demands, peek)
-      const answers = await Promise.allSettled(parts.map((part) => store.charge(part.demands, peek)))
-      const results = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : undefined))
-      if (results.every((result) => result?.granted)) return joined(demands, parts, results as ChargeResult[])
-      const standing = await Promise.allSettled(
-        parts.map((part, i) => (results[i]?.granted ? takenBack(store, part.demands, results[i], peek) : results[i])),
+  return decorateStore(store, {
+    async charge(charges, peek) {
+      const parts = partsOf(charges, slotOf)
+      if (parts.length === 1) return store.charge(charges, peek)
+      const replies = await Promise.allSettled(parts.map((part) => store.charge(part.charges, peek)))
+      const results = replies.map((reply) => (reply.status === 'fulfilled' ? reply.value : undefined))
+      if (results.every((result) => result?.granted)) return joinResults(charges, parts, results as ChargeResult[])
+      const undone = await Promise.allSettled(
+        parts.map((part, i) => (results[i]?.granted ? undo(store, part.charges, results[i], peek) : results[i])),
       )
-      for (const answer of [...answers, ...standing]) if (answer.status === 'rejected') throw answer.reason
-      return joined(
-        demands,
+      for (const reply of [...replies, ...undone]) if (reply.status === 'rejected') throw reply.reason
+      return joinResults(
+        charges,
         parts,
-        standing.map((answer) => (answer as PromiseFulfilledResult<ChargeResult>).value),
+        undone.map((reply) => (reply as PromiseFulfilledResult<ChargeResult>).value),
       )
     },
-  }
+  })
 }
 
-/** Gives back what a part was granted, and tells how its bands stand then. */
-async function takenBack(
-  store: LeasingStore,
-  demands: readonly Charge[],
+/** Refunds a granted part and returns the state of its bands after the refund. */
+async function undo(
+  store: BucketStore,
+  charges: readonly Charge[],
   result: ChargeResult,
   peek: boolean,
 ): Promise<ChargeResult> {
-  const refunds: readonly Refund[] = peek ? [] : refundsOf(demands, result)
-  const looks = demands.map((demand) => ({ ...demand, permits: 0 }))
-  // In the same turn, so that one call does both, in this order.
-  const [, standing] = await Promise.all([store.refund(refunds), store.charge(looks, true)])
-  const bands = result.bands.map((said, i) => (said.allowed ? (standing.bands[i] ?? said) : said))
-  return { ...result, granted: false, now: standing.now, bands }
+  const refunds: readonly Refund[] = peek ? [] : refundsOf(charges, result)
+  const withoutPermits = charges.map((charge) => ({ ...charge, permits: 0 }))
+  // Both start in the same turn, so one call executes them in this order.
+  const [, current] = await Promise.all([store.refund(refunds), store.charge(withoutPermits, true)])
+  const bands = result.bands.map((band, i) => (band.allowed ? (current.bands[i] ?? band) : band))
+  return { ...result, granted: false, now: current.now, bands }
 }
 
-function partsOf(demands: readonly Charge[], slotOf: (group: BucketGroup, key: string) => number): Part[] {
-  const parts = new Map<number, { demands: Charge[]; places: number[] }>()
-  for (const [place, demand] of demands.entries()) {
-    const slot = slotOf(demand.group, demand.key)
+function partsOf(charges: readonly Charge[], slotOf: (group: BucketGroup, key: string) => number): Part[] {
+  const parts = new Map<number, { charges: Charge[]; indexes: number[] }>()
+  for (const [index, charge] of charges.entries()) {
+    const slot = slotOf(charge.group, charge.key)
     const part = parts.get(slot)
-    if (part === undefined) parts.set(slot, { demands: [demand], places: [place] })
+    if (part === undefined) parts.set(slot, { charges: [charge], indexes: [index] })
     else {
-      part.demands.push(demand)
-      part.places.push(place)
+      part.charges.push(charge)
+      part.indexes.push(index)
     }
   }
   return [...parts.values()]
 }
 
-/** One result in the order of the demands; its time is that of the node whose clock is ahead. */
-function joined(demands: readonly Charge[], parts: readonly Part[], results: readonly ChargeResult[]): ChargeResult {
-  const byDemand: ChargeResult['bands'][] = new Array(demands.length)
-  const applied = [...demands]
-  const decidedAt: number[] = new Array(demands.length)
+/** Joins the results in the order of the charges. The time of the decision is that of the node whose clock is ahead. */
+function joinResults(
+  charges: readonly Charge[],
+  parts: readonly Part[],
+  results: readonly ChargeResult[],
+): ChargeResult {
+  const bands: ChargeResult['bands'][] = new Array(charges.length)
+  const applied = [...charges]
+  const decidedAt: number[] = new Array(charges.length)
   for (const [i, part] of parts.entries()) {
     const result = results[i] as ChargeResult
     let first = 0
-    for (const [j, place] of part.places.entries()) {
-      const demand = (result.applied ?? part.demands)[j] as Charge
-      const count = demand.group.bands.length
-      byDemand[place] = result.bands.slice(first, first + count)
-      applied[place] = demand
-      decidedAt[place] = result.now
+    for (const [j, index] of part.indexes.entries()) {
+      const charge = (result.applied ?? part.charges)[j] as Charge
+      const count = charge.group.bands.length
+      bands[index] = result.bands.slice(first, first + count)
+      applied[index] = charge
+      decidedAt[index] = result.now
       first += count
     }
   }
@@ -92,7 +87,7 @@ function joined(demands: readonly Charge[], parts: readonly Part[], results: rea
     granted: results.every(({ granted }) => granted),
     now: Math.max(...results.map(({ now }) => now)),
     decidedAt,
-    bands: byDemand.flat(),
+    bands: bands.flat(),
     ...(results.some((result) => result.applied !== undefined) && { applied }),
   }
 }

@@ -1,145 +1,143 @@
 import { describe, expect, it } from 'vitest'
-import type { BucketGroup, ChargeResult, LeasingStore } from '../../core/bucket-store.js'
+import type { BucketGroup, ChargeResult } from '../../core/bucket-store.js'
+import type { RedisConnection } from '../../redis/client/connection.js'
 import { band, chargeOf, group, second } from '../../testing/fixtures.js'
 import { manualClock } from '../../testing/manual-clock.js'
-import { CachedRejections, withCachedRejections } from './cached-rejections.js'
+import { CachedRejections } from './cached-rejections.js'
+import { RedisBuckets } from './redis-buckets.js'
 
 const ruleOf = (capacity = 2): BucketGroup => group('rule', [band({ capacity, windowTicks: 60 * second })])
 
-const refusal = (now: number): ChargeResult => ({
+const rejection = (now: number): ChargeResult => ({
   granted: false,
   now,
   bands: [{ allowed: false, delay: 0, retryAfter: 30 * second, remaining: 0, resetAt: now + 60 * second }],
 })
 
 /** A store whose clock is at 5 s when that of this process is at 0, and whose bucket is empty. */
-function emptyAt(known: CachedRejections, rule: BucketGroup, key: string): void {
+function emptyAt(cache: CachedRejections, rule: BucketGroup, key: string): void {
   const now = 5 * second
-  known.refused([chargeOf(rule, key)], refusal(now), [[0, 0, now, 60 * second]], 0)
+  cache.record([chargeOf(rule, key)], rejection(now), [[0, 0, now, 60 * second]], 0)
 }
 
-describe('KnownRefusals', () => {
+describe('CachedRejections', () => {
   it("counts time from when the store was asked, on the store's clock", () => {
     const clock = manualClock(0)
-    const known = new CachedRejections({ clock })
+    const cache = new CachedRejections({ clock })
     const rule = ruleOf()
-    emptyAt(known, rule, 'a')
+    emptyAt(cache, rule, 'a')
     clock.advance(400)
-    expect(known.refusalOf([chargeOf(rule, 'a')])).toEqual({
+    expect(cache.find([chargeOf(rule, 'a')], false)).toEqual({
       granted: false,
       now: 5.4 * second,
       bands: [{ allowed: false, delay: 0, retryAfter: 29.6 * second, remaining: 0, resetAt: 65 * second }],
       fromCache: true,
     })
-    expect(known.refusalOf([chargeOf(rule, 'b')])).toBeUndefined()
-    expect(known.refusalOf([chargeOf(ruleOf(), 'a')])).toBeUndefined()
+    expect(cache.find([chargeOf(rule, 'b')], false)).toBeUndefined()
+    expect(cache.find([chargeOf(ruleOf(), 'a')], false)).toBeUndefined()
   })
 
-  it('remembers long keys, each apart, until it is told to forget them', () => {
-    const known = new CachedRejections({ clock: manualClock(0) })
+  it('caches long keys separately until their buckets change', () => {
+    const cache = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     const [long, other] = [`${'x'.repeat(200)}a`, `${'x'.repeat(200)}b`]
-    emptyAt(known, rule, long)
-    expect(known.refusalOf([chargeOf(rule, long)])).toBeDefined()
-    expect(known.refusalOf([chargeOf(rule, other)])).toBeUndefined()
-    known.forget(rule, long)
-    expect(known.refusalOf([chargeOf(rule, long)])).toBeUndefined()
+    emptyAt(cache, rule, long)
+    expect(cache.find([chargeOf(rule, long)], false)).toBeDefined()
+    expect(cache.find([chargeOf(rule, other)], false)).toBeUndefined()
+    cache.bucketsChanged([chargeOf(rule, long)])
+    expect(cache.find([chargeOf(rule, long)], false)).toBeUndefined()
   })
 
-  it('knows that more than capacity is impossible', () => {
-    const known = new CachedRejections({ clock: manualClock(0) })
+  it('rejects more permits than the capacity for ever', () => {
+    const cache = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
-    emptyAt(known, rule, 'a')
-    expect(known.refusalOf([chargeOf(rule, 'a', { permits: 3 })])?.bands[0]?.retryAfter).toBe(Number.POSITIVE_INFINITY)
+    emptyAt(cache, rule, 'a')
+    expect(cache.find([chargeOf(rule, 'a', { permits: 3 })], false)?.bands[0]?.retryAfter).toBe(
+      Number.POSITIVE_INFINITY,
+    )
   })
 
-  it('believes for less than a second, and nothing that is still to come', () => {
+  it('uses an entry for less than a second, and drops entries from the future', () => {
     const clock = manualClock(0)
-    const known = new CachedRejections({ clock })
+    const cache = new CachedRejections({ clock })
     const rule = ruleOf()
-    emptyAt(known, rule, 'a')
+    emptyAt(cache, rule, 'a')
     clock.advance(999.999)
-    expect(known.refusalOf([chargeOf(rule, 'a')])).toBeDefined()
+    expect(cache.find([chargeOf(rule, 'a')], false)).toBeDefined()
     clock.advance(0.001)
-    expect(known.refusalOf([chargeOf(rule, 'a')])).toBeUndefined()
-    emptyAt(known, rule, 'a')
+    expect(cache.find([chargeOf(rule, 'a')], false)).toBeUndefined()
+    emptyAt(cache, rule, 'a')
     clock.advance(-1_000.001)
-    known.peeked([chargeOf(rule, 'a')])
+    cache.find([chargeOf(rule, 'a')], true)
     clock.advance(0.001)
-    expect(known.refusalOf([chargeOf(rule, 'a')])).toBeUndefined()
+    expect(cache.find([chargeOf(rule, 'a')], false)).toBeUndefined()
   })
 
-  it('still believes while the store is being asked again, but not for ever', () => {
+  it('uses an entry for 100 ms while one call refreshes it', () => {
     const clock = manualClock(0)
-    const known = new CachedRejections({ clock })
+    const cache = new CachedRejections({ clock })
     const rule = ruleOf()
-    const isKnown = () => known.refusalOf([chargeOf(rule, 'a')]) !== undefined
-    emptyAt(known, rule, 'a')
+    const isCached = () => cache.find([chargeOf(rule, 'a')], false) !== undefined
+    emptyAt(cache, rule, 'a')
     clock.advance(1_000)
-    expect([isKnown(), isKnown()]).toEqual([false, true])
+    expect([isCached(), isCached()]).toEqual([false, true])
     clock.advance(99.999)
-    expect(isKnown()).toBe(true)
+    expect(isCached()).toBe(true)
     clock.advance(0.001)
-    expect([isKnown(), isKnown()]).toEqual([false, true])
-    known.granted([chargeOf(rule, 'a')])
-    expect(isKnown()).toBe(false)
+    expect([isCached(), isCached()]).toEqual([false, true])
+    cache.bucketsChanged([chargeOf(rule, 'a')])
+    expect(isCached()).toBe(false)
   })
 
-  it('remembers no more than it is told to, and forgets the oldest first', () => {
-    const known = new CachedRejections({ clock: manualClock(0), maxBuckets: 3 })
+  it('evicts the oldest entry beyond maxBuckets', () => {
+    const cache = new CachedRejections({ clock: manualClock(0), maxBuckets: 3 })
     const rule = ruleOf()
-    for (let i = 0; i < 10_000; i++) emptyAt(known, rule, `id${i}`)
-    expect(known.size).toBe(3)
-    const remembered = [9_996, 9_997, 9_999].map((i) => known.refusalOf([chargeOf(rule, `id${i}`)]) !== undefined)
-    expect(remembered).toEqual([false, true, true])
-    for (let i = 0; i < 10; i++) emptyAt(known, rule, 'id9997')
-    expect(known.size).toBe(3)
+    for (let i = 0; i < 10_000; i++) emptyAt(cache, rule, `id${i}`)
+    expect(cache.size).toBe(3)
+    const isCached = [9_996, 9_997, 9_999].map((i) => cache.find([chargeOf(rule, `id${i}`)], false) !== undefined)
+    expect(isCached).toEqual([false, true, true])
+    for (let i = 0; i < 10; i++) emptyAt(cache, rule, 'id9997')
+    expect(cache.size).toBe(3)
   })
 
-  it('does not remember what was not told', () => {
-    const known = new CachedRejections({ clock: manualClock(0) })
+  it('does not cache a bucket whose state is unknown', () => {
+    const cache = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
-    known.refused([chargeOf(rule, 'a')], refusal(0), [null], 0)
-    expect(known.size).toBe(0)
+    cache.record([chargeOf(rule, 'a')], rejection(0), [null], 0)
+    expect(cache.size).toBe(0)
   })
 
-  it('forgets what was granted', () => {
-    const known = new CachedRejections({ clock: manualClock(0) })
+  it('removes buckets that were charged', () => {
+    const cache = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
-    emptyAt(known, rule, 'a')
-    known.granted([chargeOf(rule, 'b')])
-    expect(known.size).toBe(1)
-    known.granted([chargeOf(rule, 'a')])
-    expect(known.size).toBe(0)
+    emptyAt(cache, rule, 'a')
+    cache.bucketsChanged([chargeOf(rule, 'b')])
+    expect(cache.size).toBe(1)
+    cache.bucketsChanged([chargeOf(rule, 'a')])
+    expect(cache.size).toBe(0)
   })
 })
 
-describe('withKnownRefusals', () => {
-  it('forgets before a refund or a reset is tried, and once more after it, whatever came of it', async () => {
-    const known = new CachedRejections({ clock: manualClock(0) })
+describe('cached rejections of RedisBuckets', () => {
+  it('are removed before a refund or reset is sent, and again after it has failed', async () => {
+    const cache = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     const sizes: number[] = []
-    const store: LeasingStore = {
-      charge: async () => expect.unreachable(),
-      lease: async () => expect.unreachable(),
-      settle: async () => expect.unreachable(),
-      async refund() {
-        sizes.push(known.size)
-        emptyAt(known, rule, 'a')
+    const connection: RedisConnection = {
+      isCluster: false,
+      async call() {
+        sizes.push(cache.size)
+        emptyAt(cache, rule, 'a')
         throw new Error('lost')
       },
-      async reset() {
-        sizes.push(known.size)
-        emptyAt(known, rule, 'a')
-        throw new Error('lost')
-      },
-      async close() {},
+      subscribe: async () => expect.unreachable(),
+      close: async () => {},
     }
-    const knowing = withCachedRejections(store, known)
-    emptyAt(known, rule, 'a')
-    await expect(knowing.refund([{ group: rule, key: 'a', permits: 1 }])).rejects.toThrow('lost')
-    emptyAt(known, rule, 'a')
-    await expect(knowing.reset(rule, 'a')).rejects.toThrow('lost')
-    expect([...sizes, known.size]).toEqual([0, 0, 0])
+    const buckets = new RedisBuckets(connection, { rejectionCache: cache })
+    emptyAt(cache, rule, 'a')
+    await expect(buckets.refund([{ group: rule, key: 'a', permits: 1 }])).rejects.toThrow('lost')
+    emptyAt(cache, rule, 'a')
+    await expect(buckets.reset(rule, 'a')).rejects.toThrow('lost')
+    expect([...sizes, cache.size]).toEqual([0, 0, 0])
   })
 })

@@ -6,190 +6,189 @@ import {
   bandCount,
   type Charge,
   type ChargeResult,
-  type LeasingStore,
+  type RejectionCache,
 } from '../../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../../core/clock.js'
 import { boundedKey, ownText } from '../../core/keys/bounded-key.js'
 import type { Band } from '../../core/rule.js'
 import { backdatesOf, dueTick, hasMoved, hasSteppedBack, isUntouched, type Sighting } from './clock-steps.js'
 import type { BucketState } from './decode.js'
-import type { ChargeObserver } from './redis-buckets.js'
 import type { Backdate } from './work.js'
 
 export interface CachedRejectionsOptions {
   readonly clock?: Clock | undefined
-  /** How many buckets are remembered at most; default 10 000. */
+  /** Maximum number of cached buckets; default 10 000. */
   readonly maxBuckets?: number
 }
 
-/** So that refunds and resets of other processes are noticed, a bucket is believed to be as it was for no longer. */
-const believedForTicks = 1_000_000
-/** Who asks again asks for all: meanwhile it is still believed, but not for ever, should there be no answer. */
-const answeredWithinTicks = 100_000
+/** An entry is used for one second, so that refunds and resets by other processes take effect. */
+const maxAgeTicks = 1_000_000
+/** While one call refreshes an old entry, others use it for this long, even if the call never ends. */
+const refreshTicks = 100_000
 
-interface Memory extends Sighting {
-  /** Which counted: another than that of the rule, if the identity has an override. */
+interface Entry extends Sighting {
+  /** The group that was charged: that of the override if the key has one. */
   readonly group: BucketGroup
-  /** What was asked, and what each band said. */
+  /** The rejected charge and the results of its bands. */
   readonly permits: number
   readonly maxWaitTicks: number
-  readonly said: readonly BandResult[]
-  /** The tick of the clock here at which it was asked: since then at least as much time has passed for the store. */
-  readonly askedAt: number
-  /** Likewise, when the store was last asked again. */
-  askedAgainAt: number
-  /** The same bucket before the store's clock stepped back. It has gone on refilling from there. */
-  readonly origin: Memory | undefined
+  readonly results: readonly BandResult[]
+  /** The local tick at which the call was sent. At least as much time has passed for the store since then. */
+  readonly sentAt: number
+  /** The local tick at which the last refresh was started. */
+  refreshedAt: number
+  /** The bucket before the store's clock stepped back. It has continued to refill since then. */
+  readonly origin: Entry | undefined
 }
 
 /**
- * What buckets looked like when they last refused. A bucket that nobody gives anything back to only gets fuller by its own
- * refill, which the algorithm computes here as it would there; so as long as it says no, the store would say no, in the
- * same words. A yes is never believed: then the store is asked. A log is not at hand; the same question has the same
- * answer until the next of its entries leaves.
+ * Caches the state of buckets that rejected a charge. Without refunds, a bucket changes only by its own refill, which the
+ * algorithm computes here exactly as in Redis. As long as the result is a rejection, Redis would return the same one, so it
+ * is not called. A charge that would be granted always goes to Redis. The state of a log is not cached; instead, the same
+ * charge is rejected until the next entry of the log expires.
  */
-export class CachedRejections implements ChargeObserver {
+export class CachedRejections implements RejectionCache {
   readonly #clock: Clock
-  readonly #most: number
-  readonly #byGroup = new WeakMap<BucketGroup, Map<string, Memory>>()
-  /** All of them, the oldest first. */
-  readonly #ages = new Map<Memory, { readonly group: BucketGroup; readonly key: string }>()
+  readonly #maxBuckets: number
+  readonly #byGroup = new WeakMap<BucketGroup, Map<string, Entry>>()
+  /** All entries, oldest first. */
+  readonly #entries = new Map<Entry, { readonly group: BucketGroup; readonly key: string }>()
   readonly #step: Step = newStep()
   readonly #cells = new Float64Array(5)
 
   constructor({ clock = systemClock, maxBuckets = 10_000 }: CachedRejectionsOptions = {}) {
     this.#clock = clock
-    this.#most = maxBuckets
+    this.#maxBuckets = maxBuckets
   }
 
   get size(): number {
-    return this.#ages.size
+    return this.#entries.size
   }
 
-  /** What was granted or given back has changed the buckets. */
-  granted(claims: readonly Pick<Charge, 'group' | 'key'>[]): void {
-    if (this.#ages.size > 0) for (const { group, key } of claims) this.forget(group, key)
+  /**
+   * Returns the rejection that Redis would return now, or undefined if Redis must be called. A peek always goes to Redis,
+   * but must be announced: if the clock of this process has stepped back, entries from the future are removed.
+   */
+  find(charges: readonly Charge[], peek: boolean): ChargeResult | undefined {
+    if (this.#entries.size === 0) return undefined
+    const localNow = ticks(this.#clock)
+    const entries: Entry[] = []
+    let isComplete = !peek
+    for (const charge of charges) {
+      const entry = this.#current(charge.group, charge.key, localNow)
+      if (peek) continue
+      isComplete = entry !== undefined && isFresh(entry, localNow) && this.#stillRejects(charge, entry.origin, localNow)
+      if (!isComplete) break
+      entries.push(entry as Entry)
+    }
+    if (!isComplete) return undefined
+    const now = Math.max(...entries.map((entry) => entry.now + localNow - entry.sentAt))
+    return this.#rejection(charges, entries, now)
   }
 
-  /** `states`: one per band of the first demand, then of the second, and so on. */
-  refused(
-    demands: readonly Charge[],
+  /** Removes the entries of buckets that were charged, refunded or reset. */
+  bucketsChanged(buckets: readonly Pick<Charge, 'group' | 'key'>[]): void {
+    if (this.#entries.size > 0) for (const { group, key } of buckets) this.#remove(group, boundedKey(key))
+  }
+
+  /**
+   * Caches a rejection. `states` are the buckets of all bands, and `sentAt` is the local tick at which the call was sent.
+   * Returns the buckets that must be backdated before the call is repeated, because the store's clock has stepped back;
+   * usually none.
+   */
+  record(
+    charges: readonly Charge[],
     result: ChargeResult,
     states: readonly BucketState[],
-    askedAt: number,
+    sentAt: number,
     isPeek = false,
   ): readonly Backdate[] {
     const answeredAt = ticks(this.#clock)
     const { now } = result
     const backdates: Backdate[] = []
     let first = 0
-    for (const demand of result.applied ?? demands) {
-      const { group, key, permits, maxWaitTicks } = demand
+    for (const charge of result.applied ?? charges) {
+      const { group, key, permits, maxWaitTicks } = charge
       const last = first + group.bands.length
-      const [own, said] = [states.slice(first, last), result.bands.slice(first, last)]
+      const [ownStates, results] = [states.slice(first, last), result.bands.slice(first, last)]
       first = last
-      const before = this.#memoryOf(group, key)
-      const origin = before && originOf(before, { group, states: own, now, askedAt })
-      // A peek matters only if it has moved along what is remembered.
+      const cacheKey = boundedKey(key)
+      const before = this.#byGroup.get(group.insteadOf ?? group)?.get(cacheKey)
+      const origin = before && originOf(before, { group, states: ownStates, now, sentAt })
+      // A peek matters only if the store has moved a cached bucket to its new time.
       if (isPeek && origin === undefined) continue
-      this.forget(group, key)
-      const due = origin && dueTick(origin, askedAt)
-      if (origin !== undefined && due !== undefined && !this.#isRefusing(demand, origin, due)) {
-        backdates.push(...backdatesOf(key, origin, own, due - now))
+      this.#remove(group, cacheKey)
+      if (origin !== undefined && !this.#stillRejects(charge, origin, sentAt)) {
+        backdates.push(...backdatesOf(key, origin, ownStates, dueTick(origin, sentAt) - now))
         continue
       }
-      if (own.includes(null)) continue
-      const askedAgainAt = Number.NEGATIVE_INFINITY
-      const memory = { group, states: own, permits, maxWaitTicks, said, now, askedAt, answeredAt, askedAgainAt, origin }
-      this.#remember(group, key, memory)
+      if (ownStates.includes(null)) continue
+      const refreshedAt = Number.NEGATIVE_INFINITY
+      const times = { now, sentAt, answeredAt, refreshedAt }
+      this.#add(cacheKey, { group, states: ownStates, permits, maxWaitTicks, results, ...times, origin })
     }
     return backdates
   }
 
-  /** What may refuse has changed. */
-  forgetAll(): void {
-    for (const { group, key } of [...this.#ages.values()]) this.#drop(group, key)
+  /** Removes all entries, because an override has changed. */
+  clear(): void {
+    for (const { group, key } of [...this.#entries.values()]) this.#remove(group, key)
   }
 
-  /** Of an identity with an override, too, it is its rule that will be asked for. */
-  forget(group: BucketGroup, key: string): void {
-    this.#drop(group, boundedKey(key))
+  #remove(group: BucketGroup, key: string): void {
+    const entries = this.#byGroup.get(group.insteadOf ?? group)
+    const entry = entries?.get(key)
+    if (entry === undefined) return
+    entries?.delete(key)
+    this.#entries.delete(entry)
   }
 
-  #drop(group: BucketGroup, key: string): void {
-    const memories = this.#byGroup.get(group.insteadOf ?? group)
-    const memory = memories?.get(key)
-    if (memory === undefined) return
-    memories?.delete(key)
-    this.#ages.delete(memory)
-  }
-
-  /** The refusal that the store would give now, if that is known for certain. */
-  refusalOf(demands: readonly Charge[]): ChargeResult | undefined {
-    if (this.#ages.size === 0) return undefined
-    const here = ticks(this.#clock)
-    const memories: Memory[] = []
-    for (const demand of demands) {
-      const memory = this.#recall(demand.group, demand.key, here)
-      if (memory === undefined || !isBelieved(memory, here)) return undefined
-      const { origin } = memory
-      if (origin !== undefined && !this.#isRefusing(demand, origin, dueTick(origin, here))) return undefined
-      memories.push(memory)
-    }
-    const now = Math.max(...memories.map((memory) => memory.now + here - memory.askedAt))
-    return this.#refusal(demands, memories, now)
-  }
-
-  /** To be told of whatever is asked without being charged: if the clock has stepped back, that moves buckets along. */
-  peeked(demands: readonly Charge[]): void {
-    if (this.#ages.size === 0) return
-    const here = ticks(this.#clock)
-    for (const { group, key } of demands) this.#recall(group, key, here)
-  }
-
-  /** What is remembered, unless it is from a time that is still to come. */
-  #recall(group: BucketGroup, key: string, here: number): Memory | undefined {
-    const memory = this.#byGroup.get(group)?.get(boundedKey(key))
-    if (memory === undefined || here >= memory.askedAt) return memory
-    this.forget(group, key)
+  /** Returns the entry of a bucket, and removes it if it is from the future. */
+  #current(group: BucketGroup, key: string, localNow: number): Entry | undefined {
+    const cacheKey = boundedKey(key)
+    const entry = this.#byGroup.get(group)?.get(cacheKey)
+    if (entry === undefined || localNow >= entry.sentAt) return entry
+    this.#remove(group, cacheKey)
     return undefined
   }
 
-  #refusal(demands: readonly Charge[], memories: readonly Memory[], now: number): ChargeResult | undefined {
+  #rejection(charges: readonly Charge[], entries: readonly Entry[], now: number): ChargeResult | undefined {
     let granted = true
-    const bands: BandResult[] = new Array(bandCount(memories))
+    const bands: BandResult[] = new Array(bandCount(entries))
     let index = 0
-    for (const [i, demand] of demands.entries()) {
-      const memory = memories[i] as Memory
-      for (const place of memory.group.bands.keys()) {
-        const said = this.#band(demand, memory, place, now)
-        if (said === undefined) return undefined
-        if (!said.allowed && !demand.shadow) granted = false
-        bands[index++] = said
+    for (const [i, charge] of charges.entries()) {
+      const entry = entries[i] as Entry
+      for (const band of entry.group.bands.keys()) {
+        const result = this.#band(charge, entry, band, now)
+        if (result === undefined) return undefined
+        if (!result.allowed && !charge.shadow) granted = false
+        bands[index++] = result
       }
     }
     if (granted) return undefined
-    const applied = appliedTo(demands, memories)
+    const applied = appliedCharges(charges, entries)
     return { granted, now, bands, fromCache: true, ...(applied !== undefined && { applied }) }
   }
 
-  /** In a refusal, what would have allowed is told as it stands. */
-  #band({ permits, maxWaitTicks }: Charge, memory: Memory, place: number, now: number): BandResult | undefined {
-    const band = memory.group.bands[place] as Band
-    const state = memory.states[place] as readonly number[] | undefined
-    if (cellsOf(band) !== undefined && memory.group.listed === undefined) {
-      const said = this.#ask(band, state, permits, now, maxWaitTicks)
-      return said.allowed ? this.#ask(band, state, 0, now, 0) : said
+  /** Returns the result of a band. In a rejection, a band that would grant reports its unchanged state. */
+  #band({ permits, maxWaitTicks }: Charge, entry: Entry, index: number, now: number): BandResult | undefined {
+    const band = entry.group.bands[index] as Band
+    const state = entry.states[index] as readonly number[] | undefined
+    if (cellsOf(band) !== undefined && entry.group.listed === undefined) {
+      const result = this.#compute(band, state, permits, now, maxWaitTicks)
+      return result.allowed ? this.#compute(band, state, 0, now, 0) : result
     }
     const [unchangedUntil = Number.POSITIVE_INFINITY] = state ?? []
-    const isAskedAgain = permits === memory.permits && maxWaitTicks === memory.maxWaitTicks
-    if (!isAskedAgain || now >= unchangedUntil) return undefined
-    const said = memory.said[place] as BandResult
-    const retryAfter = said.allowed ? 0 : said.retryAfter - (now - memory.now)
-    return said.allowed || retryAfter > 0 ? { ...said, retryAfter, resetAt: Math.max(now, said.resetAt) } : undefined
+    const isSameCharge = permits === entry.permits && maxWaitTicks === entry.maxWaitTicks
+    if (!isSameCharge || now >= unchangedUntil) return undefined
+    const result = entry.results[index] as BandResult
+    const retryAfter = result.allowed ? 0 : result.retryAfter - (now - entry.now)
+    return result.allowed || retryAfter > 0
+      ? { ...result, retryAfter, resetAt: Math.max(now, result.resetAt) }
+      : undefined
   }
 
-  #ask(
+  #compute(
     band: Band,
     state: readonly number[] | undefined,
     permits: number,
@@ -202,82 +201,49 @@ export class CachedRejections implements ChargeObserver {
     return { allowed, delay, retryAfter, remaining, resetAt }
   }
 
-  #memoryOf(group: BucketGroup, key: string): Memory | undefined {
-    return this.#byGroup.get(group.insteadOf ?? group)?.get(boundedKey(key))
+  /** True if the bucket of `origin` would reject too at this local tick, or if there is none. */
+  #stillRejects(charge: Charge, origin: Entry | undefined, localTick: number): boolean {
+    if (origin === undefined) return true
+    const now = dueTick(origin, localTick)
+    return origin.group.bands.some((_, index) => this.#band(charge, origin, index, now)?.allowed === false)
   }
 
-  #isRefusing(demand: Charge, memory: Memory, now: number): boolean {
-    return memory.group.bands.some((_, place) => this.#band(demand, memory, place, now)?.allowed === false)
-  }
-
-  #remember(group: BucketGroup, key: string, memory: Memory): void {
-    const asked = group.insteadOf ?? group
-    let memories = this.#byGroup.get(asked)
-    if (memories === undefined) {
-      memories = new Map()
-      this.#byGroup.set(asked, memories)
+  #add(key: string, entry: Entry): void {
+    const { group } = entry
+    const rule = group.insteadOf ?? group
+    let entries = this.#byGroup.get(rule)
+    if (entries === undefined) {
+      entries = new Map()
+      this.#byGroup.set(rule, entries)
     }
-    const stored = ownText(boundedKey(key))
-    memories.set(stored, memory)
-    this.#ages.set(memory, { group, key: stored })
-    if (this.#ages.size <= this.#most) return
-    const [oldest] = this.#ages.values()
-    if (oldest !== undefined) this.#drop(oldest.group, oldest.key)
+    const ownKey = ownText(key)
+    entries.set(ownKey, entry)
+    this.#entries.set(entry, { group, key: ownKey })
+    if (this.#entries.size <= this.#maxBuckets) return
+    const [oldest] = this.#entries.values()
+    if (oldest !== undefined) this.#remove(oldest.group, oldest.key)
   }
 }
 
-/** The bucket before the store's clock stepped back, if it did and nothing has happened to the bucket since. */
+/** Returns the bucket before the store's clock stepped back, if it did and the bucket has not been used since. */
 function originOf(
-  before: Memory,
-  { group, states, now, askedAt }: Pick<Memory, 'group' | 'states' | 'now' | 'askedAt'>,
-): Memory | undefined {
-  const origin = before.origin ?? (hasMoved({ states }) || hasSteppedBack(before, now, askedAt) ? before : undefined)
+  before: Entry,
+  { group, states, now, sentAt }: Pick<Entry, 'group' | 'states' | 'now' | 'sentAt'>,
+): Entry | undefined {
+  const origin = before.origin ?? (hasMoved({ states }) || hasSteppedBack(before, now, sentAt) ? before : undefined)
   if (origin === undefined || before.group !== group || group.listed !== undefined) return undefined
   return isUntouched(before, states) ? origin : undefined
 }
 
-/** If not, the caller asks again. */
-function isBelieved(memory: Memory, here: number): boolean {
-  if (here - memory.askedAt < believedForTicks) return true
-  if (here - memory.askedAgainAt < answeredWithinTicks) return true
-  memory.askedAgainAt = here
+/** If this returns false, the caller refreshes the entry. */
+function isFresh(entry: Entry, localNow: number): boolean {
+  if (localNow - entry.sentAt < maxAgeTicks || localNow - entry.refreshedAt < refreshTicks) return true
+  entry.refreshedAt = localNow
   return false
 }
 
-/** The demands as they were decided; `undefined` if no identity has an override. */
-function appliedTo(demands: readonly Charge[], memories: readonly Memory[]): readonly Charge[] | undefined {
-  if (memories.every(({ group }) => group.insteadOf === undefined)) return undefined
-  return demands.map((demand, i) => ({ ...demand, group: (memories[i] as Memory).group }))
-}
-
-/** Answers what is known to be refused without asking the store, which tells `known` of its refusals. */
-export function withCachedRejections(store: LeasingStore, known: CachedRejections): LeasingStore {
-  return {
-    lease: (request) => store.lease(request),
-    settle: (settlements) => store.settle(settlements),
-    charge(demands, peek) {
-      if (peek) known.peeked(demands)
-      const refusal = peek ? undefined : known.refusalOf(demands)
-      return refusal === undefined ? store.charge(demands, peek) : Promise.resolve(refusal)
-    },
-    async refund(refunds) {
-      known.granted(refunds)
-      try {
-        await store.refund(refunds)
-      } finally {
-        // An answer that was on its way meanwhile may not know of it.
-        known.granted(refunds)
-      }
-    },
-    async reset(group, key) {
-      known.forget(group, key)
-      try {
-        await store.reset(group, key)
-      } finally {
-        known.forget(group, key)
-      }
-    },
-    retire: (group) => store.retire?.(group),
-    close: () => store.close(),
-  }
+/** Returns the charges as they were decided, or undefined if no key has an override. */
+function appliedCharges(charges: readonly Charge[], entries: readonly Entry[]): readonly Charge[] | undefined {
+  if (entries.every(({ group }) => group.insteadOf === undefined)) return undefined
+  return charges.map((charge, i) => ({ ...charge, group: (entries[i] as Entry).group }))
 }

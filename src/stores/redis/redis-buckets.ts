@@ -3,11 +3,11 @@ import type {
   BucketGroup,
   Charge,
   ChargeResult,
-  LeaseRequest,
-  LeaseResult,
+  Leasing,
   LeasingStore,
   Refund,
   Settlement,
+  StoreAvailability,
 } from '../../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
@@ -17,7 +17,8 @@ import { isSplit, wrapRedisError } from '../../redis/client/connection-errors.js
 import { hashSlot } from '../../redis/client/hash-slot.js'
 import { Script } from '../../redis/client/script.js'
 import { bucketKey, keySuffix } from './bucket-keys.js'
-import { type Answer, type BucketState, decode, newEdit } from './decode.js'
+import type { CachedRejections } from './cached-rejections.js'
+import { type Answer, decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
 import { InFlight } from './in-flight.js'
 import { consumeScript, consumeSha } from './lua/consume.generated.js'
@@ -40,24 +41,8 @@ export interface RedisBucketsOptions {
   readonly clock?: Clock | undefined
   /** For tests alone: time in this process; default `clock`, or the system's. */
   readonly localClock?: Clock | undefined
-  readonly observer?: ChargeObserver
-}
-
-/** Told how charges went, before those who asked for them are. */
-export interface ChargeObserver {
-  /** Also after a refund, a reset, a lease or a settlement: either way the buckets are no longer what they were. */
-  granted(claims: readonly Pick<Charge, 'group' | 'key'>[]): void
-  /**
-   * `states` are the buckets, per band. `askedAt` is the tick of the local clock at which the store was asked. Returns
-   * buckets that must be backdated before the store is asked once more, or an empty list.
-   */
-  refused(
-    demands: readonly Charge[],
-    result: ChargeResult,
-    states: readonly BucketState[],
-    askedAt: number,
-    isPeek: boolean,
-  ): readonly Backdate[]
+  /** Receives the rejections of Redis; without it, none are cached. */
+  readonly rejectionCache?: CachedRejections | undefined
 }
 
 interface Job {
@@ -81,13 +66,18 @@ export class RedisBuckets implements LeasingStore {
   readonly #prefix: string
   readonly #clock: Clock | undefined
   readonly #localClock: Clock
-  readonly #observer: ChargeObserver | undefined
   readonly #script = new Script(consumeScript, consumeSha)
   readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
   readonly #underWay = new InFlight()
   /** The last error of the connection, and what it is for callers. */
   #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
   readonly overrides: RedisOverrides
+  readonly availability: StoreAvailability
+  readonly rejectionCache: CachedRejections | undefined
+  readonly leasing: Leasing = {
+    lease: (request) => this.ask({ what: 'LEASE', claims: [request] }),
+    settle: (settlements) => this.#settle(settlements),
+  }
   readonly #groups = new OverriddenGroups()
   readonly #lastKnown = new LastKnownOverrides()
   readonly #overrideCaches: OverrideCaches
@@ -102,12 +92,13 @@ export class RedisBuckets implements LeasingStore {
   })
 
   constructor(connection: RedisConnection, options: RedisBucketsOptions = {}) {
-    const { prefix = 'fluxgate', clock, localClock, observer } = options
+    const { prefix = 'fluxgate', clock, localClock, rejectionCache } = options
     this.#connection = connection
     this.#prefix = prefix
     this.#clock = clock
     this.#localClock = localClock ?? clock ?? systemClock
-    this.#observer = observer
+    this.rejectionCache = rejectionCache
+    this.availability = this.#createAvailability()
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
     const version = (): object => this.overrides.version
     this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
@@ -117,20 +108,27 @@ export class RedisBuckets implements LeasingStore {
     return this.ask({ what: peek ? 'PEEK' : 'CHARGE', claims: demands })
   }
 
-  async refund(refunds: readonly Refund[]): Promise<void> {
-    await Promise.all(this.#bySlot(refunds).map((claims) => this.ask({ what: 'REFUND', claims })))
+  refund(refunds: readonly Refund[]): Promise<void> {
+    return this.#change(refunds, () => this.#bySlot(refunds).map((claims) => this.ask({ what: 'REFUND', claims })))
   }
 
-  lease(request: LeaseRequest): Promise<LeaseResult> {
-    return this.ask({ what: 'LEASE', claims: [request] })
+  reset(group: BucketGroup, key: string): Promise<void> {
+    const claims = [{ group, key }]
+    return this.#change(claims, () => [this.ask({ what: 'RESET', claims })])
   }
 
-  async settle(settlements: readonly Settlement[]): Promise<void> {
+  /** Clears cached rejections before the call, and after it too, because a charge in flight may have been rejected in between. */
+  async #change(buckets: readonly Pick<Refund, 'group' | 'key'>[], calls: () => Promise<Answer>[]): Promise<void> {
+    this.rejectionCache?.bucketsChanged(buckets)
+    try {
+      await Promise.all(calls())
+    } finally {
+      this.rejectionCache?.bucketsChanged(buckets)
+    }
+  }
+
+  async #settle(settlements: readonly Settlement[]): Promise<void> {
     await Promise.all(this.#bySlot(settlements).map((claims) => this.ask({ what: 'SETTLE', claims })))
-  }
-
-  async reset(group: BucketGroup, key: string): Promise<void> {
-    await this.ask({ what: 'RESET', claims: [{ group, key }] })
   }
 
   /** Runs the script without a decision, to find out early whether the credentials and the ACL allow it. Writes nothing. */
@@ -140,8 +138,8 @@ export class RedisBuckets implements LeasingStore {
     await this.#script.run(this.#connection, hashSlot(key), [key], args)
   }
 
-  /** Makes a decision on a bucket of its own; on a cluster, one on each primary. */
-  async probe(): Promise<void> {
+  /** Charges a bucket of its own; in a cluster, one on each primary. */
+  async #probe(): Promise<void> {
     const keys = await probeKeys(this.#connection).catch((error: unknown) => {
       throw wrapRedisError(error, 'decide')
     })
@@ -156,7 +154,21 @@ export class RedisBuckets implements LeasingStore {
     await this.#connection.close()
   }
 
-  get unreachable(): FluxGateError | undefined {
+  #createAvailability(): StoreAvailability {
+    const [connection, unreachable] = [this.#connection, () => this.#unreachableError()]
+    return {
+      failsPartially: connection.isCluster,
+      get isConnected() {
+        return connection.isConnected ?? true
+      },
+      get unreachable() {
+        return unreachable()
+      },
+      probe: () => this.#probe(),
+    }
+  }
+
+  #unreachableError(): FluxGateError | undefined {
     const { unreachable: cause } = this.#connection
     if (cause === undefined) return undefined
     if (this.#unreachable?.cause !== cause) this.#unreachable = { cause, error: wrapRedisError(cause, 'decide') }
@@ -277,13 +289,14 @@ export class RedisBuckets implements LeasingStore {
       return
     }
     if (answer.states === undefined) {
-      if (changesBuckets.has(work.what)) this.#observer?.granted(work.claims)
+      if (work.what !== 'PEEK') this.rejectionCache?.bucketsChanged(work.claims)
       resolve(answer)
       return
     }
     const { states, ...result } = answer
     const isPeek = work.what === 'PEEK'
-    const backdates = this.#observer?.refused(work.claims as readonly Charge[], result, states, askedAt, isPeek) ?? []
+    const backdates =
+      this.rejectionCache?.record(work.claims as readonly Charge[], result, states, askedAt, isPeek) ?? []
     if (backdates.length === 0) resolve(result)
     else this.#askBackdated(job, backdates)
   }
@@ -305,8 +318,6 @@ export class RedisBuckets implements LeasingStore {
 }
 
 const mayHaveOverrides = ({ claims }: Work): boolean => claims.some(({ group }) => group.hasOverrides)
-
-const changesBuckets: ReadonlySet<Work['what']> = new Set(['CHARGE', 'REFUND', 'RESET', 'LEASE', 'SETTLE', 'BACKDATE'])
 
 function weightOf({ claims }: Work): number {
   let weight = 0

@@ -1,4 +1,4 @@
-import type { BucketStore, SharedResets } from '../../core/bucket-store.js'
+import type { BucketStore, SharedGenerations, StoreAvailability } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
@@ -13,10 +13,10 @@ import type { RedisOptions } from '../../redis/client/open/target.js'
 import { leased } from '../leased/leased.js'
 import { type ResilientOptions, resilient } from '../resilient/resilient.js'
 import { acrossSlots } from './across-slots.js'
-import { CachedRejections, withCachedRejections } from './cached-rejections.js'
+import { CachedRejections } from './cached-rejections.js'
 import { checkStoreOptions } from './check-options.js'
+import { RedisGenerations } from './generations.js'
 import { RedisBuckets } from './redis-buckets.js'
-import { RedisResets } from './resets.js'
 
 export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onStateChange'> {
   /** Prefix of all Redis keys; default `fluxgate`. */
@@ -37,8 +37,9 @@ export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onS
 const defaultConnectTimeoutMs = 2_000
 
 export interface RedisStore extends BucketStore {
-  readonly resets: SharedResets
+  readonly generations: SharedGenerations
   readonly overrides: OverrideStorage
+  readonly availability: StoreAvailability
   /** Leased permits that this process has not spent yet. */
   readonly heldPermits: number
   /**
@@ -67,26 +68,23 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const opening = new Opening(connection, connectTimeoutMs)
   // A client of the caller may be configured to connect lazily, with the first call.
   if (!isRedisClient(where)) void opening.over()
-  const known = new CachedRejections({ clock })
-  const buckets = new RedisBuckets(connection, {
-    prefix,
-    clock,
-    ...(knownRefusals && { observer: known }),
-  })
+  const rejectionCache = knownRefusals ? new CachedRejections({ clock }) : undefined
+  const buckets = new RedisBuckets(connection, { prefix, clock, rejectionCache })
   const clustered = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
   const bounded = resilient(clustered, resilience)
-  const store = leased(
-    knownRefusals ? withCachedRejections(bounded, known) : bounded,
-    omitUndefined({ leaseShare, clock }),
-  )
-  const resets = new RedisResets(connection, prefix, resilience.timeoutMs)
+  const store = leased(bounded, omitUndefined({ leaseShare, clock }))
+  const generations = new RedisGenerations(connection, prefix, resilience.timeoutMs)
   let isClosed = false
   const closed = (): Promise<never> =>
     Promise.reject(new FluxGateError('FLUXGATE_CLOSED', 'The store is closed. Create a new one.'))
   const opened = <T>(call: () => Promise<T>): Promise<T> =>
     opening.isOver ? (isClosed ? closed() : call()) : opening.over().then(() => opened(call))
+  const ready = (withinMs = connectTimeoutMs): Promise<void> => awaitReady(connection, buckets, generations, withinMs)
+  const probe = async (): Promise<void> => (isClosed ? closed() : bounded.availability?.probe?.())
   return {
-    charge: (demands, peek) => opened(() => store.charge(demands, peek)),
+    charge(charges, peek) {
+      return opening.isOver && !isClosed ? store.charge(charges, peek) : opened(() => store.charge(charges, peek))
+    },
     refund: (refunds) => opened(() => store.refund(refunds)),
     reset: (group, key) => opened(() => store.reset(group, key)),
     retire: (group) => store.retire?.(group),
@@ -94,38 +92,45 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
       await store.close()
       isClosed = true
     },
-    ready: (withinMs = connectTimeoutMs) => ready(connection, buckets, resets, withinMs),
-    probe: async () => (isClosed ? closed() : bounded.probe?.()),
-    resets,
-    overrides: forgetting(buckets.overrides, known, (group, key) => buckets.cachedGroup(group, key)),
+    generations,
+    overrides: clearingRejections(buckets.overrides, rejectionCache, (group, key) => buckets.cachedGroup(group, key)),
+    availability: {
+      isBounded: true,
+      get isConnected() {
+        return connection.isConnected ?? true
+      },
+      get unreachable() {
+        return buckets.availability.unreachable
+      },
+      /** OPEN without a connection: no calls are sent, and the client's reconnection attempts serve as probes. */
+      get breaker() {
+        return buckets.availability.unreachable === undefined ? bounded.availability?.breaker : 'OPEN'
+      },
+      get heldPermits() {
+        return store.heldPermits
+      },
+      ready,
+      probe,
+    },
+    ready,
+    probe,
     get heldPermits() {
       return store.heldPermits
     },
-    get unreachable() {
-      return buckets.unreachable
-    },
-    get isConnected() {
-      return connection.isConnected ?? true
-    },
-    /** OPEN without a connection: no calls are sent, and the client's reconnection attempts serve as probes. */
-    get breaker() {
-      return buckets.unreachable === undefined ? (bounded.breaker ?? 'CLOSED') : 'OPEN'
-    },
-    isBounded: true,
   }
 }
 
 /** Clears cached rejections after an edit, so that a changed override applies to the next decision of this process. */
-function forgetting(
+function clearingRejections(
   overrides: OverrideStorage,
-  known: CachedRejections,
+  rejectionCache: CachedRejections | undefined,
   cached: OverrideStorage['cached'],
 ): OverrideStorage {
   const after = async <T>(edit: Promise<T>): Promise<T> => {
     try {
       return await edit
     } finally {
-      known.forgetAll()
+      rejectionCache?.clear()
     }
   }
   return {
@@ -138,14 +143,14 @@ function forgetting(
 }
 
 /** Rejects only for errors that need a configuration change. A server that is down may come back. */
-async function ready(
+async function awaitReady(
   connection: RedisConnection,
   buckets: RedisBuckets,
-  resets: RedisResets,
+  generations: RedisGenerations,
   withinMs: number,
 ): Promise<void> {
   const usable = Promise.resolve(connection.ready?.(withinMs))
-    .then(() => Promise.all([buckets.checkAccess(), resets.read()]))
+    .then(() => Promise.all([buckets.checkAccess(), generations.read()]))
     .catch((error: unknown) => {
       if (isMisconfigured(error)) throw wrapRedisError(error, 'be used')
     })

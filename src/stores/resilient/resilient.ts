@@ -1,160 +1,179 @@
-import type {
-  BucketStore,
-  Charge,
-  ChargeResult,
-  LeaseRequest,
-  LeaseResult,
-  LeasingStore,
-  Refund,
-} from '../../core/bucket-store.js'
+import type { BucketStore, Charge, ChargeResult, Leasing, LeasingStore, Refund } from '../../core/bucket-store.js'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { lateRefundsOf } from '../../core/decision/rate-limiter.js'
+import { decorateStore, withCapabilities } from '../../core/decorate-store.js'
 import { FluxGateError, isStoreFailure, isUnsent, messageOf } from '../../core/errors.js'
 import { checkRange, longestWaitMs } from '../../core/range.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
 import { Deadlines } from '../../core/scheduling/deadlines.js'
-import { boundedProbe } from './bounded-probe.js'
-import { timedOut } from './timed-out.js'
 
 export interface ResilientOptions extends BreakerOptions {
-  /** How long one call may take, in milliseconds in which the event loop could run; default 100. */
+  /** Timeout of one call in milliseconds, counted while the event loop can run; default 100. */
   readonly timeoutMs?: number
+  /** Time source; default the system clock. */
   readonly clock?: Clock
+  /** Called when the circuit breaker changes its state. */
   readonly onStateChange?: (state: BreakerState) => void
 }
 
 /**
- * A store whose calls always end: with its reply, with an error once the deadline has passed, or at once while the circuit
- * breaker is open. An error and a timeout count alike. The caller applies the failure policy; what a charge or a lease took
- * for a call that had already timed out is given back when the late reply arrives.
+ * Adds a timeout and a circuit breaker to a store. Every call ends with a reply, with an error once its timeout has passed, or
+ * immediately with an error while the breaker is open. Errors and timeouts count alike. If the reply to a charge or a lease
+ * arrives after its timeout, the permits are returned to the store.
+ *
+ * @throws FluxGateError if an option is out of range
  */
 export function resilient(store: LeasingStore, options?: ResilientOptions): LeasingStore
 export function resilient(store: BucketStore, options?: ResilientOptions): BucketStore
-export function resilient(store: BucketStore | LeasingStore, options: ResilientOptions = {}): BucketStore {
+export function resilient(input: BucketStore, options: ResilientOptions = {}): BucketStore {
   const { timeoutMs = 100, failures = 5, openMs = 500, clock = systemClock, onStateChange } = options
   checkRange('timeoutMs', timeoutMs, 0, longestWaitMs)
   checkRange('failures', failures, 1)
   checkRange('openMs', openMs, 0, longestWaitMs)
-  const breaker = new CircuitBreaker({ failures, openMs }, clock, store.failsPartially ? timeoutMs : 0)
-
+  const store = withCapabilities(input)
+  const { availability, leasing, rejectionCache } = store
+  const breaker = new CircuitBreaker({ failures, openMs }, clock, availability?.failsPartially ? timeoutMs : 0)
   const deadlines = new Deadlines(timeoutMs, clock)
-  /** The last failed call found no connection. Then the next one asks for it before anything is prepared. */
+  /** True if the last failed call found no connection. The next call then fails early unless there is a connection again. */
   let wasUnreachable = false
 
-  const guarded = <T>(what: string, call: () => Promise<T>, onLate?: (reply: T) => void): Promise<T> => {
+  const guarded = <T>(operation: string, call: () => Promise<T>, onLate?: (reply: T) => void): Promise<T> => {
     if (wasUnreachable) {
-      const { unreachable } = store
+      const unreachable = availability?.unreachable
       if (unreachable !== undefined) return Promise.reject(unreachable)
       wasUnreachable = false
     }
-    const before = breaker.state
+    const before = onStateChange && breaker.state
     const passage = breaker.enter()
-    if (passage === undefined) return Promise.reject(breakerOpen(what))
+    if (passage === undefined) return Promise.reject(breakerOpen(operation))
     return new Promise<T>((resolve, reject) => {
-      const notify = (): void => {
-        if (breaker.state !== before) onStateChange?.(breaker.state)
-      }
       const fail = (cause: unknown): void => {
         wasUnreachable = isUnsent(cause)
         if (wasUnreachable) breaker.abandoned(passage)
         else if (isStoreFailure(cause)) breaker.failed(passage)
         else breaker.succeeded()
-        notify()
-        reject(asStoreError(cause, what))
+        if (breaker.state !== before) onStateChange?.(breaker.state)
+        reject(asStoreError(cause, operation))
       }
-      const deadline = deadlines.begin(() => fail(timedOut(what, timeoutMs)))
-      started(call).then(
-        (reply) => {
+      const deadline = deadlines.begin(() => fail(timedOut(operation, timeoutMs)))
+      const onError = (error: unknown): void => {
+        if (deadlines.end(deadline)) fail(error)
+      }
+      try {
+        call().then((reply) => {
           if (!deadlines.end(deadline)) {
             onLate?.(reply)
             return
           }
           breaker.succeeded()
-          notify()
+          if (onStateChange !== undefined && breaker.state !== before) onStateChange(breaker.state)
           resolve(reply)
-        },
-        (error: unknown) => {
-          if (deadlines.end(deadline)) fail(error)
-        },
-      )
+        }, onError)
+      } catch (error) {
+        onError(error)
+      }
     })
   }
 
   /** One error object per operation: capturing a stack trace would cost more than the rest of the decision. */
   const openErrors = new Map<string, FluxGateError>()
-  const breakerOpen = (what: string): FluxGateError => {
-    const known = openErrors.get(what)
-    if (known !== undefined) return known
-    const error = new FluxGateError(
-      'FLUXGATE_STORE_OPEN',
-      `The bucket store has failed repeatedly, so the circuit breaker is open: it was not asked to ${what}.`,
-    )
-    openErrors.set(what, error)
+  const breakerOpen = (operation: string): FluxGateError => {
+    const error = openErrors.get(operation) ?? storeOpen(operation)
+    openErrors.set(operation, error)
     return error
   }
 
-  /** What was charged for somebody who has been answered meanwhile. */
-  const unwanted: Refund[][] = []
-  const giveBack = (demands: readonly Charge[], result: ChargeResult): void => {
+  /** Refunds of charges whose callers have already received a timeout. */
+  const lateRefunds: Refund[][] = []
+  const refundLate = (charges: readonly Charge[], result: ChargeResult): void => {
     if (!result.granted) return
-    if (unwanted.length === 0) setImmediate(giveAllBack)
-    unwanted.push(lateRefundsOf(demands, result))
+    if (lateRefunds.length === 0) setImmediate(sendLateRefunds)
+    lateRefunds.push(lateRefundsOf(charges, result))
   }
-  /**
-   * The last first, because a line shrinks only from its end. Best effort: what is not taken back comes back with the next
-   * refill.
-   */
-  const giveAllBack = (): void => {
-    for (const refunds of unwanted.splice(0).reverse())
+  /** Newest first, because a queue shrinks only from its end. Best effort: permits that are not refunded return by refill. */
+  const sendLateRefunds = (): void => {
+    for (const refunds of lateRefunds.splice(0).reverse())
       Promise.resolve()
         .then(() => store.refund(refunds))
         .catch(() => {})
   }
 
-  const bounded: BucketStore = {
-    charge: (demands, peek) =>
-      guarded('decide', () => store.charge(demands, peek), peek ? undefined : (result) => giveBack(demands, result)),
-    refund: (refunds) => guarded('take permits back', () => store.refund(refunds)),
+  return decorateStore(store, {
+    charge(charges, peek) {
+      const rejection = rejectionCache?.find(charges, peek)
+      if (rejection !== undefined) return Promise.resolve(rejection)
+      const onLate = peek ? undefined : (result: ChargeResult) => refundLate(charges, result)
+      return guarded('decide', () => store.charge(charges, peek), onLate)
+    },
+    refund: (refunds) => guarded('refund permits', () => store.refund(refunds)),
     reset: (group, key) => guarded('reset a bucket', () => store.reset(group, key)),
-    retire: (group) => store.retire?.(group),
-    ...(store.probe && { probe: boundedProbe(store.probe.bind(store), deadlines, timeoutMs) }),
-    close: () => store.close(),
-    get breaker() {
-      return breaker.state
+    leasing: leasing && guardLeasing(leasing, guarded),
+    availability: {
+      isBounded: availability?.isBounded,
+      get isConnected() {
+        return availability?.isConnected
+      },
+      get unreachable() {
+        return availability?.unreachable
+      },
+      get breaker() {
+        return breaker.state
+      },
+      get heldPermits() {
+        return availability?.heldPermits
+      },
+      ...(availability?.ready && { ready: (withinMs) => availability.ready?.(withinMs) ?? Promise.resolve() }),
+      ...(availability?.probe && { probe: boundedProbe(() => availability.probe?.(), deadlines, timeoutMs) }),
     },
-  }
-  if (!('lease' in store)) return bounded
-
-  const giveLeaseBack = ({ group, key }: LeaseRequest, { lease }: LeaseResult): void => {
-    if (lease !== undefined)
-      store.settle([{ group, key, permits: -lease.permits, ending: lease.ending }]).catch(() => {})
-  }
-  const leasing: LeasingStore = {
-    ...bounded,
-    lease: (request) =>
-      guarded(
-        'lease permits',
-        () => store.lease(request),
-        (result) => giveLeaseBack(request, result),
-      ),
-    settle: (settlements) => guarded('settle leases', () => store.settle(settlements)),
-    get breaker() {
-      return breaker.state
-    },
-  }
-  return leasing
+  })
 }
 
-/** What is thrown at once is a rejection like any other. */
-function started<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return call()
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
+type Guarded = <T>(operation: string, call: () => Promise<T>, onLate?: (reply: T) => void) => Promise<T>
 
-const asStoreError = (cause: unknown, what: string): FluxGateError =>
+const guardLeasing = (leasing: Leasing, guarded: Guarded): Leasing => ({
+  lease: (request) =>
+    guarded(
+      'lease permits',
+      () => leasing.lease(request),
+      ({ lease }) => {
+        const { group, key } = request
+        if (lease !== undefined)
+          leasing.settle([{ group, key, permits: -lease.permits, ending: lease.ending }]).catch(() => {})
+      },
+    ),
+  settle: (settlements) => guarded('settle leases', () => leasing.settle(settlements)),
+})
+
+/**
+ * Gives a probe the timeout of a call. The circuit breaker neither blocks nor counts probes: an open breaker must not prevent
+ * a probe from detecting the recovery, and probes say nothing about the calls that the breaker counts.
+ */
+const boundedProbe =
+  (probe: () => Promise<void> | undefined, deadlines: Deadlines, timeoutMs: number): (() => Promise<void>) =>
+  () =>
+    new Promise((resolve, reject) => {
+      const deadline = deadlines.begin(() => reject(timedOut('decide', timeoutMs)))
+      Promise.resolve()
+        .then(probe)
+        .finally(() => deadlines.end(deadline))
+        .then(resolve, reject)
+    })
+
+const timedOut = (operation: string, timeoutMs: number): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_STORE_TIMEOUT',
+    `The bucket store failed to ${operation}: it did not reply within ${timeoutMs} ms.`,
+  )
+
+const storeOpen = (operation: string): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_STORE_OPEN',
+    `The bucket store failed to ${operation}: its circuit breaker is open after repeated failures.`,
+  )
+
+const asStoreError = (cause: unknown, operation: string): FluxGateError =>
   cause instanceof FluxGateError
     ? cause
-    : new FluxGateError('FLUXGATE_STORE_FAILED', `The bucket store failed to ${what}: ${messageOf(cause)}`, { cause })
+    : new FluxGateError('FLUXGATE_STORE_FAILED', `The bucket store failed to ${operation}: ${messageOf(cause)}`, {
+        cause,
+      })

@@ -69,7 +69,7 @@ describe('Redis that starts one second after the process', () => {
     await sleep(lateMs)
     await stopAfterTest(startRedis({ port }))
     expect(countOf(await asked)).toEqual({ allowed: 5, degraded: 0 })
-    expect(store.breaker ?? 'CLOSED').toBe('CLOSED')
+    expect(store.availability?.breaker ?? 'CLOSED').toBe('CLOSED')
   })
 
   it('is awaited by createFluxGate, which resolves once it is connected', async () => {

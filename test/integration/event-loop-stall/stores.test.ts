@@ -62,7 +62,7 @@ const many = (count: number, limiter: Limiter): Promise<Decision[]> =>
 
 /** Expects exact decisions after a stall: the store decides, and calls in flight were charged once. */
 async function expectExactAfterwards(store: BucketStore, limiter: Limiter): Promise<void> {
-  expect(store.breaker ?? 'CLOSED').toBe('CLOSED')
+  expect(store.availability?.breaker ?? 'CLOSED').toBe('CLOSED')
   const decisions: Decision[] = []
   while (decisions.length < following) decisions.push(...(await many(100, limiter)))
   expect(countOf(decisions)).toEqual({ allowed: left, degraded: 0 })
@@ -130,7 +130,7 @@ describe('repeated stalls', () => {
     }
     isOver = true
     expect(await degraded).toBe(0)
-    expect(store.breaker).toBe('CLOSED')
+    expect(store.availability?.breaker).toBe('CLOSED')
   })
 })
 

@@ -18,7 +18,7 @@ const { kind, where, callers } = JSON.parse(process.argv[2] ?? '')
 function overRedis() {
   const store = redisStore(where, { prefix: `stall-${process.pid}` })
   const limiter = createLimiter({ capacity: 1_000_000_000, window: '30d', store })
-  return { ask: () => limiter.consume('a'), breaker: () => store.breaker, close: () => store.close() }
+  return { ask: () => limiter.consume('a'), breaker: () => store.availability.breaker, close: () => store.close() }
 }
 
 /** @returns {Asker} */

@@ -21,10 +21,10 @@ function bed(group: BucketGroup) {
     clock,
     store,
     peek,
-    lease: (permits: number, wanted: number) => store.lease({ group, key: 'a', permits, wanted }),
+    lease: (permits: number, wanted: number) => store.leasing.lease({ group, key: 'a', permits, wanted }),
     /** Negative values are returned permits. */
     settle: (permits: number, { lease }: LeaseResult) =>
-      store.settle([{ group, key: 'a', permits, ending: lease?.ending ?? 0 }]),
+      store.leasing.settle([{ group, key: 'a', permits, ending: lease?.ending ?? 0 }]),
     charge: (permits: number, maxWaitTicks = 0) => store.charge([demandOf(group, permits, { maxWaitTicks })], false),
     remaining: async () => (await peek())[0]?.remaining,
     keys: () => client.keys(`${prefix}*`),
@@ -163,7 +163,7 @@ describe('reserved permits', () => {
     clock.advance(1_000)
     const two = await lease(1, 20)
     const settlement = { group: steady, key: 'a' }
-    await store.settle([
+    await store.leasing.settle([
       { ...settlement, permits: 4, ending: one.lease?.ending ?? 0 },
       { ...settlement, permits: -6, ending: one.lease?.ending ?? 0 },
       { ...settlement, permits: -20, ending: two.lease?.ending ?? 0 },
@@ -282,7 +282,7 @@ describe('a rule edit', () => {
     clock.advance(2_200)
     expect(await remaining()).toBe(11)
     const tiny = groupOf([bandOf({ capacity: 5, windowTicks: 10 * second })])
-    await store.lease({ group: smaller, key: 'a', permits: 1, wanted: 8 })
+    await store.leasing.lease({ group: smaller, key: 'a', permits: 1, wanted: 8 })
     expect((await store.charge([demandOf(tiny, 5)], false)).granted).toBe(false)
     clock.advance(20_000)
     expect((await store.charge([demandOf(tiny, 5)], false)).granted).toBe(true)

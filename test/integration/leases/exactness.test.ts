@@ -51,8 +51,10 @@ class Network {
     }
     return {
       charge: (demands, peek) => over(() => store.charge(demands, peek)),
-      lease: (request) => over(() => store.lease(request)),
-      settle: (settlements) => over(() => store.settle(settlements)),
+      leasing: {
+        lease: (request) => over(() => store.leasing.lease(request)),
+        settle: (settlements) => over(() => store.leasing.settle(settlements)),
+      },
       refund: (refunds) => over(() => store.refund(refunds)),
       reset: (group, key) => over(() => store.reset(group, key)),
       close: () => Promise.resolve(),

@@ -29,13 +29,15 @@ function watched(store: LeasingStore, calls: string[]): LeasingStore {
       calls.push(peek ? 'peek' : 'charge')
       return store.charge(demands, peek)
     },
-    lease: (request) => {
-      calls.push(`lease ${request.permits}-${request.wanted}`)
-      return store.lease(request)
-    },
-    settle: (settlements) => {
-      calls.push(`settle ${settlements.map(({ permits }) => permits)}`)
-      return store.settle(settlements)
+    leasing: {
+      lease: (request) => {
+        calls.push(`lease ${request.permits}-${request.wanted}`)
+        return store.leasing.lease(request)
+      },
+      settle: (settlements) => {
+        calls.push(`settle ${settlements.map(({ permits }) => permits)}`)
+        return store.leasing.settle(settlements)
+      },
     },
     refund: (refunds) => store.refund(refunds),
     reset: (group, key) => store.reset(group, key),

@@ -101,7 +101,7 @@ describe.each(ways)('$name', ({ where, cut }) => {
     await callers.madeEach(50)
     await callers.stop()
     expect(Math.max(...callers.lost())).toBeLessThanOrEqual(1)
-    expect(store.breaker).toBe('CLOSED')
+    expect(store.availability?.breaker).toBe('CLOSED')
     // Only degraded decisions may have been charged without being counted here.
     const charged = await chargedOf(limiter, capacity)
     expect(charged).toBeGreaterThanOrEqual(callers.allowed() + 1)
@@ -160,7 +160,7 @@ describe('after one lost connection', () => {
       const decisions = await Promise.all(Array.from({ length: 20 }, () => limiter.consume('a')))
       expect(decisions.filter(({ degraded }) => degraded)).toEqual([])
     }
-    expect(store.breaker).toBe('CLOSED')
+    expect(store.availability?.breaker).toBe('CLOSED')
   })
 })
 

@@ -36,7 +36,7 @@ for (let i = 0; i < 8_000; i++) {
   recorder.decided(decision, context, -1)
   if (i % 500 === 0) recorder.secondPassed()
   recent.set(rule, apiKey, i)
-  known.refused([chargeOf(rule, apiKey)], { granted: false, now: 0, bands: [refusal] }, [[0, 0, 0, 60 * second]], 0)
+  known.record([chargeOf(rule, apiKey)], { granted: false, now: 0, bands: [refusal] }, [[0, 0, 0, 60 * second]], 0)
   // It stores at most 2000 keys.
   if (i < 2_000) pending.add({ decision: { ...decision, key: apiKey.repeat(4) }, context, at: 0, weight: 1 })
 }

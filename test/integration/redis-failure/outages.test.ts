@@ -37,7 +37,7 @@ interface Trouble {
 /** For those who wait for nothing; and for those to whom an error comes as soon as there is one. */
 const hastyMs = 800
 const patientMs = 10_000
-const tooLate = /had not answered after \d+ ms/
+const tooLate = /did not reply within \d+ ms/
 
 interface Mode {
   readonly name: string
@@ -73,7 +73,7 @@ const troubles: readonly Trouble[] = [
   {
     name: 'hangs',
     // The connection is eventually closed, and there is no other.
-    cause: /had not answered after \d+ ms|the server does not answer/,
+    cause: /did not reply within \d+ ms|the server does not answer/,
     isSilent: true,
     async begin({ server }) {
       server.pause()
@@ -83,7 +83,7 @@ const troubles: readonly Trouble[] = [
   {
     name: 'is slower than the deadline',
     isWithoutClient: true,
-    cause: /had not answered after \d+ ms|the server does not answer/,
+    cause: /did not reply within \d+ ms|the server does not answer/,
     isSilent: true,
     async begin({ proxy }) {
       proxy.setDelay(1_500)

@@ -5,9 +5,10 @@ import type { BucketStore, Charge } from '../../../src/core/bucket-store.js'
 import { algorithmNames, type Band } from '../../../src/core/rule.js'
 import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
 import { connectionOf } from '../../../src/redis/client/connection-of.js'
-import { CachedRejections, withCachedRejections } from '../../../src/stores/redis/cached-rejections.js'
+import { CachedRejections } from '../../../src/stores/redis/cached-rejections.js'
 import { RedisBuckets } from '../../../src/stores/redis/redis-buckets.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
+import { resilient } from '../../../src/stores/resilient/resilient.js'
 import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.js'
 import { seededRandom } from '../../../src/testing/random-charges.js'
@@ -34,14 +35,9 @@ function bed(count = 1): Bed {
   const [server, local] = [manualClock(startMs), manualClock(0)]
   const prefix = freshPrefix()
   const processes = Array.from({ length: count }, () => {
-    const known = new CachedRejections({ clock: local })
-    const buckets = new RedisBuckets(connectionOf(client), {
-      prefix,
-      clock: server,
-      localClock: local,
-      observer: known,
-    })
-    return withCachedRejections(buckets, known)
+    const rejectionCache = new CachedRejections({ clock: local })
+    const buckets = new RedisBuckets(connectionOf(client), { prefix, clock: server, localClock: local, rejectionCache })
+    return resilient(buckets, { timeoutMs: 20_000 })
   })
   const pass = (ms: number) => {
     server.advance(ms)

@@ -51,7 +51,7 @@ const outages: readonly Outage[] = [
   {
     name: 'hangs',
     // The connection is given up after a second of silence, which may come before the deadline of the probe.
-    cause: /had not answered after 500 ms|does not answer|connection was lost|connection is closed|no connection/,
+    cause: /did not reply within 500 ms|does not answer|connection was lost|connection is closed|no connection/,
     timeoutMs: 500,
     begin: async (redis) => redis.pause(),
     end: async (redis) => redis.resume(),
@@ -160,7 +160,7 @@ describe('the probe', () => {
     redis.pause()
     const { status, store } = await gate.health()
     expect({ status, store: store.status }).toEqual({ status: 'DEGRADED', store: 'DOWN' })
-    expect(store.error).toMatch(/had not answered after 100 ms/)
+    expect(store.error).toMatch(/did not reply within 100 ms/)
     redis.resume()
     await eventually('the store is up', async () => (await gate.health()).store.status === 'UP')
   })
