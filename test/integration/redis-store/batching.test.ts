@@ -1,4 +1,4 @@
-/** Decisions that are asked for in the same turn travel together, and are still what they would be one by one. */
+/** Decisions of one turn are sent in one call, with the same results as one by one. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type BucketStore, type Charge, copyResult } from '../../../src/core/bucket-store.js'
@@ -52,7 +52,7 @@ describe('decisions of one turn', () => {
     expect(two).toEqual({ evalsha: 2 })
   })
 
-  it('are several calls if there are many, so that the server is never busy for long', async () => {
+  it('are split into several calls if there are many, so the server is never blocked for long', async () => {
     const store = open()
     const many = identities(1_000).map((key) => chargeOf(rule, key))
     expect(await countCalls(server, ['evalsha'], () => ask(store, many))).toEqual({ evalsha: 8 })
@@ -68,7 +68,7 @@ describe('decisions of one turn', () => {
     expect(await countCalls(server, ['evalsha'], () => ask(store, wides))).toEqual({ evalsha: 3 })
   })
 
-  it('are decided in the order of asking', async () => {
+  it('are decided in order', async () => {
     const store = open()
     const twelve = await ask(store, Array(12).fill(chargeOf(rule, 'a')))
     expect(granted(twelve)).toEqual([...Array(5).fill(true), ...Array(7).fill(false)])
@@ -92,12 +92,12 @@ describe('decisions of one turn', () => {
   })
 })
 
-describe('what is not a bucket', () => {
+describe('a value that is not a bucket', () => {
   const prefix = 'broken'
   const algorithms = ['TOKEN_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG'] as const
 
   it.each(algorithms)(
-    '%s: fails the decision about it and no other of the same call, until it is reset',
+    '%s: fails its own decision and no other of the same call, until it is reset',
     async (algorithm) => {
       for (const garbage of ['garbage', 'x'.repeat(32), 'x'.repeat(34), 'x'.repeat(5_000)]) {
         const store = open({ prefix, knownRefusals: false })
@@ -116,7 +116,7 @@ describe('what is not a bucket', () => {
             message: `The bucket store could not decide: ${prefix}:{bad}:set:rule:1:band holds something that is not a bucket.`,
           },
         })
-        // Nothing was taken for the decision that failed.
+        // The failed decision charged nothing.
         expect((await store.charge([chargeOf(one, 'good')], true)).bands[0]?.remaining).toBe(4)
         for (const key of ['bad', 'before', 'after']) await store.reset(one, key)
         expect((await store.charge([chargeOf(one, 'bad')], false)).bands[0]?.remaining).toBe(4)
@@ -125,7 +125,7 @@ describe('what is not a bucket', () => {
     },
   )
 
-  it.each(algorithms)('%s: an empty value disturbs nobody else', async (algorithm) => {
+  it.each(algorithms)('%s: if empty, affects no other key', async (algorithm) => {
     const store = open({ prefix, knownRefusals: false })
     const one = group('rule', [band({ algorithm, capacity: 5 })])
     await client.set(`${prefix}:{empty}:set:rule:1:band`, '')
@@ -138,27 +138,24 @@ describe('what is not a bucket', () => {
     for (const key of ['empty', 'other']) await store.reset(one, key)
   })
 
-  it.each(algorithms)(
-    '%s: a value of another type disturbs nobody else, and is gone after a reset',
-    async (algorithm) => {
-      const store = open({ prefix, knownRefusals: false })
-      const one = group('rule', [band({ algorithm, capacity: 5 })])
-      await client.rpush(`${prefix}:{list}:set:rule:1:band`, 'a', 'b')
-      const [list, other] = await Promise.allSettled(
-        ['list', 'other'].map((key) => store.charge([chargeOf(one, key)], false)),
-      )
-      expect(other).toMatchObject({ status: 'fulfilled', value: { granted: true } })
-      // Numbers are read many at once, and what has another type is then the same as nothing.
-      if (algorithm === 'SLIDING_WINDOW_LOG')
-        expect(list).toMatchObject({ status: 'rejected', reason: { code: 'FLUXGATE_BUCKET_INVALID' } })
-      else expect(list).toMatchObject({ status: 'fulfilled', value: { granted: true } })
-      for (const key of ['list', 'other']) await store.reset(one, key)
-      expect((await store.charge([chargeOf(one, 'list')], false)).bands[0]?.remaining).toBe(4)
-      await store.reset(one, 'list')
-    },
-  )
+  it.each(algorithms)('%s: of another type affects no other key and is removed by a reset', async (algorithm) => {
+    const store = open({ prefix, knownRefusals: false })
+    const one = group('rule', [band({ algorithm, capacity: 5 })])
+    await client.rpush(`${prefix}:{list}:set:rule:1:band`, 'a', 'b')
+    const [list, other] = await Promise.allSettled(
+      ['list', 'other'].map((key) => store.charge([chargeOf(one, key)], false)),
+    )
+    expect(other).toMatchObject({ status: 'fulfilled', value: { granted: true } })
+    // Numbers are read many at once, and what has another type is then the same as nothing.
+    if (algorithm === 'SLIDING_WINDOW_LOG')
+      expect(list).toMatchObject({ status: 'rejected', reason: { code: 'FLUXGATE_BUCKET_INVALID' } })
+    else expect(list).toMatchObject({ status: 'fulfilled', value: { granted: true } })
+    for (const key of ['list', 'other']) await store.reset(one, key)
+    expect((await store.charge([chargeOf(one, 'list')], false)).bands[0]?.remaining).toBe(4)
+    await store.reset(one, 'list')
+  })
 
-  it('that another algorithm has left behind is taken for none', async () => {
+  it('of another algorithm is treated as missing', async () => {
     const store = open({ prefix, knownRefusals: false })
     const bands = [...algorithms, 'LEAKY_BUCKET', 'SLIDING_WINDOW_COUNTER'] as const
     for (const before of bands)
@@ -176,7 +173,7 @@ describe('what is not a bucket', () => {
 describe('charges, peeks, refunds and resets of one turn', () => {
   const seed = randomSeed()
   it.each([false, true])(
-    `are as they would be one by one (known refusals: %s; seed ${seed})`,
+    `have the same results as one by one (cached rejections: %s; seed ${seed})`,
     async (knownRefusals) => {
       for (let history = 0; history < 25; history++) {
         const random = seededRandom(seed + history)
@@ -215,8 +212,8 @@ describe('charges, peeks, refunds and resets of one turn', () => {
   )
 })
 
-describe('a store that is closed', () => {
-  it.each([0, 1])('waits for what was asked before, after %i calls that had to be divided', async (divided) => {
+describe('a closed store', () => {
+  it.each([0, 1])('waits for earlier calls, after %i calls that had to be split', async (divided) => {
     const events: string[] = []
     const connection = connectionOf(client)
     let failures = divided
@@ -224,7 +221,7 @@ describe('a store that is closed', () => {
       {
         ...connection,
         async call(key, command, asBytes) {
-          // As a cluster answers while a slot is being moved.
+          // As a cluster replies while a slot is moving.
           if (failures-- > 0) throw new Error('TRYAGAIN Multiple keys request during rehashing of slot')
           const reply = await connection.call(key, command, asBytes)
           events.push('answered')
@@ -244,8 +241,8 @@ describe('a store that is closed', () => {
   })
 })
 
-describe('a server that has forgotten the script', () => {
-  it('is sent it once, and every decision is made exactly once', async () => {
+describe('a server that has lost the script', () => {
+  it('receives it once, and every decision is made exactly once', async () => {
     const store = open({ knownRefusals: false })
     for (let round = 0; round < 3; round++) {
       const hundred = group(`rule${round}`, [band({ capacity: 100, windowTicks: 60 * second })])
@@ -254,13 +251,13 @@ describe('a server that has forgotten the script', () => {
       const counts = await countCalls(server, ['eval', 'evalsha'], async () => {
         results = await ask(store, Array(1_000).fill(chargeOf(hundred, 'a')))
       })
-      // Eight calls find out; the first sends the text, and the others come again.
+      // Eight calls find it missing; the first sends the text, and the others are retried.
       expect(counts).toEqual({ eval: 1, evalsha: 15 })
       expect(granted(results)).toEqual([...Array(100).fill(true), ...Array(900).fill(false)])
     }
   })
 
-  it('while decisions are under way is sent it no more often than it forgets', async () => {
+  it('during decisions receives it once per loss', async () => {
     const store = open({ knownRefusals: false })
     const some = group('some', [band({ capacity: 1_000, windowTicks: 3_600 * second })])
     const flushes = 20
@@ -280,7 +277,7 @@ describe('a server that has forgotten the script', () => {
     expect(granted(await Promise.all(results)).filter(Boolean)).toHaveLength(1_000)
   })
 
-  it('because it was restarted is sent it once', async () => {
+  it('because it was restarted receives it once', async () => {
     const own = await startRedis()
     const other = new Redis(own.uri)
     other.on('error', () => {})

@@ -1,4 +1,4 @@
-/** What is known to be refused is not asked again, and nobody is refused who would have been let in. */
+/** Cached rejections: known rejections need no call, and no request is rejected that Redis would have allowed. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type BucketStore, type Charge, copyResult } from '../../../src/core/bucket-store.js'
@@ -23,7 +23,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** Stores of as many processes, on one set of keys and one clock. */
+/** Stores of several processes, on the same keys and clock. */
 function processes(count: number, options: RedisStoreOptions = {}) {
   const clock = manualClock(startMs)
   const prefix = freshPrefix()
@@ -41,15 +41,15 @@ const kinds: [Band['algorithm'], Band['refill']][] = [
 ]
 const minute = 60 * second
 
-/** Asks until it is refused. */
+/** Makes requests until one is rejected. */
 async function drain(store: BucketStore, one: Charge): Promise<void> {
   while ((await store.charge([one], false)).granted);
 }
 
-describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refill) => {
+describe.each(kinds)('a rejecting %s bucket, refilled %s', (algorithm, refill) => {
   const slow = group('slow', [band({ algorithm, refill, capacity: 2, windowTicks: 366 * 24 * 60 * minute })])
 
-  it('is asked once a second, however many come', async () => {
+  it('is called once a second, however many requests arrive', async () => {
     const { clock, stores } = processes(1)
     await drain(stores[0], chargeOf(slow, 'a'))
     const flood = () => Promise.all(Array.from({ length: 500 }, () => stores[0].charge([chargeOf(slow, 'a')], false)))
@@ -78,7 +78,7 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
     expect(whileAsked).toBe(1)
   })
 
-  it('is asked again at the very microsecond at which it would allow', async () => {
+  it('is called again at the exact microsecond at which it would allow', async () => {
     const { clock, stores } = processes(1)
     const rule = group('rule', [band({ algorithm, refill, capacity: 4, windowTicks: 800_000 })])
     clock.advance(123.456)
@@ -96,7 +96,7 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
     expect(granted).toBe(true)
   })
 
-  it('says what the store would say, in every field, for callers that wait too', async () => {
+  it('gives the same result as the store in every field, also for requests that may wait', async () => {
     const { clock, prefix, stores } = processes(1)
     const plain = redisStore(client, { prefix, clock, knownRefusals: false, timeoutMs: 20_000 })
     const rule = group('rule', [
@@ -115,19 +115,19 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
     }
   })
 
-  it('is asked for fewer permits than it refused', async () => {
+  it('is called for fewer permits than it rejected', async () => {
     const { stores } = processes(1)
     const rule = group('rule', [band({ algorithm, refill, capacity: 8, windowTicks: 366 * 24 * 60 * minute })])
     await stores[0].charge([chargeOf(rule, 'a', { permits: 5 })], false)
     expect((await stores[0].charge([chargeOf(rule, 'a', { permits: 5 })], false)).granted).toBe(false)
     const more = await calls(() => stores[0].charge([chargeOf(rule, 'a', { permits: 6 })], false))
-    // Of a log only the answer to the same question is known.
+    // For a log, only the result of an identical request is cached.
     expect(more).toBe(algorithm === 'SLIDING_WINDOW_LOG' ? 1 : 0)
     expect((await stores[0].charge([chargeOf(rule, 'a', { permits: 3 })], false)).granted).toBe(true)
     expect((await stores[0].charge([chargeOf(rule, 'a', { permits: 5 })], false)).bands[0]?.remaining).toBe(0)
   })
 
-  it('is asked at once after a refund or a reset of this process, or a change of its rule', async () => {
+  it('is called at once after a refund, a reset or a rule change in this process', async () => {
     const { stores } = processes(1)
     const [store] = stores
     const ask = async () => (await store.charge([chargeOf(slow, 'a')], false)).granted
@@ -140,7 +140,7 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
     expect(await calls(() => store.charge([chargeOf(edited, 'a')], false))).toBe(1)
   })
 
-  it('is asked within a second of a refund or a reset of another process', async () => {
+  it('is called within a second of a refund or a reset in another process', async () => {
     const { clock, stores } = processes(2)
     const ask = async () => (await stores[0].charge([chargeOf(slow, 'a')], false)).granted
     await drain(stores[0], chargeOf(slow, 'a'))
@@ -155,8 +155,8 @@ describe.each(kinds)('a %s bucket, refilled %s, that refuses', (algorithm, refil
   })
 })
 
-describe('a decision of several rules', () => {
-  it('is known to be refused only if all of its buckets are known', async () => {
+describe('a decision over several rules', () => {
+  it('is rejected from the cache only if all of its buckets are cached', async () => {
     const { stores } = processes(1)
     const [loose, tight] = [
       group('loose', [band({ capacity: 9 })]),
@@ -168,12 +168,12 @@ describe('a decision of several rules', () => {
     expect(await calls(() => stores[0].charge(both, false))).toBe(0)
     expect(await calls(() => stores[0].charge([chargeOf(tight, 'a')], false))).toBe(0)
     expect(await calls(() => stores[0].charge([chargeOf(loose, 'b'), chargeOf(tight, 'a')], false))).toBe(1)
-    // What the loose one grants by itself changes what the whole would be told.
+    // A grant of the loose rule alone changes the result of the combined decision.
     expect((await stores[0].charge([chargeOf(loose, 'a')], false)).granted).toBe(true)
     expect((await stores[0].charge(both, false)).bands[0]?.remaining).toBe(7)
   })
 
-  it('is not refused by what only a shadow refuses', async () => {
+  it('is not rejected because of a shadow rule', async () => {
     const { stores } = processes(1)
     const [rule, shadow] = [
       group('rule', [band({ capacity: 9 })]),
@@ -185,8 +185,8 @@ describe('a decision of several rules', () => {
   })
 })
 
-describe('switched off', () => {
-  it('every request is asked for', async () => {
+describe('without cached rejections', () => {
+  it('every request calls the store', async () => {
     const { stores } = processes(1, { knownRefusals: false })
     const one = chargeOf(group('rule', [band({ capacity: 1, windowTicks: minute })]), 'a')
     await drain(stores[0], one)
@@ -200,7 +200,7 @@ describe('switched off', () => {
 
 describe('two processes', () => {
   const seed = randomSeed()
-  it(`admit exactly those whom two that always ask would admit (seed ${seed})`, async () => {
+  it(`admit exactly what two processes without cached rejections admit (seed ${seed})`, async () => {
     let unasked = 0
     const live = async (history: number): Promise<void> => {
       const random = seededRandom(seed + history)
@@ -226,7 +226,7 @@ describe('two processes', () => {
         const kind = random()
         if (kind < 0.06) {
           await both(which, (store) => (kind < 0.03 ? store.reset(first.group, first.key) : store.refund(demands)))
-          // The other one may not know of it for as long.
+          // The other process may learn of it that much later.
           advance(1_000)
           continue
         }
@@ -236,7 +236,7 @@ describe('two processes', () => {
         if (actual.fromCache) unasked++
       }
     }
-    // Side by side, because each step is a round trip. They share neither clock nor keys.
+    // Concurrently, because each step is a round trip. They share neither clock nor keys.
     await Promise.all(Array.from({ length: 60 }, (_, history) => live(history)))
     expect(unasked).toBeGreaterThan(100)
   }, 120_000)

@@ -1,4 +1,4 @@
-/** The promises of a store, over every way to one server: clients of both libraries, an address, sentinels, and Valkey. */
+/** The store contract over every way to one server: clients of both libraries, a URI, sentinels, and Valkey. */
 import { createClient, createSentinel } from 'redis'
 import { createClient as createClient4 } from 'redis4'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -40,7 +40,7 @@ describe('redisStore over node-redis 4', () => {
   })
 })
 
-/** A connection of the store's own is made for every test, and closed with it. */
+/** Each test has its own connection. */
 const own = (where: () => string | RedisOptions, histories: number, first: number) =>
   contractAndHistories(
     it,
@@ -88,7 +88,7 @@ else
       server = await startRedis({ binary })
     })
     afterAll(() => server.stop())
-    it('is what is asked', async () => {
+    it('is the server that replies', async () => {
       expect(String(await server.call('INFO', 'server'))).toContain('valkey_version:')
     })
     own(() => server.uri, 60, 7_000)

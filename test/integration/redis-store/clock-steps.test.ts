@@ -22,9 +22,9 @@ beforeAll(() => {
 afterAll(() => client.disconnect())
 
 interface Bed {
-  /** Of the server. Steps back. */
+  /** The server's clock, which steps back. */
   readonly server: ManualClock
-  /** Of the processes. Never steps back. */
+  /** The clock of the processes, which never steps back. */
   readonly local: ManualClock
   readonly processes: readonly BucketStore[]
   pass(ms: number): void
@@ -101,7 +101,7 @@ const steps: readonly Step[] = [
 
 describe.each(kinds)('a drained %s bucket, refilled %s', (...kind) => {
   const [algorithm, refill] = kind
-  // A counter counts what it has counted, weighed, in the next window too.
+  // A counter still weighs its count in the next window.
   const longestMs = (windowMs: number) =>
     algorithm === 'SLIDING_WINDOW_COUNTER' ? windowMs + windowMs / capacity : windowMs
   const isAligned = algorithm === 'FIXED_WINDOW' || algorithm === 'SLIDING_WINDOW_COUNTER'
@@ -111,12 +111,12 @@ describe.each(kinds)('a drained %s bucket, refilled %s', (...kind) => {
     async (step) => {
       const rejected = await rejectedFor(kind, step)
       expect(rejected).toBeLessThanOrEqual(longestMs(step.windowMs) + pollMs)
-      // Windows are those of the clock, which now begin at other times. All else goes on as if nothing had happened.
+      // Windows follow the clock and now start at other times. Everything else continues as before.
       if (!isAligned) expect(rejected).toBe(await rejectedFor(kind, { ...step, backMs: 0 }))
     },
   )
 
-  it('rejects no longer while it is peeked at', async () => {
+  it('does not reject for longer because of peeks', async () => {
     for (const step of steps)
       expect(await rejectedFor(kind, { ...step, peeks: true })).toBeLessThanOrEqual(longestMs(step.windowMs) + pollMs)
   })
@@ -207,7 +207,7 @@ describe('a real clock', () => {
     for (;;) {
       const { allowed, askedAt } = await consume()
       if (allowed) break
-      // When a bucket was written is known as exactly as it takes to ask, which is done twice.
+      // The time of a write is known as precisely as the duration of the two calls around it.
       expect(askedAt - drainedAt).toBeLessThanOrEqual(1_000 + 2 * slowestMs)
       await new Promise((resolve) => setTimeout(resolve, 5))
     }

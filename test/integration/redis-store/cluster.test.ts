@@ -1,4 +1,4 @@
-/** On a cluster: the same promises for decisions of one slot, and all or nothing for decisions of several. */
+/** A store on a cluster: the same contract for decisions in one slot, and all or nothing for decisions in several. */
 import { Cluster as IoredisCluster } from 'ioredis'
 import { createCluster } from 'redis'
 import { createCluster as createCluster4 } from 'redis4'
@@ -43,14 +43,14 @@ afterAll(async () => {
 const seed = randomSeed()
 const settings = { timeoutMs: 20_000 }
 
-describe('decisions of one slot', () => {
+describe('decisions in one slot', () => {
   describe('over ioredis', () =>
     contractAndHistories(it, (clock) => inOneSlot(redisStore(ioredis, { ...settings, prefix: freshPrefix(), clock })), {
       histories: 100,
       seed: seed + 8_000,
     }))
 
-  describe('over node-redis, without known refusals', () =>
+  describe('over node-redis, without cached rejections', () =>
     contractAndHistories(
       it,
       (clock) => inOneSlot(redisStore(nodeRedis, { ...settings, prefix: freshPrefix(), clock, knownRefusals: false })),
@@ -64,7 +64,7 @@ describe('decisions of one slot', () => {
       { histories: 40, seed: seed + 11_000 },
     ))
 
-  describe('over a connection of our own', () =>
+  describe('over a connection opened by FluxGate', () =>
     contractAndHistories(
       it,
       async (clock) => {
@@ -77,10 +77,10 @@ describe('decisions of one slot', () => {
     ))
 })
 
-/** Each in a slot of its own, and on a node of its own. */
+/** Each key is in a different slot, on a different node. */
 const identities = ['alice', 'bob', 'carol'] as const
 
-describe('decisions of several slots', () => {
+describe('decisions in several slots', () => {
   const open = (options: RedisStoreOptions = {}) =>
     redisStore(ioredis, {
       ...settings,
@@ -92,19 +92,19 @@ describe('decisions of several slots', () => {
   const remaining = async (store: BucketStore, one: Charge): Promise<number | undefined> =>
     (await store.charge([{ ...one, permits: 0 }], true)).bands[0]?.remaining
 
-  it('are of slots that live on several nodes', async () => {
+  it('use slots on several nodes', async () => {
     const nodes = await Promise.all(identities.map((key) => cluster.primaryOf(hashSlot(key))))
     expect(new Set(nodes.map(({ port }) => port)).size).toBeGreaterThan(1)
   })
 
-  it('charge every slot or none: what was taken is given back', async () => {
+  it('charge every slot or none: partial charges are refunded', async () => {
     const store = open()
     const loose = chargeOf(group('loose', [band({ capacity: 10 }), band({ label: 'more', capacity: 20 })]), 'alice')
     const tight = chargeOf(group('tight', [band({ capacity: 1 })]), 'bob')
     const results = []
     for (let i = 0; i < 5; i++) results.push(await store.charge([loose, tight], false))
     expect(results.map(({ granted }) => granted)).toEqual([true, false, false, false, false])
-    // In the order of the demands, and in a refusal as the bands stand.
+    // In the order of the charges, and for a rejection the current state of the bands.
     expect(results[0]?.bands.map(({ remaining }) => remaining)).toEqual([9, 19, 0])
     expect(results[4]?.bands.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
       [true, 9],
@@ -123,7 +123,7 @@ describe('decisions of several slots', () => {
     expect(await remaining(store, one)).toBe(10)
   })
 
-  it('are not refused by a shadow, which is charged only with all the others', async () => {
+  it('are not rejected by a shadow rule, which is charged only with all the others', async () => {
     const store = open()
     const shadow = chargeOf(group('shadow', [band({ capacity: 2 })]), 'carol', { shadow: true })
     const rule = chargeOf(group('rule', [band({ capacity: 3 })]), 'alice')
@@ -140,7 +140,7 @@ describe('decisions of several slots', () => {
     expect(await remaining(store, shadow)).toBe(2)
   })
 
-  it('take nothing anywhere when one slot cannot be decided', async () => {
+  it('charge nothing if one slot cannot be decided', async () => {
     const prefix = freshPrefix()
     const store = open({ prefix })
     const [fine, broken] = [chargeOf(group('fine', [band()]), 'alice'), chargeOf(group('broken', [band()]), 'bob')]
@@ -149,7 +149,7 @@ describe('decisions of several slots', () => {
     expect(await remaining(store, fine)).toBe(10)
   })
 
-  it(`are as on one server, field by field, when asked one after another (seed ${seed})`, async () => {
+  it(`have the same results as on one server, field by field, one after another (seed ${seed})`, async () => {
     for (let history = 0; history < 25; history++) {
       const random = seededRandom(seed + history)
       const clock = manualClock(startMs)
@@ -163,7 +163,7 @@ describe('decisions of several slots', () => {
       let granted: ReturnType<typeof refundsOf> = []
       for (let step = 0; step < 60; step++) {
         clock.advance(Math.max(0, randomPause(random, groups[0]?.bands[0] as Band)) / 1000)
-        // Of who waits, a place that is given back too late stays empty; so nobody waits here.
+        // A queue slot that is released too late stays empty, so no request waits here.
         const demands = randomCharges(random, groups, identities).map((one) => ({ ...one, maxWaitTicks: 0 }))
         const [first] = demands as [Charge]
         const kind = random()
@@ -179,7 +179,7 @@ describe('decisions of several slots', () => {
     }
   })
 
-  it(`never admit too much when hundreds of them meet (seed ${seed})`, async () => {
+  it(`never admit too much when hundreds of them run concurrently (seed ${seed})`, async () => {
     const random = seededRandom(seed)
     const store = open()
     const rules = identities.map((key, i) =>
@@ -200,7 +200,7 @@ describe('decisions of several slots', () => {
       }
       expect(charged).toBeGreaterThan(0)
       expect(charged).toBeLessThanOrEqual(20 + 10 * i)
-      // What was given back is there again, to the permit.
+      // Refunds are exact to the permit.
       expect(await remaining(store, rule)).toBe(20 + 10 * i - charged)
     }
   })

@@ -8,10 +8,12 @@ import { contractAndHistories } from './histories.js'
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())
 
-/** With the histories of the clients and of clusters, a whole run compares more than 100 000 steps with the models. */
+/**
+ * With the histories of the other clients and clusters, a full run compares more than 100 000 steps with the models.
+ */
 const options = { histories: 220, seed: randomSeed(), overrides: true }
 
-describe.each([true, false])('redisStore over ioredis, known refusals: %s', (knownRefusals) =>
+describe.each([true, false])('redisStore over ioredis, cached rejections: %s', (knownRefusals) =>
   contractAndHistories(
     it,
     (clock) => redisStore(client, { prefix: freshPrefix(), clock, knownRefusals, timeoutMs: 20_000 }),

@@ -1,7 +1,6 @@
 /**
- * The contract of a store with the default deadlines: over stores that were created a moment ago, and with an
- * event loop that is blocked more than half of the time. Other suites raise `timeoutMs`, so that only what they are about can
- * fail.
+ * The store contract with the default deadlines: on stores that were just created, and with an event loop that is
+ * blocked more than half of the time. Other suites raise `timeoutMs`, so that only their subject can fail.
  */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
@@ -21,7 +20,7 @@ const { uri } = await ownRedis()
 const seed = randomSeed()
 const options = (offset: number) => ({ histories: 1, seed: seed + offset })
 
-/** Blocks the event loop for 60 of every 100 ms while the tests of the group run. */
+/** Blocks the event loop for 60 of every 100 ms during the tests of the group. */
 function withStalls(): void {
   let timer: NodeJS.Timeout
   beforeAll(() => {

@@ -1,4 +1,4 @@
-/** Every key ends by itself, exactly when a bucket that was never used would mean the same. On the server's own clock. */
+/** Every key expires exactly when its bucket is equivalent to an unused one, by the server's clock. */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { BucketGroup, BucketStore, Charge, ChargeResult } from '../../../src/core/bucket-store.js'
@@ -28,7 +28,7 @@ async function keysOf(prefix: string, from: Redis = client): Promise<string[]> {
   return keys.sort()
 }
 
-/** What is in Redis under a prefix, to the byte and to the millisecond. */
+/** Contents of Redis under a prefix, to the byte and the millisecond. */
 async function image(prefix: string): Promise<unknown> {
   const keys = await keysOf(prefix)
   return Promise.all(keys.map(async (key) => [key, await client.dumpBuffer(key), await client.pexpiretime(key)]))
@@ -43,12 +43,12 @@ const keys = ['alice', 'bob']
 function randomLimit(random: Random, algorithm: Band['algorithm'], refill: Band['refill'], label: string): Band {
   const capacity = 1 + Math.floor(random() * 6)
   const refillTokens = random() < 0.5 ? capacity : 1 + Math.floor(random() * 6)
-  // From ten seconds to an hour: nothing ends while it is looked at, unless a window does.
+  // From ten seconds to an hour: nothing expires during a check, except windows.
   const windowTicks = Math.floor(10 * second * 360 ** random())
   return { label, algorithm, refill, capacity, refillTokens, windowTicks }
 }
 
-/** The first tick from which a bucket means the same as one that was never used, by asking the model. */
+/** The first tick from which a bucket is equivalent to an unused one, according to the model. */
 function spentFrom(model: ReferenceStore, clock: ManualClock, rule: BucketGroup, key: string, index: number): number {
   const now = Math.round(clock.now() * 1000)
   const isSpentAfter = (ticks: number): boolean => {
@@ -68,7 +68,7 @@ function spentFrom(model: ReferenceStore, clock: ManualClock, rule: BucketGroup,
   return now + high
 }
 
-/** Does the same to the store and, at the instant at which the store did it, to the model. */
+/** Applies a step to the store and, at the same instant, to the model. */
 async function inStep(
   store: BucketStore,
   model: ReferenceStore,
@@ -87,7 +87,7 @@ async function inStep(
 describe('a key in Redis', () => {
   const seed = randomSeed()
   it.each(kinds)(
-    `%s %s: ends in the very millisecond from which it means the same as none (seed ${seed})`,
+    `%s %s: expires in the exact millisecond from which it is equivalent to none (seed ${seed})`,
     async (algorithm, refill) => {
       for (let history = 0; history < 6; history++) {
         const random = seededRandom(seed + history)
@@ -120,7 +120,7 @@ describe('a key in Redis', () => {
               const name = `${prefix}:{${identity}}:set:rule:1:${label}`
               const expiry = await client.pexpiretime(name)
               const last = Math.ceil(from / 1000)
-              // A key lives to the end of the millisecond that it ends in.
+              // A key lives to the end of the millisecond in which it expires.
               const isLast = expiry === last && Math.floor(clock.now()) <= last
               if (from <= clock.now() * 1000 && !isLast) expect(expiry, `${place}, ${label}`).toBe(-2)
               else if (expiry !== -2 || from > Date.now() * 1000)
@@ -147,7 +147,7 @@ describe('a key in Redis', () => {
   })
 
   it.each(kinds)(
-    '%s %s: is changed by a refusal or a look neither in value nor in its end',
+    '%s %s: is not changed by a rejection or a peek, neither its value nor its expiry',
     async (algorithm, refill) => {
       const prefix = freshPrefix()
       const store = open(prefix)
@@ -169,7 +169,7 @@ describe('a key in Redis', () => {
   )
 
   it.each(kinds)(
-    '%s %s: is gone when all was given back, and is not made by giving back',
+    '%s %s: is removed when everything is refunded, and not created by a refund',
     async (algorithm, refill) => {
       const prefix = freshPrefix()
       const store = open(prefix)
@@ -180,14 +180,14 @@ describe('a key in Redis', () => {
       await store.refund([{ group: rule, key: 'a', permits: 1 }])
       expect(await keysOf(prefix)).toEqual([`${prefix}:{a}:set:rule:1:band`])
       await store.refund([{ group: rule, key: 'a', permits: 1 }])
-      // A leaky bucket and a token bucket have refilled a little meanwhile, and are full as well.
+      // Leaky buckets and token buckets have refilled a little in the meantime and are full as well.
       expect(await keysOf(prefix)).toEqual([])
     },
   )
 })
 
-describe('a server that is short of memory', () => {
-  it('may forget buckets, which are then full, without an error', async () => {
+describe('a server that is out of memory', () => {
+  it('may evict buckets, which are then full, without an error', async () => {
     const server = await stopAfterTest(startRedis({ config: ['maxmemory-policy allkeys-lru'] }))
     const own = new Redis(server.uri)
     try {
@@ -210,7 +210,7 @@ describe('a server that is short of memory', () => {
     }
   })
 
-  it('and may not forget is a failing store: this process limits, until there is room again', async () => {
+  it('without eviction is a failing store: this process limits until memory is free again', async () => {
     const server = await stopAfterTest(startRedis({ config: ['maxmemory-policy noeviction'] }))
     const own = new Redis(server.uri)
     try {
@@ -224,7 +224,7 @@ describe('a server that is short of memory', () => {
         code: 'FLUXGATE_STORE_FAILED',
         message: expect.stringMatching(/^The bucket store failed to decide: .*OOM/),
       })
-      // Looking needs no room.
+      // A peek needs no memory.
       expect((await store.charge([chargeOf(rule, 'a')], true)).granted).toBe(true)
       await server.call('CONFIG', 'SET', 'maxmemory', 0)
       expect(await limiter.consume('a')).toMatchObject({ allowed: true, degraded: false, remaining: 1 })

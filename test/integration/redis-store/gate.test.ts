@@ -1,4 +1,4 @@
-/** Gates, limiters, files and the command line on limits that live in Redis. */
+/** Gates, limiters, configuration files and the command line with limits in Redis. */
 import { writeFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
@@ -46,8 +46,8 @@ const allowed = (decisions: readonly { allowed: boolean; degraded: boolean }[]):
   return decisions.filter((decision) => decision.allowed).length
 }
 
-describe('a path that servers read differently', () => {
-  it('is counted under each reading, in one decision', async () => {
+describe('an ambiguous path', () => {
+  it('counts under each interpretation, in one decision', async () => {
     const byPath = rule(2, { limitScope: 'COMPOSITE', compositeKeyFields: ['PATH'] })
     const gate = await gateOn(redisStore(uri, { prefix: freshPrefix() }), [byPath])
     const decisions = []
@@ -152,10 +152,10 @@ describe('two gates that name the same Redis share its limits', () => {
 })
 
 describe('limiters', () => {
-  /** The first call may find no connection yet, and is then decided without the store. */
+  /** The first call may find no connection yet and is then degraded. */
   const connected = (limiter: Limiter) => expect.poll(async () => (await limiter.peek('warm')).degraded).toBe(false)
 
-  it('that name the same Redis share their limits', async () => {
+  it('on the same Redis share their limits', async () => {
     const server = await stopAfterTest(startRedis())
     const limiters = [1, 2].map(() => closing(createLimiter({ capacity: 5, window: '1h', store: server.uri })))
     for (const limiter of limiters) await connected(limiter)
@@ -170,7 +170,7 @@ describe('limiters', () => {
     expect(() => limiters[0]?.consumeSync('a')).toThrow(expect.objectContaining({ code: 'FLUXGATE_SYNC_UNSUPPORTED' }))
   })
 
-  it('leave a store that was given to them open', async () => {
+  it('do not close a store of the caller', async () => {
     const store = closing(redisStore(uri, { prefix: freshPrefix(), timeoutMs: 20_000 }))
     const limiter = createLimiter({ capacity: 5, window: '1h', store })
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, degraded: false })
@@ -179,7 +179,7 @@ describe('limiters', () => {
     expect(await other.consume('a')).toMatchObject({ allowed: true, degraded: false, remaining: 3 })
   })
 
-  it('that close send those who wait away, with their permits given back', async () => {
+  it('that close reject and refund waiting requests', async () => {
     const server = await stopAfterTest(startRedis())
     const options = { capacity: 2, window: '1h', store: server.uri }
     const [closes, stays] = [createLimiter(options), closing(createLimiter(options))]
@@ -198,7 +198,7 @@ describe('limiters', () => {
 })
 
 describe('a reset', () => {
-  it('of one identity removes its keys and no others', async () => {
+  it('of one key removes its data only', async () => {
     const prefix = freshPrefix()
     const gate = await gateOn({ uri, prefix }, [rule(2), rule(2, { id: 'other' })])
     await Promise.all(['10.0.0.1', '10.0.0.2'].map((ip) => ask(gate, 2, ip)))
@@ -211,7 +211,7 @@ describe('a reset', () => {
     expect(allowed(await ask(gate, 3, '10.0.0.2'))).toBe(0)
   })
 
-  it('of a rule, or of a set, is at once here and within a second in other gates, however many buckets there are', async () => {
+  it('of a rule or rule set applies here at once and in other gates within a second, however many buckets there are', async () => {
     const server = await stopAfterTest(startRedis())
     const rules = [rule(2), rule(3, { id: 'other', limitScope: 'GLOBAL' })]
     const [here, there] = [await gateOn(server.uri, rules), await gateOn(server.uri, rules)]
@@ -232,11 +232,11 @@ describe('a reset', () => {
     const keys = (await server.call('KEYS', '*')) as string[]
     expect(keys).toContain('fluxgate:resets')
     for (const key of keys) expect([key, Number(await server.call('PTTL', key)) > 0]).toEqual([key, true])
-    // A gate that starts later knows of it as well.
+    // A gate that starts later applies it as well.
     expect(await remaining(await gateOn(server.uri, rules))).toEqual({ rule: 1, other: 2 })
   })
 
-  it('of what does not exist is an error', async () => {
+  it('of an unknown rule throws', async () => {
     const gate = await gateOn({ uri, prefix: freshPrefix() })
     await expect(gate.reset({ ruleSetId: 'api', ruleId: 'nothing' })).rejects.toMatchObject({
       code: 'FLUXGATE_ARGUMENT_INVALID',
@@ -276,20 +276,20 @@ describe('an edited rule', () => {
   }
   const bands = (capacity: number, given: object = {}) => [{ label: 'b', capacity, window: '1h', ...given }]
 
-  it('starts with fresh buckets, and the others of its set keep theirs', async () => {
+  it('starts with new buckets; the other rules of its set keep theirs', async () => {
     const untouched = rule(10, { id: 'untouched' })
     const { gate, look, edit } = await editable(true, [rule(10, { bands: bands(10) }), untouched])
     await ask(gate, 5, '10.0.0.1')
     expect(await look()).toEqual({ rule: 4, untouched: 4 })
     await edit([rule(10, { bands: bands(8), description: 'less' }), untouched])
     expect(await look()).toEqual({ rule: 7, untouched: 4 })
-    // Words about a rule do not change what its bands mean.
+    // A changed description does not change the bands.
     await ask(gate, 1, '10.0.0.1')
     await edit([rule(10, { bands: bands(8), description: 'less than before' }), untouched])
     expect(await look()).toEqual({ rule: 6, untouched: 3 })
   })
 
-  it('keeps its levels, never above what is now allowed, if buckets are not to be reset', async () => {
+  it('keeps its levels, up to the new capacity, if buckets are not reset', async () => {
     const { gate, look, edit } = await editable(false, [rule(10, { bands: bands(10) })])
     await ask(gate, 3, '10.0.0.1')
     await edit([rule(10, { bands: bands(20) })])
@@ -301,7 +301,7 @@ describe('an edited rule', () => {
   })
 
   it.each(['LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER'])(
-    'begins anew without an error when its algorithm becomes %s and back',
+    'restarts without an error when its algorithm changes to %s and back',
     async (algorithm) => {
       const { gate, look, edit } = await editable(false, [rule(10, { bands: bands(10) })])
       await ask(gate, 3, '10.0.0.1')
@@ -315,7 +315,7 @@ describe('an edited rule', () => {
   )
 })
 
-describe('what is mistaken', () => {
+describe('invalid options', () => {
   it.each([
     [{ prefix: '' }, /prefix: must be 1 to 64 characters .*; received ""/],
     [{ prefix: 'a b' }, /prefix: must be .*; received "a b"/],
@@ -326,7 +326,7 @@ describe('what is mistaken', () => {
     [{ timeoutMs: -1 }, /timeoutMs: must be a number of milliseconds .*; received -1/],
     [{ failures: 0 }, /failures: must be .*; received 0/],
     [{ leaseShare: 2 }, /leaseShare: must be .*; received 2/],
-  ])('in the options of a store is told: %j', (options, message) => {
+  ])('of a store are rejected: %j', (options, message) => {
     expect(() => redisStore(client, options as object)).toThrow(message)
     expect(() => redisStore(client, options as object)).toThrow(
       expect.objectContaining({ code: 'FLUXGATE_CONFIG_INVALID' }),
@@ -350,7 +350,7 @@ describe('what is mistaken', () => {
     [{}, 'FLUXGATE_ARGUMENT_INVALID', /client must be an ioredis Redis or Cluster, .*; received an object\./],
     [null, 'FLUXGATE_ARGUMENT_INVALID', /client must be .*; received null\./],
     [undefined, 'FLUXGATE_ARGUMENT_INVALID', /client must be .*; received undefined\./],
-  ])('in where Redis is said to be is told: %j', (where, code, message) => {
+  ])('for the Redis address are rejected: %j', (where, code, message) => {
     expect(() => redisStore(where as object)).toThrow(message)
     expect(() => redisStore(where as object)).toThrow(expect.objectContaining({ code }))
   })
@@ -361,14 +361,14 @@ describe('what is mistaken', () => {
     [{ uri, prefix: 'a b' }, /store\.prefix: must be .*; received "a b"/],
     [{ uri, prefx: 'a' }, /store\.prefx: unknown.*prefix/],
     [{ prefix: 'a' }, /store: needs exactly one of uri, clusterNodes, sentinels; received none/],
-  ])('in the store of a gate is told: %j', async (store, message) => {
+  ])('for the store of a gate are rejected: %j', async (store, message) => {
     await expect(gateOn(store as never)).rejects.toThrow(message)
     await expect(gateOn(store as never)).rejects.toMatchObject({ code: 'FLUXGATE_CONFIG_INVALID' })
   })
 })
 
 describe('after close()', () => {
-  it('gates, limiters and stores say so', async () => {
+  it('gates, limiters and stores throw FLUXGATE_CLOSED', async () => {
     const gate = await gateOn({ uri, prefix: freshPrefix() })
     const limiter = createLimiter({ capacity: 1, window: '1h', store: uri })
     await gate.check({})

@@ -4,7 +4,7 @@ import { compareWithModel } from '../../../src/testing/compare-with-model.js'
 
 const inOne = 20
 
-/** The contract of a store, with further random histories in groups that run side by side, each on a store of its own. */
+/** The store contract, with further random histories in groups that run concurrently, each on its own store. */
 export function contractAndHistories(
   it: TestRunner,
   create: StoreFactory,

@@ -1,4 +1,4 @@
-/** Replies that a client or a proxy has changed are failures of the store, never decisions. */
+/** Replies that a client or a proxy has modified are store failures, never decisions. */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis4'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -14,7 +14,7 @@ afterAll(() => real.disconnect())
 
 type Change = (reply: unknown) => unknown
 
-/** The real client, but for the replies to some commands. */
+/** The real client with modified replies to some commands. */
 function clientWith(change: Change, commands: readonly string[] = ['EVALSHA', 'EVAL']): object {
   return new Proxy(real, {
     get(client, name) {
@@ -68,7 +68,7 @@ describe.each(Object.entries(changes))('a client that returns %s', (_, change) =
       expect(await decided[0].consume('ada')).toMatchObject({ allowed: true, degraded: true, reason: 'STORE_FAILURE' })
       expect(await decided[1].consume('ada')).toMatchObject({ allowed: false, degraded: true, reason: 'STORE_FAILURE' })
     }
-    // The bucket has counted: what was charged is not given back by what nobody could read.
+    // The bucket was charged: an unreadable reply cannot be refunded.
     expect(await limiter(real, 'DENY').consume('ada')).toMatchObject({ allowed: false, degraded: false })
   })
 })
@@ -107,7 +107,7 @@ it('overrides that are not bytes make no decision', async () => {
   const gate = await gateOn(real)
   await gate.overrides?.put('api', 'user', { key: 'ada', action: 'ALLOW' })
   expect(await gate.check({ userId: 'ada' })).toMatchObject({ allowed: true, reason: 'ALLOW_LISTED' })
-  // Only the list of overrides that were found is changed, not the results.
+  // Only the list of found overrides is modified, not the results.
   const found: Change = (reply) => (Array.isArray(reply) ? [reply[0], ...reply.slice(1).map(text)] : reply)
   const other = await gateOn(clientWith(found))
   expect(await other.check({ userId: 'ada' })).toMatchObject({ allowed: false, degraded: true })

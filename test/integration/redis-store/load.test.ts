@@ -22,7 +22,7 @@ const longestMs = 6 * windowMs + 30_000
 const resilience = { timeoutMs: 20_000 }
 const refillMs = 10_000
 const permitMs = refillMs / capacity
-/** Of the token bucket, so that it is not full again before all have begun: what does not fit is nobody's. */
+/** Low enough that the token bucket is not full again before all processes have started, because overflow is lost. */
 const takenFirst = 900
 
 const ruleSet = (id: string, algorithm: string, ms: number): RuleSetInput => ({
@@ -33,7 +33,7 @@ const rules = [ruleSet('fixed', 'FIXED_WINDOW', windowMs), ruleSet('token', 'TOK
 
 interface Tally {
   readonly admitted: number
-  /** How many were admitted with this `resetAt`; of a fixed window, how many in it. */
+  /** Admitted permits by `resetAt`; for a fixed window, the permits of that window. */
   readonly byReset: Readonly<Record<string, number>>
   readonly refusedIn: Readonly<Record<string, true>>
   readonly lastReset: number
@@ -67,7 +67,7 @@ async function hammer(store: RedisStoreSettings, server: RedisServer, beforeLast
   const usedUp = new Set<number>()
   await Promise.all([
     new Promise((resolve) => setTimeout(resolve, durationMs)),
-    // A busy machine may need more than one window to get as far as its end.
+    // A busy machine may need more than one window.
     eventually(
       'three windows are used up',
       async () => {
@@ -89,7 +89,7 @@ async function hammer(store: RedisStoreSettings, server: RedisServer, beforeLast
 type Outcome = Awaited<ReturnType<typeof hammer>>
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 
-/** Every window, by the server's clock: never more than the capacity, and all of it wherever somebody was refused. */
+/** In every window of the server's clock, at most the capacity is admitted, and all of it if a request was rejected. */
 function expectExactWindows({ reports, usedUp }: Outcome): number[] {
   const tallies = reports.map(({ byRuleSet }) => byRuleSet.fixed)
   const windows = [...new Set(tallies.flatMap(({ byReset }) => Object.keys(byReset)))].sort()
@@ -107,7 +107,7 @@ function expectExactRefill({ reports, firstReset, stoppedAt, endedAt }: Outcome)
   const tallies = reports.map(({ byRuleSet }) => byRuleSet.token)
   const admitted = takenFirst + sum(tallies.map((tally) => tally.admitted))
   const lastReset = Math.max(...tallies.map((tally) => tally.lastReset))
-  // Each permit moves the instant at which the bucket would be full by the same step: none was given twice or lost.
+  // Each permit moves the time at which the bucket is full by the same step: none was granted twice or lost.
   expect(admitted).toBe(takenFirst + (lastReset - firstReset) / permitMs)
   // It would have been full again after the time of what was taken first, rounded up to a millisecond.
   const latest = firstReset - takenFirst * permitMs
@@ -127,7 +127,7 @@ function expectExact(outcome: Outcome): void {
 
 const testTimeoutMs = longestMs + 60_000
 
-describe('eight processes get together what one would get', () => {
+describe('eight processes together get exactly one limit', () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await startRedis()
@@ -138,7 +138,7 @@ describe('eight processes get together what one would get', () => {
     expectExact(await hammer({ uri: server.uri, prefix: 'plain' }, server))
   })
 
-  it('also if the clock of one of them is an hour ahead', { timeout: testTimeoutMs }, async () => {
+  it('if the clock of one of them is an hour ahead', { timeout: testTimeoutMs }, async () => {
     const outcome = await hammer({ uri: server.uri, prefix: 'ahead' }, server, 'clock-ahead-preload.mjs')
     const clocks = outcome.reports.map(({ wallClock }) => wallClock)
     expect((clocks[processes - 1] ?? 0) - (clocks[0] ?? 0)).toBeGreaterThan(3_000_000)
@@ -146,10 +146,10 @@ describe('eight processes get together what one would get', () => {
   })
 })
 
-describe('eight processes get together what one would get', () => {
+describe('eight processes together get exactly one limit', () => {
   let cluster: Cluster
   beforeAll(async () => {
-    // However busy the machine is, no node is to be declared dead.
+    // No node may be declared dead, however busy the machine is.
     cluster = await startCluster({ nodeTimeoutMs: 20_000 })
   })
   afterAll(() => cluster.stop())

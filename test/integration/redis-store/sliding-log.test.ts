@@ -1,4 +1,4 @@
-/** Logs of any length, and limits that a thousand ask for at once. */
+/** Long sliding logs, and limits with a thousand concurrent requests. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BucketStore, ChargeResult } from '../../../src/core/bucket-store.js'
@@ -21,8 +21,8 @@ afterAll(async () => {
   await server.stop()
 })
 
-describe('1000 requests of four processes at once', () => {
-  it.each(algorithmNames)("%s: exactly 100 of 100 pass, on the server's clock", async (algorithm) => {
+describe('1000 concurrent requests of four processes', () => {
+  it.each(algorithmNames)("%s: exactly 100 are allowed, on the server's clock", async (algorithm) => {
     const prefix = freshPrefix()
     const stores = clients.map((client) => redisStore(client, { prefix, timeoutMs: 20_000 }))
     const one = chargeOf(
@@ -37,7 +37,7 @@ describe('1000 requests of four processes at once', () => {
 describe('a log of 100 000', () => {
   const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-  it('is exact to the microsecond, and a decision on it takes as few commands as on a short one', async () => {
+  it('is exact to the microsecond, with as few commands per decision as a short one', async () => {
     const clock = manualClock(startMs)
     const prefix = freshPrefix()
     const store = redisStore(clients[0] as Redis, { prefix, clock, knownRefusals: false, timeoutMs: 30_000 })
@@ -51,13 +51,13 @@ describe('a log of 100 000', () => {
       if (result.granted) grants.push({ at: result.now, permits })
       return result
     }
-    /** What is left, as the store tells it and as it follows from what was granted. */
+    /** The remaining permits: as the store reports them, and as computed from the grants. */
     async function left(): Promise<[told: number | undefined, counted: number]> {
       const { now, bands } = await store.charge([chargeOf(rule, 'a', { permits: 0 })], true)
       const inside = grants.filter(({ at }) => at > now - 3_600 * second)
       return [bands[0]?.remaining, 100_000 - inside.reduce((sum, { permits }) => sum + permits, 0)]
     }
-    /** Five permits at a time, each time a call and an instant of its own. */
+    /** Five permits at a time, each in its own call at its own instant. */
     async function fill(entries: number): Promise<void> {
       const asked = []
       for (let i = 0; i < entries; i++) {
@@ -91,7 +91,7 @@ describe('a log of 100 000', () => {
     expect({ ...long, getrange: 0 }).toEqual({ ...short, getrange: 0 })
     expect(long.getrange).toBeLessThanOrEqual(12)
 
-    // More than half of it leaves at once; what is forgotten does not stay for ever.
+    // More than half of it expires at once; expired pages are removed.
     const key = `${prefix}:{a}:set:rule:1:band`
     expect(await clients[0]?.strlen(key)).toBeLessThanOrEqual(41 + 16 * 20_001)
     clock.advance(15)

@@ -1,4 +1,4 @@
-/** Processes that run rule-editor.mjs. */
+/** Processes that run editor.mjs. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
@@ -12,7 +12,7 @@ export interface Report {
 
 export interface RuleProcess {
   tell(order: { put?: number; add?: readonly string[] }): void
-  /** The first report, of all that were and will be made, for which this holds. */
+  /** Resolves with the first past or future report that satisfies the predicate. */
   reported(holds: (report: Report) => boolean): Promise<Report>
 }
 

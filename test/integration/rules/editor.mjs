@@ -1,4 +1,4 @@
-/** A process with rules in a store: it edits when it is told to, and tells what limit is in force whenever that changes. */
+/** A process with a rule store: it edits on request and reports the limit in force whenever that changes. */
 import { createFluxGate, fileRuleStore } from 'fluxgate-js'
 import { redisRuleStore } from 'fluxgate-js/redis'
 

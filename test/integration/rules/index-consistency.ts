@@ -2,12 +2,12 @@ import { expect } from 'vitest'
 import { ruleTrigrams } from '../../../src/rules/redis/trigrams.js'
 import { isEnabled, priorityOf } from '../../../src/rules/store/rule-document.js'
 
-/** As much of ioredis as is needed here. */
+/** The part of ioredis that is needed here. */
 interface Client {
   call(...command: string[]): Promise<unknown>
 }
 
-/** Every index of every rule set says exactly what its rules say: nothing is missing, and nothing is left over. */
+/** Expects that every index of every rule set matches its rules: no entry is missing or left over. */
 export async function checkIndexes(client: Client, prefix: string): Promise<void> {
   const ask = async (...command: string[]) => [await client.call(...command)].flat(2).map(String)
   const base = `${prefix}:{${prefix}:rules}:`

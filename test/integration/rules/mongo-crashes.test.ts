@@ -15,7 +15,7 @@ const freshName = (): string => `fluxgate_${randomBytes(6).toString('hex')}`
 const rule = (capacity: number) => ({ id: 'a', limitScope: 'GLOBAL', bands: [{ capacity, window: '1h' }] })
 
 describe.skipIf(mongoKind === undefined)(
-  'rules in MongoDB, with processes and servers that come and go',
+  'rules in MongoDB, with crashes of processes and servers',
   { timeout: 120_000 },
   () => {
     let server: Awaited<ReturnType<typeof openMongo>>
@@ -29,7 +29,7 @@ describe.skipIf(mongoKind === undefined)(
       await server?.stop()
     })
 
-    /** An editor that is killed at any moment once it has had some edits answered; gives the last version of those. */
+    /** Runs an editor that is killed at a random moment; resolves with the last version that it confirmed. */
     async function killedEditor(database: string): Promise<number> {
       const program = ['test/integration/rules/mongo-editor.mjs', server.uri, database]
       const child = spawn(process.execPath, program, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -44,7 +44,7 @@ describe.skipIf(mongoKind === undefined)(
       return version
     }
 
-    it('an editor that is killed in the middle of an edit leaves a whole set, and nothing that was answered is lost', async () => {
+    it('an editor killed during an edit leaves a complete rule set, and no confirmed edit is lost', async () => {
       const database = freshName()
       const reader = mongoRuleStore(client, { database })
       for (let round = 1; round <= 3; round++) {
@@ -55,7 +55,7 @@ describe.skipIf(mongoKind === undefined)(
         const { version = 0 } = (await reader.getRuleSet('api')) ?? {}
         expect(version).toBeGreaterThanOrEqual(Math.max(...versions))
       }
-      // Whatever they left undone is done before the next edit, and every change is in the history.
+      // Unfinished work is completed before the next edit, and every change is in the history.
       const { document } = await reader.putRuleSet({ id: 'api', rules: [rule(1)] }, { by })
       const seen: number[] = []
       for (let cursor: string | undefined; ; ) {
@@ -69,7 +69,7 @@ describe.skipIf(mongoKind === undefined)(
       await client.db(database).dropDatabase()
     })
 
-    it('a gate limits by them at once, by edits elsewhere after a poll, and says how it learns of those', async () => {
+    it('a gate applies them at once, applies external edits after a poll, and reports its reload strategy', async () => {
       const database = freshName()
       const rules = mongoRuleStore(client, { database })
       await rules.putRuleSet({ id: 'api', rules: [rule(5)] }, { by })
@@ -87,11 +87,11 @@ describe.skipIf(mongoKind === undefined)(
         .db(database)
         .collection('rate_limit_rules')
         .updateOne({ id: 'a' }, { $set: { 'bands.0.capacity': 9 } })
-      await eventually('the edit by hand is in force', async () => (await gate.check({})).limit === 9)
+      await eventually('the manual edit is applied', async () => (await gate.check({})).limit === 9)
     })
 
     it.skipIf(mongoKind === 'uri')(
-      'a server that goes away leaves the rules in force, and is used again when it is back',
+      'a server that goes down leaves the rules in force, and is used again after it recovers',
       async () => {
         const own = await stopAfterTest(startMongo())
         const store = mongoRuleStore(`${own.uri}${own.uri.includes('?') ? '&' : '?'}serverSelectionTimeoutMS=500`)
@@ -102,11 +102,11 @@ describe.skipIf(mongoKind === undefined)(
           await store.close()
         })
         await own.kill()
-        await eventually('health says so', async () => (await gate.health()).status === 'DEGRADED')
+        await eventually('health is DEGRADED', async () => (await gate.health()).status === 'DEGRADED')
         expect((await gate.check({})).limit).toBe(5)
         await expect(store.putRule('api', rule(6), { by })).rejects.toMatchObject({ code: 'FLUXGATE_RULES_UNREADABLE' })
         await own.restart()
-        await eventually('it is well again', async () => (await gate.health()).status === 'UP')
+        await eventually('health is UP', async () => (await gate.health()).status === 'UP')
         await store.putRule('api', rule(7), { by })
         expect((await gate.check({})).limit).toBe(7)
       },

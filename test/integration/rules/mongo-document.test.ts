@@ -5,7 +5,7 @@ import type { RuleDocument } from '../../../src/core/rule-store.js'
 import { digestOf, fromMongo, toMongo } from '../../../src/rules/mongo/document.js'
 
 describe('a rule as a document', () => {
-  it('comes back byte for byte, order included', () => {
+  it('is restored byte for byte, including the order', () => {
     const text =
       '{"id":"a","when":{"attributes.tier":"x"},"name":"한국어 🎉","attributes":{"2":1,"z":{"$x":[[]]},"n":[0.1,1e-7,null],"":""},"bands":[{"capacity":1}]}'
     const rule = JSON.parse(text) as RuleDocument
@@ -29,7 +29,7 @@ describe('a rule as a document', () => {
     expect(JSON.stringify(fromMongo(document).attributes)).toBe(JSON.stringify(attributes))
   })
 
-  it('keeps the value and, beside it, how it was written; what others make of the value counts', () => {
+  it('stores the value and its original notation; external changes of the value win', () => {
     const written = '{"b": 1.0,"10":12345678901234567890}'
     const document = toMongo('api', parseJson(`{"id":"a","attributes":${written}}`) as RuleDocument)
     expect(document).toMatchObject({
@@ -46,7 +46,7 @@ describe('a rule as a document', () => {
     expect(text(endless)).toBe('{"a":1e400}')
   })
 
-  it('keeps everything else as it is', () => {
+  it('stores everything else unchanged', () => {
     const attributes = { 'a-b c': [{ a: [1] }], 한: '🎉', constructor: null, ' ': 'x$' }
     expect(toMongo('api', { id: 'a', attributes })).toEqual({
       ...{ _id: 'api/a', ruleSetId: 'api', id: 'a' },
@@ -54,7 +54,7 @@ describe('a rule as a document', () => {
     })
   })
 
-  it('of somebody else may have no id, and kinds of values that JSON does not have', () => {
+  it('written by another program may have no id, and values of types that JSON does not have', () => {
     const numbers = { a: new Int32(1), b: Long.fromNumber(2 ** 40), c: Decimal128.fromString('0.5') }
     const _id = new ObjectId('65a000000000000000000000')
     const document = { _id, ruleSetId: 'api', _class: 'Rule', createdAt: new Date(0), attributes: numbers, name: null }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Replaces a set of rules in MongoDB again and again, until it is killed; prints the version of each edit that was answered. */
+/** Replaces a rule set in MongoDB repeatedly until it is killed. Prints the version of each confirmed edit. */
 import { mongoRuleStore } from '../../../dist/mongo.js'
 
 const [uri = '', database = ''] = process.argv.slice(2)

@@ -22,7 +22,7 @@ interface Loose {
 const by = 'ann'
 const bands = [{ capacity: 10, window: '1m' }]
 
-// FerretDB keeps everything on disk: on a busy machine a test of many edits takes long.
+// FerretDB stores everything on disk, so tests with many edits take long on a busy machine.
 describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 }, () => {
   let server: Awaited<ReturnType<typeof openMongo>>
   let client: MongoClient
@@ -76,7 +76,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       ])
     })
 
-    it('the indexes are there once the store is used', async () => {
+    it('the indexes are created on first use', async () => {
       await store.load()
       const keys = (await rules().indexes()).map(({ key }) => key)
       expect(keys).toEqual([{ _id: 1 }, { ruleSetId: 1, enabled: 1 }, { ruleSetId: 1, priority: -1 }])
@@ -84,7 +84,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       await mongoRuleStore(client, { database }).load()
     })
 
-    it('what MongoDB servers do not all keep is kept as text in its place', async () => {
+    it('values that not every MongoDB server preserves are stored as text', async () => {
       const when = { 'attributes.tier': 'premium' }
       const attributes = JSON.parse('{"$a":1,"__proto__":{"x":[[1],[]]},"nul":"\\u0000"}')
       await store.putRuleSet({ id: 'api', rules: [{ id: 'a', when, attributes, bands }] }, { by })
@@ -96,12 +96,12 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       const found = await store.getRule('api', 'a')
       expect(JSON.stringify(found?.attributes)).toBe(JSON.stringify(attributes))
       expect(Object.keys(found ?? {}).slice(0, 4)).toEqual(['id', 'when', 'attributes', 'bands'])
-      // Whoever writes the field itself means it.
+      // A direct edit of the field wins.
       await rules().updateOne({ _id: 'api/a' }, { $set: { attributes: { plain: 1 } } })
       expect((await store.getRule('api', 'a'))?.attributes).toEqual({ plain: 1 })
     })
 
-    it('documents of others are read: other spellings, other ids, numbers and dates of their drivers', async () => {
+    it('documents of other programs are read: other spellings, ids, and number and date types', async () => {
       await rules().insertMany([
         {
           ...{ _id: 'spring', ruleSetId: 'api', _class: 'com.example.Rule', name: null, enabled: true },
@@ -124,7 +124,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       })
     })
 
-    it('a document of others that is edited here has one document afterwards, under its usual id', async () => {
+    it('an edited external document is one document afterwards, under its usual id', async () => {
       await rules().insertOne({ _id: new ObjectId(), ruleSetId: 'api', id: 'a', bands })
       await rules().insertOne({ _id: 'b', ruleSetId: 'api', bands })
       await store.putRule('api', { id: 'a', name: 'new', bands }, { by, ifVersion: 1 })
@@ -132,7 +132,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       expect(await rules().find().toArray()).toMatchObject([{ _id: 'api/a', name: 'new', version: 2 }])
     })
 
-    it('an edit by hand is a version and an entry in the history, and is not lost to an editor who has not seen it', async () => {
+    it('a manual edit is a version with a history entry, and a concurrent editor cannot overwrite it', async () => {
       await store.putRuleSet(
         {
           id: 'api',
@@ -159,13 +159,13 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
         version: 2,
         after: { rules: [{ id: 'a' }, { id: 'c' }] },
       })
-      // Once more, and each of two edits is told apart.
+      // A second edit gets a separate version.
       await rules().updateOne({ _id: 'api/a' }, { $set: { enabled: true } })
       expect((await store.getRule('api', 'a'))?.version).toBe(3)
       expect((await store.putRule('api', { id: 'b', bands }, { by })).document.version).toBe(3)
     })
 
-    it('a document without a set is named, and what can be read by itself is', async () => {
+    it('a document without a rule set is reported, and the others are read', async () => {
       await store.putRuleSet({ id: 'api', rules: [] }, { by })
       await rules().insertOne({ _id: 'stray' })
       const errors = [{ path: 'stray.ruleSetId', message: 'must be the id of a rule set; received nothing' }]
@@ -173,7 +173,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       expect((await store.getRuleSet('api'))?.version).toBe(1)
     })
 
-    it('the last 1000 changes are remembered', async () => {
+    it('the last 1000 changes are kept', async () => {
       await store.putRuleSet({ id: 'api', rules: [] }, { by })
       const sets = client.db(database).collection<Loose>('rate_limit_rules_sets')
       const head = await sets.findOne()
@@ -185,8 +185,8 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
     })
   })
 
-  describe('with a change half made', () => {
-    it('readers see all of it, and whoever edits next carries it out first', async () => {
+  describe('with an incomplete change', () => {
+    it('readers see all of it, and the next editor completes it first', async () => {
       const database = client.db(freshName())
       const options = { connect: async () => database, disconnect: async () => {}, source: 'MongoDB' }
       const storage = new MongoStorage({ ...options, collection: 'r', clock: systemClock, abandonedMs: 50 })
@@ -201,7 +201,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
         },
         { by },
       )
-      // What an author leaves behind who dies as soon as the change is made.
+      // The state that an editor leaves if it dies right after committing the change.
       const kept = await storage.read('api')
       const wanted = {
         id: 'api',
@@ -226,7 +226,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       await database.dropDatabase()
     })
 
-    it('readers carry it out too, when it has lost its author', async () => {
+    it('readers complete it too if its editor is gone', async () => {
       const database = client.db(freshName())
       const options = { connect: async () => database, disconnect: async () => {}, source: 'MongoDB' }
       const storage = new MongoStorage({ ...options, collection: 'r', clock: systemClock, abandonedMs: 10 })
@@ -260,7 +260,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       await client.db(database).dropDatabase()
     })
 
-    it('nobody ever reads half a change, while two editors replace twenty rules at a time', async () => {
+    it('no reader sees a partial change while two editors replace twenty rules at a time', async () => {
       const database = freshName()
       const editors = [1, 2].map(() => mongoRuleStore(client, { database }))
       const reader = mongoRuleStore(client, { database })
@@ -289,7 +289,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
     })
   })
 
-  it('takes a URI, a client or a database, and names the place without its password', async () => {
+  it('accepts a URI, a client or a database, and shows the address without the password', async () => {
     const name = freshName()
     const uri = new URL(server.uri)
     uri.pathname = `/${name}`
@@ -307,18 +307,18 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
     await client.db(name).dropDatabase()
   })
 
-  it.skipIf(mongoKind === 'uri')('says whether the server has change streams', async () => {
+  it.skipIf(mongoKind === 'uri')('reports whether the server has change streams', async () => {
     const store = mongoRuleStore(client, { database: freshName() })
     expect(await store.canWatch?.()).toBe(mongoKind === 'mongod')
   })
 })
 
-describe('an address of MongoDB', () => {
-  it.each(['redis://x', 'mongodb://', 'user:secret@host', '', {}, { collection: 1 }])('is not %j', (where) => {
+describe('a MongoDB address', () => {
+  it.each(['redis://x', 'mongodb://', 'user:secret@host', '', {}, { collection: 1 }])('cannot be %j', (where) => {
     expect(() => mongoRuleStore(where as string)).toThrow(/^The MongoDB address is invalid\. Pass mongodb:\/\//)
   })
 
-  it('that the driver does not take is not shown either', async () => {
+  it('that the driver rejects is not shown in the error', async () => {
     const store = mongoRuleStore('mongodb://user:secret@host:1/db?tls=perhaps')
     expect(store.source).toBe('MongoDB at host:1, database db, collection rate_limit_rules')
     const error = await store.load().then(
@@ -329,7 +329,7 @@ describe('an address of MongoDB', () => {
     expect(error.message).not.toContain('secret')
   })
 
-  it('where nobody answers is an error that says so, soon', async () => {
+  it('without a server fails soon, with an error that names it', async () => {
     const store = mongoRuleStore('mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100')
     await expect(store.load()).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_UNREADABLE',

@@ -36,7 +36,7 @@ describe('a rule store over a client of the caller', () => {
     { notices: true },
   )
 
-  it('leaves it open', async () => {
+  it('does not close it', async () => {
     await redisRuleStore(client, { prefix: freshPrefix() }).close()
     expect(await client.ping()).toBe('PONG')
   })
@@ -46,7 +46,7 @@ describe('rules in Redis', () => {
   const by = 'ann'
   const rule = (id: string, more: object = {}) => ({ id, bands: [{ capacity: 10, window: '1m' }], ...more })
 
-  it('are found in more text than is indexed, too', async () => {
+  it('are found in text beyond the indexed part', async () => {
     const prefix = freshPrefix()
     const store = redisRuleStore(client, { prefix })
     const many = Array.from({ length: 5_000 }, (_, i) => i.toString(36)).join(' ')
@@ -60,7 +60,7 @@ describe('rules in Redis', () => {
     expect(Number(await client.zcard(`${prefix}:{${prefix}:rules}:texts:api`))).toBeLessThan(50)
   })
 
-  it('are found by pieces that stand elsewhere in the text only if they also stand together', async () => {
+  it('are found only if all fragments occur together', async () => {
     const store = redisRuleStore(client, { prefix: freshPrefix() })
     const names = Array.from({ length: 60 }, (_, i) =>
       rule(`r${i}`, { name: i % 20 === 19 ? 'abcdef' : 'abcd bcdef cde' }),
@@ -72,7 +72,7 @@ describe('rules in Redis', () => {
     expect(second).toEqual({ items: [expect.objectContaining({ id: 'r59' })], cursor: null })
   })
 
-  it('are written and read in parts if there are many, and every change is made as a whole', async () => {
+  it('are written and read in parts if there are many, and every change is atomic', async () => {
     const prefix = freshPrefix()
     const store = redisRuleStore(client, { prefix })
     const many = (count: number, name: string) =>
@@ -82,7 +82,7 @@ describe('rules in Redis', () => {
     const [loaded] = await store.load()
     expect(loaded?.rules).toHaveLength(1_500)
     await checkIndexes(client, prefix)
-    // Nothing is written by an editor who has seen another version.
+    // An editor that has seen another version writes nothing.
     await expect(
       store.putRuleSet({ id: 'api', rules: many(1_400, 'late') }, { by, ifVersion: 7 }),
     ).rejects.toMatchObject({
@@ -105,7 +105,7 @@ describe('rules in Redis', () => {
     await store.close()
   })
 
-  it('come from settings as a configuration has them', async () => {
+  it('can be opened from configuration settings', async () => {
     const prefix = freshPrefix()
     const store = redisRuleStore(client, { prefix })
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
@@ -121,7 +121,7 @@ describe('rules in Redis', () => {
     })
   })
 
-  it('that cannot be written say why, and nothing is written', async () => {
+  it('that cannot be written report why, and nothing is written', async () => {
     const prefix = freshPrefix()
     const store = redisRuleStore(client, { prefix })
     await client.set(`${prefix}:{${prefix}:rules}:ranks:api`, 'x')
@@ -142,7 +142,7 @@ describe('rules in Redis', () => {
     },
   )
 
-  it('keep as much of their history as they are told to', async () => {
+  it('keep the configured length of history', async () => {
     const store = redisRuleStore(client, { prefix: freshPrefix(), maxHistory: 3 })
     await store.putRuleSet({ id: 'api', rules: [] }, { by })
     for (let i = 0; i < 5; i++) await store.putRule('api', rule('a', { name: `n${i}` }), { by })

@@ -1,4 +1,4 @@
-/** Rules that change while processes decide by them. */
+/** Rules that change while processes apply them. */
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ const rule = (id: string, capacity: number, more: object = {}) => ({
 })
 const context = { clientIp: '192.0.2.1' }
 
-/** A place in Redis with the rule `all` of the set `api`. */
+/** A location in Redis with the rule `all` of the rule set `api`. */
 async function place(where: string | object = uri, given: RedisRuleStoreOptions = {}) {
   const prefix = freshPrefix()
   const options = { prefix, channel: `${prefix}reload`, ...given }
@@ -55,7 +55,7 @@ async function place(where: string | object = uri, given: RedisRuleStoreOptions 
 const gateWith = async (options: FluxGateOptions): Promise<FluxGate> => closing(await createFluxGate(options))
 const limitOf = async (gate: FluxGate) => (await gate.check(context, { peek: true })).limit
 
-/** Resolves with the next reload for which it holds. */
+/** Resolves with the next reload that satisfies the predicate. */
 const reloaded = (gate: FluxGate, holds: (event: GateEvents['reload']) => boolean = ({ changed }) => changed) =>
   new Promise<GateEvents['reload']>((resolve) => {
     const stop = gate.on('reload', (event) => {
@@ -66,9 +66,9 @@ const reloaded = (gate: FluxGate, holds: (event: GateEvents['reload']) => boolea
   })
 
 describe('four processes on one Redis', () => {
-  it('apply a change that was made through one of them', async ({ annotate }) => {
+  it('apply a change made through one of them', async ({ annotate }) => {
     const { prefix, channel } = await place()
-    // Nothing but the announcement can spread a change while the test runs.
+    // Only the announcement can spread a change while the test runs.
     const pollingIntervalMs = 3_600_000
     const processes = Array.from({ length: 4 }, () => startRuleProcess({ uri, prefix, channel, pollingIntervalMs }))
     for (const one of processes)
@@ -100,12 +100,12 @@ describe('four processes on one Redis', () => {
 
 describe('an announcement', () => {
   it.each(['*', '', 'api', '{"ruleSetId":"api","fullReload":false,"timestamp":1,"source":"x"}', '{"broken', '\u0000'])(
-    '%j makes everybody who listens load the rules again',
+    '%j makes every listener reload the rules',
     async (message) => {
       const { open, channel, prefix } = await place()
       const gate = await gateWith({ rules: open(), reload: { strategy: 'PUBSUB', pollingInterval: '1h' } })
       await reloaded(gate, () => true)
-      // Past the store, so that nothing else tells of it.
+      // Bypasses the store, so that nothing else announces it.
       const key = `${prefix}:{${prefix}:rules}:`
       await client.hset(`${key}rules:api`, 'all', JSON.stringify(rule('all', 77)))
       await client.set(`${key}latest`, Math.random())
@@ -116,7 +116,7 @@ describe('an announcement', () => {
     },
   )
 
-  it('tells in JSON what was changed, when and by whom', async () => {
+  it('contains the change, its time and its source as JSON', async () => {
     const { store, channel } = await place(uri, { clock: manualClock(1_790_000_000_000) })
     const listener = new Redis(uri)
     closing({ close: async () => listener.disconnect() })
@@ -145,7 +145,7 @@ describe('an announcement', () => {
       return [client, () => client.disconnect()]
     },
   }
-  it.each(Object.entries(clients))('is heard through a client of %s that the caller gave', async (_, connect) => {
+  it.each(Object.entries(clients))('is received through a %s client of the caller', async (_, connect) => {
     const [own, end] = await connect()
     closing({ close: async () => void (await end()) })
     const { open, store } = await place(own)
@@ -159,8 +159,8 @@ describe('an announcement', () => {
   })
 })
 
-describe('a subscription that is lost', () => {
-  it('comes back, and what was missed is loaded once', async () => {
+describe('a lost subscription', () => {
+  it('is restored, and missed changes are loaded once', async () => {
     const proxy = await stopAfterTest(startProxy(sharedRedis().port))
     const { prefix, channel, store } = await place()
     const rules = closing(redisRuleStore(`redis://${proxy.host}:${proxy.port}`, { prefix, channel }))
@@ -176,18 +176,18 @@ describe('a subscription that is lost', () => {
     expect(await limitOf(gate)).toBe(20)
   })
 
-  it('is polled for meanwhile, and health says what is wrong', async () => {
+  it('is replaced by polling, and health reports the cause', async () => {
     const server = await stopAfterTest(startRedis())
     const { open } = await place(server.uri)
     const gate = await gateWith({ rules: open(), reload: { pollingIntervalMs: 100 } })
     await server.kill()
-    await eventually('rules that are stale', async () => (await gate.health()).rules.status === 'STALE')
+    await eventually('health reports stale rules', async () => (await gate.health()).rules.status === 'STALE')
     expect(await gate.health()).toMatchObject({ status: 'DEGRADED', rules: { reload: 'PUBSUB' } })
     expect((await gate.health()).rules.error).toMatch(/^Rules in Redis .* could not be read: /)
     expect(await limitOf(gate)).toBe(10)
   })
 
-  it('of a Redis that was emptied leaves the rules in force', async () => {
+  it('of a Redis that was emptied keeps the rules in force', async () => {
     const server = await stopAfterTest(startRedis())
     const { open, store } = await place(server.uri)
     const gate = await gateWith({ rules: open(), reload: { pollingIntervalMs: 100 } })
@@ -196,11 +196,11 @@ describe('a subscription that is lost', () => {
     expect(error?.message).toContain('had rules and is empty now. Restore the rules.')
     expect(await limitOf(gate)).toBe(10)
     await store.putRuleSet({ id: 'api', rules: [rule('all', 30)] }, { by })
-    await eventually('the rules that were put back', async () => (await limitOf(gate)) === 30)
+    await eventually('the restored rules apply', async () => (await limitOf(gate)) === 30)
   })
 })
 
-describe('loading rules again', () => {
+describe('a reload', () => {
   it('30 times without a change reloads nothing and resets no bucket', async () => {
     const clock = manualClock(1_790_000_000_000)
     const { open } = await place()
@@ -213,7 +213,7 @@ describe('loading rules again', () => {
     for (let poll = 0; poll < 30; poll++) {
       clock.advance(1_100)
       await eventually('the rules are read', async () => (await gate.health()).rules.loadedAt === clock.now())
-      // The next poll is arranged when the one before it is over.
+      // The next poll is scheduled when the previous one is complete.
       await new Promise(setImmediate)
     }
     expect(events).toEqual([])
@@ -221,7 +221,7 @@ describe('loading rules again', () => {
     expect((await gate.check(context)).remaining).toBe(8)
   })
 
-  it('is done before an edit in the same process is answered', async () => {
+  it('completes before an edit in the same process is confirmed', async () => {
     const { store } = await place()
     const gate = await gateWith({ rules: store, reload: { strategy: 'NONE' } })
     for (const limit of [20, 30, 40]) {
@@ -232,7 +232,7 @@ describe('loading rules again', () => {
     expect((await gate.check(context)).reason).toBe('NO_RULE_SET')
   })
 
-  it('keeps the rules in force when the new ones are broken, until they are mended', async () => {
+  it('keeps the rules in force if the new ones are invalid, until they are fixed', async () => {
     const { open, prefix } = await place()
     const gate = await gateWith({ rules: open(), reload: { strategy: 'NONE' } })
     const key = `${prefix}:{${prefix}:rules}:`
@@ -250,7 +250,7 @@ describe('loading rules again', () => {
     expect(await limitOf(gate)).toBe(20)
   })
 
-  it('under load fails no request, judges none by half a set, and leaves the buckets of unchanged rules alone', async () => {
+  it('under load fails no request, never applies a partial rule set, and keeps the buckets of unchanged rules', async () => {
     const { open, store } = await place()
     const many = { capacity: 1_000_000, refillTokens: 1, window: '1h' }
     const labelled = (label: string) => [
@@ -305,7 +305,7 @@ describe('removing a rule', () => {
     expect(await remaining()).toEqual([4, 96])
   })
 
-  it('a reset of one set leaves another alone whose name begins with its name', async () => {
+  it('a reset of one rule set does not affect another whose name starts with its name', async () => {
     const { prefix } = await place()
     const rules = ['api', 'api:v2', 'api:all'].map((id) => ({ id, rules: [rule('all', 5)] }))
     const gate = await gateWith({ rules, store: { uri, prefix }, resilience: { timeoutMs: 20_000 } })
@@ -338,7 +338,7 @@ describe('four processes that edit one file', () => {
   })
 })
 
-describe('rules that are kept elsewhere', () => {
+describe('rules in another store', () => {
   async function inFile() {
     const directory = await mkdtemp(join(tmpdir(), 'fluxgate-'))
     closing({ close: () => rm(directory, { recursive: true }) })
@@ -346,11 +346,11 @@ describe('rules that are kept elsewhere', () => {
     await writeFile(file, JSON.stringify({ id: 'api', rules: [rule('all', 10)] }))
     return file
   }
-  /** Only what is announced is heard of: a file is not watched under this strategy. */
+  /** Only announcements trigger a reload: this strategy does not watch the file. */
   const announced = (prefix: string) =>
     ({ strategy: 'PUBSUB', channel: `${prefix}reload`, pollingInterval: '1h' }) as const
 
-  it('are announced by the Redis that has the buckets', async () => {
+  it('are announced through the Redis of the buckets', async () => {
     const [file, prefix] = [await inFile(), freshPrefix()]
     const store = closing(fileRuleStore(file))
     const options = { store: { uri, prefix }, reload: announced(prefix) }
@@ -365,7 +365,7 @@ describe('rules that are kept elsewhere', () => {
     expect(await limitOf(there)).toBe(20)
   })
 
-  it('are looked at by a process that may not listen, even if another one looks for all', async () => {
+  it('are polled by a process that may not subscribe, even if another polls for all', async () => {
     const server = await stopAfterTest(startRedis())
     await server.call('ACL', 'SETUSER', 'deaf', 'on', '>secret', '~*', '+@all', 'resetchannels')
     const [file, reload] = [await inFile(), { strategy: 'PUBSUB', pollingIntervalMs: 100 } as const]
@@ -378,7 +378,7 @@ describe('rules that are kept elsewhere', () => {
     expect(await limitOf(deaf)).toBe(20)
   })
 
-  it('cannot be announced where there is no Redis', async () => {
+  it('cannot be announced without Redis', async () => {
     const file = await inFile()
     await expect(createFluxGate({ rules: file, reload: { strategy: 'PUBSUB' } })).rejects.toMatchObject({
       code: 'FLUXGATE_CONFIG_INVALID',
@@ -387,8 +387,8 @@ describe('rules that are kept elsewhere', () => {
   })
 })
 
-describe('a rule that this process could not use', () => {
-  it('is refused when it is put into the store, by whose gate it would be used', async () => {
+describe('a rule that this process cannot use', () => {
+  it('is rejected by the store that belongs to its gate', async () => {
     const { store } = await place()
     const gate = await createFluxGate({ rules: store, keyResolvers: { tenant: () => 'x' } })
     const custom = (keyResolver: string) => rule('custom', 1, { limitScope: 'CUSTOM', keyResolver })
@@ -401,7 +401,7 @@ describe('a rule that this process could not use', () => {
     })
     await store.putRule('api', custom('tenant'), { by })
     await gate.close()
-    // Whoever has no gate of its own cannot know.
+    // A store without a gate cannot know.
     await store.putRule('api', custom('tennant'), { by })
   })
 })

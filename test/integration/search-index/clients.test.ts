@@ -1,4 +1,4 @@
-/** The same promises over every way to Redis: clients of both libraries, addresses, a cluster, and Valkey. */
+/** The search index over every way to Redis: clients of both libraries, URIs, a cluster, and Valkey. */
 import { Cluster as IoredisCluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { createClient as createClient4, createCluster as createCluster4 } from 'redis4'
@@ -12,7 +12,7 @@ import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
 import { valkeyBinary } from '../../servers/valkey.js'
 import { baseOf, fields, idsOf, type Product, product } from './test-index.js'
 
-/** Every script and every command of an index, with bytes that are no text. */
+/** Uses every script and command of an index, with bytes that are not text. */
 async function useEverything(where: string | object): Promise<void> {
   const prefix = freshPrefix()
   const index = searchIndex<Product>(where, { prefix, name: 'products', fields, recent: 2 })
@@ -71,10 +71,10 @@ describe('a search index over one server', () => {
   })
 })
 
-describe('a search index as a user with no more rights than it needs', () => {
-  it('does everything', async () => {
+describe('a search index with a minimal ACL user', () => {
+  it('works completely', async () => {
     const server = await stopAfterTest(startRedis())
-    // As docs/guide/search-index.md names them.
+    // The permissions in docs/guide/search-index.md.
     const rights = '+evalsha +eval +@hash +@sortedset +@set +@list +unlink +del'
     await server.call('ACL', 'SETUSER', 'index', 'on', '>pw', '~test-*', ...rights.split(' '))
     await useEverything(server.uri.replace('redis://', 'redis://index:pw@'))
@@ -123,7 +123,7 @@ describe('a search index on a cluster', () => {
     await client.disconnect()
   })
 
-  it('moves to another node with its slot, and is sound there', async () => {
+  it('moves to another node with its slot and is consistent there', async () => {
     const prefix = freshPrefix()
     const client = new IoredisCluster(cluster.nodes.map(({ host, port }) => ({ host, port })))
     const index = searchIndex<Product>(client, { prefix, name: 'products', fields })

@@ -1,4 +1,4 @@
-/** Processes and connections die in the middle of edits, and the index still holds exactly what its records say. */
+/** Processes and connections die during edits, and the index still matches its records exactly. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -23,11 +23,11 @@ beforeAll(async () => {
   return () => server.stop()
 })
 
-/** How many there have been. */
+/** Number of edits so far. */
 const editsOf = async (redis: RedisServer): Promise<number> =>
   Number(await redis.call('HGET', 'fluxgate:{index:products}:meta', 'sequence'))
 
-/** Three that write, of which one is killed and replaced now and then, and connections that are cut. */
+/** Three writers, one of which is killed and replaced from time to time, and connections that are cut. */
 async function writeWithCrashes(redis: RedisServer, rebuilds: boolean): Promise<{ killed: number; cut: number }> {
   const random = seededRandom(seed)
   const children: ChildProcess[] = []
@@ -66,7 +66,7 @@ async function writeWithCrashes(redis: RedisServer, rebuilds: boolean): Promise<
 }
 
 describe(`after ${edits} random edits and crashes, seed ${seed}`, () => {
-  it('index and records are equal', { timeout: 600_000 }, async () => {
+  it('index and records match', { timeout: 600_000 }, async () => {
     const counts = await writeWithCrashes(server, false)
     const index = searchIndex(server.uri, options)
     onTestFinished(() => index.close())
@@ -78,7 +78,7 @@ describe(`after ${edits} random edits and crashes, seed ${seed}`, () => {
     if (isFull) console.info({ ...counts, ...report })
   })
 
-  it('a rebuild that died on the way is finished by the next one', { timeout: 600_000 }, async () => {
+  it('an interrupted rebuild is completed by the next one', { timeout: 600_000 }, async () => {
     const redis = await stopAfterTest(startRedis())
     await writeWithCrashes(redis, true)
     const index = searchIndex(redis.uri, options)
@@ -91,7 +91,7 @@ describe(`after ${edits} random edits and crashes, seed ${seed}`, () => {
     expect([...new Set(ofGenerations)]).toEqual([generation])
   })
 
-  it('index and records are equal too if Redis itself was killed, and reads its log again', {
+  it('index and records match if Redis itself was killed and replays its log', {
     timeout: 120_000,
   }, async () => {
     const config = ['appendonly yes', 'appendfsync always']

@@ -1,4 +1,4 @@
-/** Random histories, whose every question is also answered by a list that is searched from one end to the other. */
+/** Random histories: every query is compared with a linear search of a plain list. */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { FindQuery } from '../../../src/search-index.js'
@@ -66,7 +66,7 @@ const compare = (one: string | number, other: string | number): number =>
   typeof one === 'number' ? one - Number(other) : Buffer.compare(Buffer.from(one), Buffer.from(String(other)))
 
 describe(`random histories of ${steps} steps, seed ${seed}`, () => {
-  it.each(Array.from({ length: histories }, (_, i) => seed + i))('are answered as by a plain list: %i', async (own) => {
+  it.each(Array.from({ length: histories }, (_, i) => seed + i))('match a plain list: %i', async (own) => {
     const random = seededRandom(own)
     const below = (count: number): number => Math.floor(random() * count)
     const some = <T>(list: readonly T[]): T => list[below(list.length)] as T

@@ -30,7 +30,7 @@ describe('verify and rebuild', () => {
     ['a record that was lost', (base) => client.hdel(`${base}:records`, 'b')],
   ]
 
-  it.each(damaged)('find and mend %s', async (_, damage) => {
+  it.each(damaged)('find and repair %s', async (_, damage) => {
     const prefix = freshPrefix()
     const index = fresh({ prefix })
     await index.put('a', product('a', 1, 2, { colours: ['red', 'blue'], category: 'x' }))
@@ -58,7 +58,7 @@ describe('verify and rebuild', () => {
     expect(await keys()).toEqual([`${baseOf(prefix)}:meta`])
   })
 
-  it('another definition is refused until it is rebuilt, and edits go on meanwhile', async () => {
+  it('another definition is rejected until a rebuild, and edits continue during it', async () => {
     const prefix = freshPrefix()
     const before = fresh({ prefix })
     const after = fresh({ prefix, fields: { sold: { kind: 'number' } } })
@@ -73,7 +73,7 @@ describe('verify and rebuild', () => {
     expect((await after.verify()).problems).toEqual([])
   })
 
-  it('a rebuild that nobody finished is told, and carried on', async () => {
+  it('an unfinished rebuild is reported and resumed', async () => {
     const prefix = freshPrefix()
     const index = fresh({ prefix })
     for (let i = 0; i < 10; i++) await index.put(`p${i}`, product(`x${i}`, i))
@@ -89,7 +89,7 @@ describe('verify and rebuild', () => {
     expect(await client.keys(`${base}:1:*`)).toEqual([])
   })
 
-  it('records that do not fit new fields are named', async () => {
+  it('records that do not fit new fields are reported', async () => {
     const prefix = freshPrefix()
     await fresh<object>({ prefix, fields: {} }).put('a', { price: 'cheap' })
     const after = fresh({ prefix })
@@ -102,7 +102,7 @@ describe('verify and rebuild', () => {
   })
 })
 
-describe('mistakes', () => {
+describe('invalid input', () => {
   it.each<[string, object]>([
     ['name must be ', { name: 'a b' }],
     ['Unknown option maxRecord. Use one of ', { maxRecord: 1 }],
@@ -139,13 +139,13 @@ describe('mistakes', () => {
     await expect(fresh().find(query as FindQuery)).rejects.toThrow(message)
   })
 
-  it('are told where something is missing altogether', async () => {
+  it('is reported if something is missing', async () => {
     expect(() => searchIndex(client, undefined as never)).toThrow('options must be ')
     await expect(fresh().find(null as never)).rejects.toThrow('query must be ')
     await expect(fresh().update('a', undefined as never)).rejects.toThrow('change must be ')
   })
 
-  it('of the server are told as errors, with their cause', async () => {
+  it('rejected by the server is an error with its cause', async () => {
     const prefix = freshPrefix()
     await client.set(`${baseOf(prefix)}:records`, randomBytes(8))
     await expect(fresh({ prefix }).put('a', product('a', 1))).rejects.toMatchObject({
@@ -155,7 +155,7 @@ describe('mistakes', () => {
     })
   })
 
-  it('report a server that does not answer in time, and the next edit succeeds when it does', async () => {
+  it('does not prevent recovery: a server that times out is reported, and the next edit succeeds when it replies', async () => {
     const server = await stopAfterTest(startRedis())
     const index = searchIndex<Product>(server.uri, { name: 'products', fields: {}, timeoutMs: 200 })
     onTestFinished(() => index.close())

@@ -26,7 +26,7 @@ describe('records', () => {
     expect(await index.count()).toBe(1)
   })
 
-  it('come back as they were, whatever is in their ids and texts', async () => {
+  it('are restored unchanged, whatever their ids and texts contain', async () => {
     const index = fresh<Record<string, unknown>>({ fields: {} })
     const record = { text: 'a\u0000b 한국어 😀 "\\" \u2028', nested: { list: [1, null, true, 1e300] }, __proto__x: 1 }
     for (const id of ['\u0000', '{tag}', '한', '😀', 'a:b', ' ', 'x'.repeat(255)]) {
@@ -35,7 +35,7 @@ describe('records', () => {
     }
   })
 
-  it('are changed by what was there, also when others change them at the same time', async () => {
+  it('are updated from their current value, also under concurrent updates', async () => {
     const index = fresh()
     await index.put('a', product('pen', 0))
     const raise = () => index.update('a', (record) => ({ ...record, price: Number(record.price) + 1 }))
@@ -47,7 +47,7 @@ describe('records', () => {
     expect((await index.verify()).isSound).toBe(true)
   })
 
-  it('that do not fit are refused with the place, and change nothing', async () => {
+  it('that are invalid are rejected with the path and change nothing', async () => {
     const index = fresh<Record<string, unknown>>()
     await index.put('a', { name: 'pen', sold: 1 })
     const refused = async (id: string, record: object, message: string) =>
@@ -76,8 +76,8 @@ describe('records', () => {
   })
 })
 
-describe('a field of numbers', () => {
-  it('finds between bounds, in both orders', async () => {
+describe('a number field', () => {
+  it('finds values between bounds, in both orders', async () => {
     const index = fresh()
     for (const price of [-1.5, 0, 1, 2, 2.5, 1e21]) await index.put(`p${price}`, product('x', price))
     await index.put('none', { name: 'x', sold: 1, price: null })
@@ -89,13 +89,13 @@ describe('a field of numbers', () => {
     expect(await idsOf(index, { by: 'price', from: 3, to: 1 })).toEqual([])
   })
 
-  it('gives pages that neither skip nor repeat anything, however many have the same number, while others write', async () => {
+  it('returns pages that neither skip nor repeat records with equal numbers, during concurrent writes', async () => {
     const index = fresh()
     for (let i = 0; i < 30; i++) await index.put(`p${String(i).padStart(2, '0')}`, product('x', i < 25 ? 7 : i))
     for (const order of ['ascending', 'descending'] as const) {
       const first = await index.find({ by: 'price', order, limit: 10 })
       const last = first.items.at(-1)?.id as string
-      // What a cursor stands on goes away or changes, and things are put in before it.
+      // The record at the cursor is removed or changed, and records are inserted before it.
       await index.remove(last)
       await index.put('aa', product('x', order === 'ascending' ? -1 : 99))
       const others = await idsOf(index, { by: 'price', order, limit: 10 })
@@ -115,7 +115,7 @@ describe('a field of numbers', () => {
     }
   })
 
-  it('says when a page is the last one', async () => {
+  it('reports the last page', async () => {
     const index = fresh()
     for (let i = 0; i < 4; i++) await index.put(`p${i}`, product('x', i))
     expect((await index.find({ by: 'price', limit: 4 })).cursor).toBeNull()
@@ -125,7 +125,7 @@ describe('a field of numbers', () => {
   })
 })
 
-describe('a field of texts', () => {
+describe('a text field', () => {
   const words = [
     '',
     'a',
@@ -146,7 +146,7 @@ describe('a field of texts', () => {
     '\u{10ffff}',
   ]
 
-  it('is in the order of code points, and finds between bounds', async () => {
+  it('is ordered by code points and finds values between bounds', async () => {
     const index = fresh({ fields: { name: { kind: 'text' } } })
     for (const name of words) await index.put(`id of ${name}`, { name })
     const byBytes = [...words].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)))
@@ -163,7 +163,7 @@ describe('a field of texts', () => {
     }
   })
 
-  it('finds everything that begins alike, and nothing else, in every script', async () => {
+  it('finds exactly the values with a prefix, in every script', async () => {
     const index = fresh({ fields: { name: { kind: 'text' } } })
     for (const name of words) await index.put(`id of ${name}`, { name })
     for (const prefix of words) {
@@ -198,7 +198,7 @@ describe('a composite field', () => {
     expect(await idsOf(index, { by: 'shelf', prefix: 'pe' })).toEqual(['c', 'b', 'a', 'd'])
   })
 
-  it('takes a list as one of its members', async () => {
+  it('accepts a list as one of its members', async () => {
     const index = fresh({ fields: { painted: { kind: 'composite', of: ['colours', 'price'] } } })
     await index.put('a', product('x', 3, 1, { colours: ['red', 'blue'] }))
     await index.put('b', product('x', 1, 1, { colours: ['red'] }))
@@ -208,7 +208,7 @@ describe('a composite field', () => {
 })
 
 describe('tags', () => {
-  it('pick by chance among those that have them, each once', async () => {
+  it('sample random records with all given tags, each once', async () => {
     const index = fresh()
     for (let i = 0; i < 20; i++)
       await index.put(`p${i}`, product('x', i, 1, { colours: i % 2 === 0 ? ['red', 'red', 'blue'] : ['blue'] }))
@@ -224,7 +224,7 @@ describe('tags', () => {
     expect(seen.size).toBe(20)
   })
 
-  it('narrow down what is found by something else', async () => {
+  it('narrow down other queries', async () => {
     const index = fresh()
     for (let i = 0; i < 50; i++)
       await index.put(`p${i}`, product('x', i, 1, { colours: [i % 2 ? 'odd' : 'even', i % 5 ? 'some' : 'fifth'] }))
@@ -241,7 +241,7 @@ describe('tags', () => {
 })
 
 describe('suggestions', () => {
-  it('are the most frequent terms that begin alike', async () => {
+  it('are the most frequent terms with a prefix', async () => {
     const index = fresh()
     const sold: [string, number][] = [
       ['한국어', 5],
@@ -268,7 +268,7 @@ describe('suggestions', () => {
     expect(await terms('한')).toEqual(['한국어 6', '한 1'])
   })
 
-  it('are exact for prefixes that thousands of terms share, also when the most frequent ones leave', async () => {
+  it('are exact for prefixes shared by thousands of terms, also when the most frequent ones are removed', async () => {
     const index = fresh<{ term: string; uses: number }>({
       fields: { term: { kind: 'suggest', weight: 'uses' } },
       recent: 0,
@@ -293,9 +293,9 @@ describe('suggestions', () => {
     expect((await index.verify()).problems).toEqual([])
   })
 
-  it('stay exact while terms of the same frequency come and go by the thousand', { timeout: 120_000 }, async () => {
+  it('stay exact while thousands of terms of equal frequency are added and removed', { timeout: 120_000 }, async () => {
     const index = fresh<{ term: string }>({ fields: { term: { kind: 'suggest' } }, recent: 0, maxRecords: 12_000 })
-    // The oldest ones have to go, in an order that has nothing to do with their texts.
+    // The oldest are removed first, in an order unrelated to their texts.
     const terms = Array.from({ length: 15_000 }, (_, i) => `user:${String((i * 7_919) % 15_013).padStart(5, '0')}`)
     for (let i = 0; i < terms.length; i += 500)
       await Promise.all(terms.slice(i, i + 500).map((term) => index.put(term, { term })))
@@ -309,7 +309,7 @@ describe('suggestions', () => {
     for (const prefix of ['', 'user:', 'user:1', 'user:0', 'user:09', 'user:145', 'user:1459'])
       expect([prefix, await index.suggest('term', prefix, 50)]).toEqual([prefix, first(prefix)])
     expect((await index.verify()).problems).toEqual([])
-    // Those that are first leave, until there is not much left of what was kept of them.
+    // Removes the first terms until few cached ones are left.
     for (let round = 0; round < 5; round++) {
       const gone = new Set(first('user:1').map(({ term }) => term))
       for (const term of gone) await index.remove(term)
@@ -321,7 +321,7 @@ describe('suggestions', () => {
 })
 
 describe('the newest records', () => {
-  it('are listed, newest first, and a removed one makes room for the one before', async () => {
+  it('are listed, newest first; a removed one makes room for the one before', async () => {
     const index = fresh({ recent: 3 })
     const ids = async () => (await index.recent()).map(({ id }) => id)
     for (const id of ['a', 'b', 'c', 'd']) await index.put(id, product(id, 1))
@@ -336,7 +336,7 @@ describe('the newest records', () => {
 })
 
 describe('bounds', () => {
-  it('the record that was written longest ago goes when there are too many', async () => {
+  it('the oldest record is evicted when there are too many', async () => {
     const index = fresh({ maxRecords: 3 })
     for (const id of ['a', 'b', 'c']) await index.put(id, product(id, 1))
     await index.put('a', product('a', 2))
@@ -347,7 +347,7 @@ describe('bounds', () => {
     expect((await index.verify()).problems).toEqual([])
   })
 
-  it('or the one with the least, and a newcomer always has a place', async () => {
+  it('or the record with the lowest value; a new record is always kept', async () => {
     const index = fresh({ maxRecords: 2, evict: { least: 'price' } })
     await index.put('a', product('a', 5))
     await index.put('b', product('b', 3))
@@ -381,7 +381,7 @@ describe('forged cursors', () => {
     }
     const field = ['price', 'name', 'shelf', 'colours'].indexOf(by)
     for (const order of ['ascending', 'descending'] as const) {
-      // Of all places and scores, also those of other queries.
+      // All positions and scores, including those of other queries.
       const own = await index.find({ by, order, limit: 1 })
       const cursors = [
         own.cursor,

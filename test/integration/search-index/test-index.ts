@@ -1,4 +1,4 @@
-/** An index of products, and what tests ask of it. */
+/** An index of products, and helpers for tests. */
 import type { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 import { type FindQuery, type SearchIndex, type SearchIndexOptions, searchIndex } from '../../../src/search-index.js'
@@ -20,7 +20,7 @@ export const fields = {
   words: { kind: 'suggest', from: 'name', weight: 'sold' },
 } as const
 
-/** Where the keys of an index are. */
+/** The location of the keys of an index. */
 export const baseOf = (prefix: string): string => `${prefix}:{index:products}`
 
 export function freshIndex<Item extends object = Product>(

@@ -1,4 +1,5 @@
-// A process that edits an index at random until it is killed. With `rebuilds` it also makes the index anew now and then.
+// A process that edits an index randomly until it is killed. With `rebuilds` it also rebuilds the index from time to
+// time.
 import { searchIndex } from '../../../dist/search-index.js'
 import { seededRandom } from '../../../dist/simulate/random.js'
 
@@ -28,7 +29,7 @@ async function edit() {
 
 async function editForever() {
   for (;;) {
-    // A connection that was killed comes back by itself.
+    // A killed connection is restored automatically.
     await edit().catch(() => new Promise((resolve) => setTimeout(resolve, 5)))
   }
 }

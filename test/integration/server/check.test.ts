@@ -4,7 +4,7 @@ import { serverWith } from '../../fixtures/test-server.js'
 const check = '/api/ratelimit/check'
 
 describe('POST /api/ratelimit/check', () => {
-  it('answers 200 with a decision, whether it allows or refuses', async () => {
+  it('returns 200 with a decision, whether it allows or rejects', async () => {
     const { ask } = await serverWith()
     const login = { clientIp: '203.0.113.7', path: '/login' }
     const first = await ask('POST', check, login)
@@ -43,7 +43,7 @@ describe('POST /api/ratelimit/check', () => {
     expect(third).toMatchObject({ status: 200, body: { allowed: false, reason: 'LIMITED', retryAfterMs: 1_800_000 } })
   })
 
-  it('serves a client that knows only ruleSetId, clientIp, userId, apiKey, endpoint and method, and sends null for what it has not', async () => {
+  it('serves a client that sends only ruleSetId, clientIp, userId, apiKey, endpoint and method, with null for missing values', async () => {
     const { ask } = await serverWith()
     const request = {
       ruleSetId: 'api',
@@ -58,13 +58,13 @@ describe('POST /api/ratelimit/check', () => {
     expect((await ask('POST', check, request)).body).toMatchObject({ allowed: false, remaining: 0 })
   })
 
-  it('ignores members that it does not know, also __proto__', async () => {
+  it('ignores unknown members, also __proto__', async () => {
     const { ask } = await serverWith()
     const body = '{"clientIp":"203.0.113.7","path":"/login","tenant":7,"__proto__":{"userId":"root"},"constructor":1}'
     expect((await ask('POST', check, body)).body).toMatchObject({ allowed: true, ruleId: 'login', key: '203.0.113.7' })
   })
 
-  it('takes permits, and charges nothing for a peek', async () => {
+  it('accepts permits, and charges nothing for a peek', async () => {
     const { ask } = await serverWith()
     const request = { userId: 'ann', path: '/users/7?page=2' }
     expect((await ask('POST', check, { ...request, peek: true })).body.remaining).toBe(9)
@@ -77,13 +77,13 @@ describe('POST /api/ratelimit/check', () => {
     expect((await ask('POST', check, request)).body.remaining).toBe(5)
   })
 
-  it('says that there is no rule, or no rule set', async () => {
+  it('reports that no rule matches, or that the rule set is unknown', async () => {
     const { ask } = await serverWith()
     expect((await ask('POST', check, { path: '/elsewhere' })).body).toMatchObject({ allowed: true, reason: 'NO_RULE' })
     expect((await ask('POST', check, { ruleSetId: 'nobody' })).body).toMatchObject({ reason: 'NO_RULE_SET' })
   })
 
-  it('looks at headers in any case, at attributes, and at methods in any case', async () => {
+  it('matches headers and methods in any case, and attributes', async () => {
     const bands = [{ capacity: 5, window: '1h' }]
     const rules = [
       { id: 'ios', when: { 'header.x-app': 'ios', 'attributes.tier': 'free' }, method: 'GET', bands } as const,
@@ -113,7 +113,7 @@ describe('POST /api/ratelimit/check', () => {
     [[], 'body'],
     ['"text"', 'body'],
     ['null', 'body'],
-  ])('refuses %j, and names the place', async (body, path) => {
+  ])('rejects %j and names the path', async (body, path) => {
     const { ask } = await serverWith()
     const { status, headers, body: problem } = await ask('POST', check, body)
     expect(status).toBe(400)
@@ -124,7 +124,7 @@ describe('POST /api/ratelimit/check', () => {
 })
 
 describe('POST /api/ratelimit/check/batch', () => {
-  it('decides about each by itself, in the order in which they were asked', async () => {
+  it('decides each check separately, in order', async () => {
     const { ask } = await serverWith()
     const login = { clientIp: '203.0.113.7', path: '/login' }
     const user = { userId: 'ann', path: '/users/7' }
@@ -144,7 +144,7 @@ describe('POST /api/ratelimit/check/batch', () => {
     ])
   })
 
-  it('takes none and a thousand, and refuses one more without charging any', async () => {
+  it('accepts none and a thousand, and rejects one more without charging any', async () => {
     const { ask } = await serverWith()
     expect((await ask('POST', `${check}/batch`, { checks: [] })).body).toEqual({ decisions: [] })
     const checks = Array.from({ length: 1_000 }, () => ({ path: '/elsewhere' }))
@@ -155,7 +155,7 @@ describe('POST /api/ratelimit/check/batch', () => {
     expect((await ask('POST', check, user)).body.remaining).toBe(9)
   })
 
-  it('refuses all of them if one has a mistake, and charges none', async () => {
+  it('rejects all of them if one is invalid, and charges none', async () => {
     const { ask } = await serverWith()
     const user = { userId: 'ann', path: '/users/7' }
     const { status, body } = await ask('POST', `${check}/batch`, { checks: [user, { permits: -1 }] })
@@ -168,7 +168,7 @@ describe('POST /api/ratelimit/check/batch', () => {
 })
 
 describe('POST /api/ratelimit/refund', () => {
-  it('gives back what a check took, and no more than there can be', async () => {
+  it('refunds the permits of a check, up to the capacity', async () => {
     const { ask } = await serverWith()
     const user = { userId: 'ann', path: '/users/7' }
     await ask('POST', check, { ...user, permits: 6 })

@@ -1,4 +1,4 @@
-/** The guide says what the server answers: its requests are made with curl, by the rules that it shows. */
+/** The requests in the guide are sent with curl, with the rules that it shows, and the responses must match. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -11,7 +11,7 @@ import { serverWith } from '../../fixtures/test-server.js'
 const shell = promisify(execFile)
 const page = readFileSync('docs/guide/server.md', 'utf8')
 
-it('the requests of the guide are answered as it shows', async () => {
+it('the requests of the guide return the responses that it shows', async () => {
   const rules = temporaryRules()
   const [, text = ''] = /^```yaml rules\.yaml\n([\s\S]*?)^```$/m.exec(page) ?? []
   for (const set of parse(text).ruleSets) await rules.putRuleSet(set, { by: 'ann' })

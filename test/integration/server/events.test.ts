@@ -9,7 +9,7 @@ interface Event {
   readonly data: any
 }
 
-/** Listens to /api/events as a browser does. */
+/** Subscribes to /api/events as a browser does. */
 async function listen(url: string, headers: Record<string, string> = {}) {
   const leaving = new AbortController()
   onTestFinished(() => leaving.abort())
@@ -43,7 +43,7 @@ const check = ({ ask }: Pick<TestServer, 'ask'>, clientIp = '203.0.113.7') =>
   ask('POST', '/api/ratelimit/check', { ruleSetId: 'shop', clientIp, path: '/shop/cart?secret=1', method: 'GET' })
 
 describe('GET /api/events', () => {
-  it('begins with how things are, then tells decisions, reloads and health', async () => {
+  it('starts with the current state, then reports decisions, reloads and health', async () => {
     const server = await wholeServer()
     const { events } = await listen(server.url, { 'Last-Event-ID': '"><x' })
     await eventually('the beginning', () => named(events, 'health')[0])
@@ -70,7 +70,7 @@ describe('GET /api/events', () => {
     await Promise.all([reading, server.close(60_000)])
   })
 
-  it('listens to the gate only while somebody watches', async () => {
+  it('subscribes to the gate only while a client is connected', async () => {
     const { url, gate } = await wholeServer()
     let listeners = 0
     const on = gate.on.bind(gate)
@@ -87,10 +87,10 @@ describe('GET /api/events', () => {
     expect(listeners).toBe(4)
     first.leave()
     second.leave()
-    await eventually('nobody listens', () => listeners === 0)
+    await eventually('no listener is left', () => listeners === 0)
   })
 
-  it('has places for a hundred', async () => {
+  it('accepts a hundred clients', async () => {
     const { url, ask } = await wholeServer()
     const listening = await Promise.all(Array.from({ length: 100 }, () => listen(url)))
     const { status, headers, body } = await ask('GET', '/api/events')
@@ -98,7 +98,7 @@ describe('GET /api/events', () => {
     expect(body.code).toBe('FLUXGATE_UNAVAILABLE')
     expect(headers.get('retry-after')).toBe('10')
     listening[0]?.leave()
-    await eventually('there is a place', async () => {
+    await eventually('a slot is free', async () => {
       const again = await fetch(`${url}/api/events`, { method: 'HEAD' })
       return again.status === 200
     })

@@ -14,7 +14,7 @@ const timeoutMs = 500
 describe('a cluster', () => {
   let cluster: Cluster
   beforeAll(async () => {
-    // No node is declared dead while it hangs, so that none is replaced.
+    // No node is declared dead while it hangs, so none is replaced.
     cluster = await startCluster({ nodeTimeoutMs: 60_000 })
   })
   afterAll(() => cluster.stop())

@@ -1,4 +1,4 @@
-/** Health and readiness of a server whose Redis fails and recovers, mostly without a single decision in between. */
+/** Health and readiness of a server whose Redis fails and recovers, mostly without decisions. */
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
@@ -50,7 +50,7 @@ const outages: readonly Outage[] = [
   },
   {
     name: 'hangs',
-    // The connection is given up after a second of silence, which may come before the deadline of the probe.
+    // The connection is closed after a second without a reply, which may be before the deadline of the probe.
     cause: /did not reply within 500 ms|does not answer|connection was lost|connection is closed|no connection/,
     timeoutMs: 500,
     begin: async (redis) => redis.pause(),
@@ -80,7 +80,7 @@ describe('without traffic, a Redis that', () => {
       resilience: { timeoutMs },
     })
     expect(await strictBecomes(200)).toMatchObject({ status: 'UP', store: { status: 'UP', error: null } })
-    // The state changes only when health is asked for, so no event of a slow start can follow.
+    // The state changes only when health is queried, so no event of a slow start can follow.
     events.length = 0
     const begunAt = systemClock.now()
     await outage.begin(redis)
@@ -105,8 +105,8 @@ describe('without traffic, a Redis that', () => {
   })
 })
 
-describe('a server that is started without Redis', () => {
-  it('is ready and degraded since the start, also under DENY, and notices when Redis comes', async () => {
+describe('a server started without Redis', () => {
+  it('is ready and degraded from the start, also under DENY, and notices when Redis starts', async () => {
     const port = await freePort()
     const startedAt = systemClock.now()
     const { gate, ask, events, readyStatuses, strictBecomes } = await watchedServer(`redis://127.0.0.1:${port}`, {
@@ -150,9 +150,9 @@ describe('the probe', () => {
     expect(evalsha).toBeLessThanOrEqual(1 + Math.floor(elapsedMs / 1_000))
   })
 
-  it('ends with the deadline of a call while Redis hangs, and says so', async () => {
+  it('ends with the deadline of a call while Redis hangs, and reports it', async () => {
     const redis = await stopAfterTest(startRedis())
-    // Never gives up a connection by itself, so that nothing but the deadline ends a call.
+    // Never closes a connection by itself, so only the deadline ends a call.
     const client = new Redis(redis.uri)
     client.on('error', () => {})
     onTestFinished(() => client.disconnect())
@@ -165,7 +165,7 @@ describe('the probe', () => {
     await eventually('the store is up', async () => (await gate.health()).store.status === 'UP')
   })
 
-  it('does not run if nobody asks', async () => {
+  it('does not run unless health is queried', async () => {
     const redis = await stopAfterTest(startRedis())
     await watchedServer(redis.uri)
     const { evalsha } = await countCalls(redis, ['evalsha'], () => new Promise((resolve) => setTimeout(resolve, 2_500)))
@@ -198,7 +198,7 @@ describe('the probe', () => {
     })
     expect(await gate.health()).toMatchObject({ status: 'DEGRADED', store: { status: 'DOWN' } })
     await proxy.accept()
-    await eventually('the connection is back', async () => !(await decide()).degraded)
+    await eventually('the connection is restored', async () => !(await decide()).degraded)
     const health = await eventually('the probe succeeds', async () => {
       const health = await gate.health()
       return health.store.status === 'UP' && health

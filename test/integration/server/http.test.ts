@@ -17,8 +17,8 @@ const login = { clientIp: '203.0.113.7', path: '/login' }
 const post = (body: string, headers = '') =>
   `POST ${check} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
-describe('what is not a request for anything here', () => {
-  it('unknown routes are 404, other methods 405 with those that there are', async () => {
+describe('requests without a route', () => {
+  it('get 404 for unknown routes, and 405 with the allowed methods for other methods', async () => {
     const { ask } = await serverWith()
     for (const path of ['/api', '/api/', '/api/ratelimit', `${check}/`, '/API/ratelimit/check', '//', '/api//stats'])
       expect(await ask('GET', path)).toMatchObject({ status: 404, body: { code: 'FLUXGATE_NOT_FOUND' } })
@@ -29,7 +29,7 @@ describe('what is not a request for anything here', () => {
     expect(rule.headers.get('allow')).toBe('GET, PUT, PATCH, DELETE, HEAD, OPTIONS')
   })
 
-  it('HEAD is a GET without its body, and OPTIONS says what there is', async () => {
+  it('get no body for HEAD, and the allowed methods for OPTIONS', async () => {
     const { ask } = await serverWith()
     const head = await ask('HEAD', '/health/live')
     expect(head).toMatchObject({ status: 200, text: '' })
@@ -41,7 +41,7 @@ describe('what is not a request for anything here', () => {
     expect((await ask('HEAD', '/api/events')).status).toBe(200)
   })
 
-  it('escapes that are none are 400', async () => {
+  it('get 400 for invalid percent-encoding', async () => {
     const { ask } = await serverWith()
     for (const path of ['/api/rule-sets/%', '/api/rule-sets/%zz', '/api/rule-sets/%ff', '/api/buckets?ruleSetId=%'])
       expect((await ask('GET', path)).status).toBe(400)
@@ -49,7 +49,7 @@ describe('what is not a request for anything here', () => {
 })
 
 describe('bodies', () => {
-  it('other than JSON are 415', async () => {
+  it('that are not JSON get 415', async () => {
     const { ask } = await serverWith()
     const body = JSON.stringify(login)
     for (const type of [
@@ -74,18 +74,18 @@ describe('bodies', () => {
     ['no JSON', '{clientIp: 1}'],
     ['101 levels', `{"attributes":${'['.repeat(100)}${']'.repeat(100)}}`],
     ['100 000 levels', '['.repeat(100_000)],
-  ])('of %s are 400', async (_, body) => {
+  ])('of %s get 400', async (_, body) => {
     const { port } = await serverWith()
     expect(await raw(port, post(body), (said) => said.includes('}'))).toMatch(/^HTTP\/1\.1 400 /)
   })
 
-  it('of 100 levels pass, also where text has brackets', async () => {
+  it('with 100 levels are accepted, also with brackets in strings', async () => {
     const { ask } = await serverWith()
     const deep = `{"path":"${'['.repeat(200)}\\"[{","attributes":{"a":${'['.repeat(98)}${']'.repeat(98)}}}`
     expect((await ask('POST', check, deep)).status).toBe(200)
   })
 
-  it('that are not UTF-8 are 400', async () => {
+  it('that are not UTF-8 get 400', async () => {
     const { url } = await serverWith()
     const body = Buffer.concat([Buffer.from('{"userId":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
     const response = await fetch(`${url}${check}`, {
@@ -96,7 +96,7 @@ describe('bodies', () => {
     expect(response.status).toBe(400)
   })
 
-  it('of 1 MiB pass, and of one byte more are 413, told or not', async () => {
+  it('of 1 MiB are accepted, and of one byte more get 413, with or without Content-Length', async () => {
     const { ask, url } = await serverWith()
     const padded = (size: number) => `{"x":"${'a'.repeat(size - 8)}"}`
     expect((await ask('POST', check, padded(2 ** 20))).status).toBe(200)
@@ -119,14 +119,14 @@ describe('bodies', () => {
     expect((await fetch(`${url}${check}`, init)).status).toBe(413)
   })
 
-  it('that are announced are not sent for before it is known that they may come', async () => {
+  it('with Expect are requested only after the head was accepted', async () => {
     const { port } = await serverWith()
     const announced = (length: number) =>
       `POST ${check} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`
     expect(await raw(port, announced(2 ** 21), (said) => said.includes('}'))).toMatch(/^HTTP\/1\.1 413 /)
     expect(await raw(port, announced(2), (said) => said.includes('\r\n\r\n'))).toMatch(/^HTTP\/1\.1 100 Continue/)
     const refused = await serverWith({ adminToken: 'secret' })
-    // Until it is closed: what follows could be the body, or the next request.
+    // Until it is closed: the bytes that follow could be the body or the next request.
     const said = await raw(refused.port, announced(2))
     expect(said).toMatch(/^HTTP\/1\.1 401 /)
     expect(said).toMatch(/\r\nConnection: close\r\n/)
@@ -134,14 +134,14 @@ describe('bodies', () => {
 })
 
 describe('connections', () => {
-  it('carry many requests, also after mistakes', async () => {
+  it('carry many requests, also after invalid ones', async () => {
     const { port } = await serverWith()
     const ok = post(JSON.stringify({ path: '/elsewhere' }))
     const said = await raw(port, ok + post('{') + post('[]') + ok, (text) => text.match(/HTTP\/1\.1/g)?.length === 4)
     expect(said.match(/HTTP\/1\.1 (\d+)/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400', 'HTTP/1.1 400', 'HTTP/1.1 200'])
   })
 
-  it('with more than 100 headers, or 16 KiB of them, are 431', async () => {
+  it('with more than 100 headers, or 16 KiB of them, get 431', async () => {
     const { port } = await serverWith()
     const many = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: 1\r\n`).join('')
     // Host, Content-Type and Content-Length are three of them.
@@ -152,7 +152,7 @@ describe('connections', () => {
     expect(long).toContain('"code":"FLUXGATE_HEADERS_TOO_LARGE"')
   })
 
-  it('that do not speak HTTP are told so, as a problem', async () => {
+  it('that do not use HTTP get a problem document', async () => {
     const { port } = await serverWith()
     const said = await raw(port, 'hello\r\n\r\n')
     expect(said).toMatch(/^HTTP\/1\.1 400 /)
@@ -160,7 +160,7 @@ describe('connections', () => {
     expect(said).toContain('"code":"FLUXGATE_REQUEST_INVALID"')
   })
 
-  it('that break off are no mistake of the server', async () => {
+  it('that are cut off are not server errors', async () => {
     const lines: string[] = []
     const log = (message: string) => lines.push(message)
     const { port, ask } = await serverWith({ logger: { info: log, warn: log, error: log } })
@@ -170,12 +170,12 @@ describe('connections', () => {
     expect(lines).not.toContain('request failed')
   })
 
-  it('without Host are refused', async () => {
+  it('without Host are rejected', async () => {
     const { port } = await serverWith()
     expect(await raw(port, 'GET /health/live HTTP/1.1\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
   })
 
-  it('may name a whole URL, as clients of a proxy do', async () => {
+  it('may send an absolute URL, as proxy clients do', async () => {
     const { port } = await serverWith()
     const whole = 'GET http://localhost/health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
     expect(await raw(port, whole)).toMatch(/^HTTP\/1\.1 200 /)
@@ -217,7 +217,7 @@ describe('health', () => {
     expect((await ask('GET', '/health/live')).status).toBe(200)
   })
 
-  it('with rules older than the ones that were offered is ready, and says so', async () => {
+  it('is ready with outdated rules, and reports them', async () => {
     const { ask, gate } = await serverWith()
     const health = await gate.health()
     gate.health = async () => ({
@@ -232,8 +232,8 @@ describe('health', () => {
   })
 })
 
-describe('the end of a server', () => {
-  /** A connection whose request has begun: the server waits for its body. */
+describe('the shutdown of a server', () => {
+  /** A connection with a started request: the server waits for its body. */
   async function begun(port: number, body: string) {
     const socket = connect(port, '127.0.0.1')
     const said: string[] = []
@@ -245,7 +245,7 @@ describe('the end of a server', () => {
     return { socket, said, closed }
   }
 
-  it('finishes the request under way, closes its connection, and takes no more', async () => {
+  it('finishes the request in flight, closes its connection and accepts no more', async () => {
     const { port, server } = await serverWith()
     const body = JSON.stringify(login)
     const { socket, said, closed } = await begun(port, body)
@@ -260,7 +260,7 @@ describe('the end of a server', () => {
     await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   })
 
-  it('cuts off who never finishes', async () => {
+  it('cuts off clients that never finish', async () => {
     const { port, server } = await serverWith()
     const { said, closed } = await begun(port, JSON.stringify(login))
     await Promise.all([server.close(1), closed])
@@ -278,7 +278,7 @@ describe('TLS', () => {
     return tls
   }
 
-  it('by files', async () => {
+  it('with certificate files', async () => {
     const pair = selfSigned()
     const { url, port } = await serverWith({ tls: files(pair) })
     expect(url).toBe(`https://127.0.0.1:${port}`)
@@ -288,7 +288,7 @@ describe('TLS', () => {
     expect(await answerOf(response)).toMatchObject({ status: 200, body: '{"status":"UP"}' })
   })
 
-  it('with files that are not there, or do not fit, says which', async () => {
+  it('with missing or mismatched files reports which', async () => {
     const gate = await createFluxGate({ rules: someRules })
     onTestFinished(() => gate.close())
     const nowhere = { cert: '/nowhere/cert.pem', key: '/nowhere/key.pem' }

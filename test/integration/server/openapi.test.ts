@@ -41,7 +41,7 @@ function validatorOf(schema: object) {
   return known
 }
 
-/** The schema that an answer must have; undefined for one without a body. */
+/** The schema of a response; undefined for one without a body. */
 function answerSchema(operation: Document, { status, headers }: Pick<Told, 'status' | 'headers'>) {
   const found = operation.responses[status] ?? operation.responses.default
   const response = found.$ref === undefined ? found : document.components.responses.Problem
@@ -59,14 +59,14 @@ function expectAsDescribed(operation: Document, answer: Told): void {
 }
 
 describe('/openapi.json', () => {
-  it('is OpenAPI 3.1 without a mistake', async () => {
+  it('is valid OpenAPI 3.1', async () => {
     const { valid, errors } = await new Validator().validate(structuredClone(document))
     expect(errors).toBeUndefined()
     expect(valid).toBe(true)
     expect(document.openapi).toBe('3.1.0')
   })
 
-  it('is served as it is made from the routes', async () => {
+  it('is served as generated from the routes', async () => {
     const { ask } = await wholeServer({ adminToken: 'secret' })
     const { status, body } = await ask('GET', '/openapi.json')
     expect(status).toBe(200)
@@ -119,7 +119,7 @@ GET /console`
     expect(Object.keys(Band.properties).sort()).toEqual(Object.keys(bandKinds).sort())
   })
 
-  it('describes rules so that whatever is accepted fits, once algorithms are spelt as in responses', () => {
+  it('describes rules so that every accepted rule is valid, with algorithms spelled as in responses', () => {
     const validate = validatorOf({ $ref: '#/components/schemas/RuleSetToPut' })
     const files = ['rules.yaml', 'README.md', 'docs/reference/rules.md']
     const documents = files.flatMap((file) => {
@@ -135,7 +135,7 @@ GET /console`
   })
 })
 
-/** Every schema in a part of the document, with its place; references are followed once. */
+/** Every schema in a part of the document, with its path. References are followed once. */
 function* schemasIn(
   part: Document,
   place = '',
@@ -157,7 +157,7 @@ function* schemasIn(
 const operationsOf = (): readonly Document[] =>
   Object.values<Document>(document.paths).flatMap((methods) => Object.values<Document>(methods))
 
-describe('for generators of clients', () => {
+describe('for client generators', () => {
   it('lists every required member of every schema in its properties', () => {
     for (const [name, { properties, required = [] }] of Object.entries<Document>(document.components.schemas))
       for (const member of required) expect(properties, name).toHaveProperty(member)
@@ -195,7 +195,7 @@ describe('for generators of clients', () => {
     }
   })
 
-  it('declares If-None-Match where it counts, and describes what it takes', () => {
+  it('declares If-None-Match where it applies, and describes its values', () => {
     const taking = operationsOf().filter(({ parameters = [] }) =>
       parameters.some(
         ({ name, description }: Document) => name === 'If-None-Match' && /weak.*`\*`|`\*`.*weak/.test(description),
@@ -242,13 +242,13 @@ describe('security', () => {
   )
 })
 
-describe('every answer is as it is described', () => {
+describe('every response matches its description', () => {
   const band = { label: 'minute', capacity: 10, window: '1m' }
   const shop = '/api/rule-sets/shop'
   const overrides = `${shop}/rules/per-address/overrides`
   const who = { clientIp: '203.0.113.7', path: '/shop/cart', ruleSetId: 'shop' }
   const bucket = '/api/buckets?ruleSetId=shop&ruleId=per-address'
-  /** By operation: what is asked, and what status it has. */
+  /** By operation: the request and its expected status. */
   const asked: readonly (readonly [name: string, status: number, method: string, path: string, body?: unknown])[] = [
     ['check', 200, 'POST', '/api/ratelimit/check', who],
     ['check', 200, 'POST', '/api/ratelimit/check', { ruleSetId: 'nobody' }],
@@ -308,14 +308,14 @@ describe('every answer is as it is described', () => {
       const operation = operations.find(({ operationId }) => operationId === name)
       expectAsDescribed(operation, answer)
     }
-    // Streams and redirects are looked at elsewhere.
+    // Streams and redirects are tested elsewhere.
     const seen = new Set([...asked.map(([name]) => name), 'events', 'home'])
     expect(operations.map(({ operationId }) => operationId).filter((name) => !seen.has(name))).toEqual([])
   })
 })
 
-describe('a client that has read nothing but the document', () => {
-  /** The least that a schema allows. */
+describe('a client generated from the document', () => {
+  /** The minimal value that a schema allows. */
   function least(schema: Document): unknown {
     if (schema.$ref !== undefined)
       return least(
@@ -334,7 +334,7 @@ describe('a client that has read nothing but the document', () => {
     return Object.fromEntries(required.map((name) => [name, least(schema.properties[name])]))
   }
 
-  it('asks for every operation with curl, and every answer is one that the document has', async () => {
+  it('calls every operation with curl and gets a documented response', async () => {
     const { url } = await wholeServer({ adminToken: 'open-sesame' })
     const curl = async (args: readonly string[]) => {
       const { stdout } = await run('curl', ['-s', '-S', '-i', '--max-time', '20', ...args])

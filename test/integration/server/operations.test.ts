@@ -7,7 +7,7 @@ const check = '/api/ratelimit/check'
 const bucket = '/api/buckets?ruleSetId=api&ruleId=login'
 
 describe('/api/buckets', () => {
-  it('shows what one identity has left, and forgets what it has used', async () => {
+  it('shows what one key has left, and resets it', async () => {
     const { ask } = await serverWith()
     const login = { clientIp: '203.0.113.7', path: '/login' }
     await ask('POST', check, login)
@@ -23,7 +23,7 @@ describe('/api/buckets', () => {
     expect((await ask('GET', `${bucket}&key=203.0.113.7`)).body.bands).toMatchObject([{ remaining: 2 }])
   })
 
-  it('without a key forgets what everybody has used under the rule, and under no other', async () => {
+  it('without a key resets all keys of the rule, and of no other', async () => {
     const { ask } = await serverWith()
     for (const clientIp of ['203.0.113.7', '203.0.113.8']) await ask('POST', check, { clientIp, path: '/login' })
     await ask('POST', check, { userId: 'ann', path: '/users/7' })
@@ -51,7 +51,7 @@ describe('/api/buckets', () => {
 })
 
 describe('statistics', () => {
-  it('say what was decided, who was refused, and the latest decisions, with digests for keys', async () => {
+  it('report decisions, rejected clients and the latest decisions, with digests of keys', async () => {
     const { ask } = await wholeServer()
     const request = { ruleSetId: 'shop', clientIp: '203.0.113.7', path: '/shop/cart', method: 'get' }
     for (let i = 0; i < 7; i++) await ask('POST', check, request)
@@ -69,14 +69,14 @@ describe('statistics', () => {
     expect(recent.body.decisions).toMatchObject([{ allowed: false, key, method: 'GET', path: '/shop/cart' }])
   })
 
-  it('show keys where they may be shown', async () => {
+  it('show keys if configured', async () => {
     const { ask } = await wholeServer({ revealKeys: true })
     await ask('POST', check, { ruleSetId: 'shop', clientIp: '203.0.113.7', path: '/shop' })
     expect((await ask('GET', '/api/stats/top?by=requests')).body.keys).toMatchObject([{ key: '203.0.113.7' }])
   })
 
   it.each(['/api/stats', '/api/stats/top', '/api/keys', '/api/decisions/recent', '/metrics'])(
-    'that a server does not keep are 501 at %s',
+    'that a server does not record are 501 at %s',
     async (path) => {
       const { ask } = await serverWith()
       expect(await ask('GET', path)).toMatchObject({ status: 501, body: { code: 'FLUXGATE_NOT_SUPPORTED' } })
@@ -88,14 +88,14 @@ describe('statistics', () => {
     ['/api/stats/top?limit=0', 'limit: must be a whole number from 1 to 1000; received 0'],
     ['/api/keys?limit=x', 'limit: must be a whole number from 1 to 1000; received "x"'],
     ['/api/decisions/recent?limit=1e3', 'limit: must be a whole number from 1 to 1000; received "1e3"'],
-  ])('%s is 400, with what is allowed', async (path, detail) => {
+  ])('%s is 400 with the allowed values', async (path, detail) => {
     const { ask } = await wholeServer()
     expect(await ask('GET', path)).toMatchObject({ status: 400, body: { detail } })
   })
 })
 
 describe('/console', () => {
-  it('is a page that runs nothing, shows nothing as markup and loads its own style alone', async () => {
+  it('is a page without scripts that escapes all content and loads only its own style', async () => {
     const { ask } = await wholeServer()
     await ask('PUT', '/api/rule-sets/x', { description: '<script>alert("1")</script>', rules: [] })
     const { status, headers, text } = await ask('GET', '/console')
@@ -111,7 +111,7 @@ describe('/console', () => {
     expect((await ask('GET', style)).headers.get('content-type')).toBe('text/css; charset=utf-8')
   })
 
-  it('is where / leads', async () => {
+  it('is the redirect target of /', async () => {
     const { port } = await serverWith()
     const said = await raw(port, 'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     expect(said).toMatch(/^HTTP\/1\.1 302 /)
@@ -126,7 +126,7 @@ describe('secrets', () => {
   const userId = 'planted-user'
   const planted = /planted/
 
-  it('are in no answer, no event and no line of the log', async () => {
+  it('are in no response, event or log line', async () => {
     const { url, ask, lines } = await wholeServer({ adminToken, checkToken })
     const admin = { Authorization: `Bearer ${adminToken}` }
     const rules = '/api/rule-sets/shop/rules'
@@ -172,8 +172,8 @@ describe('secrets', () => {
   })
 })
 
-describe('mistakes of the server itself', () => {
-  it('are 500 without a word about them, and in the log with one', async () => {
+describe('internal errors', () => {
+  it('are 500 without details, which are in the log', async () => {
     const { ask, gate, lines } = await wholeServer()
     gate.health = () => Promise.reject(new Error('at 10.1.2.3 with password hunter2'))
     const { status, body } = await ask('GET', '/health/ready', undefined, { 'X-Trace-Id': 'trace-7' })
@@ -193,7 +193,7 @@ describe('mistakes of the server itself', () => {
     })
   })
 
-  it('a gate that is closed is 503', async () => {
+  it('of a closed gate are 503', async () => {
     const { ask, gate } = await serverWith()
     await gate.close()
     expect(await ask('POST', check, {})).toMatchObject({ status: 503, body: { code: 'FLUXGATE_CLOSED' } })

@@ -9,7 +9,7 @@ const decisionOf = async ({ ask }: Pick<TestServer, 'ask'>, clientIp: string) =>
   (await ask('POST', '/api/ratelimit/check', { ruleSetId: 'shop', clientIp, path: '/shop/cart' })).body
 
 describe('overrides over REST', () => {
-  it('hold for the next decision: no limit, nothing, or other bands', async () => {
+  it('apply to the next decision: no limit, no permits, or other bands', async () => {
     const server = await wholeServer()
     expect(await decisionOf(server, '203.0.113.7')).toMatchObject({ allowed: true, limit: 5 })
     const allowed = await server.ask('POST', overrides, { key: '203.0.113.7', action: 'ALLOW', note: 'a friend' })
@@ -25,13 +25,13 @@ describe('overrides over REST', () => {
     expect(await decisionOf(server, '203.0.113.7')).toMatchObject({ limit: 5 })
   })
 
-  it('say how many permits an identity begins with', async () => {
+  it('can set the starting balance of a key', async () => {
     const server = await wholeServer()
     const put = await server.ask('PUT', `${overrides}/203.0.113.7`, { action: 'LIMIT', balance: 2 })
     expect(put).toMatchObject({ status: 201, body: { key: '203.0.113.7', action: 'LIMIT', balance: 2 } })
     expect(Date.parse(put.body.balanceAt)).toBeLessThanOrEqual(Date.now())
     expect(await decisionOf(server, '203.0.113.7')).toMatchObject({ allowed: true, limit: 5, remaining: 1 })
-    // Told again as it was told, it changes nothing.
+    // Repeating the same override changes nothing.
     expect((await server.ask('PUT', `${overrides}/203.0.113.7`, put.body)).status).toBe(200)
     expect(await decisionOf(server, '203.0.113.7')).toMatchObject({ allowed: true, remaining: 0 })
     expect(await server.ask('PUT', `${overrides}/203.0.113.7`, { action: 'DENY', balance: 2 })).toMatchObject({
@@ -40,7 +40,7 @@ describe('overrides over REST', () => {
     })
   })
 
-  it('of ranges are named as they are, or escaped', async () => {
+  it('of ranges can be named verbatim or escaped', async () => {
     const server = await wholeServer()
     expect((await server.ask('PUT', `${overrides}/10.0.0.0/8`, { action: 'DENY' })).status).toBe(201)
     for (const path of [`${overrides}/10.0.0.0/8`, `${overrides}/10.0.0.0%2F8`])
@@ -51,7 +51,7 @@ describe('overrides over REST', () => {
     expect((await server.ask('DELETE', `${overrides}/10.0.0.0/8`)).status).toBe(404)
   })
 
-  it('are listed by key, in pages, and by the beginning of their key', async () => {
+  it('are listed by key, in pages, and by key prefix', async () => {
     const { ask } = await wholeServer()
     for (const key of ['198.51.100.2', '198.51.100.1', '203.0.113.7', '198.51.100.3'])
       await ask('POST', overrides, { key, action: 'ALLOW' })
@@ -76,7 +76,7 @@ describe('overrides over REST', () => {
     expect((await ask('GET', `${overrides}/203.0.113.7`)).body.action).toBe('ALLOW')
   })
 
-  it('end at an instant that is written as a date, or in epoch milliseconds', async () => {
+  it('expire at a time given as a date or in epoch milliseconds', async () => {
     const { ask } = await wholeServer()
     const put = async (expiresAt: unknown) =>
       (await ask('PUT', `${overrides}/203.0.113.7`, { action: 'DENY', expiresAt })).body.expiresAt
@@ -99,14 +99,14 @@ describe('overrides over REST', () => {
     [{ key: '\ud800', action: 'ALLOW' }],
     ['[]'],
     ['7'],
-  ])('with mistakes are 400: %j', async (body) => {
+  ])('that are invalid get 400: %j', async (body) => {
     const { ask } = await wholeServer()
     const answer = await ask('POST', overrides, body)
     expect(answer.status).toBe(400)
     expect((await ask('GET', overrides)).body.overrides).toEqual([])
   })
 
-  it('are refused where they would have no effect, and where there is no rule', async () => {
+  it('are rejected where they would have no effect, and for an unknown rule', async () => {
     const { ask } = await wholeServer()
     const other = '/api/rule-sets/shop/rules/global/overrides'
     const refused = await ask('POST', other, { key: 'global', action: 'ALLOW' })
@@ -117,7 +117,7 @@ describe('overrides over REST', () => {
         expect((await ask(method, path, body)).status).toBe(404)
   })
 
-  it('are in the log with a digest for the key', async () => {
+  it('are logged with a digest of the key', async () => {
     const { ask, lines } = await wholeServer()
     await ask('PUT', `${overrides}/203.0.113.7`, { action: 'ALLOW' })
     expect(lines.at(-1)).toMatchObject({
@@ -129,7 +129,7 @@ describe('overrides over REST', () => {
     })
   })
 
-  it('that a store of somebody else does not keep are 501', async () => {
+  it('that a custom store does not support get 501', async () => {
     const { memoryStore } = await import('../../../src/stores/memory/memory-store.js')
     const memory = memoryStore()
     const store = {

@@ -1,4 +1,4 @@
-/** The server with buckets in a real Redis: what several of them share, and what happens without it. */
+/** Servers with buckets in a real Redis: shared limits, and outages. */
 import { describe, expect, it } from 'vitest'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { countCalls } from '../../fixtures/command-counts.js'
@@ -13,7 +13,7 @@ const login = { clientIp: '203.0.113.7', path: '/login' }
 describe('buckets in Redis', () => {
   it('are shared by all servers, and a batch of a thousand takes few calls', async () => {
     const redis = await stopAfterTest(startRedis())
-    // Longer than by default, so that a busy machine does not make it decide alone.
+    // Longer than the default, so that a busy machine causes no degraded decisions.
     const gateOptions = { store: redis.uri, resilience: { timeoutMs: 10_000 } }
     const one = await serverWith({ gateOptions })
     const other = await serverWith({ gateOptions })
@@ -25,19 +25,19 @@ describe('buckets in Redis', () => {
     const calls = await countCalls(redis, ['evalsha'], async () => {
       const { body } = await one.ask('POST', `${check}/batch`, { checks })
       const allowed = body.decisions.filter((decision: { allowed: boolean }) => decision.allowed)
-      // Two for each of 250 addresses, one of which has asked once before.
+      // Two for each of 250 addresses; one address has one earlier request.
       expect(allowed).toHaveLength(499)
     })
     expect(calls.evalsha).toBeLessThanOrEqual(20)
   })
 
-  it('that cannot be reached: decisions are made without, refunds are 503, and ready says since when', async () => {
+  it('that are unreachable: decisions are degraded, refunds get 503, and readiness reports since when', async () => {
     const redis = await stopAfterTest(startRedis())
     const store = redisStore(redis.uri, { timeoutMs: 20_000 })
     const { ask, gate } = await serverWith({ gateOptions: { store } })
     expect((await ask('POST', check, login)).body).toMatchObject({ allowed: true, degraded: false })
     await redis.stop()
-    const body = await eventually('a decision without Redis', async () => {
+    const body = await eventually('a degraded decision', async () => {
       const answer = await ask('POST', check, login)
       expect(answer.status).toBe(200)
       return answer.body.degraded ? answer.body : undefined

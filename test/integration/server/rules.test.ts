@@ -8,7 +8,7 @@ const band = { label: 'minute', capacity: 10, window: '1m' }
 const set = '/api/rule-sets/shop'
 const rules = `${set}/rules`
 
-/** A server whose rules can be edited, with a set called shop that has none yet. */
+/** A server with editable rules and an empty rule set named shop. */
 async function shop(): Promise<TestServer & { readonly lines: object[] }> {
   const lines: object[] = []
   const log = (message: string, fields?: object) => lines.push({ message, ...fields })
@@ -28,7 +28,7 @@ describe('rule sets', () => {
     expect(created.body).toMatchObject({ id: 'shop', version: 1, rules: [{ id: 'a', version: 1 }] })
     const read = await ask('GET', set)
     expect(read).toMatchObject({ status: 200, body: created.body })
-    // What was read may be sent back as it is.
+    // A response body can be sent back unchanged.
     const replaced = await ask('PUT', set, { ...read.body, description: 'Less.' }, { 'If-Match': '"1"' })
     expect(replaced).toMatchObject({ status: 200, body: { version: 2, description: 'Less.', rules: [{ version: 1 }] } })
     expect((await ask('DELETE', set, undefined, { 'If-Match': '"1"' })).status).toBe(412)
@@ -37,7 +37,7 @@ describe('rule sets', () => {
     expect((await ask('DELETE', set)).status).toBe(404)
   })
 
-  it('are listed by id, in pages, and found by what id or description contain', async () => {
+  it('are listed by id, in pages, and found by text in id or description', async () => {
     const { ask } = await serverWith({ rules: temporaryRules() })
     for (const id of ['c', 'a', 'b', 'd', 'e'])
       await ask('PUT', `/api/rule-sets/${id}`, { description: `the ${id === 'd' ? 'Odd' : 'even'} one`, rules: [] })
@@ -52,7 +52,7 @@ describe('rule sets', () => {
     expect(found.body.ruleSets).toMatchObject([{ id: 'd' }])
   })
 
-  it('keep a history of who changed what, newest first', async () => {
+  it('keep a history of changes and their authors, newest first', async () => {
     const { ask } = await shop()
     await ask('POST', rules, { id: 'a', bands: [band] })
     await ask('DELETE', `${rules}/a`)
@@ -68,7 +68,7 @@ describe('rule sets', () => {
 })
 
 describe('rules', () => {
-  it('are created once: 201 with where they are, then 409', async () => {
+  it('are created once: 201 with their location, then 409', async () => {
     const { ask } = await shop()
     const created = await ask('POST', rules, { id: 'a:b', bands: [band] })
     expect(created).toMatchObject({ status: 201, body: { id: 'a:b', version: 1, bands: [band] } })
@@ -79,7 +79,7 @@ describe('rules', () => {
     expect((await ask('GET', `${rules}/a:b`)).body).toEqual(created.body)
   })
 
-  it('are in force when the answer is there', async () => {
+  it('are in force when the response arrives', async () => {
     const { ask } = await shop()
     const check = { ruleSetId: 'shop', clientIp: '203.0.113.7', path: '/cart' }
     expect((await ask('POST', '/api/ratelimit/check', check)).body.reason).toBe('NO_RULE')
@@ -92,7 +92,7 @@ describe('rules', () => {
     expect((await ask('GET', `${rules}/a`)).status).toBe(404)
   })
 
-  it('are not overwritten by an editor who has seen another version, who loses nothing', async () => {
+  it('are not overwritten by an editor that has seen another version, and the conflict loses nothing', async () => {
     const { ask } = await shop()
     await ask('PUT', `${rules}/a`, { bands: [band] })
     const first = await ask('PUT', `${rules}/a`, { name: 'one', bands: [band] }, { 'If-Match': '"1"' })
@@ -161,7 +161,7 @@ describe('rules', () => {
     expect((await ask('GET', set)).body.rules).toContainEqual(expect.objectContaining({ algorithm: 'FIXED_WINDOW' }))
   })
 
-  it('are not sent again to who has them', async () => {
+  it('are not sent again to clients that have them', async () => {
     const { ask } = await shop()
     await ask('PUT', `${rules}/a`, { bands: [band] })
     const known = await ask('GET', `${rules}/a`, undefined, { 'If-None-Match': '"1"' })
@@ -171,7 +171,7 @@ describe('rules', () => {
     expect((await ask('GET', set, undefined, { 'If-None-Match': 'W/"2"' })).status).toBe(304)
   })
 
-  it('are patched: what is named changes, null removes, and attributes stay as they are', async () => {
+  it('are patched: named members change, null removes, and attributes are kept', async () => {
     const { ask } = await shop()
     const attributes = '{"z":1,"a":{"ü":"\\ud83d\\ude00","__proto__":{"x":[1.5,null,true]}},"m":"<&>"}'
     await ask(
@@ -195,7 +195,7 @@ describe('rules', () => {
     expect(within.text).toContain('"attributes":{"z":1,"a":{"ü":"\\ud83d\\ude00"},"m":"<&>","n":2}')
   })
 
-  it('give attributes back to the byte, whatever a client of another language writes and others edit', async () => {
+  it('return attributes byte for byte, whatever other clients write and edit', async () => {
     const redis = redisRuleStore(sharedRedis().uri, { prefix: freshPrefix() })
     onTestFinished(() => redis.close())
     const stores = [temporaryRules(), temporaryRules('rules.json', '[]'), redis]
@@ -221,7 +221,7 @@ describe('rules', () => {
     }
   })
 
-  it('are patched by many at once, and nobody’s change is lost', async () => {
+  it('are patched concurrently without lost updates', async () => {
     const { ask } = await shop()
     await ask('PUT', `${rules}/a`, { bands: [band] })
     const names = Array.from({ length: 12 }, (_, i) => `k${i}`)
@@ -258,14 +258,14 @@ describe('rules', () => {
     ['?colour=red', 'query'],
     ['?limit=1&limit=2', 'limit'],
     ['?q=%E0%A4%A', 'query'],
-  ])('are not listed by %s', async (query, path) => {
+  ])('cannot be listed by %s', async (query, path) => {
     const { ask } = await shop()
     const { status, body } = await ask('GET', `${rules}${query}`)
     expect(status).toBe(400)
     expect(body.errors[0].path).toBe(path)
   })
 
-  it('with mistakes are refused, each with its place, and nothing changes', async () => {
+  it('that are invalid are rejected with the path of each issue, and nothing changes', async () => {
     const { ask } = await shop()
     await ask('PUT', `${rules}/a`, { bands: [band] })
     const { status, body } = await ask('PUT', `${rules}/a`, { colour: 'red', bands: [{ capacity: 0, window: '1x' }] })
@@ -303,7 +303,7 @@ describe('rules', () => {
     expect((await ask('PATCH', `${rules}/r7`, { path })).status).toBe(200)
   })
 
-  it('that say something twice are refused: nobody would know which was meant', async () => {
+  it('with duplicate members are rejected as ambiguous', async () => {
     const { ask } = await shop()
     const { status, body } = await ask('PUT', `${rules}/a`, '{"bands":[{"capacity":1,"capacity":2,"window":"1s"}]}')
     expect(status).toBe(400)
@@ -311,7 +311,7 @@ describe('rules', () => {
     expect((await ask('GET', `${rules}/a`)).status).toBe(404)
   })
 
-  it('of an unknown set are 404', async () => {
+  it('of an unknown rule set are 404', async () => {
     const { ask } = await shop()
     const elsewhere = '/api/rule-sets/nobody/rules'
     for (const [method, path, body] of [
@@ -325,7 +325,7 @@ describe('rules', () => {
       expect((await ask(method, path, body)).status).toBe(404)
   })
 
-  it('every change of which is in the log: who, what, and the trace', async () => {
+  it('log every change with its author, content and trace', async () => {
     const { ask, lines } = await shop()
     const trace = '0af7651916cd43dd8448eb211c80319c'
     await ask('PUT', `${rules}/a`, { bands: [band] }, { traceparent: `00-${trace}-b7ad6b7169203331-01` })
@@ -342,7 +342,7 @@ describe('rules', () => {
 })
 
 describe('POST /api/rules/validate', () => {
-  it('finds every mistake, and changes nothing', async () => {
+  it('reports every issue and changes nothing', async () => {
     const { ask } = await shop()
     const wrong = {
       ruleSets: [{ id: 'x', rules: [{ id: 'a', bands: [{ capacity: -1, window: '1s' }] }, { id: 'a' }] }],
@@ -372,7 +372,7 @@ describe('POST /api/rules/validate', () => {
 })
 
 describe('POST /api/reload', () => {
-  it('loads the rules again, with or without a body', async () => {
+  it('reloads the rules, with or without a body', async () => {
     const { ask } = await shop()
     await ask('PUT', '/api/rule-sets/other', { rules: [{ id: 'a', bands: [band] }] })
     const all = {
@@ -390,7 +390,7 @@ describe('POST /api/reload', () => {
     expect((await ask('POST', '/api/reload', { ruleSetId: 7 })).status).toBe(400)
   })
 
-  it('says why rules cannot be loaded, and those from before stay', async () => {
+  it('reports why rules cannot be loaded, and keeps the previous ones', async () => {
     const store = temporaryRules()
     let isBroken = false
     const load = async () => {
@@ -407,8 +407,8 @@ describe('POST /api/reload', () => {
   })
 })
 
-describe('rules that are part of a program', () => {
-  it('are neither shown nor edited, and the answer says what to do', async () => {
+describe('rules defined in code', () => {
+  it('can neither be read nor edited, and the response states what to do', async () => {
     const { ask } = await serverWith()
     for (const [method, body] of [['GET'], ['PUT', { rules: [] }], ['DELETE']] as const) {
       const { status, body: problem } = await ask(method, '/api/rule-sets/api', body)

@@ -1,4 +1,6 @@
-/** What several processes have counted, seen through any of them. Here a process is a recorder and a connection. */
+/**
+ * Statistics of several processes, read through any of them. A process is represented by a recorder and a connection.
+ */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { unmeteredDecision } from '../../../src/core/decision/unmetered-decision.js'
@@ -95,7 +97,7 @@ describe('statistics of several processes', () => {
     expect(await one.statistics.summary()).toEqual(summary)
   })
 
-  it('name those who are refused most, by all of them together, and forget them by and by', async () => {
+  it('list the most rejected keys across processes, and drop them over time', async () => {
     const { clock, one, other } = two()
     for (let i = 0; i < 6; i++) one.decide('ann', false)
     for (let i = 0; i < 4; i++) for (const process of [one, other]) process.decide('bob', false)
@@ -114,7 +116,7 @@ describe('statistics of several processes', () => {
     expect(await top('denied')).toEqual([])
   })
 
-  it('find keys by what they begin with, in every script, the most frequent first', async () => {
+  it('find keys by prefix, in every script, the most frequent first', async () => {
     const { clock, one, other } = two()
     const keys = ['user:1', 'user:2', 'user:2', '한국', '한글', '한글', '하늘', '😀1', '😀', 'a\u0000b', 'a']
     for (const [i, key] of keys.entries()) (i % 2 ? one : other).decide(key)
@@ -137,7 +139,7 @@ describe('statistics of several processes', () => {
     })
   })
 
-  it('pick live keys by chance, each once', async () => {
+  it('sample live keys, each once', async () => {
     const { clock, one } = two()
     for (let i = 0; i < 30; i++) one.decide(`user:${i}`)
     await one.statistics.flush()
@@ -150,7 +152,7 @@ describe('statistics of several processes', () => {
     expect(named(await one.statistics.sample({ limit: 100 }))).toEqual(['late 1 0'])
   })
 
-  it('show recent decisions of all, newest first, as many as are kept', async () => {
+  it('show recent decisions of all processes, newest first, up to the limit', async () => {
     const { one, other } = two()
     for (let i = 0; i < 3; i++) {
       one.decide(`one ${i}`, i !== 1)
@@ -169,8 +171,8 @@ describe('statistics of several processes', () => {
   })
 })
 
-describe('what clients choose', () => {
-  it('leaves the process as a digest, unless keys may be shown', async () => {
+describe('values chosen by clients', () => {
+  it('leave the process as a digest, unless keys may be shown', async () => {
     const { prefix, one, other } = two({ revealKeys: false })
     one.decide('secret-api-key', false)
     await one.statistics.flush()
@@ -181,7 +183,7 @@ describe('what clients choose', () => {
       expect(await found(one, text)).toEqual([digest])
       expect(await found(other, text)).toEqual([digest])
     }
-    // How it begins is known to the process that has seen it.
+    // The prefix of a key is known only to the process that has seen it.
     expect(await found(one, 'secret')).toEqual([digest])
     expect(await found(other, 'secret')).toEqual([])
     const names = await client.keys(`${prefix}*`)
@@ -200,7 +202,7 @@ describe('what clients choose', () => {
     expect(JSON.stringify(shown)).not.toContain('another-secret')
   })
 
-  it('is bounded and ends, however many different keys come, and those who come often are not hidden', async () => {
+  it('are bounded and expire, however many different keys arrive, and frequent keys stay visible', async () => {
     const { prefix, one } = two()
     const base = `${prefix}:{statistics}:`
     for (let round = 0; round < 8; round++) {
@@ -220,7 +222,7 @@ describe('what clients choose', () => {
 })
 
 describe('permissions', () => {
-  it('are those that the guide names', async () => {
+  it('are those listed in the guide', async () => {
     const server = await stopAfterTest(startRedis())
     const rights = '+evalsha +eval +time +pexpire +exists +@hash +@sortedset +@list'
     await server.call('ACL', 'SETUSER', 'counter', 'on', '>pw', '~shop:*', ...rights.split(' '))
@@ -231,7 +233,7 @@ describe('permissions', () => {
     decide('ann', false)
     await statistics.flush()
     expect(troubles).toEqual([])
-    // Another one, which has counted nothing itself, sees it.
+    // Another process, which has counted nothing itself, sees it.
     const other = startProcess({ prefix: 'shop', uri }).statistics
     expect((await other.summary()).totals).toMatchObject({ denied: 1 })
     expect(named(await other.top({ by: 'denied', limit: 1 }))).toEqual(['ann 1 1'])
@@ -241,8 +243,8 @@ describe('permissions', () => {
   })
 })
 
-describe('when Redis is away', () => {
-  it('each process answers by itself, and what was counted is told when it is back', async () => {
+describe('during a Redis outage', () => {
+  it('each process reports its own counts, and adds them to Redis after recovery', async () => {
     const server = await stopAfterTest(startRedis())
     const troubles: unknown[] = []
     const onTrouble = (error: unknown) => troubles.push(error)

@@ -13,7 +13,7 @@ const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
 const publicPaths = ['/', '/health/live', '/health/ready', '/openapi.json', '/console/status.css']
 const checkPaths = [check, `${check}/batch`, '/api/ratelimit/refund']
 
-/** What every route is called, with something in place of its parameters. */
+/** The URL of every route, with sample values for its parameters. */
 const allRoutes = apiRoutes({ gate: {} } as never, {} as never).map(({ method, path, access }) => ({
   method,
   path: path.replaceAll(/:\w+\*?/g, 'x'),
@@ -21,7 +21,7 @@ const allRoutes = apiRoutes({ gate: {} } as never, {} as never).map(({ method, p
 }))
 
 describe('with an admin token', () => {
-  it('every route but probes, the description and the style of the page needs one', () => {
+  it('every route requires it, except probes, the OpenAPI document and the style sheet', () => {
     expect(
       allRoutes
         .filter(({ access }) => access === 'PUBLIC')
@@ -58,20 +58,20 @@ describe('with an admin token', () => {
     },
   )
 
-  it('it opens everything, and the check token decisions alone', async () => {
+  it('it opens every route, and the check token opens decisions only', async () => {
     const { ask } = await serverWith({ adminToken, checkToken })
     for (const token of [adminToken, checkToken]) expect((await ask('POST', check, {}, bearer(token))).status).toBe(200)
     expect((await ask('GET', '/info', undefined, bearer(adminToken))).status).toBe(200)
     expect((await ask('GET', '/info', undefined, { Authorization: `bearer   ${adminToken}` })).status).toBe(200)
   })
 
-  it('without a check token decisions need the admin token', async () => {
+  it('decisions require the admin token if there is no check token', async () => {
     const { ask } = await serverWith({ adminToken })
     expect((await ask('POST', check, {})).status).toBe(401)
     expect((await ask('POST', check, {}, bearer(adminToken))).status).toBe(200)
   })
 
-  it('a browser is asked for it as a password, and pages of others cannot use what it then sends by itself', async () => {
+  it('browsers are asked for it as a password, and other sites cannot use the stored password', async () => {
     const { ask, port } = await serverWith({ adminToken })
     const asked = await ask('GET', '/console', undefined, { Accept: 'text/html,*/*' })
     expect(asked.status).toBe(401)
@@ -92,7 +92,7 @@ describe('with an admin token', () => {
     ).toBe(200)
   })
 
-  it('it answers to any name', async () => {
+  it('it is accepted with any user name', async () => {
     const { port } = await serverWith({ adminToken })
     const said = await raw(port, 'GET /health/live HTTP/1.1\r\nHost: limits.example.org\r\nConnection: close\r\n\r\n')
     expect(said).toMatch(/^HTTP\/1\.1 200 /)
@@ -101,7 +101,7 @@ describe('with an admin token', () => {
 
 describe('without an admin token', () => {
   it.each(['0.0.0.0', '::', '10.0.0.1', 'example.org', '128.0.0.1', 'localhost.example.org', ''])(
-    'refuses to listen on %j, and says what to do',
+    'refuses to listen on %j, and states what to do',
     async (host) => {
       const gate = await createFluxGate({ rules: someRules })
       onTestFinished(() => gate.close())
@@ -135,19 +135,19 @@ describe('without an admin token', () => {
     ['localhost.evil.example', 403],
     ['127.0.0.1.evil.example', 403],
     ['evil.example:8090', 403],
-  ])('a page that calls this machine %s gets %i', async (host, status) => {
+  ])('a page that uses the host name %s for this machine gets %i', async (host, status) => {
     const { port } = await serverWith()
     const said = await raw(port, `GET /api/rule-sets HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
     expect(Number(said.slice(9, 12)) === 403).toBe(status === 403)
   })
 
-  it('changes are not taken from pages of others', async () => {
+  it('changes from pages of other sites are rejected', async () => {
     const { ask } = await serverWith()
     for (const Origin of ['https://evil.example', 'http://localhost:1', 'null'])
       expect((await ask('POST', '/api/reload', undefined, { Origin })).status).toBe(403)
   })
 
-  it('a check token is asked for all the same', async () => {
+  it('a check token is required nevertheless', async () => {
     const { ask } = await serverWith({ checkToken })
     expect((await ask('POST', check, {})).status).toBe(401)
     expect((await ask('POST', check, {}, bearer(checkToken))).status).toBe(200)
@@ -155,7 +155,7 @@ describe('without an admin token', () => {
   })
 })
 
-it('a token that no header can carry is a mistake of the configuration', async () => {
+it('a token that no header can carry is a configuration error', async () => {
   const gate = await createFluxGate({ rules: someRules })
   onTestFinished(() => gate.close())
   for (const token of ['two words', 'naïve', 'line\n'])

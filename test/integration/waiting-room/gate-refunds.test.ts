@@ -1,4 +1,4 @@
-/** Requests that leave while a gate holds them: all buckets end up as if those requests had never been made. */
+/** Requests that leave while a gate delays them: all buckets end up as if those requests had never been made. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import type { FluxGate } from '../../../src/gate/flux-gate.js'
@@ -7,7 +7,7 @@ import { seededRandom } from '../../../src/testing/random-charges.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { dayMs, leaveAll, orders, settledState, stores, turn } from './held-requests.js'
 
-/** One or two permits a minute, so that nothing is refilled while a test runs. */
+/** One or two permits per minute, so that nothing is refilled while a test runs. */
 const shared: RuleInput = {
   id: 'shared',
   algorithm: 'LEAKY_BUCKET',
@@ -41,7 +41,7 @@ async function bucketsOf(gate: FluxGate, rules: readonly RuleInput[]): Promise<r
     (limitScope === 'GLOBAL' ? ['global'] : users).map(async (key) => {
       const ruleId = id as string
       const bands = await gate.look({ ruleSetId: 'api', ruleId, key })
-      // Leased permits count as spent in `resetAt` until they are given back, which takes its time.
+      // Leased permits count as spent in `resetAt` until they are returned, which takes a while.
       const isLeased = consistency === 'LEASED'
       return bands.map(
         ({ label, remaining, resetAt }): BucketState => [ruleId, key, label, remaining, isLeased ? null : resetAt],
@@ -51,7 +51,7 @@ async function bucketsOf(gate: FluxGate, rules: readonly RuleInput[]): Promise<r
   return (await Promise.all(looks)).flat()
 }
 
-describe.each(Object.entries(stores))('100 requests held by a gate, store: %s', (name, create) => {
+describe.each(Object.entries(stores))('100 requests delayed by a gate, store: %s', (name, create) => {
   const seed = randomSeed()
   const sets: Readonly<Record<string, readonly RuleInput[]>> = {
     'one rule': [{ ...perUser, limitScope: 'GLOBAL' }],

@@ -1,4 +1,4 @@
-/** What the tests of requests that leave while they wait have in common. They run on a real clock. */
+/** Fixtures for tests of requests that leave while they wait. They use a real clock. */
 import { onTestFinished } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
 import { systemClock } from '../../../src/core/clock.js'
@@ -20,7 +20,7 @@ export const stores: Readonly<Record<string, () => BucketStore>> = {
   },
 }
 
-/** Which of the requests that still wait leaves next, as a part of their number. */
+/** Selects the request that leaves next, as a fraction of the number of waiting requests. */
 export const orders: Readonly<Record<string, (random: () => number) => number>> = {
   'oldest first': () => 0,
   'newest first': () => 0.999_999,
@@ -41,7 +41,10 @@ export async function leaveAll(
   }
 }
 
-/** Returns the state as soon as it is the expected one: refunds are sent in the background. Returns another one after 30 s. */
+/**
+ * Returns the state as soon as it is the expected one, because refunds are sent in the background. Returns the actual
+ * state after 30 s.
+ */
 export async function settledState<State>(read: () => Promise<State>, expected: State): Promise<State> {
   const text = JSON.stringify(expected)
   await eventually('the expected state', async () => JSON.stringify(await read()) === text, 30_000).catch(() => {})

@@ -1,4 +1,4 @@
-/** Callers that wait for a shared limit, in several processes' worth of limiters. */
+/** Requests that wait for a shared limit, in limiters that represent several processes. */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import type { BucketStore, Charge } from '../../../src/core/bucket-store.js'
@@ -19,7 +19,7 @@ afterAll(() => Promise.all(clients.map((client) => client.quit())))
 const opened: Limiter[] = []
 afterEach(() => Promise.all(opened.splice(0).map((limiter) => limiter.close())))
 
-/** Two limiters that share nothing but what is in Redis, and the time. */
+/** Two limiters that share only the data in Redis and the clock. */
 function twoProcesses(options: Omit<LimiterOptions, 'store' | 'clock'>) {
   const clock = manualClock(startMs)
   const prefix = freshPrefix()
@@ -32,7 +32,7 @@ function twoProcesses(options: Omit<LimiterOptions, 'store' | 'clock'>) {
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Asks, and resolves when the store has answered, which is before the caller is let go. */
+/** Makes a request and resolves when the store has replied, which is before the request is released. */
 async function ask(limiter: Limiter, onReleased: () => void, signal?: AbortSignal): Promise<void> {
   limiter.wait('queue', { maxWaitMs: 60_000, ...(signal && { signal }) }).then(onReleased, () => {})
   await limiter.peek('queue')
@@ -46,9 +46,9 @@ async function pass(clock: ManualClock, ms: number, steps: number): Promise<void
   }
 }
 
-describe('callers of two processes that wait for one limit', () => {
+describe('requests of two processes that wait for one limit', () => {
   it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG'])(
-    '%s: go on one after another, in the order of asking',
+    '%s: are released one after another, in order',
     async (algorithm) => {
       const capacity = algorithm === 'LEAKY_BUCKET' ? 10 : 1
       const { clock, limiters } = twoProcesses({ algorithm, capacity, refillTokens: capacity, window: `${capacity}s` })
@@ -59,7 +59,7 @@ describe('callers of two processes that wait for one limit', () => {
     },
   )
 
-  it('are refused at once if it would take too long, and told when they could join the line', async () => {
+  it('are rejected at once if the wait would be too long, with the time at which they could queue', async () => {
     const { limiters } = twoProcesses({ capacity: 1, window: '1s' })
     await limiters[0].consume('queue')
     await ask(limiters[0], () => {})
@@ -74,11 +74,11 @@ describe('callers of two processes that wait for one limit', () => {
   })
 
   it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG'])(
-    '%s: leave the bucket exactly as it was when the last in line gives up',
+    '%s: leave the bucket unchanged if the last one in the queue gives up',
     async (algorithm) => {
       const { clock, limiters } = twoProcesses({ algorithm, capacity: 3, window: '3s' })
       clock.advance(0.123)
-      // A leaky bucket that is full has no place to wait in.
+      // A full leaky bucket has no queue slot.
       for (let i = algorithm === 'LEAKY_BUCKET' ? 1 : 0; i < 3; i++) await limiters[0].consume('queue')
       clock.advance(0.789)
       const before = await limiters[1].peek('queue')
@@ -104,11 +104,11 @@ describe('callers of two processes that wait for one limit', () => {
     await pass(clock, 2_000, 2_000)
     expect(released.length).toBeGreaterThanOrEqual(9)
     const gaps = released.slice(1).map((at, i) => at - (released[i] as number))
-    // A release is noticed with the next step of the clock, which is one millisecond.
+    // A release is noticed at the next step of the clock, one millisecond.
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1000 / 7 - 1)
   })
 
-  it('do not come two at a time when one between them gives up', async () => {
+  it('are not released two at a time if one between them gives up', async () => {
     const { clock, limiters } = twoProcesses({ capacity: 1, window: '1s' })
     const released: [string, number][] = []
     const note = (name: string) => () => released.push([name, clock.now() - startMs])
@@ -133,7 +133,7 @@ interface Grant {
   readonly permits: number
 }
 
-/** Asks and gives up at random, on one store; the result is who has really come, in the order of coming. */
+/** Makes requests and gives up at random on one store. Returns the released requests in order. */
 async function live(store: BucketStore, clock: ManualClock, limit: Band, random: () => number): Promise<Grant[]> {
   const rule = group('rule', [limit])
   const came: Grant[] = []
@@ -154,7 +154,7 @@ async function live(store: BucketStore, clock: ManualClock, limit: Band, random:
   return [...came, ...waiting.map(({ at, demand: { permits } }) => ({ at, permits }))].sort((a, b) => a.at - b.at)
 }
 
-/** The most that may come within `elapsed` ticks, both ends included. */
+/** The most permits that may be released within `elapsed` ticks, both ends included. */
 const most: Readonly<Record<string, (limit: Band, elapsed: number) => number>> = {
   'TOKEN_BUCKET STEADY': (limit, elapsed) => limit.capacity + (elapsed * limit.refillTokens) / limit.windowTicks,
   'TOKEN_BUCKET INTERVAL': (limit, elapsed) =>
@@ -171,8 +171,8 @@ const stores: Readonly<Record<string, [(clock: Clock) => BucketStore, number]>> 
   ],
 }
 
-describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, histories]) => {
-  it('takes the last place of a leaky queue back, whatever fraction of a microsecond its time has', async () => {
+describe.each(Object.entries(stores))('requests that give up, on a %s', (_, [create, histories]) => {
+  it('release the last slot of a leaky queue, whatever fraction of a microsecond its time has', async () => {
     const clock = manualClock(startMs)
     const store = create(clock)
     for (let refillTokens = 1; refillTokens <= 60; refillTokens++) {
@@ -187,7 +187,7 @@ describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, his
     }
   })
 
-  it('leaves a place of an interval empty while somebody behind it waits, also after others have left', async () => {
+  it('leave a slot of an interval empty while a later request waits, also after others have left', async () => {
     const clock = manualClock(startMs)
     const store = create(clock)
     const rule = group('rule', [band({ refill: 'INTERVAL', capacity: 3, windowTicks: second })])
@@ -203,7 +203,7 @@ describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, his
     await leave(between)
     await leave(early)
     clock.advance(1_500)
-    // Three of these, the one who still waits, and three of the next interval would be seven within half a second.
+    // Three of these, the waiting one, and three of the next interval would be seven within half a second.
     expect(await ask(3, 0)).toMatchObject({ granted: false })
     expect(await ask(1, 0)).toMatchObject({ granted: true })
     await leave(late)
@@ -212,7 +212,7 @@ describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, his
   })
 
   const seed = randomSeed()
-  it.each(Object.keys(most))(`%s lets no more in than without waiting (seed ${seed})`, async (name) => {
+  it.each(Object.keys(most))(`%s admits no more than without waiting (seed ${seed})`, async (name) => {
     const [algorithm, refill] = name.split(' ') as [Band['algorithm'], Band['refill']]
     for (let i = 0; i < histories; i++) {
       const random = seededRandom(seed + i)
@@ -226,7 +226,7 @@ describe.each(Object.entries(stores))('whoever gives up, a %s', (_, [create, his
         for (const { at, permits: one } of came.slice(first)) {
           permits += one
           const elapsed = at - (came[first] as Grant).at
-          // Grants are at whole ticks, rounded up; so two of them may be a tick closer.
+          // Grants are at whole ticks, rounded up, so two of them may be a tick closer.
           const allowed = most[name]?.(limit, elapsed + 1) ?? 0
           if (permits > allowed)
             expect.unreachable(

@@ -1,4 +1,4 @@
-/** Requests that leave while Redis restarts: their permits are given back when it answers again. */
+/** Requests that leave while Redis restarts: their permits are refunded when it is available again. */
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createLimiter, type Limiter } from '../../../src/gate/limiter/create-limiter.js'
@@ -15,12 +15,12 @@ const waits = 50
 interface Scene {
   readonly server: RedisServer
   readonly limiter: Limiter
-  /** When the bucket would be full if no request waited. */
+  /** The time at which the bucket would be full if no request waited. */
   readonly resetAt: number
   readonly leave: readonly (() => void)[]
 }
 
-/** 50 requests wait for a limit of one permit a minute, on a server of their own. */
+/** 50 requests wait for a limit of one permit per minute, on a separate server. */
 async function scene(config: readonly string[], algorithm = 'TOKEN_BUCKET', isOwnClient = false): Promise<Scene> {
   const server = await stopAfterTest(startRedis({ config }))
   const client = isOwnClient ? new Redis(server.uri) : undefined
@@ -47,23 +47,23 @@ async function scene(config: readonly string[], algorithm = 'TOKEN_BUCKET', isOw
   return { server, limiter, resetAt, leave }
 }
 
-/** A decision of Redis itself: on a busy machine, the first ones may be made without it. */
+/** A decision of Redis itself: on a busy machine, the first ones may be degraded. */
 const exactly = <T extends { readonly degraded: boolean }>(ask: () => Promise<T>): Promise<T> =>
   eventually('Redis decides', async () => {
     const decision = await ask()
     return !decision.degraded && decision
   })
 
-/** Ends the server as a power failure would, and resolves when the limiter has noticed. */
+/** Kills the server, as in a power failure. Resolves when the limiter has noticed. */
 async function powerFailure({ server, limiter }: Scene): Promise<void> {
   await server.kill()
   await eventually('decisions are made without Redis', async () => (await limiter.peek('a')).degraded)
 }
 
-/** How many slots are still taken, once Redis decides again and refunds have had their time. */
+/** The number of occupied slots, once Redis decides again and refunds have been sent. */
 async function taken({ limiter, resetAt }: Scene): Promise<number> {
   const count = async (): Promise<number> => ((await exactly(() => limiter.peek('a'))).resetAt - resetAt) / minuteMs
-  await eventually('all slots are given back', async () => (await count()) === 0, 5_000).catch(() => {})
+  await eventually('all slots are released', async () => (await count()) === 0, 5_000).catch(() => {})
   return count()
 }
 
@@ -84,7 +84,7 @@ describe(`${waits} requests leave while Redis restarts with its data`, () => {
     },
   )
 
-  it('gives them back also if all leave at once', async () => {
+  it('refunds them if all leave at once', async () => {
     const opened = await scene(persistent)
     await powerFailure(opened)
     await leaveAll(opened.leave, () => 0)
@@ -92,7 +92,7 @@ describe(`${waits} requests leave while Redis restarts with its data`, () => {
     expect(await taken(opened)).toBe(0)
   })
 
-  it('gives them back if they leave while the server loads its data', async () => {
+  it('refunds them if they leave while the server loads its data', async () => {
     // Loading takes a second and a half, and commands are rejected in between.
     const opened = await scene([
       ...persistent,
@@ -116,18 +116,18 @@ describe(`${waits} requests leave while Redis restarts with its data`, () => {
     expect(await taken(opened)).toBe(0)
   })
 
-  it('gives them back to those that wait: 30 of 50 leave, and the others move up', async () => {
+  it('releases their slots: 30 of 50 leave, and the others move up', async () => {
     const opened = await scene(persistent)
     await powerFailure(opened)
     await leaveAll(opened.leave.slice(0, 30), () => 0, turn)
     await opened.server.restart()
     const { limiter, resetAt } = opened
     const reset = async (): Promise<number> => (await exactly(() => limiter.peek('a'))).resetAt
-    await eventually('30 slots are given back', async () => (await reset()) === resetAt + 20 * minuteMs)
+    await eventually('30 slots are released', async () => (await reset()) === resetAt + 20 * minuteMs)
     expect(await reset()).toBe(resetAt + 20 * minuteMs)
   })
 
-  it('gives them back over a client that keeps commands for the next connection', async () => {
+  it('refunds them over a client that queues commands while disconnected', async () => {
     const opened = await scene(persistent, 'TOKEN_BUCKET', true)
     await powerFailure(opened)
     await leaveAll(opened.leave, () => 0, turn)
@@ -137,13 +137,13 @@ describe(`${waits} requests leave while Redis restarts with its data`, () => {
 })
 
 describe(`${waits} requests leave while Redis restarts without its data`, () => {
-  it('creates no key, and lifts no bucket above its capacity', async () => {
+  it('creates no key, and raises no bucket above its capacity', async () => {
     const opened = await scene([])
     const { server, limiter } = opened
     await powerFailure(opened)
     await leaveAll(opened.leave, () => 0, turn)
     await server.restart()
-    // The limiter is not asked meanwhile: the first script that the server runs is about the refunds.
+    // The limiter is not used in the meantime, so the first script on the server is for the refunds.
     await eventually('the refunds have been sent', async () =>
       /cmdstat_eval:calls=[1-9]/.test(String(await server.call('INFO', 'commandstats'))),
     )

@@ -34,21 +34,21 @@ async function stateOf(limiter: Limiter): Promise<State> {
   return { remaining, resetAt, degraded }
 }
 
-/** Uses what can be had without waiting, and returns the state after it. */
+/** Takes the permits that are available without waiting, and returns the state after it. */
 async function drain(limiter: Limiter, name: string): Promise<State> {
   if (name === 'LEAKY_BUCKET') await limiter.consume('a')
   else while ((await limiter.consume('a')).allowed);
   return stateOf(limiter)
 }
 
-/** Makes requests wait, one after another, and returns what makes each of them leave. */
+/** Makes requests wait, one after another, and returns the functions that make them leave. */
 async function hold(limiter: Limiter, count: number, permits: () => number = () => 1): Promise<(() => void)[]> {
   const leave: (() => void)[] = []
   for (let i = 0; i < count; i++) {
     const controller = new AbortController()
     limiter.wait('a', { permits: permits(), maxWaitMs: 300 * dayMs, signal: controller.signal }).catch(() => {})
     leave.push(() => controller.abort())
-    // The next one is made when the store has answered this one.
+    // The next one is made when the store has replied to this one.
     await limiter.peek('a')
   }
   return leave
@@ -96,7 +96,7 @@ describe.each(Object.entries(stores))('100 held requests, store: %s', (_, create
     await expectState(limiter, before)
   })
 
-  it('charges nothing to requests that find no room in the waiting room, also if they are made together', async () => {
+  it('charges nothing to requests for which the waiting room is full, also if they are concurrent', async () => {
     const limiter = open('TOKEN_BUCKET', create(), { maxConcurrentWaits: 5 })
     const before = await drain(limiter, 'TOKEN_BUCKET')
     for (let i = 0; i < 20; i++) limiter.wait('a', { maxWaitMs: dayMs }).catch(() => {})
@@ -105,7 +105,7 @@ describe.each(Object.entries(stores))('100 held requests, store: %s', (_, create
 })
 
 describe('a local clock that is set back while requests wait', () => {
-  it('does not change which slots are given back', async () => {
+  it('does not change which slots are released', async () => {
     let offset = 0
     const limiter = open('TOKEN_BUCKET', memoryStore(), { clock: { now: () => Date.now() + offset } })
     const before = await drain(limiter, 'TOKEN_BUCKET')

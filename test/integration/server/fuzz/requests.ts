@@ -19,7 +19,7 @@ interface Operation {
   readonly described: Document
 }
 
-/** Requests made from an OpenAPI document: mostly as it says, with some parts replaced by what it does not say. */
+/** Generates requests from an OpenAPI document: mostly valid, with some parts replaced by invalid values. */
 export class FuzzRequests {
   readonly #document: Document
   readonly #random: Random
@@ -39,7 +39,7 @@ export class FuzzRequests {
     )
   }
 
-  /** Operations take turns, so that each is asked for equally often. */
+  /** Operations alternate, so each is used equally often. */
   next(): FuzzRequest {
     const random = this.#random
     const operation = this.#operations[this.#next++ % this.#operations.length] as Operation
@@ -54,7 +54,7 @@ export class FuzzRequests {
     }
   }
 
-  /** Names that exist, most of the time. */
+  /** Existing names, most of the time. */
   #path(path: string): string {
     const random = this.#random
     const known: Readonly<Record<string, readonly string[]>> = {
@@ -133,7 +133,7 @@ export class FuzzRequests {
       .replaceAll('"@proto"', '"__proto__"')
   }
 
-  /** Something that the schema allows, in which `@any` stands here and there for what it may not allow. */
+  /** A value that the schema allows, with `@any` in some positions for a value that it may not allow. */
   #value(schema: Document): unknown {
     const random = this.#random
     if (random() < 0.04) return '@any'
@@ -181,5 +181,5 @@ export class FuzzRequests {
   }
 }
 
-/** Half a character has no bytes. */
+/** A lone surrogate has no UTF-8 encoding. */
 const encoded = (text: string): string => encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, '?'))

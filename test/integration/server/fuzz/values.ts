@@ -48,7 +48,7 @@ const oddNumbers = [
   366,
 ]
 
-/** Any JSON, as text: what `JSON.stringify` would not write is among it. */
+/** Any JSON as text, including text that `JSON.stringify` would not produce. */
 export function anyJson(random: Random, depth = 0): string {
   const kind = Math.floor(random() * (depth > 3 ? 5 : 9))
   if (kind === 0) return 'null'
