@@ -11,7 +11,7 @@ import { HeldRequest, HeldRequests } from './held-request.js'
 import { compilePathFilter } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, rejectionProblem } from './problem.js'
 
-/** What happens to a request. */
+/** The result of `Guard.admit`. */
 export type Outcome =
   | {
       /** The application handles the request. */
@@ -20,7 +20,7 @@ export type Outcome =
       readonly headers: Readonly<Record<string, string>>
       /** Undefined if the request was not counted. */
       readonly decision: Decision | undefined
-      /** Refunds the charge. Present if the decision took time, so that the response may have been sent meanwhile. */
+      /** Refunds the charge. Present if the decision took time: the application may have sent the response before it. */
       readonly refund?: () => void
     }
   | Rejection
@@ -171,7 +171,7 @@ export class Guard<Native = unknown> {
 
 const noOverrides: GuardOverrides = Object.freeze({})
 
-/** Passes on the outcome of a decision that took time. If the response was sent meanwhile, the charge is refunded. */
+/** Passes on the outcome of a decision that took time, and refunds the charge if no response can be sent any more. */
 export function onAdmitted(
   admitted: Promise<Outcome>,
   isAborted: () => boolean,

@@ -4,8 +4,8 @@ import type { Departure } from '../core/waiting/waiting-room.js'
 import type { EdgeRequest } from './edge-request.js'
 
 /**
- * The options of one check, and the state of its request while it is delayed. Created for nearly every request, of which few
- * are delayed, so everything else is created on demand. Its members are public, because private ones are slower to create.
+ * The options of one check, and the state of its request while it is delayed. There is one per request, but few requests are
+ * delayed, so promises and signals are created on demand. Members are public, because private ones are slower to create.
  */
 export class HeldRequest implements CheckOptions {
   readonly group: HeldRequests

@@ -5,7 +5,7 @@ import { linger } from './linger.js'
 import type { ParseError } from './parse-error.js'
 import { type Answer, rawAnswer, rawBodilessAnswer } from './raw-answer.js'
 
-/** How long a first request head that has begun to arrive may take once the server drains. */
+/** The time for a first request head that is still arriving when the server drains. */
 const lastHeadMs = 1_000
 
 interface Connection {
@@ -15,7 +15,7 @@ interface Connection {
   /** The pending response to a request that cannot be parsed to its end. */
   broken: ServerResponse | undefined
   isUsed: boolean
-  /** No further request is taken from it. */
+  /** True if further requests on the connection are ignored. */
   isOver: boolean
   /** Called when no other response is pending any more. */
   onAnswered: (() => void) | undefined
@@ -23,7 +23,7 @@ interface Connection {
 
 /**
  * All connections of a server. `node:http` reports upgrades, CONNECT and parse errors while earlier responses are pending
- * (pipelining). Here they wait for their turn, so that no answer is written before, or into, another one.
+ * (pipelining). This class delays them, so that no response is written before or into an earlier one.
  */
 export class ClientConnections {
   readonly #connections = new Map<Duplex, Connection>()
@@ -41,8 +41,8 @@ export class ClientConnections {
   }
 
   /**
-   * To be called for every request. False if it must be ignored, because it follows one after which the connection closes.
-   * `onClose` is called once, when the response is closed: a listener of its own would cost more.
+   * Must be called for every request. Returns false if the request must be ignored, because the connection closes after an
+   * earlier one. `onClose` is called once, when the response closes; a separate listener would cost more.
    */
   begin(response: ServerResponse, onClose?: () => void): boolean {
     const connection = this.#of(response.req.socket)
@@ -62,7 +62,7 @@ export class ClientConnections {
     this.#of(socket).isOver = true
   }
 
-  /** Calls back when all earlier responses are written; never, if the connection does not outlive them. */
+  /** Calls `then` when all earlier responses are written, unless the connection closes before. */
   whenAnswered(socket: Duplex, then: () => void): void {
     const connection = this.#of(socket)
     connection.isUsed = true
@@ -79,22 +79,22 @@ export class ClientConnections {
     socket.on('error', onError).on('drain', onDrain)
     connection.onAnswered = () => {
       socket.off('error', onError).off('drain', onDrain)
-      // Set for a next request when the last response was written.
+      // `node:http` has set a timeout for the next request.
       connection.socket.setTimeout(0)
       then()
     }
   }
 
-  /** Answers a `clientError` of the server in its turn, and closes the connection. */
+  /** Responds to a `clientError` of the server after earlier responses, and closes the connection. */
   answerParseError(error: ParseError, socket: Duplex, answerTo: (error: ParseError) => Answer): void {
-    // Before the handshake is complete, no answer can be read.
+    // The client cannot read a response before the handshake is complete.
     const isHandshake = (socket as { secureConnecting?: boolean }).secureConnecting === true
     if (error.code === 'ECONNRESET' || isHandshake || socket.errored) {
       socket.destroy()
       return
     }
     const connection = this.#of(socket)
-    // The last response may still be on its way out.
+    // The last response may not be flushed yet.
     if (connection.isOver || !socket.writable) return
     connection.isOver = true
     const broken = [...connection.pending].findLast(({ req }) => !req.complete)
@@ -111,7 +111,7 @@ export class ClientConnections {
     this.#settle(connection)
   }
 
-  /** Closes connections on which no request has arrived. `node:http` does not take them for idle. */
+  /** Closes connections on which no request has arrived. `node:http` does not treat them as idle. */
   closeUnused(): void {
     for (const socket of this.#handshakes.values()) socket.destroy()
     this.#destroyUnused(({ bytesRead }) => bytesRead === 0)
@@ -132,7 +132,7 @@ export class ClientConnections {
     return this.#connections.get(socket) ?? this.#open(socket as Socket)
   }
 
-  /** Called again for a connection that the server is given back after a declined upgrade. */
+  /** Called again for a connection that is returned to the server after a declined upgrade. */
   #open(socket: Socket): Connection {
     const known = this.#connections.get(socket)
     if (known !== undefined) return known
@@ -159,7 +159,7 @@ export class ClientConnections {
     onAnswered()
   }
 
-  /** Responses that still wait behind others are not told by `node:http` that their client has left. */
+  /** Closes pending responses that wait for earlier ones: `node:http` does not close them when the client disconnects. */
   #close({ socket, pending }: Connection): void {
     this.#connections.delete(socket)
     for (const response of pending) {

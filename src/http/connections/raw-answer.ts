@@ -1,18 +1,18 @@
 import { STATUS_CODES } from 'node:http'
 
-/** An answer that no application has given. */
+/** A response that the server itself creates. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** An answer as it stands on the wire, for connections that `node:http` has let go of. The last on its connection. */
+/** Formats a response for connections that `node:http` has released. It is the last one on its connection. */
 export function rawAnswer({ status, headers, body }: Answer): string {
   return rawHead(status, { ...headers, 'Content-Length': String(Buffer.byteLength(body)) }) + body
 }
 
-/** The same if the request may have been HEAD: without a body, and without the length that a GET would wait for. */
+/** As `rawAnswer`, if the request may have been HEAD: without a body, and without a length that a GET would wait for. */
 export const rawBodilessAnswer = ({ status, headers }: Answer): string => rawHead(status, headers)
 
 function rawHead(status: number, headers: Readonly<Record<string, string>>): string {
