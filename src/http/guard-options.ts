@@ -2,8 +2,8 @@ import type { Clock } from '../core/clock.js'
 import type { CheckOptions } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { ClientIpOptions } from './client-ip/client-ip.js'
-import type { HeaderChoice } from './headers/rate-limit-headers.js'
 import type { PathFilterOptions } from './path-filter.js'
+import type { HeaderChoice } from './rate-limit-headers.js'
 
 /** Options of the HTTP edge. `Native` is the request type of the framework, which hooks receive. */
 export interface GuardOptions<Native = unknown> extends ClientIpOptions, PathFilterOptions {

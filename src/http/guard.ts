@@ -6,10 +6,10 @@ import type { RequestContext } from '../core/request-context.js'
 import { type ClientIpOf, compileClientIp } from './client-ip/client-ip.js'
 import type { EdgeHeaders, EdgeRequest } from './edge-request.js'
 import type { GuardOptions, GuardOverrides } from './guard-options.js'
-import { RateLimitHeaders } from './headers/rate-limit-headers.js'
 import { HeldRequest, HeldRequests } from './held-request.js'
 import { compilePathFilter } from './path-filter.js'
 import { closingProblem, type Problem, problemMediaType, rejectionProblem } from './problem.js'
+import { RateLimitHeaders } from './rate-limit-headers.js'
 
 /** The result of `Guard.admit`. */
 export type Outcome =
@@ -128,7 +128,7 @@ export class Guard<Native = unknown> {
     const handler = this.#handler
     if (handler.decide === undefined) return this.#finish(handler.check(context, held.asOptions()), held, context)
     const decision = handler.decide(context, held)
-    return decision instanceof Promise || isDelayed(decision, held)
+    return decision instanceof Promise || decision.delayMs > 0 || held.departure !== undefined
       ? this.#finish(decision, held, context)
       : this.#outcomeOf(decision, held.decidedAt)
   }

@@ -3,7 +3,7 @@ import type { Kind } from '../validation/kind.js'
 import { text, textMatching, wholeNumber } from '../validation/kinds.js'
 import { textList, textListSchema } from '../validation/structures.js'
 import { parseTrustedProxies, trustedProxyForms } from './client-ip/trusted-proxies.js'
-import type { HeaderChoice } from './headers/rate-limit-headers.js'
+import type { HeaderChoice } from './rate-limit-headers.js'
 
 export const patternList = textList('path patterns such as /api/**', pathPattern)
 

@@ -1,5 +1,5 @@
 import type { Decision } from '../core/decision.js'
-import { policyName, secondsUp } from './headers/rate-limit-headers.js'
+import { policyName, secondsUp } from './rate-limit-headers.js'
 
 /** A problem document (RFC 9457) of a rejected request. It names the limits, but not the key that they apply to. */
 export interface Problem {

@@ -1,6 +1,6 @@
 /** Entry `fluxgate-js/hono`: middleware for Hono. */
 import { type Guard, type Outcome, refundIfAborted } from '../http/guard.js'
-import { mergeHeaders } from '../http/headers/merge-headers.js'
+import { mergeHeaders } from '../http/rate-limit-headers.js'
 import { fetchEdge, rejectionResponse, withHeaders } from './edge/fetch-edge.js'
 import { closesConnection, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'

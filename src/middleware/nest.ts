@@ -1,6 +1,6 @@
 /** Entry `fluxgate-js/nest`: guard, module and decorators for NestJS. */
 import { refundIfAborted } from '../http/guard.js'
-import { mergeHeaders } from '../http/headers/merge-headers.js'
+import { mergeHeaders } from '../http/rate-limit-headers.js'
 import { closesConnection, frameworkIp, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
 import type { RateLimitOptions } from './limits/create-guard.js'
 import { type RouteLimit, RouteLimits } from './limits/route-limits.js'

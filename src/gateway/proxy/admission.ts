@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../../http/connections/raw-answer.js'
 import type { Guard, Outcome } from '../../http/guard.js'
 import type { GuardOverrides } from '../../http/guard-options.js'
-import { earlierHeaders, mergeHeaders } from '../../http/headers/merge-headers.js'
+import { earlierHeaders, mergeHeaders } from '../../http/rate-limit-headers.js'
 import type { ClientRequest } from './client-request.js'
 
 /** May go on, with these headers on its response; or is answered; or nobody is there any more. */

@@ -2,7 +2,7 @@
 import { addressIn } from '../../http/client-ip/client-ip.js'
 import type { EdgeRequest } from '../../http/edge-request.js'
 import type { Outcome } from '../../http/guard.js'
-import { mergeHeaders } from '../../http/headers/merge-headers.js'
+import { mergeHeaders } from '../../http/rate-limit-headers.js'
 
 export const fetchEdge = (request: Request, remoteAddress: string | undefined): EdgeRequest => ({
   method: request.method,

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { linger } from '../../http/connections/linger.js'
 import type { EdgeHeaders, EdgeRequest } from '../../http/edge-request.js'
 import { type Guard, type Outcome, onAdmitted } from '../../http/guard.js'
-import { mergeHeaders } from '../../http/headers/merge-headers.js'
+import { mergeHeaders } from '../../http/rate-limit-headers.js'
 
 /** The part of a request that is used. */
 export interface NodeRequest {
@@ -100,26 +100,27 @@ export function limitNodeRequest<Request extends NodeRequest>(
   else settle(outcome, edge, next, onError)
 }
 
-function settle(outcome: Outcome, edge: NodeEdge, next: () => void, onError: (error: unknown) => void): void {
+function settle(
+  outcome: Outcome,
+  { request, response }: NodeEdge,
+  next: () => void,
+  onError: (error: unknown) => void,
+): void {
+  if (outcome.kind === 'ABORTED') return
   try {
-    if (!respond(outcome, edge)) return
+    setHeaders(response, outcome)
+    if (outcome.kind === 'REJECTED') {
+      if (closesConnection(request)) response.setHeader('Connection', 'close')
+      response.statusCode = outcome.status
+      response.setHeader('Content-Length', Buffer.byteLength(outcome.body))
+      response.end(outcome.body)
+      return
+    }
   } catch (error) {
     onError(error)
     return
   }
   next()
-}
-
-/** Sets the headers of an allowed request and returns true, or sends the rejection. */
-function respond(outcome: Outcome, { request, response }: NodeEdge): boolean {
-  if (outcome.kind === 'ABORTED') return false
-  setHeaders(response, outcome)
-  if (outcome.kind === 'ALLOWED') return true
-  if (closesConnection(request)) response.setHeader('Connection', 'close')
-  response.statusCode = outcome.status
-  response.setHeader('Content-Length', Buffer.byteLength(outcome.body))
-  response.end(outcome.body)
-  return false
 }
 
 /** Sets the headers of an outcome, together with those of earlier limits. */

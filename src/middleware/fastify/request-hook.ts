@@ -1,6 +1,6 @@
 import type { EdgeHeaders } from '../../http/edge-request.js'
 import { type Outcome, onAdmitted } from '../../http/guard.js'
-import { mergeHeaders } from '../../http/headers/merge-headers.js'
+import { mergeHeaders } from '../../http/rate-limit-headers.js'
 import { closesConnection, frameworkIp, NodeEdge, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
 import type { RouteGuard } from '../limits/route-limits.js'
 

@@ -1,7 +1,7 @@
 import { maxCapacity } from '../../core/rule.js'
 import type { GuardOptions } from '../../http/guard-options.js'
-import type { HeaderChoice } from '../../http/headers/rate-limit-headers.js'
 import { headerName, trustedProxies } from '../../http/option-kinds.js'
+import type { HeaderChoice } from '../../http/rate-limit-headers.js'
 import { singleRuleKinds } from '../../rules/schema/rule-schema.js'
 import type { Kind, Kinds } from '../../validation/kind.js'
 import { anyValue, callback, codeValue, identifier, wholeNumber } from '../../validation/kinds.js'

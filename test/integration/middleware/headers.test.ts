@@ -3,8 +3,7 @@ import fc from 'fast-check'
 import { type InnerList, type Item, isInnerList, parseList } from 'structured-headers'
 import { expect, it } from 'vitest'
 import type { BandDecision, Decision } from '../../../src/core/decision.js'
-import { mergeHeaders } from '../../../src/http/headers/merge-headers.js'
-import { RateLimitHeaders } from '../../../src/http/headers/rate-limit-headers.js'
+import { mergeHeaders, RateLimitHeaders } from '../../../src/http/rate-limit-headers.js'
 
 const bothKinds = new RateLimitHeaders('both')
 

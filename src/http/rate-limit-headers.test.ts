@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { unmeteredDecision } from '../../core/decision/unmetered-decision.js'
-import type { BandDecision, Decision } from '../../core/decision.js'
+import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
+import type { BandDecision, Decision } from '../core/decision.js'
 import { type HeaderChoice, RateLimitHeaders } from './rate-limit-headers.js'
 
 const rateLimitHeaders = (decision: Decision, choice: HeaderChoice, nowMs: number): Record<string, string> =>
