@@ -1,40 +1,39 @@
 import type { Admission } from './proxy/admission.js'
 import type { Route } from './routes/route.js'
 
-/** What became of one request, as a line of an access log. No query, no identity but the address, and of headers only a trace id is in it. */
+/** One line of the access log. It contains no query, no user or API key, and no header except the trace ID. */
 export interface AccessEntry {
-  /** When it came, ISO 8601. */
+  /** Arrival time, ISO 8601. */
   readonly time: string
   readonly method: string
   readonly path: string
-  /** Null if the client left, or the connection broke, before there was an answer. */
+  /** Null if the connection ended before a response was sent. */
   readonly status: number | null
   readonly durationMs: number
-  /** Of the body that was sent back. */
+  /** Size of the response body. */
   readonly bytes: number
   readonly route: string | null
   readonly decision: 'allowed' | 'held' | 'refused' | 'unlimited' | null
   readonly clientIp: string | null
-  /** Of `traceparent` or `X-Trace-Id`, if the request has one that is one. */
+  /** From `traceparent` or `X-Trace-Id`; null if neither is valid. */
   readonly traceId: string | null
-  /** Whether the answer was cut off. */
+  /** True if the response is incomplete. */
   readonly aborted: boolean
 }
 
 export type AccessLog = (entry: AccessEntry) => void
 
-export function decisionOf(admission: Admission, { limits }: Route): AccessEntry['decision'] {
+export function loggedDecision(admission: Admission, { limits }: Route): AccessEntry['decision'] {
   if (admission.kind !== 'PASS') return 'refused'
   if (admission.isHeld) return 'held'
   return limits.length === 0 ? 'unlimited' : 'allowed'
 }
 
-/** Long enough for any real path, short enough for a line. */
-const longestPath = 1_024
+const maxLoggedPath = 1_024
 
-/** Without the query, which may hold what nobody but the upstream should read. */
+/** The path without the query, which may contain secrets. */
 export function loggedPath(url: string): string {
-  const end = Math.min(url.length, longestPath)
+  const end = Math.min(url.length, maxLoggedPath)
   const question = url.search(/[?#]/)
   return url.slice(0, question === -1 ? end : Math.min(question, end))
 }

@@ -10,20 +10,18 @@ import { linger } from '../http/connections/linger.js'
 import { type Answer, rawAnswer } from '../http/connections/raw-answer.js'
 import type { Guard } from '../http/guard.js'
 import type { AccessLog } from './access-log.js'
-import { Forwarding } from './headers/forwarded.js'
+import { ForwardedHeaders } from './headers/forwarded.js'
 import type { IsUntrusted } from './headers/untrusted-headers.js'
 import type { ClientRequest } from './proxy/client-request.js'
-import type { GatewayParts, OpenRoute } from './proxy/gateway-parts.js'
+import type { ActiveRoute, GatewayParts } from './proxy/gateway-parts.js'
 import { ambiguousPath, noRoute, problemAnswer } from './proxy/gateway-problem.js'
 import { ProxiedRequest } from './proxy/proxied-request.js'
 import { reinjectWithoutUpgrade } from './proxy/reinject.js'
-import { isFramed, type RequestLimits } from './proxy/request-target.js'
-import { unreadableRequest } from './proxy/unreadable-request.js'
+import { isFramed, parseErrorAnswer, type RequestLimits } from './proxy/request-target.js'
 import { UpgradedRequest } from './proxy/upgraded-request.js'
 import type { RoutedRequest } from './routes/predicates.js'
 import type { Route } from './routes/route.js'
-import type { PoolLimits } from './upstream/pool.js'
-import { UpstreamPools } from './upstream/pools.js'
+import { type PoolLimits, UpstreamPools } from './upstream/pool.js'
 
 export interface GatewayOptions {
   readonly routes: readonly Route[]
@@ -34,20 +32,20 @@ export interface GatewayOptions {
   readonly isUntrustedHeader: IsUntrusted
   readonly upstream: PoolLimits
   readonly requests: RequestLimits
-  /** How long a client's connection without a request is kept. */
+  /** How long an idle client connection is kept open. */
   readonly clientKeepAliveMs: number
-  /** With them clients are spoken to in HTTPS. */
+  /** Serves HTTPS if present, HTTP otherwise. */
   readonly tls?: Certificate | undefined
   readonly log?: AccessLog | undefined
 }
 
-/** And its key, both in PEM. */
+/** A certificate and its key, both in PEM format. */
 export interface Certificate {
   readonly cert: Buffer
   readonly key: Buffer
 }
 
-/** The reverse proxy: owns the server, the connections to upstreams and the routes in force. */
+/** The reverse proxy: owns the server, the upstream connections and the active routes. */
 export class Gateway {
   readonly server: Server
   readonly #tlsServer: TlsServer | undefined
@@ -55,14 +53,14 @@ export class Gateway {
   readonly #parts: GatewayParts
   readonly #connections: ClientConnections
   readonly #tunnels = new Set<Duplex>()
-  #routes: readonly OpenRoute[] = []
+  #routes: readonly ActiveRoute[] = []
   #isDraining = false
 
   constructor(options: GatewayOptions) {
     this.#pools = new UpstreamPools(options.upstream)
     this.#parts = {
       guard: options.guard,
-      forwarding: new Forwarding(options.isTrustedProxy),
+      forwarding: new ForwardedHeaders(options.isTrustedProxy),
       clientIpOf: options.clientIpOf,
       isUntrustedHeader: options.isUntrustedHeader,
       limits: options.requests,
@@ -77,41 +75,42 @@ export class Gateway {
     this.#serve(this.server, options.requests)
   }
 
-  /** From now on. Requests that are under way go where they were going. */
+  /** Replaces the routes. Requests in flight keep their route. */
   setRoutes(routes: readonly Route[]): void {
-    this.#routes = routes.map((route) => ({ route, pool: this.#pools.to(route.origin) }))
+    this.#routes = routes.map((route) => ({ route, pool: this.#pools.poolFor(route.origin) }))
     this.#pools.keepOnly(routes.map(({ origin }) => origin))
-    this.#pools.watch(routes.flatMap(({ timeouts }) => timeouts ?? []))
+    this.#pools.setCheckInterval(routes.flatMap(({ timeouts }) => timeouts ?? []))
   }
 
-  /** For connections from now on. */
+  /** Replaces the certificate for new connections. */
   setCertificate(certificate: Certificate): void {
     this.#tlsServer?.setSecureContext({ ...tlsOptions, ...certificate })
   }
 
   /**
-   * Stops accepting connections, closes unused ones at once and waits for requests and tunnels to end. After `graceMs`,
-   * `onImpatience` rejects the requests that are still held, and tunnels are closed; what is left is closed `cutOffMs` later.
+   * Stops accepting connections, closes unused ones immediately and waits for requests and tunnels to end. After `graceMs`,
+   * `rejectHeld` rejects the requests that are still held, and tunnels are closed. `rejectionGraceMs` later, all remaining
+   * connections are closed.
    */
-  async close(graceMs: number, onImpatience: () => Promise<void>): Promise<void> {
+  async close(graceMs: number, rejectHeld: () => Promise<void>): Promise<void> {
     this.#isDraining = true
     const closed = new Promise((resolve) => this.server.close(resolve))
     this.#connections.closeUnused()
     const idle = setInterval(() => this.server.closeIdleConnections(), 50)
-    const impatience = setTimeout(async () => {
-      await onImpatience()
+    const deadline = setTimeout(async () => {
+      await rejectHeld()
       for (const tunnel of this.#tunnels) tunnel.destroy()
-      setTimeout(() => this.#connections.destroyAll(), cutOffMs).unref()
+      setTimeout(() => this.#connections.destroyAll(), rejectionGraceMs).unref()
     }, graceMs)
-    // The server counts tunnels too.
+    // Resolves after all tunnels are closed too.
     await closed
     clearInterval(idle)
-    clearTimeout(impatience)
+    clearTimeout(deadline)
     this.#pools.close()
   }
 
   #serve(server: Server, requests: RequestLimits): void {
-    // By default, headers beyond a number are dropped without a word. Their size is limited instead.
+    // By default, node:http silently drops headers beyond a count. Here only their size is limited.
     server.maxHeadersCount = 0
     closeIdleAfterReading(server)
     const begin = (expectsContinue: boolean) => (request: IncomingMessage, response: ServerResponse) => {
@@ -127,12 +126,12 @@ export class Gateway {
     server.on('connect', (_, socket: Duplex) =>
       this.#connections.whenAnswered(socket, () => {
         socket.on('error', () => socket.destroy())
-        socket.write(rawAnswer(problemAnswer(405, noTunnels, { Allow: 'GET, HEAD, POST' })))
+        socket.write(rawAnswer(problemAnswer(405, connectNotSupported, { Allow: 'GET, HEAD, POST' })))
         linger(socket)
       }),
     )
     server.on('clientError', (error, socket) =>
-      this.#connections.answerParseError(error, socket, (unread) => unreadableRequest(unread, requests)),
+      this.#connections.answerParseError(error, socket, (parseError) => parseErrorAnswer(parseError, requests)),
     )
   }
 
@@ -146,48 +145,51 @@ export class Gateway {
     void new UpgradedRequest(this.#parts, request, socket, first).start()
   }
 
-  /** Upstreams disagree about paths with `%2F`, `%5C` or `;`. All readings must lead to one route: its limits were asked. */
-  #findRoute(request: ClientRequest): OpenRoute | Answer {
-    const found = this.#routeOf(request)
-    const readings = /[%;]/.test(request.url) ? readPath(request.url) : request.path
-    if (typeof readings !== 'string') {
+  /**
+   * Upstreams interpret `%2F`, `%5C` and `;` in paths differently. All interpretations must match the same route; otherwise a
+   * request could avoid the limits of the route that the upstream serves.
+   */
+  #findRoute(request: ClientRequest): ActiveRoute | Answer {
+    const found = this.#matchRoute(request)
+    const interpretations = /[%;]/.test(request.url) ? readPath(request.url) : request.path
+    if (typeof interpretations !== 'string') {
       const { method, query, host, headers } = request
       const routed = { method, query, host, headers, clientIp: () => request.clientIp() }
-      if (readings.some((path) => this.#routeOf({ ...routed, path }) !== found)) return ambiguousPath()
+      if (interpretations.some((path) => this.#matchRoute({ ...routed, path }) !== found)) return ambiguousPath()
     }
     return found ?? noRoute()
   }
 
-  #routeOf(request: RoutedRequest): OpenRoute | undefined {
-    for (const open of this.#routes) if (takes(open.route, request)) return open
+  #matchRoute(request: RoutedRequest): ActiveRoute | undefined {
+    for (const open of this.#routes) if (matches(open.route, request)) return open
     return undefined
   }
 }
 
 const serverOptions = ({ requests, clientKeepAliveMs }: GatewayOptions) => ({
-  // Both limits are checked one by one later, so that each has its own answer.
+  // `parseTarget` checks each limit separately, so that each has its own status.
   maxHeaderSize: requests.maxHeaderSize + requests.maxUrlLength,
   keepAliveTimeout: clientKeepAliveMs,
-  // Uploads may take as long as they move; who does not send headers is sent away.
+  // Uploads have no total deadline, only a minimum rate. Headers have a deadline.
   requestTimeout: 0,
   headersTimeout: 60_000,
   insecureHTTPParser: false,
-  // Missed later too: what node:http answers by itself is neither a problem document nor logged.
+  // `parseTarget` checks it: a response of node:http would be neither a problem document nor logged.
   requireHostHeader: false,
   noDelay: true,
 })
 
 const tlsOptions = { minVersion: 'TLSv1.2', handshakeTimeout: 10_000 } as const
 
-/** Clients whose held requests were rejected have this long to read the answer. */
-const cutOffMs = 500
+/** Time for clients to read the rejection of a held request. */
+const rejectionGraceMs = 500
 
-function takes({ predicates }: Route, request: RoutedRequest): boolean {
+function matches({ predicates }: Route, request: RoutedRequest): boolean {
   for (let i = 0; i < predicates.length; i++) if (!predicates[i]?.(request)) return false
   return true
 }
 
-const noTunnels = 'This gateway does not support CONNECT. Send the request to the gateway itself.'
+const connectNotSupported = 'This gateway does not support CONNECT. Send the request to the gateway itself.'
 
 const isWebSocket = ({ headers, method }: IncomingMessage): boolean =>
   method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket'

@@ -7,7 +7,7 @@ import { ApiServer, type ListenOptions } from '../server/api-server.js'
 import { EventStreams } from '../server/event-streams.js'
 import type { Route } from '../server/request/route.js'
 import { healthRoutes } from '../server/routes/health-routes.js'
-import type { ServedHealth } from '../server/served-gate.js'
+import type { ServerHealth } from '../server/server-gate.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
@@ -22,7 +22,7 @@ export interface ServerOptions {
   /** Prometheus text for /metrics. */
   readonly metrics?: () => string | Promise<string>
   /** Health for /health/ready and the console; default the health of the gate. Workers report the health of all workers. */
-  readonly health?: () => Promise<ServedHealth>
+  readonly health?: () => Promise<ServerHealth>
   /** Content of /info. Must not contain secrets. */
   readonly info?: () => object | Promise<object>
   /** Log of changes and failures; default none. */
@@ -71,7 +71,7 @@ function openServer(
   const parts = { gate, health, rules, statistics, metrics, info, log, showKey: showKey(revealKeys) }
   const isDraining = (): boolean => server.isDraining
   const requiredTokens = { admin: Boolean(adminToken), check: Boolean(checkToken) }
-  const routes = routesOf({ ...parts, version: packageVersion(), asked: requiredTokens, isDraining })
+  const routes = routesOf({ ...parts, version: packageVersion(), requiredTokens: requiredTokens, isDraining })
   const tls = options.tls && readTlsPair('server.tls', options.tls)
   const server: ApiServer = new ApiServer({ routes, log, tls, adminToken, checkToken, onDrain })
   return server

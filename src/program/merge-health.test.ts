@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
-import type { ServedHealth } from '../server/served-gate.js'
+import type { ServerHealth } from '../server/server-gate.js'
 import { mergeHealth } from './merge-health.js'
 
-const up: ServedHealth = {
+const up: ServerHealth = {
   status: 'UP',
   store: { status: 'UP', sinceAt: 100, error: null },
   rules: { status: 'UP', sinceAt: null, error: null },
 }
-const down = (sinceAt: number): ServedHealth => ({
+const down = (sinceAt: number): ServerHealth => ({
   ...up,
   status: 'DEGRADED',
   store: { status: 'DOWN', sinceAt, error: `down since ${sinceAt}` },

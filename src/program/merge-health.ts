@@ -1,8 +1,8 @@
-import type { ServedHealth } from '../server/served-gate.js'
+import type { ServerHealth } from '../server/server-gate.js'
 
 /** Merges the health of several processes. Each part has the worst status, with its earliest time. */
-export function mergeHealth(all: readonly ServedHealth[]): ServedHealth {
-  const [first] = all as [ServedHealth]
+export function mergeHealth(all: readonly ServerHealth[]): ServerHealth {
+  const [first] = all as [ServerHealth]
   return {
     status: (['DOWN', 'DEGRADED'] as const).find((status) => all.some((one) => one.status === status)) ?? 'UP',
     store: worst(all.map(({ store }) => store)) ?? first.store,

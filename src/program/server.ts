@@ -8,7 +8,7 @@ import { createMetricsServer, createServer, type FluxGateServer, type ServerOpti
 import { infoOf } from './info.js'
 import { mergeHealth } from './merge-health.js'
 import type { Telemetry } from './telemetry.js'
-import { valueOfAll } from './workers/exchange.js'
+import { collectFromWorkers } from './workers/collect.js'
 import { isWorker } from './workers/workers.js'
 
 export interface ServedParts {
@@ -32,8 +32,8 @@ function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts)
     statistics: telemetry.statistics,
     ...(isWorker()
       ? {
-          metrics: valueOfAll('metrics', telemetry.metrics, mergeMetrics),
-          health: valueOfAll('health', () => gate.health(), mergeHealth),
+          metrics: collectFromWorkers('metrics', telemetry.metrics, mergeMetrics),
+          health: collectFromWorkers('health', () => gate.health(), mergeHealth),
         }
       : { metrics: telemetry.metrics }),
     info: infoOf(config, gate),

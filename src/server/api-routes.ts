@@ -33,7 +33,7 @@ export function apiRoutes(parts: ApiParts, events: EventStreams): Route[] {
 }
 
 /** The document is built on the first request and includes this route. */
-function openApiRoute(routes: readonly Route[], { version, asked }: ApiParts): Route {
+function openApiRoute(routes: readonly Route[], { version, requiredTokens }: ApiParts): Route {
   let document: unknown
   return route({
     method: 'GET',
@@ -44,7 +44,7 @@ function openApiRoute(routes: readonly Route[], { version, asked }: ApiParts): R
     access: 'PUBLIC',
     responses: { 200: { description: 'The OpenAPI 3.1 document.', schema: openApiSchema } },
     handle() {
-      document ??= openApiOf(routes, version, asked)
+      document ??= openApiOf(routes, version, requiredTokens)
       return json(document)
     },
   })

@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net'
 import { FluxGateError } from '../core/errors.js'
 import { ClientConnections } from '../http/connections/client-connections.js'
 import { closeIdleAfterReading } from '../http/connections/idle-timeout.js'
+import { parseErrorAnswer } from './request/api-problem.js'
 import { ApiRequest, maxHeaders, type RequestParts } from './request/api-request.js'
 import { isLoopback } from './request/loopback.js'
 import type { Route } from './request/route.js'
 import { Router } from './request/router.js'
 import { type TokenOptions, Tokens } from './request/tokens.js'
-import { unreadableRequest } from './request/unreadable-request.js'
 import { type ServerLog, silentLog } from './server-log.js'
 
 export interface ApiServerOptions extends TokenOptions {
@@ -69,7 +69,7 @@ export class ApiServer {
     this.#server
       .on('request', answer(false))
       .on('checkContinue', answer(true))
-      .on('clientError', (error, socket) => connections.answerParseError(error, socket, unreadableRequest))
+      .on('clientError', (error, socket) => connections.answerParseError(error, socket, parseErrorAnswer))
   }
 
   get isDraining(): boolean {
@@ -81,14 +81,14 @@ export class ApiServer {
     host = '127.0.0.1',
     port = 8090,
   }: ListenOptions = {}): Promise<{ readonly url: string; readonly port: number }> {
-    if (this.#tokens.isOpen && !isLoopback(host)) throw openToOthers(host)
+    if (this.#tokens.isOpen && !isLoopback(host)) throw missingAdminToken(host)
     this.#server.listen(port, host)
     await once(this.#server, 'listening')
     const { address, port: taken, family } = this.#server.address() as AddressInfo
     // A host name may resolve to any address, so the bound address is checked too.
     if (this.#tokens.isOpen && !isLoopback(address)) {
       await this.close(0)
-      throw openToOthers(`${host} (${address})`)
+      throw missingAdminToken(`${host} (${address})`)
     }
     const shown = family === 'IPv6' ? `[${address}]` : address
     return { url: `${this.#isSecure ? 'https' : 'http'}://${shown}:${taken}`, port: taken }
@@ -134,7 +134,7 @@ function openServer(tls: ApiServerOptions['tls'], times: RequestTimes): Server {
   return server
 }
 
-function openToOthers(host: string): FluxGateError {
+function missingAdminToken(host: string): FluxGateError {
   const message = `The server cannot listen on ${host} without an admin token, because anyone could access it. Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.`
   return new FluxGateError('FLUXGATE_CONFIG_INVALID', message, {
     errors: [

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import { type EventStreamOptions, EventStreams } from './event-streams.js'
-import type { ServedGate } from './served-gate.js'
+import type { ServerGate } from './server-gate.js'
 
 type Listener = (event: object) => void
 
@@ -15,7 +15,7 @@ async function streamsWith(options: Partial<EventStreamOptions> = {}) {
     listeners.set(name, listener)
     return () => listeners.delete(name)
   }
-  const gate = { on, health: async () => ({ status: 'UP' }) } as unknown as ServedGate
+  const gate = { on, health: async () => ({ status: 'UP' }) } as unknown as ServerGate
   const streams = new EventStreams({ gate, showKey: (key) => key, ...options })
   const left: string[] = []
   const server = createServer(async (request, response) => {

@@ -5,10 +5,10 @@ import type { RequestContext } from '../core/request-context.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
 import { recentDecision } from '../telemetry/statistics/local-statistics.js'
 import { ApiProblem } from './request/api-problem.js'
-import type { ServedGate } from './served-gate.js'
+import type { ServerGate } from './server-gate.js'
 
 export interface EventStreamOptions {
-  readonly gate: ServedGate
+  readonly gate: ServerGate
   readonly showKey: ShowKey
   /** Milliseconds of any clock. */
   readonly now?: () => number
@@ -26,7 +26,7 @@ export const maxWaitingBytes = 64 * 1024
  * are not kept: a stream starts with the current state and ignores `Last-Event-ID`.
  */
 export class EventStreams {
-  readonly #gate: ServedGate
+  readonly #gate: ServerGate
   readonly #showKey: ShowKey
   readonly #now: () => number
   readonly #streams = new Set<ServerResponse>()

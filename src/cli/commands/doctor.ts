@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { loadConfig } from '../../config/config.js'
-import { examine, type Finding } from '../../program/doctor/doctor.js'
+import { type Finding, runChecks } from '../../program/doctor/doctor.js'
 import { exitStatus } from '../exit-status.js'
 import { type Colour, paintFor, print, printJson } from '../output/output.js'
 
@@ -32,7 +32,7 @@ export function doctorCommand(): Command {
 
 async function doctor({ config: path, only, json }: DoctorOptions): Promise<void> {
   const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
-  const findings = await examine(config, only === undefined ? ['server', 'gateway'] : [only])
+  const findings = await runChecks(config, only === undefined ? ['server', 'gateway'] : [only])
   const ok = findings.every(({ status }) => status !== 'fail')
   process.exitCode = ok ? exitStatus.ok : exitStatus.negative
   if (json) printJson({ ok, findings })

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import type { Config } from '../../config/config.js'
 import { openLog } from '../../program/log.js'
 import { metricsServerOf } from '../../program/server.js'
-import { stopWhenTold } from '../../program/workers/workers.js'
+import { followPrimary } from '../../program/workers/workers.js'
 import { UsageError } from '../failure.js'
 import { wholeNumber } from '../options/option-values.js'
 import { readConfig, type StartOptions } from '../start/arguments.js'
@@ -77,7 +77,7 @@ async function gateway(options: GatewayOptions): Promise<void> {
         companion: metricsBeside(config),
         onStart(close, reload) {
           onStarted()
-          if (isWorker) stopWhenTold(close, reload)
+          if (isWorker) followPrimary(close, reload)
           else onSignals({ close, reload, onStop: report.stopping })
         },
       }),

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { openLog } from '../../program/log.js'
-import { stopWhenTold } from '../../program/workers/workers.js'
+import { followPrimary } from '../../program/workers/workers.js'
 import { wholeNumber } from '../options/option-values.js'
 import { readConfig, type StartOptions } from '../start/arguments.js'
 import { reportWith } from '../start/report.js'
@@ -56,7 +56,7 @@ async function serve(options: ServeOptions): Promise<void> {
         workers,
         onStart(close, reload) {
           onStarted()
-          if (isWorker) stopWhenTold(close, reload)
+          if (isWorker) followPrimary(close, reload)
           else onSignals({ close, reload, onStop: report.stopping })
         },
       }),

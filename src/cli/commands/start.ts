@@ -5,7 +5,7 @@ import { omitUndefined } from '../../core/omit-undefined.js'
 import { gateOptions } from '../../gate/configured-options.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import { type Origin, parseOrigin } from '../../gateway/upstream/origin.js'
-import { findDemoHints } from '../../program/demo/hints.js'
+import { findDemoExamples } from '../../program/demo/examples.js'
 import { demoRoutes } from '../../program/demo/routes.js'
 import { demoUpstream } from '../../program/demo/upstream.js'
 import { openLog } from '../../program/log.js'
@@ -73,7 +73,7 @@ async function start(options: StartCommandOptions): Promise<void> {
     workers: 1,
     warnings,
     exampleRoutes: isExample ? await exampleRoutes(config, options.rules) : [],
-    hints: async (ruleSets) => (isExample ? findDemoHints(ruleSets, gateOptions(config)) : null),
+    hints: async (ruleSets) => (isExample ? findDemoExamples(ruleSets, gateOptions(config)) : null),
     companion: companionServer(config, {
       serves: 'API',
       serverOf,

@@ -6,13 +6,13 @@ import type { RuleSet } from '../../core/rule.js'
 import type { RuleStore } from '../../core/rule-store.js'
 import type { FluxGate } from '../../gate/flux-gate.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
-import type { DemoHints } from '../../program/demo/hints.js'
+import type { DemoExamples } from '../../program/demo/examples.js'
 import { type OpenAccessLog, openAccessLog } from '../../program/gateway/access-log.js'
 import { createGateway, type RunningGateway } from '../../program/gateway/create-gateway.js'
 import { watchRoutes } from '../../program/gateway/reload.js'
 import { configuredRules } from '../../program/rules.js'
 import type { Telemetry } from '../../program/telemetry.js'
-import { type StartingRules, shareRules, startingRules } from '../../program/workers/starting-rules.js'
+import { type InitialRules, initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
 import { displayPath } from '../output/shown-path.js'
 import { readConfig, type StartOptions } from './arguments.js'
@@ -30,7 +30,7 @@ export interface GatewayStart {
   readonly warnings?: readonly string[]
   /** Used if the configuration has no routes. */
   readonly exampleRoutes: readonly RouteDefinition[]
-  hints(ruleSets: readonly RuleSet[]): Promise<DemoHints | null>
+  hints(ruleSets: readonly RuleSet[]): Promise<DemoExamples | null>
   /** A server that runs next to the gateway, on the same gate. */
   readonly companion?: CompanionServer | undefined
   /** Called once the gateway listens, with functions that stop and reload it. */
@@ -85,7 +85,7 @@ const routesOf = ({ exampleRoutes }: GatewayStart, { gateway }: Config): readonl
 const fileOf = ({ file }: Config): string | null => (file === undefined ? null : displayPath(file))
 
 interface Opened {
-  readonly starting: StartingRules | undefined
+  readonly starting: InitialRules | undefined
   readonly running: RunningGateway
   readonly rules: RuleStore | undefined
   close(): Promise<void>
@@ -108,7 +108,7 @@ async function open(plan: GatewayStart): Promise<Opened> {
     if (place !== undefined)
       accessLog = openAccessLog(place, (error) => report.warning(`cannot write the access log: ${error.message}`))
     const routes = routesOf(plan, config)
-    const starting = rules && isWorker() ? startingRules(rules) : undefined
+    const starting = rules && isWorker() ? initialRules(rules) : undefined
     running = await createGateway(config, {
       rules: starting?.provider ?? rules,
       routes,

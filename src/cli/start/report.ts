@@ -1,5 +1,5 @@
 /** Output of `start`, `serve` and `gateway` while they run: text, or one JSON document per line. */
-import type { DemoHints } from '../../program/demo/hints.js'
+import type { DemoExamples } from '../../program/demo/examples.js'
 import type { RoutesReloaded } from '../../program/gateway/reload.js'
 import type { Logger } from '../../program/log.js'
 import { paintFor, print, printData } from '../output/output.js'
@@ -22,7 +22,7 @@ export interface Started {
   readonly routeCount: number
   readonly workers: number
   readonly warnings: readonly string[]
-  readonly hints: DemoHints | null
+  readonly hints: DemoExamples | null
 }
 
 interface Failure {
@@ -118,7 +118,7 @@ const textReport: StartReport = {
 }
 
 /** `[1-4]` makes curl send four requests. */
-function tryLines({ allowed = '/', refused, held }: DemoHints, url: string): [string, string][] {
+function tryLines({ allowed = '/', refused, held }: DemoExamples, url: string): [string, string][] {
   const lines: [string, string][] = [[`curl -i ${url}${allowed}`, 'allowed: 200 with rate limit headers']]
   if (refused !== undefined)
     lines.push([
@@ -134,7 +134,7 @@ function tryLines({ allowed = '/', refused, held }: DemoHints, url: string): [st
 }
 
 /** Example requests to the API, with the token header if one is required. */
-function apiLines(api: string | null, needsToken: boolean, hints: DemoHints | null): [string, string][] {
+function apiLines(api: string | null, needsToken: boolean, hints: DemoExamples | null): [string, string][] {
   if (api === null) return []
   const token = needsToken ? '-H "Authorization: Bearer $FLUXGATE_ADMIN_TOKEN" ' : ''
   const body = JSON.stringify({ clientIp: '203.0.113.7', method: 'GET', path: hints?.allowed ?? '/' })

@@ -8,7 +8,7 @@ import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { serverOf } from '../../program/server.js'
 import { openTelemetry } from '../../program/telemetry.js'
-import { shareRules, startingRules } from '../../program/workers/starting-rules.js'
+import { initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
 import type { StartOptions } from './arguments.js'
@@ -34,7 +34,7 @@ export async function startServer({ config, options, report, workers, onStart }:
   const rules = configuredRules(config, options.rules) ?? fileRuleStore(config.rules.path)
   const shown = rulesLabel(options, config, rules.source)
   const hooks = { observer: telemetry.recorder, onUnreachable: (message: string) => log.warn(message) }
-  const starting = isWorker() ? startingRules(rules) : undefined
+  const starting = isWorker() ? initialRules(rules) : undefined
   const used = starting?.provider ?? rules
   const gate = await openGate({ ...gateOptions(config), rules: used }, hooks).catch(async (error: unknown) => {
     // An open connection would keep the process alive.

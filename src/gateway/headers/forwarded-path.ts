@@ -1,9 +1,9 @@
 import { withoutDots } from '../../core/matching/paths/spellings.js'
 
 /**
- * The path that is matched, counted and forwarded, so that the upstream reads the path that was matched: dot segments
- * resolved, repeated slashes collapsed, backslashes turned into slashes, and one spelling for each character. Letter case, a
- * slash at the end and the escapes of reserved characters stay as the client sent them.
+ * Normalises a path. The result is matched, limited and forwarded, so that the upstream sees the path that was matched: dot
+ * segments are resolved, repeated slashes collapsed, backslashes become slashes, and each character has one spelling. Letter
+ * case, a trailing slash and escapes of reserved characters are preserved.
  */
 export function forwardedPath(path: string): string {
   if (plainPath.test(path)) return path
@@ -11,7 +11,7 @@ export function forwardedPath(path: string): string {
   return resolved !== '/' && /[/\\](?:\.|%2e){0,2}$/i.test(path) ? `${resolved}/` : resolved
 }
 
-/** Segments that do not start with a dot, without escapes. Nothing to change. */
+/** A path that is already normalised: no escapes, and no segment starts with a dot. */
 const plainPath = /^(?:\/[\w\-~!$&'()*+,;=:@][\w\-.~!$&'()*+,;=:@]*)*\/?$/
 
 /** `node:http` decodes the request target as latin1, so a character is a byte. */
@@ -24,8 +24,8 @@ function spelled(found: string): string {
 }
 
 /**
- * True if some upstreams find dot segments in a forwarded path: those that decode `%2F` and `%5C`, or cut `;parameters` off.
- * They would leave the path that was matched.
+ * True if an upstream that decodes `%2F` and `%5C`, or removes `;parameters`, would find dot segments in a forwarded path. It
+ * would then serve another path than the one that was matched.
  */
 export function hasHiddenDots(path: string): boolean {
   return /(?:\/|%2F|%5C)\.\.?(?:$|;|%3B|\/|%2F|%5C)/.test(path)

@@ -13,18 +13,18 @@ export interface Peer {
   readonly forwardedFor: string
   readonly scheme: 'http' | 'https'
   readonly port: string
-  /** The headers of the last request. Those of a peer that is not trusted depend on its `host` alone. */
-  latest: { readonly host: string; readonly headers: readonly string[] } | undefined
+  /** The headers of the previous request, for reuse: for an untrusted peer they depend only on `host`. */
+  cached: { readonly host: string; readonly headers: readonly string[] } | undefined
 }
 
-/** Longer than any DNS name with a port. Headers with a longer host are not kept, to bound the memory of a connection. */
-const longestHost = 260
+/** Longer than any DNS name with a port. Headers with a longer host are not cached, which bounds the memory per connection. */
+const maxCachedHost = 260
 
 /**
- * Writes the headers that describe the client's connection to the upstream. Values that the client itself has sent are kept
- * only if it is a trusted proxy, because any client can write these headers.
+ * Adds the headers that describe the client connection: `X-Forwarded-*`, `Forwarded`, `Via` and `Max-Forwards`. Values that
+ * the client sent are kept only if it is a trusted proxy, because any client can forge them.
  */
-export class Forwarding {
+export class ForwardedHeaders {
   readonly #isTrusted: IsTrustedProxy | undefined
   readonly #peers = new WeakMap<Socket, Peer>()
 
@@ -42,48 +42,48 @@ export class Forwarding {
       forwardedFor: forwardedValue(address.includes(':') ? `[${address}]` : address),
       scheme: 'encrypted' in socket && socket.encrypted ? 'https' : 'http',
       port: String(socket.localPort ?? ''),
-      latest: undefined,
+      cached: undefined,
     }
     this.#peers.set(socket, peer)
     return peer
   }
 
   addTo(headers: string[], peer: Peer, request: IncomingMessage, host: string): void {
-    for (const text of peer.isTrusted ? described(peer, host, request.headers) : describedAlone(peer, host))
+    for (const text of peer.isTrusted ? peerHeaders(peer, host, request.headers) : untrustedPeerHeaders(peer, host))
       headers.push(text)
     addHop(headers, request)
   }
 }
 
-/** The headers about a peer that is not trusted. */
-function describedAlone(peer: Peer, host: string): readonly string[] {
-  if (peer.latest?.host === host) return peer.latest.headers
-  const headers = described(peer, host, nothing)
-  if (host.length <= longestHost) peer.latest = { host, headers }
+/** The headers about an untrusted peer. Ignores the values that it sent. */
+function untrustedPeerHeaders(peer: Peer, host: string): readonly string[] {
+  if (peer.cached?.host === host) return peer.cached.headers
+  const headers = peerHeaders(peer, host, noHeaders)
+  if (host.length <= maxCachedHost) peer.cached = { host, headers }
   return headers
 }
 
-/** Flat list of the headers about a peer, added to those that it has `said`. */
-function described(peer: Peer, host: string, said: Said): string[] {
+/** The headers about a peer, as a flat list. Values in `received` are extended. */
+function peerHeaders(peer: Peer, host: string, received: ReceivedHeaders): string[] {
   const colon = host.endsWith(']') ? -1 : host.lastIndexOf(':')
-  // HTTP/1.0 does without a host.
+  // The host is empty for HTTP/1.0 requests without a Host header.
   const own = `for=${peer.forwardedFor};${host === '' ? '' : `host=${forwardedValue(host)};`}proto=${peer.scheme}`
-  const saidHost = text(said['x-forwarded-host']) ?? host
+  const receivedHost = text(received['x-forwarded-host']) ?? host
   return [
-    ...(saidHost === '' ? [] : ['X-Forwarded-Host', saidHost]),
+    ...(receivedHost === '' ? [] : ['X-Forwarded-Host', receivedHost]),
     'X-Forwarded-For',
-    appended(said['x-forwarded-for'], peer.address),
+    appended(received['x-forwarded-for'], peer.address),
     'X-Forwarded-Proto',
-    text(said['x-forwarded-proto']) ?? peer.scheme,
+    text(received['x-forwarded-proto']) ?? peer.scheme,
     'X-Forwarded-Port',
-    text(said['x-forwarded-port']) ?? ((colon === -1 ? '' : host.slice(colon + 1)) || peer.port),
+    text(received['x-forwarded-port']) ?? ((colon === -1 ? '' : host.slice(colon + 1)) || peer.port),
     'Forwarded',
-    // Behind an open quotation, readers that start at the left would not see the gateway's element.
-    appended(isWellFormed(text(said.forwarded) ?? '') ? said.forwarded : undefined, own),
+    // After an unterminated quoted string, parsers would not see the gateway's element.
+    appended(isWellFormed(text(received.forwarded) ?? '') ? received.forwarded : undefined, own),
   ]
 }
 
-/** RFC 9110 asks every proxy for both: `Via` shows loops and protocol versions, `Max-Forwards` ends loops. */
+/** Adds `Via` and `Max-Forwards`, which RFC 9110 requires of every proxy. */
 function addHop(list: string[], request: IncomingMessage): void {
   const { headers, httpVersion } = request
   list.push('Via', appended(headers.via, `${httpVersion} fluxgate`))
@@ -93,14 +93,14 @@ function addHop(list: string[], request: IncomingMessage): void {
   list.push('Max-Forwards', left === undefined ? String(sent) : String(left - 1))
 }
 
-type Said = Readonly<Record<string, string | string[] | undefined>>
+type ReceivedHeaders = Readonly<Record<string, string | string[] | undefined>>
 
-const nothing: Said = Object.freeze({})
+const noHeaders: ReceivedHeaders = Object.freeze({})
 
-const text = (value: Said[string]): string | undefined =>
+const text = (value: ReceivedHeaders[string]): string | undefined =>
   (typeof value === 'string' ? value : value?.join(', ')) || undefined
 
-const appended = (before: Said[string], own: string): string => {
-  const said = text(before)
-  return said === undefined ? own : `${said}, ${own}`
+const appended = (before: ReceivedHeaders[string], own: string): string => {
+  const received = text(before)
+  return received === undefined ? own : `${received}, ${own}`
 }

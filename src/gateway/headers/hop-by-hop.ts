@@ -1,4 +1,4 @@
-/** Headers that are about one connection, and therefore not for whoever is at the end of the next one. */
+/** Headers that apply to a single connection and are not forwarded. */
 const hopByHop: readonly string[] = [
   'connection',
   'keep-alive',
@@ -11,15 +11,15 @@ const hopByHop: readonly string[] = [
   'http2-settings',
 ]
 
-/** Of a request: also what the gateway says by itself. */
-export const notFromClients: ReadonlySet<string> = new Set([
+/** Request headers that are not forwarded: hop-by-hop headers, and those that the gateway sets itself. */
+export const strippedRequestHeaders: ReadonlySet<string> = new Set([
   ...hopByHop,
   'host',
   'content-length',
   'expect',
   'via',
   'max-forwards',
-  // Upstreams that pass headers to programs as environment variables would take it for HTTP_PROXY.
+  // CGI-style upstreams would expose it as the environment variable HTTP_PROXY.
   'proxy',
   'forwarded',
   'x-forwarded-for',
@@ -28,15 +28,15 @@ export const notFromClients: ReadonlySet<string> = new Set([
   'x-forwarded-proto',
 ])
 
-/** Of a response. Its length is kept: it is the same on both sides. */
-export const notFromUpstreams: ReadonlySet<string> = new Set(hopByHop)
+/** Response headers that are not forwarded. `Content-Length` is: the body has the same length on both sides. */
+export const hopByHopHeaders: ReadonlySet<string> = new Set(hopByHop)
 
-/** Headers of which no filter may be the author, because connections would be misunderstood. */
-export const notForFilters: ReadonlySet<string> = new Set([...hopByHop, 'content-length', 'trailer', 'expect'])
+/** Headers that filters must not set, because they define the framing of a message or manage its connection. */
+export const forbiddenFilterHeaders: ReadonlySet<string> = new Set([...hopByHop, 'content-length', 'trailer', 'expect'])
 
-/** A trailer comes too late to say how its message is framed, where it goes or who sends it. */
-export const notInTrailers: ReadonlySet<string> = new Set([
-  ...notFromClients,
+/** Fields that are invalid in trailers: framing, routing, authentication and content metadata (RFC 9110, 6.5.1). */
+export const forbiddenTrailers: ReadonlySet<string> = new Set([
+  ...strippedRequestHeaders,
   'trailer',
   'authorization',
   'cookie',
@@ -47,8 +47,8 @@ export const notInTrailers: ReadonlySet<string> = new Set([
   'cache-control',
 ])
 
-/** The headers that `Connection` names as its own, in lower case; undefined if it names none but the usual. */
-export function namedByConnection(connection: string | undefined): ReadonlySet<string> | undefined {
+/** The header names listed in `Connection`, in lower case; undefined if it is absent, `keep-alive` or `close`. */
+export function connectionOptions(connection: string | undefined): ReadonlySet<string> | undefined {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined
   return new Set(connection.split(',').map((name) => name.trim().toLowerCase()))
 }

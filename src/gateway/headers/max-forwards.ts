@@ -1,24 +1,24 @@
 import type { IncomingMessage } from 'node:http'
 import type { Answer } from '../../http/connections/raw-answer.js'
 
-/** Methods that the gateway forwards if a route does; it names them where it answers OPTIONS itself. */
+/** The `Allow` header of OPTIONS responses that the gateway sends itself. */
 const allowed = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE'
 
 export const optionsAnswer = (): Answer => ({ status: 200, headers: { Allow: allowed }, body: '' })
 
-/** How many more hops may forward the request: RFC 9110 defines `Max-Forwards` for OPTIONS and TRACE only. */
+/** The value of `Max-Forwards`. RFC 9110 defines it for OPTIONS and TRACE only; undefined for other methods. */
 export function forwardsLeft({ method, headers }: IncomingMessage): number | undefined {
   if (method !== 'OPTIONS' && method !== 'TRACE') return undefined
   const value = headers['max-forwards']
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : undefined
 }
 
-/** The answer of the last hop. */
+/** The response to a request whose `Max-Forwards` is 0. */
 export function lastHopAnswer(request: IncomingMessage): Answer {
   return request.method === 'TRACE' ? traceAnswer(request) : optionsAnswer()
 }
 
-/** Headers that show the way of a request. Any other might hold a secret, which a script in a browser could read here. */
+/** Headers that TRACE returns. Others may contain secrets, which a script in a browser could then read. */
 const traced: ReadonlySet<string> = new Set([
   ...['host', 'via', 'max-forwards', 'forwarded', 'user-agent', 'connection', 'te', 'upgrade'],
   ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'traceparent', 'x-trace-id'],

@@ -1,26 +1,27 @@
 import type { IncomingMessage } from 'node:http'
 import type { GatewayParts } from '../proxy/gateway-parts.js'
-import type { Target } from '../proxy/request-target.js'
+import type { RequestTarget } from '../proxy/request-target.js'
 import { changeHeaders } from '../routes/header-change.js'
 import type { Route } from '../routes/route.js'
 import { forwardedPath } from './forwarded-path.js'
-import { namedByConnection, notFromClients } from './hop-by-hop.js'
+import { connectionOptions, strippedRequestHeaders } from './hop-by-hop.js'
 
-/** The headers that the upstream gets, flat; those that manage the connection are added by the upstream client. */
-export function requestHeaders(
+/** The headers of the upstream request, as a flat list. The HTTP client adds those that manage the connection. */
+export function upstreamHeaders(
   { forwarding, isUntrustedHeader }: Pick<GatewayParts, 'forwarding' | 'isUntrustedHeader'>,
   request: IncomingMessage,
   route: Route,
-  target: Target,
+  target: RequestTarget,
 ): string[] {
   const { rawHeaders, headers } = request
-  const named = namedByConnection(headers.connection)
+  const named = connectionOptions(headers.connection)
   const peer = forwarding.peerOf(request.socket)
   const list = ['Host', route.preservesHost ? target.host : route.origin.authority]
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
     const lower = name.toLowerCase()
-    if (notFromClients.has(lower) || named?.has(lower) || (!peer.isTrusted && isUntrustedHeader(lower))) continue
+    if (strippedRequestHeaders.has(lower) || named?.has(lower) || (!peer.isTrusted && isUntrustedHeader(lower)))
+      continue
     list.push(name, rawHeaders[i + 1] as string)
   }
   forwarding.addTo(list, peer, request, target.host)
@@ -31,11 +32,11 @@ export function requestHeaders(
   return list
 }
 
-/** Path and query as the upstream gets them. */
-export function requestPath({ pathChanges }: Route, { path, query }: Target): string {
+/** The path and query of the upstream request. */
+export function upstreamPath({ pathChanges }: Route, { path, query }: RequestTarget): string {
   let sent = path
   for (const change of pathChanges) sent = change(sent)
-  // A rewritten path may have dot segments or repeated slashes again.
+  // A rewritten path may contain dot segments or repeated slashes.
   if (pathChanges.length > 0) sent = forwardedPath(sent)
   return query === '' ? sent : `${sent}?${query}`
 }

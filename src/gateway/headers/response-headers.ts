@@ -1,9 +1,9 @@
 import { changeHeaders } from '../routes/header-change.js'
 import type { Route } from '../routes/route.js'
 import type { ResponseHead } from '../upstream/response-head.js'
-import { namedByConnection, notFromUpstreams } from './hop-by-hop.js'
+import { connectionOptions, hopByHopHeaders } from './hop-by-hop.js'
 
-/** What the gateway says about limits counts; an upstream that says something under the same name means another limit. */
+/** Headers of the gateway that replace the upstream's headers of the same name, which describe another limit. */
 const limitHeaders: ReadonlySet<string> = new Set([
   'ratelimit',
   'ratelimit-policy',
@@ -13,12 +13,12 @@ const limitHeaders: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The headers of a relayed response, flat: the upstream's without hop-by-hop headers, then the gateway's. A 204 has no length
- * (RFC 9110, 8.6); that there is one length at most was checked before.
+ * The headers of a relayed response, as a flat list: the upstream's without hop-by-hop headers, then the gateway's. A 204 has
+ * no `Content-Length` (RFC 9110, 8.6). `responseHead` has rejected responses with more than one.
  */
 export function relayedHeaders(head: ResponseHead, route: Route, limits: Readonly<Record<string, string>>): string[] {
   const { headers, names } = head
-  const named = namedByConnection(connectionOf(head))
+  const named = connectionOptions(connectionOf(head))
   const list: string[] = []
   let isLimited = false
   for (const _ in limits) {
@@ -27,7 +27,7 @@ export function relayedHeaders(head: ResponseHead, route: Route, limits: Readonl
   }
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string
-    if (notFromUpstreams.has(name) || named?.has(name) || (isLimited && limitHeaders.has(name))) continue
+    if (hopByHopHeaders.has(name) || named?.has(name) || (isLimited && limitHeaders.has(name))) continue
     if (name === 'content-length' && head.status === 204) continue
     list.push(headers[2 * i] as string, headers[2 * i + 1] as string)
   }
@@ -36,7 +36,7 @@ export function relayedHeaders(head: ResponseHead, route: Route, limits: Readonl
   return list
 }
 
-/** All values of `Connection` as one. */
+/** The values of all `Connection` headers, joined. */
 function connectionOf({ headers, names }: ResponseHead): string | undefined {
   let joined: string | undefined
   for (let i = names.indexOf('connection'); i !== -1; i = names.indexOf('connection', i + 1)) {

@@ -1,6 +1,6 @@
 /**
- * Request headers that upstreams commonly believe about the client, the URL or the method. From a peer that is not a trusted
- * proxy they are removed: any client can write them, and the last group would change what a limit has already matched.
+ * Request headers from which upstreams commonly take the client address, the URL or the method. They are removed unless the
+ * peer is a trusted proxy: any client can forge them, and those about URL and method would change what a limit has matched.
  */
 const forwardingHeaders: ReadonlySet<string> = new Set([
   ...['forwarded', 'forwarded-for', 'x-forwarded', 'x-original-forwarded-for', 'x-forwarder-for'],
@@ -17,12 +17,12 @@ const forwardingHeaders: ReadonlySet<string> = new Set([
 /** `X-Forwarded-Prefix`, `-Server`, `-Scheme`, `-Ssl` and all others. */
 const forwardingPrefix = 'x-forwarded-'
 
-/** True if the header, by lower-case name, must not reach an upstream from this client. */
+/** True if the header must not be forwarded from an untrusted peer. Takes the name in lower case. */
 export type IsUntrusted = (name: string) => boolean
 
 /**
- * `identityHeaders` are the headers that limits read: they pass, but not in the spellings that a CGI-style upstream takes for
- * them (`X_User_Id`). Such spellings of protected names (`X_Forwarded_For`, `X.Real.IP`) are removed too.
+ * `identityHeaders` are the headers that limits use as keys. They are forwarded, but not in spellings that a CGI-style upstream
+ * treats as the same header (`X_User_Id`). Such spellings of protected headers (`X_Forwarded_For`, `X.Real.IP`) are removed too.
  */
 export function untrustedHeaders(
   clientIpHeader: string,
@@ -34,11 +34,11 @@ export function untrustedHeaders(
     name === own || forwardingHeaders.has(name) || name.startsWith(forwardingPrefix)
   return (name) => {
     if (isProtected(name)) return true
-    if (!unusual.test(name)) return false
-    const read = name.replaceAll(everyUnusual, '-')
-    return isProtected(read) || identities.has(read)
+    if (!nonCanonical.test(name)) return false
+    const canonical = name.replaceAll(allNonCanonical, '-')
+    return isProtected(canonical) || identities.has(canonical)
   }
 }
 
-const unusual = /[^a-z0-9-]/
-const everyUnusual = /[^a-z0-9-]/g
+const nonCanonical = /[^a-z0-9-]/
+const allNonCanonical = /[^a-z0-9-]/g

@@ -5,7 +5,7 @@ import type { GuardOverrides } from '../../http/guard-options.js'
 import { earlierHeaders, mergeHeaders } from '../../http/rate-limit-headers.js'
 import type { ClientRequest } from './client-request.js'
 
-/** May go on, with these headers on its response; or is answered; or nobody is there any more. */
+/** PASS: forward the request, and add these headers to its response. ANSWER: respond now. GONE: the client disconnected. */
 export type Admission = Passing | { readonly kind: 'ANSWER'; readonly answer: Answer } | { readonly kind: 'GONE' }
 
 interface Passing {
@@ -16,7 +16,7 @@ interface Passing {
 
 const unlimited: Passing = Object.freeze({ kind: 'PASS', headers: Object.freeze({}), isHeld: false })
 
-/** Asks all limits of a route, in order. At once where nothing takes time. */
+/** Checks all limits of a route, in order. Synchronous if there is one limit and it needs no I/O. */
 export function admit(
   guard: Guard<IncomingMessage>,
   limits: readonly GuardOverrides[],
@@ -25,7 +25,7 @@ export function admit(
   if (limits.length === 0) return unlimited
   if (limits.length > 1) return admitByAll(guard, limits, request)
   const outcome = guard.admit(request, request.message, limits[0])
-  return outcome instanceof Promise ? outcome.then(asAdmission) : asAdmission(outcome)
+  return outcome instanceof Promise ? outcome.then(toAdmission) : toAdmission(outcome)
 }
 
 async function admitByAll(
@@ -35,7 +35,7 @@ async function admitByAll(
 ): Promise<Admission> {
   let passed: Passing = unlimited
   for (const limit of limits) {
-    const admission = asAdmission(await guard.admit(request, request.message, limit))
+    const admission = toAdmission(await guard.admit(request, request.message, limit))
     if (admission.kind === 'GONE') return admission
     const earlier = earlierHeaders(passed.headers)
     if (admission.kind === 'ANSWER') {
@@ -48,7 +48,7 @@ async function admitByAll(
   return passed
 }
 
-function asAdmission(outcome: Outcome): Admission {
+function toAdmission(outcome: Outcome): Admission {
   if (outcome.kind === 'ABORTED') return { kind: 'GONE' }
   if (outcome.kind === 'REJECTED') return { kind: 'ANSWER', answer: outcome }
   return { kind: 'PASS', headers: outcome.headers, isHeld: (outcome.decision?.delayMs ?? 0) > 0 }

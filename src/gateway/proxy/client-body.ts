@@ -2,10 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { UpstreamBody } from '../upstream/exchange.js'
 
-/** The rest of a body up to this size is read and discarded after a rejection, so that its connection can be kept. */
-const mostToDiscard = 65_536
+/** After a rejection, the rest of a body up to this size is read and discarded, so that the connection can be reused. */
+const maxDiscardedBytes = 65_536
 
-/** The body of a client's request. Nothing of it is buffered beyond one chunk: a slow upstream stops the client. */
+/** The body of a client request. At most one chunk is buffered: a slow upstream pauses the client. */
 export class ClientBody implements UpstreamBody {
   readonly message: IncomingMessage
   readonly length: number | undefined
@@ -16,9 +16,9 @@ export class ClientBody implements UpstreamBody {
     this.length = isChunked(message) ? undefined : Number(message.headers['content-length'])
   }
 
-  /** True if reading the rest only to discard it is not worthwhile. */
+  /** True if the rest is too long to be read only to be discarded. */
   get isLong(): boolean {
-    return this.length === undefined || this.length > mostToDiscard
+    return this.length === undefined || this.length > maxDiscardedBytes
   }
 
   readonly stream = (): Readable => {
@@ -36,7 +36,7 @@ export class ClientBody implements UpstreamBody {
     return stream
   }
 
-  /** Reads no more from the client. */
+  /** Stops reading from the client. */
   stop(): void {
     this.#stream?.destroy()
     this.message.pause()
@@ -53,7 +53,7 @@ export class ClientBody implements UpstreamBody {
   }
 
   readonly #onEnd = (): void => {
-    // A request that was cut off ends too, and must not look complete to the upstream.
+    // An aborted request ends too. It must not look complete to the upstream.
     if (this.message.complete) this.#stream?.push(null)
   }
 }

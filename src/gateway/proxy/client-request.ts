@@ -3,13 +3,13 @@ import { normalisePath } from '../../core/matching/paths/normalise-path.js'
 import type { ClientIpOf } from '../../http/client-ip/client-ip.js'
 import type { EdgeHeaders, EdgeRequest } from '../../http/edge-request.js'
 import type { RoutedRequest } from '../routes/predicates.js'
-import type { Target } from './request-target.js'
+import type { RequestTarget } from './request-target.js'
 
-/** A request as routes and limits look at it. */
+/** The properties of a request that routes and limits match. */
 export class ClientRequest implements RoutedRequest, EdgeRequest {
   readonly message: IncomingMessage
   readonly method: string
-  /** The path as it was sent, for limits: they look at other readings of it too. */
+  /** The path before lower-casing and decoding, for limits: they match its other interpretations too. */
   readonly url: string
   readonly path: string
   readonly query: string
@@ -17,9 +17,9 @@ export class ClientRequest implements RoutedRequest, EdgeRequest {
   readonly headers: EdgeHeaders
   readonly remoteAddress: string | undefined
   readonly #clientIpOf: ClientIpOf
-  #leaving: AbortController | undefined
+  #disconnected: AbortController | undefined
 
-  constructor(message: IncomingMessage, { path, query, host }: Target, clientIpOf: ClientIpOf) {
+  constructor(message: IncomingMessage, { path, query, host }: RequestTarget, clientIpOf: ClientIpOf) {
     this.message = message
     this.method = message.method ?? 'GET'
     this.path = normalisePath(path)
@@ -35,15 +35,14 @@ export class ClientRequest implements RoutedRequest, EdgeRequest {
     return this.#clientIpOf(this.remoteAddress, this.headers)
   }
 
-  /** Aborts when the client leaves; made only for a request that is held. */
+  /** Aborts when the client disconnects. Created only for held requests. */
   readonly signal = (): AbortSignal => {
-    this.#leaving ??= new AbortController()
-    return this.#leaving.signal
+    this.#disconnected ??= new AbortController()
+    return this.#disconnected.signal
   }
 
-  /** The client is gone. */
-  leave(): void {
-    this.#leaving?.abort()
+  disconnect(): void {
+    this.#disconnected?.abort()
   }
 }
 

@@ -3,7 +3,7 @@ import type { Answer } from '../../http/connections/raw-answer.js'
 import { problemMediaType } from '../../http/problem.js'
 import type { UpstreamFailure } from '../upstream/exchange.js'
 
-/** RFC 9457. Says what is wrong and nothing about what is behind the gateway. */
+/** A problem document (RFC 9457). Details must not reveal anything about the upstream. */
 export function problemAnswer(status: number, detail: string, headers: Readonly<Record<string, string>> = {}): Answer {
   const problem = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail }
   return { status, headers: { ...headers, 'Content-Type': problemMediaType }, body: `${JSON.stringify(problem)}\n` }

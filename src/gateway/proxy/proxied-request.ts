@@ -2,18 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cutOff, linger } from '../../http/connections/linger.js'
 import { type Answer, rawAnswer } from '../../http/connections/raw-answer.js'
 import type { Exchange, RouteTimeouts, UpstreamFailure } from '../upstream/exchange.js'
-import { allowedTrailers } from '../upstream/node-request.js'
+import { allowedTrailers } from '../upstream/node-transport.js'
 import type { ResponseHead } from '../upstream/response-head.js'
-import type { Transfer } from '../upstream/transfer.js'
+import type { UpstreamRequest } from '../upstream/upstream-request.js'
 import type { Admission } from './admission.js'
 import { ClientBody, hasBody, isChunked } from './client-body.js'
 import type { GatewayParts } from './gateway-parts.js'
 import { failureAnswer, internalProblem } from './gateway-problem.js'
-import { ProxyContext, type Routed } from './proxy-context.js'
+import { ProxyContext, type RouteMatch } from './proxy-context.js'
 
 const idempotent: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 
-/** One request from its arrival to its end. Nothing of a body is buffered here: back-pressure works in both directions. */
+/** Proxies one request. Bodies are not buffered: back-pressure works in both directions. */
 export class ProxiedRequest implements Exchange {
   readonly method: string
   readonly isUpgrade = false
@@ -21,23 +21,23 @@ export class ProxiedRequest implements Exchange {
   path = ''
   headers: readonly string[] = []
   readonly #parts: GatewayParts
-  readonly #visit: ProxyContext
+  readonly #context: ProxyContext
   readonly #message: IncomingMessage
   readonly #response: ServerResponse
   readonly #expectsContinue: boolean
-  #transfer: Transfer | undefined
+  #upstreamRequest: UpstreamRequest | undefined
   #isContinued = false
-  /** True once the client was sent 100 Continue. */
-  #mayContinue = false
+  /** True once 100 Continue was sent to the client. */
+  #isContinueSent = false
   #isHeadPending = false
   #isWaitingForClient = false
-  #isAnsweredLast = false
-  /** The client learns the end of the body from the end of the connection. */
+  #isFinalAnswer = false
+  /** The end of the connection marks the end of the response body. */
   #endsWithConnection = false
 
   constructor(parts: GatewayParts, message: IncomingMessage, response: ServerResponse, expectsContinue: boolean) {
     this.#parts = parts
-    this.#visit = new ProxyContext(parts, message)
+    this.#context = new ProxyContext(parts, message)
     this.#message = message
     this.#response = response
     this.method = message.method ?? 'GET'
@@ -46,18 +46,18 @@ export class ProxiedRequest implements Exchange {
   }
 
   clientAddress(): string {
-    return this.#visit.clientAddress()
+    return this.#context.clientAddress()
   }
 
   get timeouts(): RouteTimeouts | undefined {
-    return this.#visit.open?.route.timeouts
+    return this.#context.route?.timeouts
   }
 
-  get isRepeatable(): boolean {
+  get isRetryable(): boolean {
     return this.body === undefined && idempotent.has(this.method)
   }
 
-  get needsNodeClient(): boolean {
+  get needsNodeTransport(): boolean {
     if (this.body === undefined) return false
     return this.#expectsContinue || (isChunked(this.#message) && this.#message.headers.trailer !== undefined)
   }
@@ -71,28 +71,28 @@ export class ProxiedRequest implements Exchange {
   }
 
   #begin(): void {
-    const routed = this.#visit.findRoute()
-    if ('status' in routed) {
-      this.#answer(routed)
+    const match = this.#context.findRoute()
+    if ('status' in match) {
+      this.#answer(match)
       return
     }
-    const admission = this.#visit.askLimits(routed)
-    if (admission instanceof Promise) admission.then((one) => this.#proceed(one, routed)).catch(this.#onError)
-    else this.#proceed(admission, routed)
+    const admission = this.#context.checkLimits(match)
+    if (admission instanceof Promise) admission.then((settled) => this.#proceed(settled, match)).catch(this.#onError)
+    else this.#proceed(admission, match)
   }
 
-  #proceed(admission: Admission, routed: Routed): void {
+  #proceed(admission: Admission, match: RouteMatch): void {
     if (admission.kind === 'GONE' || this.#response.destroyed) return
-    this.#visit.takeNote(admission, routed)
+    this.#context.recordAdmission(admission, match)
     if (admission.kind === 'ANSWER') this.#answer(admission.answer)
     else {
-      this.path = this.#visit.requestPath(routed)
-      this.headers = this.#visit.requestHeaders(routed)
-      this.#transfer = routed.pool.request(this)
+      this.path = this.#context.upstreamPath(match)
+      this.headers = this.#context.upstreamHeaders(match)
+      this.#upstreamRequest = match.pool.request(this)
     }
   }
 
-  /** What nobody foresaw is for whoever runs this, not for whoever asks. */
+  /** Reports an unexpected error as a warning of the process. The client receives no details. */
   readonly #onError = (error: unknown): void => {
     process.emitWarning(error instanceof Error ? error : String(error))
     this.#answer(internalProblem())
@@ -108,23 +108,23 @@ export class ProxiedRequest implements Exchange {
     if (status === 100) this.#continue()
     else if (response.socket === null || response.writableLength >= response.writableHighWaterMark) return
     else if (status === 102) response.writeProcessing()
-    else if (status === 103) this.#hint(valuesOf(headers, 'link'))
+    else if (status === 103) this.#hint(headerValues(headers, 'link'))
   }
 
-  /** Waits for its turn on the connection. A final response that is there by then replaces it. */
+  /** Sends 100 Continue after all earlier responses on the connection, unless the final response is sent first. */
   #continue(): void {
     if (!this.#expectsContinue || this.#isContinued) return
     this.#isContinued = true
     const write = (): void => {
       if (this.#response.headersSent) return
-      this.#mayContinue = true
+      this.#isContinueSent = true
       this.#response.writeContinue()
     }
     if (this.#response.socket === null) this.#response.once('socket', write)
     else write()
   }
 
-  /** An early hint that Node rejects is not forwarded; it must not cost the client the response. */
+  /** Drops early hints that Node rejects, so that they do not fail the response. */
   #hint(link: string[]): void {
     if (link.length === 0 || link.some((value) => !isHeaderValue(value))) return
     try {
@@ -133,15 +133,16 @@ export class ProxiedRequest implements Exchange {
   }
 
   onHead(head: ResponseHead): void {
-    const headers = this.#visit.relayedHeaders(head)
-    // A client that waits for 100 Continue and gets something else may or may not send its body.
-    if (this.#parts.isDraining() || (this.#expectsContinue && !this.#mayContinue)) headers.push('Connection', 'close')
-    // Without the reason phrase of the upstream: nothing depends on it, and node:http throws if it has a control character.
+    const headers = this.#context.relayedHeaders(head)
+    // A client that expects 100 Continue and receives a final response may or may not send its body.
+    if (this.#parts.isDraining() || (this.#expectsContinue && !this.#isContinueSent))
+      headers.push('Connection', 'close')
+    // The upstream's reason phrase is dropped: node:http throws if it contains a control character.
     this.#response.writeHead(head.status, headers)
     this.#endsWithConnection = head.length === undefined && this.#message.httpVersion === '1.0'
-    this.#visit.status = head.status
+    this.#context.status = head.status
     this.#isHeadPending = true
-    // If the body arrived with the head, both are sent at once; if it takes its time, the head is sent now.
+    // A body that arrives in the same packet is sent together with the head. Otherwise the head is sent first.
     process.nextTick(flushHead, this)
   }
 
@@ -152,11 +153,11 @@ export class ProxiedRequest implements Exchange {
 
   onData(chunk: Buffer, isLast: boolean): boolean {
     if (this.#response.destroyed) return true
-    this.#visit.bytes += chunk.length
+    this.#context.bytes += chunk.length
     this.#isHeadPending = false
     if (isLast) this.#response.end(chunk)
     else if (!this.#response.write(chunk)) {
-      if (!this.#isWaitingForClient) this.#response.on('drain', () => this.#transfer?.resume())
+      if (!this.#isWaitingForClient) this.#response.on('drain', () => this.#upstreamRequest?.resume())
       this.#isWaitingForClient = true
       return false
     }
@@ -169,8 +170,8 @@ export class ProxiedRequest implements Exchange {
       if (trailers.length > 0) this.#response.addTrailers(allowedTrailers(trailers))
       this.#response.end()
     }
-    if (this.body === undefined || this.#transfer?.isRequestSent) return
-    // The upstream has answered without reading the whole body.
+    if (this.body === undefined || this.#upstreamRequest?.isRequestSent) return
+    // The upstream has responded without reading the whole request body.
     this.body.stop()
     if (this.#response.writableFinished) linger(this.#message.socket)
     else this.#response.once('finish', () => linger(this.#message.socket))
@@ -178,7 +179,7 @@ export class ProxiedRequest implements Exchange {
 
   onFailure(failure: UpstreamFailure): void {
     const { headersSent, socket } = this.#response
-    // Ended regularly, a part of the body would pass for the whole.
+    // A regular end would make an incomplete body look complete.
     if (!headersSent) this.#answer(failureAnswer(failure))
     else if (this.#endsWithConnection && socket !== null) cutOff(socket)
     else this.#response.destroy()
@@ -190,37 +191,37 @@ export class ProxiedRequest implements Exchange {
     const response = this.#response
     const { socket } = this.#message
     if (response.destroyed || response.headersSent) return
-    this.#visit.status = answer.status
-    this.#visit.bytes = Buffer.byteLength(answer.body)
-    if (this.#isMoreToCome() && response.socket === socket) {
+    this.#context.status = answer.status
+    this.#context.bytes = Buffer.byteLength(answer.body)
+    if (this.#skipsRestOfBody() && response.socket === socket) {
       this.body?.stop()
-      this.#isAnsweredLast = true
+      this.#isFinalAnswer = true
       socket.write(rawAnswer(answer))
       linger(socket)
     } else {
       this.body?.discard()
       const connection = this.#parts.isDraining() ? { Connection: 'close' } : undefined
-      response.writeHead(answer.status, { ...answer.headers, 'Content-Length': this.#visit.bytes, ...connection })
+      response.writeHead(answer.status, { ...answer.headers, 'Content-Length': this.#context.bytes, ...connection })
       response.end(answer.body)
     }
   }
 
-  /** Whether the client has a body to send that is not worth waiting for. */
-  #isMoreToCome(): boolean {
+  /** True if the rest of the request body is not worth reading. */
+  #skipsRestOfBody(): boolean {
     if (this.body === undefined || this.#message.complete) return false
     return this.#expectsContinue || this.body.isLong
   }
 
-  /** To be called when the response is closed, complete or not. */
+  /** Called when the response is closed, complete or not. */
   readonly onClose = (): void => {
-    this.#transfer?.cancel()
-    this.#visit.end(!this.#response.writableFinished && !this.#isAnsweredLast)
+    this.#upstreamRequest?.cancel()
+    this.#context.finish(!this.#response.writableFinished && !this.#isFinalAnswer)
   }
 }
 
 const flushHead = (request: ProxiedRequest): void => request.flushHead()
 
-function valuesOf(headers: readonly string[], name: string): string[] {
+function headerValues(headers: readonly string[], name: string): string[] {
   const values: string[] = []
   for (let i = 0; i < headers.length; i += 2)
     if ((headers[i] as string).toLowerCase() === name) values.push(headers[i + 1] as string)

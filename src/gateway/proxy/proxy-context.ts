@@ -2,35 +2,36 @@ import type { IncomingMessage } from 'node:http'
 import { ipIdentity } from '../../core/keys/ip-address.js'
 import type { Answer } from '../../http/connections/raw-answer.js'
 import { traceIdOf } from '../../http/trace-id.js'
-import { type AccessEntry, decisionOf, loggedPath } from '../access-log.js'
-import { requestHeaders, requestPath } from '../headers/request-head.js'
+import { type AccessEntry, loggedDecision, loggedPath } from '../access-log.js'
+import { upstreamHeaders, upstreamPath } from '../headers/request-head.js'
 import { relayedHeaders } from '../headers/response-headers.js'
+import type { Route } from '../routes/route.js'
 import type { ResponseHead } from '../upstream/response-head.js'
 import { type Admission, admit } from './admission.js'
 import { ClientRequest } from './client-request.js'
-import type { GatewayParts, OpenRoute } from './gateway-parts.js'
-import { readTarget, type Target } from './request-target.js'
+import type { ActiveRoute, GatewayParts } from './gateway-parts.js'
+import { parseTarget, type RequestTarget } from './request-target.js'
 
-/** A request that leads somewhere. */
-export interface Routed extends OpenRoute {
+/** A request and the route that it matched. */
+export interface RouteMatch extends ActiveRoute {
   readonly request: ClientRequest
-  readonly target: Target
+  readonly target: RequestTarget
 }
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 
-/** What is the same for every request, also for one to become a WebSocket: where it leads, what limits say, its line in the log. */
+/** The common part of plain requests and WebSocket upgrades: routing, limits, headers and the access log. */
 export class ProxyContext {
   readonly #parts: GatewayParts
   readonly #message: IncomingMessage
   readonly #startedAt = performance.now()
   #request: ClientRequest | undefined
-  #routed: Routed | undefined
+  #match: RouteMatch | undefined
   #decision: AccessEntry['decision'] = null
   #limitHeaders = noHeaders
-  /** Of the answer, as soon as there is one. */
+  /** Status of the response, once it is known. */
   status: number | null = null
-  /** Of the answer's body. */
+  /** Bytes of the response body sent so far. */
   bytes = 0
 
   constructor(parts: GatewayParts, message: IncomingMessage) {
@@ -38,56 +39,53 @@ export class ProxyContext {
     this.#message = message
   }
 
-  get open(): OpenRoute | undefined {
-    return this.#routed
+  get route(): Route | undefined {
+    return this.#match?.route
   }
 
-  /** Where the request leads; or what is answered, if nowhere. */
-  findRoute(): Routed | Answer {
-    const target = readTarget(this.#message, this.#parts.limits)
+  /** The matching route, or the error response. */
+  findRoute(): RouteMatch | Answer {
+    const target = parseTarget(this.#message, this.#parts.limits)
     if ('status' in target) return target
     const request = new ClientRequest(this.#message, target, this.#parts.clientIpOf)
     this.#request = request
     const open = this.#parts.findRoute(request)
     if ('status' in open) return open
     const { route, pool } = open
-    this.#routed = { route, pool, request, target }
-    return this.#routed
+    this.#match = { route, pool, request, target }
+    return this.#match
   }
 
-  askLimits({ request, route }: Routed): Admission | Promise<Admission> {
+  checkLimits({ request, route }: RouteMatch): Admission | Promise<Admission> {
     return admit(this.#parts.guard, route.limits, request)
   }
 
-  /** What the limits have said is remembered for the response and for the log. */
-  takeNote(admission: Admission, { route }: Routed): void {
-    this.#decision = decisionOf(admission, route)
+  /** Keeps the result of the limits for the response headers and the log. */
+  recordAdmission(admission: Admission, { route }: RouteMatch): void {
+    this.#decision = loggedDecision(admission, route)
     if (admission.kind === 'PASS') this.#limitHeaders = admission.headers
   }
 
-  /** One IPv6 network counts as one client, as for limits. */
+  /** The address that connections count for. As for limits, an IPv6 network is one client. */
   clientAddress(): string {
     return ipIdentity(this.#request?.clientIp() ?? '')
   }
 
-  /** The headers that the upstream gets, flat. */
-  requestHeaders({ route, target }: Routed): string[] {
-    return requestHeaders(this.#parts, this.#message, route, target)
+  upstreamHeaders({ route, target }: RouteMatch): string[] {
+    return upstreamHeaders(this.#parts, this.#message, route, target)
   }
 
-  /** Path and query as the upstream gets them. */
-  requestPath({ route, target }: Routed): string {
-    return requestPath(route, target)
+  upstreamPath({ route, target }: RouteMatch): string {
+    return upstreamPath(route, target)
   }
 
-  /** What an upstream's response becomes, flat. */
   relayedHeaders(head: ResponseHead): string[] {
-    return relayedHeaders(head, (this.#routed as Routed).route, this.#limitHeaders)
+    return relayedHeaders(head, (this.#match as RouteMatch).route, this.#limitHeaders)
   }
 
-  /** Nobody is there any more, whether there was an answer or not. */
-  end(aborted: boolean): void {
-    this.#request?.leave()
+  /** Called once, when the response is complete or the client has disconnected. */
+  finish(aborted: boolean): void {
+    this.#request?.disconnect()
     this.#parts.log?.({
       time: new Date(performance.timeOrigin + this.#startedAt).toISOString(),
       method: this.#message.method ?? 'GET',
@@ -95,7 +93,7 @@ export class ProxyContext {
       status: this.status,
       durationMs: Math.round((performance.now() - this.#startedAt) * 1_000) / 1_000,
       bytes: this.bytes,
-      route: this.#routed?.route.id ?? null,
+      route: this.#match?.route.id ?? null,
       decision: this.#decision,
       clientIp: this.#request?.clientIp() ?? null,
       traceId: traceIdOf(this.#message.headers) ?? null,

@@ -2,8 +2,8 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /**
- * Some clients offer to change to another protocol with any request (`Upgrade: h2c`). Nobody has to accept that, but
- * `node:http` stops reading a connection at such a request. So it is read again, without the offer.
+ * Handles a request that offers an unsupported protocol, such as `Upgrade: h2c`, as a plain request. `node:http` stops parsing
+ * a connection at an upgrade, so the request is put back on the socket without the offer and parsed again.
  */
 export function reinjectWithoutUpgrade(
   server: Server,
@@ -19,13 +19,13 @@ export function reinjectWithoutUpgrade(
     const value = rawHeaders[i + 1] as string
     const lower = name.toLowerCase()
     if (lower === 'upgrade' || lower === 'http2-settings') continue
-    head += `${name}: ${lower === 'connection' ? withoutOffer(value) : value}\r\n`
+    head += `${name}: ${lower === 'connection' ? withoutUpgrade(value) : value}\r\n`
   }
   socket.unshift(Buffer.concat([Buffer.from(`${head}\r\n`, 'latin1'), first]))
   server.emit(arrival, socket)
 }
 
-const withoutOffer = (connection: string): string =>
+const withoutUpgrade = (connection: string): string =>
   connection
     .split(',')
     .filter((option) => !['upgrade', 'http2-settings'].includes(option.trim().toLowerCase()))

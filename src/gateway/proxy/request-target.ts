@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { ParseError } from '../../http/connections/parse-error.js'
 import type { Answer } from '../../http/connections/raw-answer.js'
 import { forwardedPath, hasHiddenDots } from '../headers/forwarded-path.js'
 import { forwardsLeft, lastHopAnswer, optionsAnswer } from '../headers/max-forwards.js'
@@ -11,42 +12,43 @@ export interface RequestLimits {
   readonly maxHeaderSize: number
 }
 
-/** What a request asks for. */
-export interface Target {
-  /** As it is matched, counted and, unless a filter rewrites it, forwarded. */
+/** The path, query and host of a request. */
+export interface RequestTarget {
+  /** The normalised path: matched, limited and, unless a filter rewrites it, forwarded. */
   readonly path: string
-  /** Behind the question mark; empty if there is none. */
+  /** The part after the question mark, or an empty string. */
   readonly query: string
-  /** As it was asked for, with a port if one was given. */
+  /** Name or address, with the port if the client sent one. */
   readonly host: string
 }
 
-/** Letters, digits and what else a name, an address or a port may have; never what could end a quotation or a line. */
+/** Characters of names, addresses and ports. Excludes quotes and line breaks, because the host is written into headers. */
 const hostForm = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/
 
 /**
- * The target of the request; or the answer, if it is not forwarded. `node:http` has already rejected what is not HTTP, and what
- * two servers could frame differently: two lengths, a length beside chunks, folded lines, bad chunks.
+ * Parses the target of a request, or returns the response if the request is not forwarded. `node:http` has already rejected
+ * malformed requests and ambiguous framing: two lengths, a length and chunks, folded lines, invalid chunks.
  */
-export function readTarget(request: IncomingMessage, limits: RequestLimits): Target | Answer {
+export function parseTarget(request: IncomingMessage, limits: RequestLimits): RequestTarget | Answer {
   const { url = '', headers, httpVersion, rawHeaders } = request
-  if (url.length > limits.maxUrlLength) return problemAnswer(414, `A URL may have ${limits.maxUrlLength} characters.`)
+  if (url.length > limits.maxUrlLength) return urlTooLong(limits)
   if (isTooLarge(rawHeaders, limits.maxHeaderSize)) return tooManyHeaders(limits)
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return problemAnswer(505, 'This gateway speaks HTTP/1.1.')
-  if (!isFramed(request)) return unframed(request)
-  // A client of a proxy writes the whole URL, and its host counts instead of the header's.
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    return problemAnswer(505, 'The gateway supports HTTP/1.0 and HTTP/1.1. Send the request in one of them.')
+  if (!isFramed(request)) return framingProblem(request)
+  // In absolute form, the host of the URL takes precedence over the Host header (RFC 9112, 3.2.2).
   const [, authority, rest] = url.startsWith('/') ? [] : (/^https?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [])
   const isOptions = request.method === 'OPTIONS'
   const origin = url.startsWith('/') || (isOptions && url === '*') ? url : rest
   if (origin === undefined || url.includes('#')) return badRequest(targetForm)
   const host = authority ?? headers.host ?? ''
-  const hosts = countOf(rawHeaders, 'host')
+  const hosts = countHeader(rawHeaders, 'host')
   if (hosts > 1 || !hostForm.test(host) || !hostForm.test(headers.host ?? '')) return badRequest(hostRule)
   if (hosts === 0 && httpVersion === '1.1')
     return badRequest('Host is missing. Send one Host header, which HTTP/1.1 requires.')
   if (headers.expect !== undefined && !/100-continue/i.test(headers.expect))
-    return problemAnswer(417, 'The only expectation is 100-continue.')
-  // RFC 9112: a URL without a path means the same as *.
+    return problemAnswer(417, 'Expect must be 100-continue. Other expectations are not supported.')
+  // OPTIONS with a URL without a path means the same as * (RFC 9112, 3.2.4).
   if (isOptions && (origin === '*' || origin === '')) return optionsAnswer()
   if (forwardsLeft(request) === 0) return lastHopAnswer(request)
   const question = origin.indexOf('?')
@@ -63,15 +65,15 @@ const hiddenDots =
   'The path has a dot segment beside %2F, %5C or a semicolon, which servers resolve differently. Resolve it before sending.'
 
 /**
- * False if the end of the request is uncertain, because its transfer coding is not exactly `chunked`. `node:http` takes
- * an empty one for none. Nothing that follows on the connection may be read as a request then.
+ * False if the end of the request is uncertain, because its transfer coding is not exactly `chunked`. `node:http` ignores an
+ * empty one. The rest of the connection must then not be parsed as requests.
  */
 export function isFramed({ headers, httpVersion }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding']
   return coding === undefined || (coding.toLowerCase() === 'chunked' && httpVersion !== '1.0')
 }
 
-function unframed({ headers, httpVersion }: IncomingMessage): Answer {
+function framingProblem({ headers, httpVersion }: IncomingMessage): Answer {
   const close = { Connection: 'close' }
   if (httpVersion === '1.0')
     return problemAnswer(400, 'HTTP/1.0 has no Transfer-Encoding. Send Content-Length, or use HTTP/1.1.', close)
@@ -80,9 +82,9 @@ function unframed({ headers, httpVersion }: IncomingMessage): Answer {
   return problemAnswer(501, 'Transfer-Encoding must be chunked. Other codings are not supported.', close)
 }
 
-export const badRequest = (detail: string): Answer => problemAnswer(400, detail)
+const badRequest = (detail: string): Answer => problemAnswer(400, detail)
 
-export const tooManyHeaders = ({ maxHeaderSize }: Pick<RequestLimits, 'maxHeaderSize'>): Answer =>
+const tooManyHeaders = ({ maxHeaderSize }: Pick<RequestLimits, 'maxHeaderSize'>): Answer =>
   problemAnswer(431, `All headers together may have ${maxHeaderSize} bytes.`)
 
 function isTooLarge(rawHeaders: readonly string[], max: number): boolean {
@@ -91,7 +93,7 @@ function isTooLarge(rawHeaders: readonly string[], max: number): boolean {
   return size > max
 }
 
-function countOf(rawHeaders: readonly string[], name: string): number {
+function countHeader(rawHeaders: readonly string[], name: string): number {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const found = rawHeaders[i] as string
@@ -99,3 +101,26 @@ function countOf(rawHeaders: readonly string[], name: string): number {
   }
   return count
 }
+
+/** The response to a request that `node:http` could not parse: malformed, too large or too slow. */
+export function parseErrorAnswer({ code, rawPacket }: ParseError, limits: RequestLimits): Answer {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return isUrlTooLong(rawPacket, limits) ? urlTooLong(limits) : tooManyHeaders(limits)
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return problemAnswer(408, 'The request did not arrive in time.')
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return problemAnswer(413, 'The chunk extensions are too long.')
+    default:
+      return badRequest('The HTTP request is malformed or ambiguous.')
+  }
+}
+
+/** node:http limits URL and headers together. Its last packet shows which of them was too long. */
+function isUrlTooLong(packet: Buffer | undefined, { maxUrlLength }: RequestLimits): boolean {
+  const [, url = ''] = /^[A-Z-]{1,20} ([^ \r\n]*)/.exec(packet?.toString('latin1') ?? '') ?? []
+  return url.length > maxUrlLength
+}
+
+const urlTooLong = ({ maxUrlLength }: RequestLimits): Answer =>
+  problemAnswer(414, `A URL may have ${maxUrlLength} characters.`)

@@ -4,41 +4,41 @@ import { cutOff, linger } from '../../http/connections/linger.js'
 import { type Answer, rawAnswer } from '../../http/connections/raw-answer.js'
 import type { Exchange, RouteTimeouts, UpstreamFailure } from '../upstream/exchange.js'
 import type { ResponseHead } from '../upstream/response-head.js'
-import type { Transfer } from '../upstream/transfer.js'
+import type { UpstreamRequest } from '../upstream/upstream-request.js'
 import type { GatewayParts } from './gateway-parts.js'
 import { failureAnswer, internalProblem, problemAnswer } from './gateway-problem.js'
 import { ProxyContext } from './proxy-context.js'
 
-/** A request to become a WebSocket. Admitted as any other; then two sockets that are passed on to each other. */
+/** Proxies a WebSocket upgrade. It is limited like any other request; then both sockets are piped into each other. */
 export class UpgradedRequest implements Exchange {
   readonly method = 'GET'
   readonly isUpgrade = true
   readonly body = undefined
-  readonly isRepeatable = true
-  readonly needsNodeClient = false
+  readonly isRetryable = true
+  readonly needsNodeTransport = false
   path = ''
   headers: readonly string[] = []
   readonly #message: IncomingMessage
-  readonly #visit: ProxyContext
+  readonly #context: ProxyContext
   readonly #socket: Duplex
-  /** What came behind the request. */
+  /** Bytes that were received after the request head. */
   readonly #first: Buffer
-  #transfer: Transfer | undefined
+  #upstreamRequest: UpstreamRequest | undefined
 
   constructor(parts: GatewayParts, message: IncomingMessage, socket: Duplex, first: Buffer) {
     this.#message = message
-    this.#visit = new ProxyContext(parts, message)
+    this.#context = new ProxyContext(parts, message)
     this.#socket = socket
     this.#first = first
     socket.on('error', () => socket.destroy()).once('close', this.#onClose)
   }
 
   clientAddress(): string {
-    return this.#visit.clientAddress()
+    return this.#context.clientAddress()
   }
 
   get timeouts(): RouteTimeouts | undefined {
-    return this.#visit.open?.route.timeouts
+    return this.#context.route?.timeouts
   }
 
   async start(): Promise<void> {
@@ -51,39 +51,41 @@ export class UpgradedRequest implements Exchange {
   }
 
   async #begin(): Promise<void> {
-    if (announcesBody(this.#message)) {
-      this.#answer(problemAnswer(400, 'A request to upgrade the connection must not have a body.'))
+    if (declaresBody(this.#message)) {
+      this.#answer(
+        problemAnswer(400, 'An upgrade request must not have a body. Remove Content-Length and Transfer-Encoding.'),
+      )
       return
     }
-    const routed = this.#visit.findRoute()
-    if ('status' in routed) {
-      this.#answer(routed)
+    const match = this.#context.findRoute()
+    if ('status' in match) {
+      this.#answer(match)
       return
     }
-    const admission = await this.#visit.askLimits(routed)
+    const admission = await this.#context.checkLimits(match)
     if (admission.kind === 'GONE' || this.#socket.destroyed) return
-    this.#visit.takeNote(admission, routed)
+    this.#context.recordAdmission(admission, match)
     if (admission.kind === 'ANSWER') this.#answer(admission.answer)
     else {
-      this.path = this.#visit.requestPath(routed)
-      this.headers = this.#visit.requestHeaders(routed)
-      this.#transfer = routed.pool.request(this)
+      this.path = this.#context.upstreamPath(match)
+      this.headers = this.#context.upstreamHeaders(match)
+      this.#upstreamRequest = match.pool.request(this)
     }
   }
 
   onInformation(): void {}
 
-  /** The upstream declined. `node:http` no longer manages the connection, so the response is written here, as its last. */
+  /** The upstream declined. `node:http` has released the socket, so the response is written here, and the connection closed. */
   onHead(head: ResponseHead): void {
-    const headers = this.#visit.relayedHeaders(head)
+    const headers = this.#context.relayedHeaders(head)
     headers.push('Connection', 'close')
     this.#writeHead(head.status, headers)
   }
 
   onData(chunk: Buffer): boolean {
-    this.#visit.bytes += chunk.length
+    this.#context.bytes += chunk.length
     if (this.#socket.write(chunk)) return true
-    this.#socket.once('drain', () => this.#transfer?.resume())
+    this.#socket.once('drain', () => this.#upstreamRequest?.resume())
     return false
   }
 
@@ -93,12 +95,12 @@ export class UpgradedRequest implements Exchange {
 
   onUpgrade(head: ResponseHead, upstream: Duplex): void {
     const client = this.#socket
-    const headers = this.#visit.relayedHeaders(head)
+    const headers = this.#context.relayedHeaders(head)
     headers.push('Upgrade', 'websocket', 'Connection', 'Upgrade')
     this.#writeHead(head.status, headers)
     upstream.on('error', () => client.destroy()).once('close', () => client.destroy())
     client.once('close', () => upstream.destroy())
-    // A WebSocket is never half closed: an upstream that keeps its side open would occupy the connection for ever.
+    // A WebSocket is never half closed. An upstream that keeps its side open would occupy the connection forever.
     client.once('end', () => linger(upstream))
     if (client.destroyed) upstream.destroy()
     if (this.#first.length > 0) upstream.write(this.#first)
@@ -107,7 +109,7 @@ export class UpgradedRequest implements Exchange {
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#visit.status !== null) cutOff(this.#socket)
+    if (this.#context.status !== null) cutOff(this.#socket)
     else this.#answer(failureAnswer(failure))
   }
 
@@ -119,27 +121,27 @@ export class UpgradedRequest implements Exchange {
       validateHeaderValue(name, value)
       text += `${name}: ${value}\r\n`
     }
-    this.#visit.status = status
+    this.#context.status = status
     this.#socket.write(`${text}\r\n`, 'latin1')
   }
 
   #answer(answer: Answer): void {
     if (this.#socket.destroyed) return
-    this.#visit.status = answer.status
-    this.#visit.bytes = Buffer.byteLength(answer.body)
+    this.#context.status = answer.status
+    this.#context.bytes = Buffer.byteLength(answer.body)
     this.#socket.write(rawAnswer(answer))
     linger(this.#socket)
   }
 
   readonly #onClose = (): void => {
-    this.#transfer?.cancel()
-    this.#visit.end(this.#visit.status === null)
+    this.#upstreamRequest?.cancel()
+    this.#context.finish(this.#context.status === null)
   }
 }
 
 /**
- * `node:http` reads no body of an upgrade request: its bytes would reach the upstream as the start of the tunnel, or be
- * awaited there as a body that never comes.
+ * `node:http` does not parse the body of an upgrade request. Its bytes would become the start of the tunnel, or the upstream
+ * would wait for a body that is never sent.
  */
-const announcesBody = ({ headers }: IncomingMessage): boolean =>
+const declaresBody = ({ headers }: IncomingMessage): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined

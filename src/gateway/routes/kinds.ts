@@ -4,7 +4,7 @@ import { headerName } from '../../http/option-kinds.js'
 import { durationTicks } from '../../validation/duration.js'
 import { type Kind, secret } from '../../validation/kind.js'
 import { text, textMatching, wholeNumber } from '../../validation/kinds.js'
-import { notForFilters } from '../headers/hop-by-hop.js'
+import { forbiddenFilterHeaders } from '../headers/hop-by-hop.js'
 import { type Origin, parseOrigin } from '../upstream/origin.js'
 import { wholeMatch } from './predicates.js'
 
@@ -20,7 +20,7 @@ export const changeableHeader: Kind<string> = {
   allowed: 'a header name, except connection headers such as Connection or Content-Length',
   parse(value) {
     const name = headerName.parse(value)
-    return name === undefined || notForFilters.has(name.toLowerCase()) ? undefined : name
+    return name === undefined || forbiddenFilterHeaders.has(name.toLowerCase()) ? undefined : name
   },
 }
 

@@ -1,16 +1,16 @@
-import type { Transfer } from './transfer.js'
+import type { UpstreamRequest } from './upstream-request.js'
 import { WaitingQueue } from './waiting-queue.js'
 
 interface Share {
-  /** Transfers that have a connection or wait for one in the common queue. */
+  /** Requests that have a connection or wait for one in the common queue. */
   active: number
-  /** Transfers beyond the share, which wait for another one of the same client to end. */
-  readonly parked: WaitingQueue<Transfer>
+  /** Requests beyond the share. They wait until another request of the same client ends. */
+  readonly parked: WaitingQueue<UpstreamRequest>
 }
 
 /**
- * Limits how many connections to an upstream one client address occupies, so that slow clients cannot occupy all. A client
- * with more requests waits for its own; the common queue stays short for the others. All operations are O(1).
+ * Limits the upstream connections of one client address, so that slow clients cannot occupy all of them. Further requests of
+ * the client wait outside the common queue, which stays short for other clients. All operations are O(1).
  */
 export class ClientShares {
   readonly #max: number
@@ -26,49 +26,49 @@ export class ClientShares {
     return this.#parked
   }
 
-  /** True if the transfer may compete for a connection; else it is parked until `leave` returns it. */
-  enter(transfer: Transfer): boolean {
+  /** Returns true if the request may use or queue for a connection. Otherwise it is parked until `leave` returns it. */
+  enter(request: UpstreamRequest): boolean {
     if (this.#max === Number.POSITIVE_INFINITY) return true
-    transfer.client = transfer.exchange.clientAddress()
-    const share = this.#shareOf(transfer.client)
+    request.client = request.exchange.clientAddress()
+    const share = this.#shareOf(request.client)
     if (share.active < this.#max) {
       share.active += 1
       return true
     }
-    transfer.isParked = true
-    share.parked.push(transfer)
+    request.isParked = true
+    share.parked.push(request)
     this.#parked += 1
     return false
   }
 
-  /** To be called once for each transfer that ends. Returns a parked one that may compete for a connection instead. */
-  leave(transfer: Transfer): Transfer | undefined {
-    const share = transfer.client === undefined ? undefined : this.#shares.get(transfer.client)
+  /** Must be called once for each request that ends. Returns a parked request that may now queue for a connection. */
+  leave(request: UpstreamRequest): UpstreamRequest | undefined {
+    const share = request.client === undefined ? undefined : this.#shares.get(request.client)
     if (share === undefined) return undefined
-    if (transfer.isParked) {
-      this.#unpark(share, transfer)
+    if (request.isParked) {
+      this.#unpark(share, request)
       return undefined
     }
     const next = share.parked.first
     if (next !== undefined) this.#unpark(share, next)
-    else if (--share.active === 0) this.#shares.delete(transfer.client as string)
+    else if (--share.active === 0) this.#shares.delete(request.client as string)
     return next
   }
 
-  visitParked(callback: (transfer: Transfer) => void): void {
-    if (this.#parked > 0) for (const { parked } of this.#shares.values()) parked.visit(callback)
+  forEachParked(callback: (request: UpstreamRequest) => void): void {
+    if (this.#parked > 0) for (const { parked } of this.#shares.values()) parked.forEach(callback)
   }
 
-  #unpark(share: Share, transfer: Transfer): void {
-    share.parked.remove(transfer)
-    transfer.isParked = false
+  #unpark(share: Share, request: UpstreamRequest): void {
+    share.parked.remove(request)
+    request.isParked = false
     this.#parked -= 1
   }
 
   #shareOf(client: string): Share {
     const known = this.#shares.get(client)
     if (known !== undefined) return known
-    const share: Share = { active: 0, parked: new WaitingQueue<Transfer>() }
+    const share: Share = { active: 0, parked: new WaitingQueue<UpstreamRequest>() }
     this.#shares.set(client, share)
     return share
   }

@@ -12,7 +12,7 @@ export interface UpstreamTimeouts {
   readonly keepAliveMs: number
 }
 
-/** Time-outs that a route overrides. */
+/** Timeouts that a route can override. */
 export type RouteTimeouts = Partial<Pick<UpstreamTimeouts, 'connectTimeoutMs' | 'responseTimeoutMs'>>
 
 export interface UpstreamFailure {
@@ -43,18 +43,18 @@ export interface Exchange {
   readonly headers: readonly string[]
   readonly body: UpstreamBody | undefined
   readonly isUpgrade: boolean
-  /** True if the method is idempotent and there is no body: the request may use another connection if it was not sent. */
-  readonly isRepeatable: boolean
-  /** The client waits for `100 Continue`, or announced trailers: undici supports neither in requests. */
-  readonly needsNodeClient: boolean
-  /** Undefined: the time-outs of all upstreams. */
+  /** True if the request is idempotent and has no body, so that it may use another connection if it was not sent. */
+  readonly isRetryable: boolean
+  /** True if the request has `Expect: 100-continue` or trailers. undici supports neither. */
+  readonly needsNodeTransport: boolean
+  /** Default: the timeouts of all upstreams. */
   readonly timeouts: RouteTimeouts | undefined
-  /** The client that the connection counts for. */
+  /** The client address that the connection counts for. */
   clientAddress(): string
   /** A 1xx response other than 101. */
   onInformation(status: number, headers: readonly string[]): void
   onHead(head: ResponseHead): void
-  /** `isLast`: the body ends with this chunk. Returns false to pause until `Transfer.resume`. */
+  /** `isLast`: the body ends with this chunk. Returns false to pause until `UpstreamRequest.resume`. */
   onData(chunk: Buffer, isLast: boolean): boolean
   onEnd(trailers: readonly string[]): void
   onFailure(failure: UpstreamFailure): void

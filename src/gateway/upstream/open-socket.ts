@@ -10,7 +10,7 @@ const drainMs = 1_000
 /** The name for SNI and the certificate; an IP address is not a server name. */
 export const serverName = ({ hostname }: Origin): string | undefined => (isIP(hostname) === 0 ? hostname : undefined)
 
-/** `settle` is called once: with an error, or when requests may be sent. */
+/** Opens a connection. Calls `settle` with null once it is ready for requests, or with an error. */
 export function openSocket(origin: Origin, settle: (error: Error | null) => void): Socket {
   const { isSecure, hostname: host, port } = origin
   const servername = serverName(origin)
@@ -24,12 +24,12 @@ export function openSocket(origin: Origin, settle: (error: Error | null) => void
     .setKeepAlive(true, 60_000)
     .once(isSecure ? 'secureConnect' : 'connect', () => settle(null))
     .on('error', (error: NodeJS.ErrnoException) => {
-      // undici takes a reset for the regular end of a body without a length: truncated bodies would pass as complete. If
-      // the body is paused at that moment, undici even throws out of its listener and ends the process.
+      // undici treats a reset as the regular end of a body without a length, so truncated bodies would look complete. If
+      // the body is paused at that moment, undici throws in its listener, which would crash the process.
       if (error.code === 'ECONNRESET') error.code = 'FLUXGATE_UPSTREAM_RESET'
       settle(error)
     })
-    .once('close', () => settle(new Error('it closed the connection')))
+    .once('close', () => settle(new Error('the upstream closed the connection')))
 }
 
 /**

@@ -1,19 +1,19 @@
 import { ClientShares } from './client-shares.js'
-import type { Exchange, UpstreamTimeouts } from './exchange.js'
-import type { Origin } from './origin.js'
+import type { Exchange, RouteTimeouts, UpstreamTimeouts } from './exchange.js'
+import { type Origin, originKey } from './origin.js'
 import { Slot } from './slot.js'
-import { Transfer } from './transfer.js'
 import type { UploadLimits } from './upload-rate.js'
+import { UpstreamRequest } from './upstream-request.js'
 import { WaitingQueue } from './waiting-queue.js'
 
 export interface PoolLimits extends UpstreamTimeouts, UploadLimits {
   /** Connections to one upstream, tunnels included; further requests wait for one of them. */
   readonly maxConnections: number
-  /** The part of them that one client address may occupy: above 0, at most 1. */
+  /** The fraction of them that one client address may occupy: above 0, at most 1. */
   readonly clientShare: number
 }
 
-/** The connections to one upstream. The connection used last is used next, so that surplus connections time out. */
+/** The connections to one upstream. The most recently used one is reused first, so that surplus connections time out. */
 export class UpstreamPool {
   readonly #origin: Origin
   readonly #limits: PoolLimits
@@ -22,7 +22,7 @@ export class UpstreamPool {
   readonly #idle: Slot[] = []
   /** Free slots without a connection. */
   readonly #spare: Slot[] = []
-  readonly #waiting = new WaitingQueue<Transfer>()
+  readonly #waiting = new WaitingQueue<UpstreamRequest>()
   readonly #shares: ClientShares
   #isServingScheduled = false
   #isRetired = false
@@ -41,55 +41,56 @@ export class UpstreamPool {
     return this.#slots.size === 0 && this.#waiting.size + this.#shares.parked === 0
   }
 
-  request(exchange: Exchange): Transfer {
-    const transfer = new Transfer(exchange, this.#leaveQueue)
-    if (this.#shares.enter(transfer)) this.#start(transfer)
-    return transfer
+  request(exchange: Exchange): UpstreamRequest {
+    const request = new UpstreamRequest(exchange, this.#leaveQueue)
+    if (this.#shares.enter(request)) this.#start(request)
+    return request
   }
 
-  #start(transfer: Transfer): void {
+  #start(request: UpstreamRequest): void {
     const slot = this.#waiting.size === 0 ? this.#freeSlot() : undefined
-    if (slot === undefined) this.#waiting.push(transfer)
-    else slot.begin(transfer)
+    if (slot === undefined) this.#waiting.push(request)
+    else slot.begin(request)
   }
 
   checkTime(now: number): void {
-    for (const slot of this.#slots) slot.transfer?.checkTime(now, this.#limits)
-    this.#waiting.visit((transfer) => transfer.checkTime(now, this.#limits))
-    this.#shares.visitParked((transfer) => transfer.checkTime(now, this.#limits))
+    for (const slot of this.#slots) slot.request?.checkTime(now, this.#limits)
+    const check = (request: UpstreamRequest): void => request.checkTime(now, this.#limits)
+    this.#waiting.forEach(check)
+    this.#shares.forEachParked(check)
   }
 
-  /** Finishes what is in flight, and keeps no connection after that. */
+  /** Closes each connection once its request in flight ends. */
   retire(): void {
     this.#isRetired = true
     for (const slot of [...this.#idle.splice(0), ...this.#spare.splice(0)]) this.#discard(slot)
   }
 
-  /** A route leads here again. */
+  /** Undoes `retire`, because a route uses the upstream again. */
   restore(): void {
     this.#isRetired = false
   }
 
-  onRelease(slot: Slot, transfer: Transfer): void {
-    this.#leaveShare(transfer)
+  onRelease(slot: Slot, request: UpstreamRequest): void {
+    this.#leaveShare(request)
     if (this.#isRetired && this.#waiting.size === 0) this.#discard(slot)
     else if (slot.isConnected) this.#idle.push(slot)
     else this.#spare.push(slot)
     if (this.#waiting.size === 0 || this.#isServingScheduled) return
-    // Later: a slot is released from within the parser of undici, which must not be entered again.
+    // Deferred: slots are released inside the parser of undici, which is not reentrant.
     this.#isServingScheduled = true
     queueMicrotask(this.#serveWaiting)
   }
 
-  readonly #leaveQueue = (transfer: Transfer): void => {
-    if (transfer.queueLinks === undefined) return
-    if (!transfer.isParked) this.#waiting.remove(transfer)
-    this.#leaveShare(transfer)
+  readonly #leaveQueue = (request: UpstreamRequest): void => {
+    if (request.queueLinks === undefined) return
+    if (!request.isParked) this.#waiting.remove(request)
+    this.#leaveShare(request)
   }
 
-  /** The next request of the same client queues up for a connection. */
-  #leaveShare(transfer: Transfer): void {
-    const next = this.#shares.leave(transfer)
+  /** Queues the next parked request of the same client. */
+  #leaveShare(request: UpstreamRequest): void {
+    const next = this.#shares.leave(request)
     if (next !== undefined) this.#waiting.push(next)
   }
 
@@ -98,7 +99,7 @@ export class UpstreamPool {
     while (this.#waiting.size > 0) {
       const slot = this.#freeSlot()
       if (slot === undefined) return
-      slot.begin(this.#waiting.shift() as Transfer)
+      slot.begin(this.#waiting.shift() as UpstreamRequest)
     }
   }
 
@@ -118,4 +119,60 @@ export class UpstreamPool {
     this.#slots.delete(slot)
     slot.destroy()
   }
+}
+
+/** The pools of all upstreams. One timer checks all timeouts, which costs less than a timer per request. */
+export class UpstreamPools {
+  readonly #limits: PoolLimits
+  readonly #pools = new Map<string, UpstreamPool>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(limits: PoolLimits) {
+    this.#limits = limits
+  }
+
+  /** Sets the check interval, short enough for these timeouts too. */
+  setCheckInterval(timeouts: readonly RouteTimeouts[]): void {
+    const all = [this.#limits, ...timeouts.map((own) => ({ ...this.#limits, ...own }))]
+    clearInterval(this.#timer)
+    this.#timer = setInterval(() => this.#checkTime(), Math.min(...all.map(checkIntervalMs))).unref()
+  }
+
+  poolFor(origin: Origin): UpstreamPool {
+    const key = originKey(origin)
+    const known = this.#pools.get(key)
+    if (known !== undefined) return known
+    const pool = new UpstreamPool(origin, this.#limits)
+    this.#pools.set(key, pool)
+    return pool
+  }
+
+  /** Retires the pools of all other upstreams. */
+  keepOnly(origins: readonly Origin[]): void {
+    const keys = new Set(origins.map(originKey))
+    for (const [key, pool] of this.#pools) {
+      if (keys.has(key)) pool.restore()
+      else pool.retire()
+    }
+  }
+
+  close(): void {
+    this.keepOnly([])
+    clearInterval(this.#timer)
+  }
+
+  #checkTime(): void {
+    const now = performance.now()
+    for (const [key, pool] of this.#pools) {
+      pool.checkTime(now)
+      if (pool.isRetired && pool.isEmpty) this.#pools.delete(key)
+    }
+  }
+}
+
+/** A quarter of the shortest timeout, from 20 ms to 1 s. */
+function checkIntervalMs(limits: PoolLimits): number {
+  const { connectTimeoutMs, responseTimeoutMs, idleTimeoutMs, keepAliveMs, uploadGraceMs } = limits
+  const shortest = Math.min(connectTimeoutMs, responseTimeoutMs, idleTimeoutMs || 1_000, keepAliveMs, uploadGraceMs)
+  return Math.min(1_000, Math.max(20, shortest / 4))
 }

@@ -1,39 +1,39 @@
-/** Bytes of a response head, or of trailers. */
+/** Maximum size in bytes of a response head, and of trailers. */
 export const maxHeadSize = 65_536
 
 /** The response head of an upstream. */
 export interface ResponseHead {
   readonly status: number
-  /** Name, value, name, value, as they were sent. */
+  /** Flat list of names and values, as received. */
   readonly headers: readonly string[]
-  /** The names alone, in lower case. */
+  /** The header names in lower case. */
   readonly names: readonly string[]
-  /** Bytes of the body, if they are known before its end. */
+  /** Size of the body in bytes; undefined if it is not known in advance. */
   readonly length: number | undefined
 }
 
-/** The upstream's response is not valid HTTP/1.1, or recipients could disagree about its meaning. */
+/** The response is not valid HTTP/1.1, or is ambiguous. */
 export class BadResponse extends Error {
   override readonly name = 'BadResponse'
 }
 
 /**
- * Checks what the HTTP parsers of undici and `node:http` leave open: they end a body with an unknown transfer coding at the
- * end of the connection, and accept any three digits as a status.
+ * Validates what the parsers of undici and `node:http` accept: any three-digit status, and unknown transfer codings, whose
+ * body they end with the connection.
  */
 export function responseHead(status: number, headers: readonly string[], method: string): ResponseHead {
-  if (status < 101 || status > 999) throw new BadResponse(`its status is ${status}`)
+  if (status < 101 || status > 999) throw new BadResponse(`the response has status ${status}`)
   const names: string[] = []
   let length: string | undefined
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] as string).toLowerCase()
     names.push(name)
     if (name === 'content-length') {
-      if (length !== undefined) throw new BadResponse('it has two lengths')
+      if (length !== undefined) throw new BadResponse('the response has more than one Content-Length')
       length = headers[i + 1] as string
-      if (!/^\d{1,15}$/.test(length)) throw new BadResponse('its length is not a number')
+      if (!/^\d{1,15}$/.test(length)) throw new BadResponse('the Content-Length of the response is not a number')
     } else if (name === 'transfer-encoding' && (headers[i + 1] as string).toLowerCase() !== 'chunked')
-      throw new BadResponse('its transfer coding is not chunked')
+      throw new BadResponse('the Transfer-Encoding of the response is not chunked')
   }
   if (method === 'HEAD' || hasNoBody(status)) return { status, headers, names, length: 0 }
   return { status, headers, names, length: length === undefined ? undefined : Number(length) }
@@ -42,8 +42,8 @@ export function responseHead(status: number, headers: readonly string[], method:
 /** Statuses whose responses end with the head, whatever their headers announce (RFC 9112, 6.3). */
 export const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304
 
-/** Whether the parsers of undici and `node:http` wait for a body, also behind a status that never has one. */
-export function announcesBody(headers: readonly string[]): boolean {
+/** True if the parsers of undici and `node:http` expect a body, even after a status that never has one. */
+export function declaresBody(headers: readonly string[]): boolean {
   for (let i = 0; i < headers.length; i += 2) {
     const name = (headers[i] as string).toLowerCase()
     if (name === 'transfer-encoding' || (name === 'content-length' && headers[i + 1] !== '0')) return true
@@ -51,7 +51,7 @@ export function announcesBody(headers: readonly string[]): boolean {
   return false
 }
 
-/** The method behind `toString('latin1')`, which costs twice as much for short values. */
+/** An undocumented method of buffers. `toString('latin1')` costs twice as much for short values. */
 interface Latin1 {
   latin1Slice(): string
 }

@@ -1,33 +1,33 @@
 import type { Socket } from 'node:net'
 import { type buildConnector, Client } from 'undici'
-import { NodeRequest } from './node-request.js'
+import { NodeTransport } from './node-transport.js'
 import { drainBeforeFailing, openSocket, serverName } from './open-socket.js'
 import { type Origin, originKey } from './origin.js'
 import { maxHeadSize } from './response-head.js'
-import type { Transfer } from './transfer.js'
-import { UndiciRequest } from './undici-request.js'
+import { UndiciTransport } from './undici-transport.js'
+import type { UpstreamRequest } from './upstream-request.js'
 
-/** An idle connection is given up this long before the upstream's `Keep-Alive: timeout=` runs out. */
+/** An idle connection is closed this long before the upstream's `Keep-Alive: timeout=` expires. */
 const keepAliveMarginMs = 1_000
 
-/** llhttp accepts versions 0.9 and 2.0 too, and undici does not report the version. */
+/** Checked because llhttp also accepts versions 0.9 and 2.0, and undici does not report the version. */
 const responseStart = Buffer.from('HTTP/1.')
 
 interface SlotOwner {
-  /** The slot is free again after this transfer. */
-  onRelease(slot: Slot, transfer: Transfer): void
+  /** Called when the slot is free again after this request. */
+  onRelease(slot: Slot, request: UpstreamRequest): void
 }
 
 /**
- * The right to one connection, and the undici client that makes it: one request at a time. The client reconnects when the
- * next request needs it, so that a slot outlives its connections.
+ * A place for one connection in a pool: an undici client that sends one request at a time. The client reconnects when the next
+ * request needs it, so a slot outlives its connections.
  */
 export class Slot {
   readonly #origin: Origin
   readonly #owner: SlotOwner
   readonly #client: Client
   readonly #serverName: string | undefined
-  #transfer: Transfer | undefined
+  #upstreamRequest: UpstreamRequest | undefined
   #socket: Socket | undefined
   #uses = 0
   #checkedBytes = responseStart.length
@@ -42,21 +42,21 @@ export class Slot {
       connect: this.#connect,
       pipelining: 1,
       maxHeaderSize: maxHeadSize,
-      // Its timers are accurate to half a second only, and start again with each byte.
+      // Disabled: undici's timers have a resolution of half a second and restart with each byte.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: Math.max(1, keepAliveMs),
       keepAliveMaxTimeout: Math.max(1, keepAliveMs),
       keepAliveTimeoutThreshold: keepAliveMarginMs,
     })
-    // Emitted if a handler throws; without a listener it would end the process.
+    // Emitted if a handler throws. Without a listener it would crash the process.
     this.#client.on('error' as 'drain', (error: unknown) =>
       process.emitWarning(error instanceof Error ? error : String(error)),
     )
   }
 
-  get transfer(): Transfer | undefined {
-    return this.#transfer
+  get request(): UpstreamRequest | undefined {
+    return this.#upstreamRequest
   }
 
   /** True if the next request needs no new connection. */
@@ -68,28 +68,28 @@ export class Slot {
     return this.#socket?.writableNeedDrain ?? false
   }
 
-  begin(transfer: Transfer): void {
-    this.#transfer = transfer
-    if (transfer.exchange.needsNodeClient) {
+  begin(request: UpstreamRequest): void {
+    this.#upstreamRequest = request
+    if (request.exchange.needsNodeTransport) {
       // A slot has one connection at a time.
       this.#socket?.destroy()
-      new NodeRequest(transfer, this.#origin, () => this.release()).start()
+      new NodeTransport(request, this.#origin, () => this.release()).start()
       return
     }
-    const request = new UndiciRequest(transfer, this)
-    this.#client.dispatch(request.dispatchOptions(this.#serverName), request)
+    const transport = new UndiciTransport(request, this)
+    this.#client.dispatch(transport.dispatchOptions(this.#serverName), transport)
   }
 
-  /** Sends the request once more. The old connection is gone, so that this one is new. */
-  repeat(transfer: Transfer): void {
-    // Later: undici is still closing the old connection.
+  /** Sends the request again, on a new connection, because the old one is closed. */
+  retry(request: UpstreamRequest): void {
+    // Deferred: undici is still closing the old connection.
     queueMicrotask(() => {
-      if (transfer.isDone) this.release()
-      else this.begin(transfer)
+      if (request.isDone) this.release()
+      else this.begin(request)
     })
   }
 
-  /** The requests that were assigned to the current connection, or to the last one if there is none. */
+  /** Number of requests assigned to the current connection or, without one, to the previous connection. */
   get uses(): number {
     return this.#uses
   }
@@ -114,29 +114,29 @@ export class Slot {
   }
 
   release(): void {
-    const transfer = this.#transfer
-    this.#transfer = undefined
-    if (transfer !== undefined) this.#owner.onRelease(this, transfer)
+    const request = this.#upstreamRequest
+    this.#upstreamRequest = undefined
+    if (request !== undefined) this.#owner.onRelease(this, request)
   }
 
   destroy(): void {
-    // Later: the caller may be in a callback of this client.
+    // Deferred: the caller may be in a callback of this client.
     queueMicrotask(() => void this.#client.destroy())
   }
 
-  /** Fails the transfer unless its response starts as it has to. */
+  /** Fails the request unless its response starts with `HTTP/1.`. */
   #checked(chunk: Buffer | null): Buffer | null {
     if (chunk === null) return null
     for (let i = 0; i < chunk.length && this.#checkedBytes < responseStart.length; i++)
       if (chunk[i] !== responseStart[this.#checkedBytes++]) {
-        this.#transfer?.fail('BAD_RESPONSE', 'its response is not HTTP/1.1')
+        this.#upstreamRequest?.fail('BAD_RESPONSE', 'the response is not HTTP/1.1')
         return null
       }
     return chunk
   }
 
   readonly #connect = (_: buildConnector.Options, callback: buildConnector.Callback): void => {
-    if (this.#transfer === undefined || this.#transfer.isDone) {
+    if (this.#upstreamRequest === undefined || this.#upstreamRequest.isDone) {
       queueMicrotask(() => callback(new Error('cancelled'), null))
       return
     }

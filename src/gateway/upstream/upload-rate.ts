@@ -5,7 +5,7 @@ export interface UploadLimits {
   readonly uploadGraceMs: number
 }
 
-/** Measures how fast a client sends a request body. Periods in which the upstream did not read are not judged. */
+/** Measures how fast a client sends a request body. Periods in which the upstream did not read do not count. */
 export class UploadRate {
   #since: number
   #bytes: number
@@ -15,7 +15,7 @@ export class UploadRate {
     this.#bytes = bytesRead
   }
 
-  /** To be called now and then with the bytes read so far. */
+  /** Must be called periodically with the number of bytes read so far. */
   isTooSlow(now: number, bytesRead: number, isUpstreamSlow: boolean, limits: UploadLimits): boolean {
     const elapsedMs = now - this.#since
     if (!isUpstreamSlow && elapsedMs < limits.uploadGraceMs) return false

@@ -25,7 +25,7 @@ const queueOf = (items: readonly Item[]): WaitingQueue<Item> => {
 const items = (count: number): Item[] => Array.from({ length: count }, () => new Item())
 
 describe('WaitingQueue', () => {
-  it('serves in the order of entering', () => {
+  it('is first in, first out', () => {
     const [a, b, c] = items(3) as [Item, Item, Item]
     const queue = queueOf([a, b, c])
     expect([queue.shift(), queue.shift(), queue.shift(), queue.shift()]).toEqual([a, b, c, undefined])
@@ -34,7 +34,7 @@ describe('WaitingQueue', () => {
     expect(queue.shift()).toBe(b)
   })
 
-  it.each([0, 1, 2])('serves the others when the item at position %d leaves', (position) => {
+  it.each([0, 1, 2])('keeps the order of the others when the item at position %d is removed', (position) => {
     const all = items(3)
     const queue = queueOf(all)
     const [left] = all.splice(position, 1) as [Item]
@@ -45,11 +45,11 @@ describe('WaitingQueue', () => {
     expect([queue.shift(), queue.shift(), queue.shift()]).toEqual([...all, left])
   })
 
-  it('visits all, also if they leave meanwhile', () => {
+  it('calls back for every item, even if items are removed meanwhile', () => {
     const all = items(4)
     const queue = queueOf(all)
     const seen: Item[] = []
-    queue.visit((item) => {
+    queue.forEach((item) => {
       seen.push(item)
       queue.remove(item)
     })
@@ -57,7 +57,7 @@ describe('WaitingQueue', () => {
     expect(queue.size).toBe(0)
   })
 
-  it.each([10, 10_000])('looks at a fixed number of items when one of %d leaves', (count) => {
+  it.each([10, 10_000])('accesses a constant number of items to remove one of %d', (count) => {
     const all = items(count)
     const queue = queueOf(all)
     Item.looks = 0

@@ -1,4 +1,4 @@
-/** A place in a WaitingQueue, kept in the item itself so that leaving needs no search. */
+/** An item of a WaitingQueue. Its links are stored in the item itself, so that it is removed without a search. */
 export interface Queued<T> {
   queueLinks: QueueLinks<T> | undefined
 }
@@ -8,7 +8,7 @@ interface QueueLinks<T> {
   next: T | undefined
 }
 
-/** First in, first out. Entering, leaving from any position and taking the first are O(1). An item is in one queue at a time. */
+/** A FIFO queue. Adding, removing at any position and taking the first are O(1). An item can be in one queue at a time. */
 export class WaitingQueue<T extends Queued<T>> {
   #first: T | undefined
   #last: T | undefined
@@ -49,8 +49,8 @@ export class WaitingQueue<T extends Queued<T>> {
     return first
   }
 
-  /** In order. The callback may remove the item it is given. */
-  visit(callback: (item: T) => void): void {
+  /** Calls back for each item, in order. The callback may remove its item. */
+  forEach(callback: (item: T) => void): void {
     for (let item = this.#first; item !== undefined; ) {
       const next: T | undefined = item.queueLinks?.next
       callback(item)

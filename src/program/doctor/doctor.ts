@@ -8,7 +8,7 @@ import { chooseReload } from '../../rules/reload/choose-reload.js'
 import { isLoopback } from '../../server/request/loopback.js'
 import { configuredRules } from '../rules.js'
 import { readTlsPair } from '../tls-pair.js'
-import { examineRedis } from './redis-findings.js'
+import { checkRedis } from './redis-checks.js'
 
 export interface Finding {
   /** Name of the check, such as `redis.version`. */
@@ -21,7 +21,7 @@ export interface Finding {
 }
 
 type Part = 'server' | 'gateway'
-type Examination = (config: Config, parts: readonly Part[]) => Promise<readonly Finding[]>
+type Check = (config: Config, parts: readonly Part[]) => Promise<readonly Finding[]>
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
@@ -30,8 +30,8 @@ const warn = (name: string, message: string, advice: string): Finding => ({ name
 const fail = (name: string, message: string, advice: string): Finding => ({ name, status: 'fail', message, advice })
 
 /** Runs all checks for the given parts. */
-export async function examine(config: Config, parts: readonly Part[]): Promise<Finding[]> {
-  const examinations: Examination[] = [
+export async function runChecks(config: Config, parts: readonly Part[]): Promise<Finding[]> {
+  const checks: Check[] = [
     nodeVersion,
     ruleStore,
     bucketStore,
@@ -40,25 +40,25 @@ export async function examine(config: Config, parts: readonly Part[]): Promise<F
   ]
   const findings: Finding[] = []
   // Run in sequence, so that checks do not disturb each other's measurements.
-  for (const examination of examinations) findings.push(...(await examination(config, parts)))
+  for (const check of checks) findings.push(...(await check(config, parts)))
   return findings
 }
 
-const nodeVersion: Examination = async () => {
+const nodeVersion: Check = async () => {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   const isEnough = major > 20 || (major === 20 && minor >= 19)
   return [isEnough ? ok('node', process.version) : fail('node', process.version, 'Install Node.js 20.19 or later.')]
 }
 
-const ruleStore: Examination = async (config, parts) => {
+const ruleStore: Check = async (config, parts) => {
   const { type, path } = config.rules
   const rules = configuredRules(config)
   if (rules === undefined) {
     // Routes may define limits themselves; a server alone, and the example of `start`, need a rules file.
     const hasRoutes = parts.includes('gateway') && config.gateway.routes !== undefined
     const isRequired = parts.includes('server') && !hasRoutes
-    const finding = isRequired ? fail : warn
-    return [finding('rules', `rules file not found: ${path}`, 'Create it, or set rules.path to another file.')]
+    const report = isRequired ? fail : warn
+    return [report('rules', `rules file not found: ${path}`, 'Create it, or set rules.path to another file.')]
   }
   try {
     const sets = await rules.load()
@@ -85,16 +85,16 @@ const ruleStore: Examination = async (config, parts) => {
   }
 }
 
-const bucketStore: Examination = async ({ store }) => {
+const bucketStore: Check = async ({ store }) => {
   if (store.type === 'memory')
     return [ok('store', 'buckets are in memory: each process has its own limits, and a restart resets them')]
-  return examineRedis(redisAddress(store), store)
+  return checkRedis(redisAddress(store), store)
 }
 
-const serverPort: Examination = async ({ server }) => [await port('server.port', server.host, server.port)]
-const gatewayPort: Examination = async ({ gateway }) => [await port('gateway.port', gateway.host, gateway.port)]
+const serverPort: Check = async ({ server }) => [await port('server.port', server.host, server.port)]
+const gatewayPort: Check = async ({ gateway }) => [await port('gateway.port', gateway.host, gateway.port)]
 
-const metricsPort: Examination = async ({ gateway: { metricsHost, metricsPort }, server: { adminToken } }) => {
+const metricsPort: Check = async ({ gateway: { metricsHost, metricsPort }, server: { adminToken } }) => {
   if (metricsPort === undefined) return []
   if (adminToken !== undefined || isLoopback(metricsHost))
     return [await port('gateway.metricsPort', metricsHost, metricsPort)]
@@ -124,7 +124,7 @@ async function port(name: string, host: string, number: number): Promise<Finding
 
 const minTokenLength = 16
 
-const serverSecurity: Examination = async ({ server }) => {
+const serverSecurity: Check = async ({ server }) => {
   const { host, adminToken, tlsCert, tlsKey } = server
   const findings: Finding[] = []
   if (adminToken === undefined && !isLoopback(host))
@@ -148,7 +148,7 @@ const serverSecurity: Examination = async ({ server }) => {
   return findings
 }
 
-const gatewaySecurity: Examination = async ({ gateway: { tlsCert, tlsKey } }) =>
+const gatewaySecurity: Check = async ({ gateway: { tlsCert, tlsKey } }) =>
   tlsCert === undefined || tlsKey === undefined ? [] : [certificate('gateway.tls', tlsCert, tlsKey)]
 
 function certificate(name: string, cert: string, key: string): Finding {
@@ -162,7 +162,7 @@ function certificate(name: string, cert: string, key: string): Finding {
 
 const connectMs = 2_000
 
-const upstreams: Examination = async ({ gateway }, parts) => {
+const upstreams: Check = async ({ gateway }, parts) => {
   if (!parts.includes('server') && (gateway.routes ?? []).length === 0)
     return [fail('gateway.routes', 'no routes are configured', 'Add them to fluxgate.yaml under gateway.routes.')]
   const origins = new Map((gateway.routes ?? []).map(({ id, origin }) => [originKey(origin), { id, origin }]))

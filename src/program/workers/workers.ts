@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
-import { WorkerExchange } from './exchange.js'
+import { WorkerCollector } from './collect.js'
+import { activeRulesReport, lastValidRulesRequest, type RulesMessage } from './initial-rules.js'
 import { sendToWorker, type WorkerMessage } from './messages.js'
-import { type RulesMessage, rulesInForce, rulesWanted } from './starting-rules.js'
 
 export interface Workers {
   /** Asks all workers to finish requests in flight. Resolves when they have exited. */
@@ -33,7 +33,7 @@ const restartDelayMs = 1_000
 export function startWorkers(count: number, events: WorkerEvents): Workers {
   /** All workers. The value is true once the worker listens; before that, it does not handle messages. */
   const workers = new Map<Worker, boolean>()
-  const exchange = new WorkerExchange(() =>
+  const exchange = new WorkerCollector(() =>
     [...workers].flatMap(([worker, isListening]) => (isListening ? [worker] : [])),
   )
   let isStopping = false
@@ -46,8 +46,8 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
 
   /** Handles messages about rules. Returns false for other messages. */
   const takeRules = (worker: Worker, { event, value }: WorkerMessage): boolean => {
-    if (event === rulesInForce) lastValidRules = value
-    else if (event === rulesWanted) {
+    if (event === activeRulesReport) lastValidRules = value
+    else if (event === lastValidRulesRequest) {
       if (lastValidRules !== null) events.onStaleRules(worker.id, String(value))
       sendToWorker(worker, { rules: 'LAST_VALID', ruleSets: lastValidRules } satisfies RulesMessage)
     } else return false
@@ -116,7 +116,7 @@ const reloadRequest = 'reload'
 export const isWorker = (): boolean => cluster.isWorker
 
 /** For workers: stops and reloads on request of the primary, stops if the primary exits, and ignores signals. */
-export function stopWhenTold(close: () => Promise<void>, reload: () => void): void {
+export function followPrimary(close: () => Promise<void>, reload: () => void): void {
   let isStopping = false
   const stop = async (): Promise<void> => {
     if (isStopping) return

@@ -9,7 +9,7 @@ import { problemSchema } from '../schemas/common-schemas.js'
 type Referring = (schema: Json) => unknown
 
 /** The tokens that the server requires. */
-export interface AskedTokens {
+export interface RequiredTokens {
   readonly admin: boolean
   readonly check: boolean
 }
@@ -26,7 +26,7 @@ const groups: Readonly<Record<string, string>> = {
 }
 
 /** Builds the OpenAPI 3.1 document. A schema with a title becomes a component of that name. */
-export function openApiOf(routes: readonly Route[], version: string, tokens: AskedTokens): Json {
+export function openApiOf(routes: readonly Route[], version: string, tokens: RequiredTokens): Json {
   const schemas: Record<string, unknown> = {}
   const referring: Referring = (schema) => withReferences(schema, schemas)
   const paths: Record<string, Record<string, unknown>> = {}
@@ -72,7 +72,7 @@ export function openApiOf(routes: readonly Route[], version: string, tokens: Ask
 
 const problemContent = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
 
-function operationOf(route: Route, tokens: AskedTokens, referring: Referring): Json {
+function operationOf(route: Route, tokens: RequiredTokens, referring: Referring): Json {
   const { name, summary, description = summary, group, body, isBodyOptional = false } = route
   const parameters = parametersOf(route, referring)
   const security = securityOf(route.access, tokens)
@@ -102,7 +102,7 @@ function operationOf(route: Route, tokens: AskedTokens, referring: Referring): J
 const typeOf = ({ method }: Route): string => (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
 
 /** Must match `Tokens.admit`. A test requests every route without a token. */
-function securityOf(access: Route['access'], { admin, check }: AskedTokens): Json[] {
+function securityOf(access: Route['access'], { admin, check }: RequiredTokens): Json[] {
   if (access === 'PUBLIC') return []
   return [...(access === 'CHECK' && check ? [{ checkToken: [] }] : []), ...(admin ? [{ adminToken: [] }] : [])]
 }

@@ -1,5 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, errorCodes, FluxGateError, type ValidationIssue } from '../../core/errors.js'
+import type { ParseError } from '../../http/connections/parse-error.js'
+import type { Answer } from '../../http/connections/raw-answer.js'
+import { problemMediaType } from '../../http/problem.js'
 
 /**
  * Problem codes of the HTTP API with their status and default detail. They extend the codes of core/errors. A test compares
@@ -93,4 +96,23 @@ function withoutSecrets({ code, message, errors }: FluxGateError): PublicError {
 function documentOf(status: number, { code, message, errors }: PublicError): ProblemDocument {
   const title = STATUS_CODES[status] ?? 'Error'
   return { type: 'about:blank', title, status, detail: message, code, ...(errors.length > 0 && { errors }) }
+}
+
+/** The response to a request that the HTTP parser rejected: malformed, too large or too slow. */
+export function parseErrorAnswer({ code }: ParseError): Answer {
+  const problem = problemOf(problemFor(code))
+  return { status: problem.status, headers: { 'Content-Type': problemMediaType }, body: JSON.stringify(problem) }
+}
+
+function problemFor(code: string | undefined): ApiProblem {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new ApiProblem('FLUXGATE_HEADERS_TOO_LARGE')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new ApiProblem('FLUXGATE_REQUEST_TIMEOUT')
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new ApiProblem('FLUXGATE_BODY_TOO_LARGE', 'The chunk extensions are too long.')
+    default:
+      return new ApiProblem('FLUXGATE_REQUEST_INVALID', 'The HTTP request is malformed or ambiguous.')
+  }
 }

@@ -10,7 +10,7 @@ import { ApiProblem, problemOf } from './api-problem.js'
 import { parseBoundedJson, strictJsonSteps } from './bounded-json.js'
 import { assertOwnHost, assertOwnOrigin } from './loopback.js'
 import { parseQuery } from './query.js'
-import { assertReadable, endAfterBody, mayBeLong, readBody } from './read-body.js'
+import { assertReadable, endAfterBody, hasLongBody, readBody } from './read-body.js'
 import type { Call, Reply, Route } from './route.js'
 import type { Router } from './router.js'
 import type { TokenName, Tokens } from './tokens.js'
@@ -164,7 +164,7 @@ export class ApiRequest {
     if (this.#request.method !== 'POST') lines.push('Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff')
     const size = chunks === undefined ? (body === undefined ? 0 : Buffer.byteLength(body)) : sizeOf(chunks)
     if (body !== undefined || (status !== 204 && status !== 304)) lines.push('Content-Length', String(size))
-    const isLong = mayBeLong(this.#request)
+    const isLong = hasLongBody(this.#request)
     // Without `100 Continue` the client may or may not send the body, so the start of the next request is unknown.
     if (isLong || this.#awaitsContinue || this.#parts.isDraining()) lines.push('Connection', 'close')
     response.writeHead(status, lines)

@@ -5,7 +5,7 @@ import { FluxGateError } from '../../core/errors.js'
 export const etagOf = (version: unknown): string => `"${String(version)}"`
 
 /** True if `If-None-Match` matches this version: `*`, or any tag of the list, including weak tags. */
-export function isKnown({ 'if-none-match': known }: IncomingHttpHeaders, version: unknown): boolean {
+export function isNotModified({ 'if-none-match': known }: IncomingHttpHeaders, version: unknown): boolean {
   if (known === undefined) return false
   return known.trim() === '*' || tagsOf(known).some((tag) => tag.replace(/^W\//, '') === etagOf(version))
 }
@@ -26,7 +26,7 @@ export async function expectedVersion(
   if (only !== undefined && noneMatch === undefined) return only
   const present = await current()
   const isMatch = match === undefined || (present > 0 && (match.trim() === '*' || tags.some(hasVersion(present))))
-  if (isMatch && !(present > 0 && isKnown(headers, present))) return present
+  if (isMatch && !(present > 0 && isNotModified(headers, present))) return present
   throw notExpected(present, isMatch ? 'If-None-Match excludes' : 'If-Match does not name')
 }
 

@@ -36,7 +36,7 @@ const tooLarge = (): ApiProblem =>
   new ApiProblem('FLUXGATE_BODY_TOO_LARGE', `The body must not exceed ${maxBodyBytes} bytes.`)
 
 /** True if the rest of the body may be too long to be read just to keep the connection open. */
-export const mayBeLong = ({ headers, complete }: IncomingMessage): boolean =>
+export const hasLongBody = ({ headers, complete }: IncomingMessage): boolean =>
   !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > maxBodyBytes)
 
 /** How long a client may keep sending after an early response, before the connection is closed. */

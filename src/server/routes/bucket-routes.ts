@@ -2,11 +2,11 @@ import { described } from '../../validation/kind.js'
 import { boundedText, identifier } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
-import { audit } from '../audit.js'
 import { json, type Route, route } from '../request/route.js'
 import { bucketSchema } from '../schemas/bucket-schema.js'
+import { audit } from '../server-log.js'
+import { activeRule } from './active-rule.js'
 import { noContent } from './rule-editing.js'
-import { ruleInForce } from './rule-in-force.js'
 
 const group = 'Buckets'
 const access = 'ADMIN'
@@ -26,7 +26,7 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
       query: object({ ...rule, key }),
       responses: { 200: { description: 'The bucket, by band.', schema: bucketSchema } },
       async handle({ query: { ruleSetId, ruleId, key } }) {
-        ruleInForce(gate, { id: ruleSetId, ruleId })
+        activeRule(gate, { id: ruleSetId, ruleId })
         const found = await gate.look({ ruleSetId, ruleId, key })
         const bands = found.map(({ label, limit, remaining, resetAt, windowMs }) => ({
           label,
@@ -49,7 +49,7 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
       responses: { 204: { description: 'The bucket was reset.' } },
       async handle(call) {
         const { ruleSetId, ruleId, key } = call.query
-        ruleInForce(gate, { id: ruleSetId, ruleId })
+        activeRule(gate, { id: ruleSetId, ruleId })
         await gate.reset({ ruleSetId, ruleId, ...(key !== undefined && { key }) })
         audit(log, call, 'RESET', { ruleSetId, ruleId, ...(key !== undefined && { key: showKey(key) }) })
         return noContent

@@ -12,12 +12,12 @@ import {
   refundSchema,
 } from '../schemas/check-schema.js'
 import { decisionSchema, decisionsSchema } from '../schemas/decision-schema.js'
-import type { ServedGate } from '../served-gate.js'
+import type { ServerGate } from '../server-gate.js'
 
 const group = 'Decisions'
 
 /** Checks and refunds. With in-memory buckets, checks are answered synchronously. */
-export function checkRoutes(gate: ServedGate): Route[] {
+export function checkRoutes(gate: ServerGate): Route[] {
   return [
     route({
       method: 'POST',
@@ -78,7 +78,7 @@ const allOf = (decisions: readonly Decision[]): Reply => ({
   text: decisionsBytes(decisions),
 })
 
-function decide(gate: ServedGate, body: CheckBody): Decision | Promise<Decision> {
+function decide(gate: ServerGate, body: CheckBody): Decision | Promise<Decision> {
   const context = contextOf(body)
   const options: CheckOptions = {
     ruleSetId: body.ruleSetId ?? undefined,

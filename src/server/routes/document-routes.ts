@@ -3,11 +3,11 @@ import { inSlices } from '../../core/scheduling/steps.js'
 import { checkSteps } from '../../rules/schema/schema.js'
 import { validateRule } from '../../rules/store/rule-document.js'
 import type { ApiParts } from '../api-parts.js'
-import { audit } from '../audit.js'
 import { json, type Route, route } from '../request/route.js'
-import { putInForce } from '../rules-in-force.js'
 import { anyDocumentSchema, reloadedSchema, reloadSchema, validationSchema } from '../schemas/rule-schemas.js'
-import { inQuotes, nothingHere } from './rule-editing.js'
+import { audit } from '../server-log.js'
+import { applyStoredRules } from '../stored-rules.js'
+import { notFound, quotedId } from './rule-editing.js'
 
 const group = 'Rules'
 const access = 'ADMIN'
@@ -46,13 +46,13 @@ export function documentRoutes(parts: ApiParts): Route[] {
       async handle(call) {
         const requested = call.body?.ruleSetId ?? undefined
         audit(log, call, 'RELOAD', requested === undefined ? {} : { ruleSetId: requested })
-        await putInForce(parts, 'The previous rules stay in force.')
+        await applyStoredRules(parts, 'The previous rules stay in force.')
         const ruleSets = gate.ruleSets
           .filter(({ id }) => requested === undefined || id === requested)
           .map(({ id, rules }) => ({ id, rules: rules.length }))
           .sort((a, b) => (a.id < b.id ? -1 : 1))
         if (requested !== undefined && ruleSets.length === 0)
-          throw nothingHere(`Rule set ${inQuotes(requested)} does not exist. All other rule sets were reloaded.`)
+          throw notFound(`Rule set ${quotedId(requested)} does not exist. All other rule sets were reloaded.`)
         return json({ ruleSets })
       },
     }),

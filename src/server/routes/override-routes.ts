@@ -4,7 +4,6 @@ import { described } from '../../validation/kind.js'
 import { boundedText } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
-import { audit } from '../audit.js'
 import { ApiProblem, invalidRequest } from '../request/api-problem.js'
 import { type Call, json, type Route, route } from '../request/route.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
@@ -14,8 +13,9 @@ import {
   overridePageSchema,
   overrideSchema,
 } from '../schemas/override-schemas.js'
-import { noContent, nothingHere, withName } from './rule-editing.js'
-import { ruleInForce } from './rule-in-force.js'
+import { audit } from '../server-log.js'
+import { activeRule } from './active-rule.js'
+import { noContent, notFound, withName } from './rule-editing.js'
 
 const group = 'Overrides'
 const access = 'ADMIN'
@@ -43,7 +43,7 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       ),
       responses: { 200: { description: 'A page of overrides.', schema: overridePageSchema } },
       async handle({ params, query: { prefix, limit = defaultLimit, cursor } }) {
-        const { ruleSetId, ruleId } = ruleInForce(parts.gate, params)
+        const { ruleSetId, ruleId } = activeRule(parts.gate, params)
         const page = await overridesOf(parts).list(ruleSetId, ruleId, { prefix, limit, cursor })
         return json({ overrides: page.items, cursor: page.cursor })
       },
@@ -103,7 +103,7 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       access,
       responses: { 204: { description: 'The override was deleted.' } },
       async handle(call) {
-        const { ruleSetId, ruleId } = ruleInForce(parts.gate, call.params)
+        const { ruleSetId, ruleId } = activeRule(parts.gate, call.params)
         const { key = '' } = call.params
         if (!(await overridesOf(parts).delete(ruleSetId, ruleId, key))) throw noOverride()
         audit(parts.log, call, 'DELETE_OVERRIDE', { ruleSetId, ruleId, key: parts.showKey(key) })
@@ -114,7 +114,7 @@ export function overrideRoutes(parts: ApiParts): Route[] {
 }
 
 async function put(parts: ApiParts, call: Call, body: unknown) {
-  const { ruleSetId, ruleId, rule } = ruleInForce(parts.gate, call.params)
+  const { ruleSetId, ruleId, rule } = activeRule(parts.gate, call.params)
   if (!rule.overrides) throw overridesDisabled(ruleId)
   const { key } = (body ?? {}) as { readonly key: string }
   // A lone surrogate has no UTF-8 encoding, so it can neither be stored nor appear in a URL.
@@ -133,7 +133,7 @@ function overridesOf({ gate }: ApiParts): OverrideStore {
 }
 
 function find(parts: ApiParts, { params }: Call, key: string) {
-  const { ruleSetId, ruleId } = ruleInForce(parts.gate, params)
+  const { ruleSetId, ruleId } = activeRule(parts.gate, params)
   return overridesOf(parts).get(ruleSetId, ruleId, key)
 }
 
@@ -145,4 +145,4 @@ function overridesDisabled(ruleId: string): FluxGateError {
   })
 }
 
-const noOverride = (): ApiProblem => nothingHere('No override exists for this key.')
+const noOverride = (): ApiProblem => notFound('No override exists for this key.')

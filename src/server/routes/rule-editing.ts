@@ -6,14 +6,14 @@ import type { Reply } from '../request/route.js'
 export const etagHeader = { ETag: 'The version, for use in `If-Match`.' }
 
 /** Request headers of edits. They are ignored if the edit would be 404 without them (RFC 9110, section 13.2.1). */
-export const conditional = {
+export const conditionalEditHeaders = {
   'If-Match': 'An ETag, a list of ETags, or `*`. Responds with 412 if none matches the current version.',
   'If-None-Match':
     '`*` to create only. An ETag or a list, including weak ETags: responds with 412 if one matches the current version.',
 }
 
 /** Request header of reads. */
-export const unlessKnown = {
+export const conditionalReadHeaders = {
   'If-None-Match':
     'An ETag, a list, including weak ETags, or `*`. Responds with 304 if one matches the current version.',
 }
@@ -22,7 +22,7 @@ export const isConflict = (error: unknown): boolean =>
   error instanceof FluxGateError && error.code === 'FLUXGATE_RULES_CONFLICT'
 
 /** Runs a change of an existing resource. A conflict becomes 404 if the resource does not exist. */
-export async function changing<T>(
+export async function editExisting<T>(
   change: () => Promise<T>,
   exists: () => Promise<boolean>,
   missing: () => ApiProblem,
@@ -46,7 +46,7 @@ export function withName(body: unknown, field: 'id' | 'key', name: string): obje
   return own === undefined ? { [field]: name, ...body } : body
 }
 
-export const nothingHere = (detail: string): ApiProblem => new ApiProblem('FLUXGATE_NOT_FOUND', detail)
+export const notFound = (detail: string): ApiProblem => new ApiProblem('FLUXGATE_NOT_FOUND', detail)
 
 /** Quotes an ID from a request, truncated to 128 characters. */
-export const inQuotes = (id: string): string => JSON.stringify(id.slice(0, 128))
+export const quotedId = (id: string): string => JSON.stringify(id.slice(0, 128))

@@ -3,24 +3,24 @@ import { described } from '../../validation/kind.js'
 import { boolean, boundedText } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
-import { audit } from '../audit.js'
 import { ApiProblem } from '../request/api-problem.js'
-import { etagOf, expectedVersion, isKnown } from '../request/etag.js'
+import { etagOf, expectedVersion, isNotModified } from '../request/etag.js'
 import { mergePatch } from '../request/merge-patch.js'
 import { type Call, json, type Reply, type Route, route } from '../request/route.js'
-import { putInForce, rulesOf } from '../rules-in-force.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { ruleBodySchema, rulePageSchema, rulePatchSchema, ruleSchema } from '../schemas/rule-schemas.js'
+import { audit } from '../server-log.js'
+import { applyStoredRules, requireRuleStore } from '../stored-rules.js'
 import { canonicalRule } from './canonical-rule.js'
 import {
-  changing,
-  conditional,
+  conditionalEditHeaders,
+  conditionalReadHeaders,
+  editExisting,
   etagHeader,
-  inQuotes,
   isConflict,
   noContent,
-  nothingHere,
-  unlessKnown,
+  notFound,
+  quotedId,
   withName,
 } from './rule-editing.js'
 import { pathOfSet } from './rule-set-routes.js'
@@ -50,7 +50,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       ),
       responses: { 200: { description: 'A page of rules.', schema: rulePageSchema } },
       async handle({ params: { id = '' }, query: { q, enabled, limit = defaultLimit, cursor } }) {
-        const page = await rulesOf(parts).listRules(id, { q, enabled, limit, cursor })
+        const page = await requireRuleStore(parts).listRules(id, { q, enabled, limit, cursor })
         return json({ rules: page.items.map(canonicalRule), cursor: page.cursor })
       },
     }),
@@ -72,7 +72,8 @@ export function ruleRoutes(parts: ApiParts): Route[] {
         try {
           return await put(parts, call, call.body, 0)
         } catch (error) {
-          const exists = isConflict(error) && (await rulesOf(parts).getRule(idOf(call), String(ruleId))) !== undefined
+          const exists =
+            isConflict(error) && (await requireRuleStore(parts).getRule(idOf(call), String(ruleId))) !== undefined
           if (!exists) throw error
           throw new ApiProblem('FLUXGATE_ALREADY_EXISTS', `Rule "${ruleId}" already exists. Use PUT to replace it.`)
         }
@@ -85,7 +86,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       summary: 'Get a rule.',
       group,
       access,
-      headers: unlessKnown,
+      headers: conditionalReadHeaders,
       responses: {
         200: { description: 'The rule.', schema: ruleSchema, headers: etagHeader },
         304: { description: 'The version of `If-None-Match` is current.' },
@@ -93,7 +94,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       async handle(call) {
         const rule = await existing(parts, call)
         const etag = { ETag: etagOf(rule.version) }
-        return isKnown(call.headers, rule.version)
+        return isNotModified(call.headers, rule.version)
           ? { status: 304, headers: etag }
           : json(canonicalRule(rule), 200, etag)
       },
@@ -107,7 +108,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       access,
       body: ruleBodySchema,
       isCheckedByStore: true,
-      headers: conditional,
+      headers: conditionalEditHeaders,
       responses: {
         200: { description: 'The rule was replaced.', schema: ruleSchema, headers: etagHeader },
         201: { description: 'The rule was created.', schema: ruleSchema, headers: located },
@@ -131,7 +132,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       access,
       body: rulePatchSchema,
       isCheckedByStore: true,
-      headers: conditional,
+      headers: conditionalEditHeaders,
       responses: { 200: { description: 'The changed rule.', schema: ruleSchema, headers: etagHeader } },
       handle: (call) => changingRule(parts, call, () => patch(parts, call)),
     }),
@@ -142,17 +143,17 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       summary: 'Delete a rule and its buckets.',
       group,
       access,
-      headers: conditional,
+      headers: conditionalEditHeaders,
       responses: { 204: { description: 'The rule was deleted.' } },
       async handle(call) {
         const { id: ruleSetId = '', ruleId = '' } = call.params
         const existed = await changingRule(parts, call, async () => {
           const ifVersion = await expectedVersion(call.headers, currentVersion(parts, call))
-          return rulesOf(parts).deleteRule(ruleSetId, ruleId, { by: call.by, ifVersion })
+          return requireRuleStore(parts).deleteRule(ruleSetId, ruleId, { by: call.by, ifVersion })
         })
         if (!existed) throw unknownRule(call)
         audit(parts.log, call, 'DELETE_RULE', { ruleSetId, ruleId })
-        await putInForce(parts, 'The rule was deleted, but is still in force.')
+        await applyStoredRules(parts, 'The rule was deleted, but is still in force.')
         return noContent
       },
     }),
@@ -163,10 +164,10 @@ const idOf = ({ params }: Call): string => params.id ?? ''
 
 async function put(parts: ApiParts, call: Call, body: unknown, ifVersion: number | undefined): Promise<Reply> {
   const ruleSetId = idOf(call)
-  const { document, created } = await rulesOf(parts).putRule(ruleSetId, body, { by: call.by, ifVersion })
+  const { document, created } = await requireRuleStore(parts).putRule(ruleSetId, body, { by: call.by, ifVersion })
   const { id: ruleId, version } = document
   audit(parts.log, call, 'PUT_RULE', { ruleSetId, ruleId, version })
-  await putInForce(parts, 'The rule was saved, but is not in force.')
+  await applyStoredRules(parts, 'The rule was saved, but is not in force.')
   const location = created && { Location: `${pathOfSet(ruleSetId)}/rules/${encodeURIComponent(ruleId)}` }
   return json(canonicalRule(document), created ? 201 : 200, { ETag: etagOf(version), ...location })
 }
@@ -188,7 +189,7 @@ async function patch(parts: ApiParts, call: Call): Promise<Reply> {
 }
 
 const changingRule = <T>(parts: ApiParts, call: Call, change: () => Promise<T>): Promise<T> =>
-  changing(
+  editExisting(
     change,
     async () => (await currentVersion(parts, call)()) > 0,
     () => unknownRule(call),
@@ -196,7 +197,7 @@ const changingRule = <T>(parts: ApiParts, call: Call, change: () => Promise<T>):
 
 async function existing(parts: ApiParts, call: Call): Promise<RuleDocument> {
   const { id = '', ruleId = '' } = call.params
-  const rule = await rulesOf(parts).getRule(id, ruleId)
+  const rule = await requireRuleStore(parts).getRule(id, ruleId)
   if (rule === undefined) throw unknownRule(call)
   return rule
 }
@@ -204,7 +205,7 @@ async function existing(parts: ApiParts, call: Call): Promise<RuleDocument> {
 const currentVersion =
   (parts: ApiParts, { params: { id = '', ruleId = '' } }: Call) =>
   async () =>
-    ((await rulesOf(parts).getRule(id, ruleId))?.version as number | undefined) ?? 0
+    ((await requireRuleStore(parts).getRule(id, ruleId))?.version as number | undefined) ?? 0
 
 const unknownRule = ({ params: { id = '', ruleId = '' } }: Call): ApiProblem =>
-  nothingHere(`Rule ${inQuotes(ruleId)} does not exist in rule set ${inQuotes(id)}.`)
+  notFound(`Rule ${quotedId(ruleId)} does not exist in rule set ${quotedId(id)}.`)

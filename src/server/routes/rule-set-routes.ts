@@ -4,22 +4,22 @@ import { described } from '../../validation/kind.js'
 import { boundedText } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../api-parts.js'
-import { audit } from '../audit.js'
 import type { ApiProblem } from '../request/api-problem.js'
-import { etagOf, expectedVersion, isKnown } from '../request/etag.js'
+import { etagOf, expectedVersion, isNotModified } from '../request/etag.js'
 import { longJson, type Route, route } from '../request/route.js'
-import { putInForce, rulesOf } from '../rules-in-force.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { historySchema, ruleSetBodySchema, ruleSetPageSchema, ruleSetSchema } from '../schemas/rule-schemas.js'
+import { audit } from '../server-log.js'
+import { applyStoredRules, requireRuleStore } from '../stored-rules.js'
 import { canonicalSet } from './canonical-rule.js'
 import {
-  changing,
-  conditional,
+  conditionalEditHeaders,
+  conditionalReadHeaders,
+  editExisting,
   etagHeader,
-  inQuotes,
   noContent,
-  nothingHere,
-  unlessKnown,
+  notFound,
+  quotedId,
   withName,
 } from './rule-editing.js'
 
@@ -28,7 +28,7 @@ const access = 'ADMIN'
 const path = '/api/rule-sets/:id'
 
 export function ruleSetRoutes(parts: ApiParts): Route[] {
-  const currentVersion = (id: string) => async () => (await rulesOf(parts).getRuleSet(id))?.version ?? 0
+  const currentVersion = (id: string) => async () => (await requireRuleStore(parts).getRuleSet(id))?.version ?? 0
   return [
     route({
       method: 'GET',
@@ -43,7 +43,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       ),
       responses: { 200: { description: 'A page of rule sets.', schema: ruleSetPageSchema } },
       async handle({ query }) {
-        const { items, cursor } = await findRuleSets(rulesOf(parts), query)
+        const { items, cursor } = await findRuleSets(requireRuleStore(parts), query)
         const ruleSets: RuleSetDocument[] = []
         for (const item of items) ruleSets.push(await inSlices(canonicalSet(item)))
         return longJson({ ruleSets, cursor })
@@ -56,16 +56,16 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       summary: 'Get a rule set with its rules.',
       group,
       access,
-      headers: unlessKnown,
+      headers: conditionalReadHeaders,
       responses: {
         200: { description: 'The rule set.', schema: ruleSetSchema, headers: etagHeader },
         304: { description: 'The version of `If-None-Match` is current.' },
       },
       async handle({ params: { id = '' }, headers }) {
-        const found = await rulesOf(parts).getRuleSet(id)
+        const found = await requireRuleStore(parts).getRuleSet(id)
         if (found === undefined) throw unknownSet(id)
         const etag = { ETag: etagOf(found.version) }
-        return isKnown(headers, found.version)
+        return isNotModified(headers, found.version)
           ? { status: 304, headers: etag }
           : longJson(await inSlices(canonicalSet(found)), 200, etag)
       },
@@ -79,7 +79,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       access,
       body: ruleSetBodySchema,
       isCheckedByStore: true,
-      headers: conditional,
+      headers: conditionalEditHeaders,
       responses: {
         200: { description: 'The rule set was replaced.', schema: ruleSetSchema, headers: etagHeader },
         201: {
@@ -92,9 +92,9 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         const { id = '' } = call.params
         const ifVersion = await expectedVersion(call.headers, currentVersion(id))
         const edit = { by: call.by, ifVersion }
-        const { document, created } = await rulesOf(parts).putRuleSet(withName(call.body, 'id', id), edit)
+        const { document, created } = await requireRuleStore(parts).putRuleSet(withName(call.body, 'id', id), edit)
         audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
-        await putInForce(parts, 'The rule set was saved, but is not in force.')
+        await applyStoredRules(parts, 'The rule set was saved, but is not in force.')
         const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
         return longJson(await inSlices(canonicalSet(document)), created ? 201 : 200, headers)
       },
@@ -106,21 +106,21 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       summary: 'Delete a rule set with its rules.',
       group,
       access,
-      headers: conditional,
+      headers: conditionalEditHeaders,
       responses: { 204: { description: 'The rule set was deleted.' } },
       async handle(call) {
         const { id = '' } = call.params
-        const existed = await changing(
+        const existed = await editExisting(
           async () => {
             const ifVersion = await expectedVersion(call.headers, currentVersion(id))
-            return rulesOf(parts).deleteRuleSet(id, { by: call.by, ifVersion })
+            return requireRuleStore(parts).deleteRuleSet(id, { by: call.by, ifVersion })
           },
           async () => (await currentVersion(id)()) > 0,
           () => unknownSet(id),
         )
         if (!existed) throw unknownSet(id)
         audit(parts.log, call, 'DELETE_SET', { ruleSetId: id })
-        await putInForce(parts, 'The rule set was deleted, but is still in force.')
+        await applyStoredRules(parts, 'The rule set was deleted, but is still in force.')
         return noContent
       },
     }),
@@ -134,7 +134,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       query: object({}, pageParameters),
       responses: { 200: { description: 'A page of changes.', schema: historySchema } },
       async handle({ params: { id = '' }, query: { limit = defaultLimit, cursor } }) {
-        const page = await rulesOf(parts).history(id, { limit, cursor })
+        const page = await requireRuleStore(parts).history(id, { limit, cursor })
         return longJson({ changes: page.items, cursor: page.cursor })
       },
     }),
@@ -143,7 +143,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
 
 export const pathOfSet = (id: string): string => `/api/rule-sets/${encodeURIComponent(id)}`
 
-const unknownSet = (id: string): ApiProblem => nothingHere(`Rule set ${inQuotes(id)} does not exist.`)
+const unknownSet = (id: string): ApiProblem => notFound(`Rule set ${quotedId(id)} does not exist.`)
 
 /** Filters pages of the store. A page may be short, but is never empty while there are further matches. */
 async function findRuleSets(

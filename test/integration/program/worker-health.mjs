@@ -3,7 +3,7 @@
 import cluster from 'node:cluster'
 import { createServer } from 'node:http'
 import { mergeHealth } from '../../../dist/program/merge-health.js'
-import { valueOfAll } from '../../../dist/program/workers/exchange.js'
+import { collectFromWorkers } from '../../../dist/program/workers/collect.js'
 import { startWorkers } from '../../../dist/program/workers/workers.js'
 
 if (cluster.isPrimary) {
@@ -17,14 +17,14 @@ if (cluster.isPrimary) {
 } else {
   const { id } = /** @type {import('node:cluster').Worker} */ (cluster.worker)
   const isDown = id === 2
-  /** @type {() => Promise<import('../../../dist/server/served-gate.js').ServedHealth>} */
+  /** @type {() => Promise<import('../../../dist/server/server-gate.js').ServerHealth>} */
   const own = async () => ({
     status: isDown ? 'DEGRADED' : 'UP',
     store: { status: isDown ? 'DOWN' : 'UP', sinceAt: id, error: isDown ? 'no connection' : null },
     rules: { status: 'UP', sinceAt: null, error: null },
   })
-  const health = valueOfAll('health', own, mergeHealth)
-  const ids = valueOfAll(
+  const health = collectFromWorkers('health', own, mergeHealth)
+  const ids = collectFromWorkers(
     'ids',
     async () => String(id),
     (all) => [...all].sort().join(),

@@ -3,8 +3,8 @@
 import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { valueOfAll } from '../../../dist/program/workers/exchange.js'
-import { startWorkers, stopWhenTold } from '../../../dist/program/workers/workers.js'
+import { collectFromWorkers } from '../../../dist/program/workers/collect.js'
+import { followPrimary, startWorkers } from '../../../dist/program/workers/workers.js'
 
 if (cluster.isPrimary) {
   const workers = startWorkers(2, {
@@ -24,7 +24,7 @@ if (cluster.isPrimary) {
   })
 } else {
   const { id } = /** @type {import('node:cluster').Worker} */ (cluster.worker)
-  const failing = valueOfAll(
+  const failing = collectFromWorkers(
     'failing',
     async () => {
       if (id === 2) throw new Error('no value')
@@ -36,7 +36,7 @@ if (cluster.isPrimary) {
     response.setHeader('Connection', 'close')
     response.end(JSON.stringify({ worker: id, ids: await failing().catch(() => 'none') }))
   }).listen(Number(process.argv[2]), '127.0.0.1')
-  stopWhenTold(
+  followPrimary(
     async () => void server.close(),
     () => {},
   )

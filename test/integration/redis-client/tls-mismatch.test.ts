@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
-import { examineRedis } from '../../../src/program/doctor/redis-findings.js'
+import { checkRedis } from '../../../src/program/doctor/redis-checks.js'
 import { bulkLoad } from '../../../src/redis/bulk/open-bulk-load.js'
 import type { RedisOptions } from '../../../src/redis/client/open/target.js'
 import { redisLock } from '../../../src/redis/lock/create-locks.js'
@@ -75,7 +75,7 @@ describe.each([
   })
 
   it('the doctor command reports it', async () => {
-    const [finding] = await examineRedis({ uri }, { prefix: 'fluxgate', timeoutMs: 100 })
+    const [finding] = await checkRedis({ uri }, { prefix: 'fluxgate', timeoutMs: 100 })
     expect(finding).toMatchObject({ name: 'redis', status: 'fail', message: expect.stringContaining(sentence) })
   })
 

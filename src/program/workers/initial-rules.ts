@@ -13,20 +13,20 @@ import { sendToPrimary } from './messages.js'
 export type RulesMessage = { readonly rules: 'ASK' } | { readonly rules: 'LAST_VALID'; readonly ruleSets: unknown }
 
 /** From a worker: the rules in force, or a request for the last valid ones with the reason. */
-export const rulesInForce = 'rules'
-export const rulesWanted = 'rules-wanted'
+export const activeRulesReport = 'rules'
+export const lastValidRulesRequest = 'rules-wanted'
 
 /** If the primary does not answer within this time, there are no last valid rules. */
 const timeoutMs = 5_000
 
-export interface StartingRules {
+export interface InitialRules {
   readonly provider: RuleSetProvider
   /** True if the worker runs with the last valid rules. The caller must then reload, so that health shows the reason. */
   readonly isStale: boolean
 }
 
 /** Falls back to the last valid rules if the first load fails. Later loads come from the provider only. */
-export function startingRules(rules: RuleSetProvider): StartingRules {
+export function initialRules(rules: RuleSetProvider): InitialRules {
   let isFirst = true
   let isStale = false
   const load = async (): Promise<readonly RuleSet[]> => {
@@ -53,7 +53,7 @@ export function startingRules(rules: RuleSetProvider): StartingRules {
 export function shareRules(gate: Pick<FluxGate, 'ruleSets'>): void {
   process.on('message', (message) => {
     if (!isRulesMessage(message) || message.rules !== 'ASK') return
-    sendToPrimary({ event: rulesInForce, value: gate.ruleSets.filter(({ isForItsRoute }) => !isForItsRoute) })
+    sendToPrimary({ event: activeRulesReport, value: gate.ruleSets.filter(({ isForItsRoute }) => !isForItsRoute) })
   })
 }
 
@@ -69,7 +69,7 @@ function requestLastValid(reason: string): Promise<readonly RuleSet[] | null> {
     }
     const timer = setTimeout(settle, timeoutMs, null)
     process.on('message', onMessage)
-    sendToPrimary({ event: rulesWanted, value: reason })
+    sendToPrimary({ event: lastValidRulesRequest, value: reason })
   })
 }
 

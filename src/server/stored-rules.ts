@@ -4,7 +4,7 @@ import type { ApiParts } from './api-parts.js'
 import { ApiProblem } from './request/api-problem.js'
 
 /** The rule store, for routes that need it. Throws 501 if the server has no rule store. */
-export function rulesOf({ rules }: ApiParts): RuleStore {
+export function requireRuleStore({ rules }: ApiParts): RuleStore {
   if (rules !== undefined) return rules
   throw new ApiProblem(
     'FLUXGATE_NOT_SUPPORTED',
@@ -13,7 +13,7 @@ export function rulesOf({ rules }: ApiParts): RuleStore {
 }
 
 /** Reloads the gate and resolves once the stored rules are in force. Throws 409 with the reason if they cannot be loaded. */
-export async function putInForce({ gate }: ApiParts, before: string): Promise<void> {
+export async function applyStoredRules({ gate }: ApiParts, before: string): Promise<void> {
   try {
     await gate.reload()
   } catch (error) {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { parseRuleSets } from '../../rules/schema/schema.js'
-import { findDemoHints } from './hints.js'
+import { findDemoExamples } from './examples.js'
 
-const hints = (...rules: object[]) => findDemoHints(parseRuleSets({ id: 'default', rules }), {})
+const hints = (...rules: object[]) => findDemoExamples(parseRuleSets({ id: 'default', rules }), {})
 
 it('finds an allowed request, one with an early and long rejection, and a delayed one', async () => {
   const found = await hints(

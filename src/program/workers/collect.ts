@@ -24,7 +24,7 @@ interface Round {
 }
 
 /** The side of the primary. */
-export class WorkerExchange {
+export class WorkerCollector {
   readonly #workers: () => readonly Worker[]
   readonly #rounds = new Map<string, Round>()
 
@@ -74,7 +74,7 @@ export class WorkerExchange {
 const roundOf = (topic: string, id: string): string => `${topic} ${id}`
 
 /** The side of a worker: combines the values of all workers. Falls back to its own value if the primary does not answer. */
-export function valueOfAll<T>(
+export function collectFromWorkers<T>(
   topic: string,
   own: () => Promise<T>,
   combine: (values: readonly T[]) => T,

@@ -2,35 +2,35 @@ import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { messageOf } from '../../core/errors.js'
 import type { UpstreamFailure } from './exchange.js'
-import { announcesBody, decodedHeaders, hasNoBody } from './response-head.js'
+import { declaresBody, decodedHeaders, hasNoBody } from './response-head.js'
 import type { Slot } from './slot.js'
-import type { Carrier, Transfer } from './transfer.js'
+import type { Transport, UpstreamRequest } from './upstream-request.js'
 
 type Abort = (error?: Error) => void
 
-/** One attempt to send a request with undici, as the handler of `Client.dispatch`. Reports to a Transfer, releases its Slot. */
-export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
-  readonly #transfer: Transfer
+/** One attempt to send a request with undici, as the handler of `Client.dispatch`. Reports to an UpstreamRequest and releases its Slot. */
+export class UndiciTransport implements Transport, Dispatcher.DispatchHandler {
+  readonly #upstreamRequest: UpstreamRequest
   readonly #slot: Slot
   #abort: Abort | undefined
   #resume: (() => void) | undefined
   #isAborted = false
 
-  constructor(transfer: Transfer, slot: Slot) {
-    this.#transfer = transfer
+  constructor(request: UpstreamRequest, slot: Slot) {
+    this.#upstreamRequest = request
     this.#slot = slot
-    transfer.connecting(this)
+    request.connecting(this)
   }
 
   dispatchOptions(servername: string | undefined): Dispatcher.DispatchOptions & { servername: string | undefined } {
-    const { method, path, headers, body, isUpgrade } = this.#transfer.exchange
+    const { method, path, headers, body, isUpgrade } = this.#upstreamRequest.exchange
     return {
       method,
       path,
       headers: headers as string[],
       body: body?.stream() ?? null,
       upgrade: isUpgrade ? 'websocket' : null,
-      // Otherwise undici derives it from the Host header, which may be the client's.
+      // By default, undici derives it from the Host header, which may come from the client.
       servername,
     }
   }
@@ -52,53 +52,53 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
   // Called by undici.
 
   onConnect(abort: Abort): void {
-    // undici calls this again before it sends a request a second time, which is decided here and nowhere else.
+    // undici calls this again before it retries by itself. Only the slot may retry.
     if (this.#isAborted || this.#abort !== undefined) {
       abort()
       return
     }
     this.#abort = abort
-    this.#slot.countUse(this.#transfer.exchange.body !== undefined)
-    this.#transfer.sending()
+    this.#slot.countUse(this.#upstreamRequest.exchange.body !== undefined)
+    this.#upstreamRequest.sending()
   }
 
   onBodySent(): void {
-    this.#transfer.sending()
+    this.#upstreamRequest.sending()
   }
 
   onRequestSent(): void {
-    this.#transfer.sent()
+    this.#upstreamRequest.sent()
   }
 
   onHeaders(status: number, raw: Buffer[], resume: () => void): boolean {
     const headers = decodedHeaders(raw)
     if (status < 200) {
-      this.#transfer.information(status, headers)
+      this.#upstreamRequest.information(status, headers)
       return true
     }
     this.#resume = resume
-    this.#transfer.head(status, headers)
-    // undici misses the body that a 304 may announce and never has (RFC 9110, 8.6), and fails the request.
-    if (hasNoBody(status) && this.#transfer.exchange.method !== 'HEAD' && announcesBody(headers)) {
-      this.#transfer.end([])
+    this.#upstreamRequest.head(status, headers)
+    // A 304 may have a Content-Length but never a body (RFC 9110, 8.6). undici waits for the body and fails the request.
+    if (hasNoBody(status) && this.#upstreamRequest.exchange.method !== 'HEAD' && declaresBody(headers)) {
+      this.#upstreamRequest.end([])
       this.abort()
     }
     return true
   }
 
   onData(chunk: Buffer): boolean {
-    return this.#transfer.data(chunk)
+    return this.#upstreamRequest.data(chunk)
   }
 
   onComplete(trailers: unknown): void {
-    // Typed as strings, but these are buffers.
-    this.#transfer.end(decodedHeaders((trailers ?? []) as Buffer[]))
+    // The types say strings, but undici passes buffers.
+    this.#upstreamRequest.end(decodedHeaders((trailers ?? []) as Buffer[]))
     this.#slot.release()
   }
 
   onUpgrade(status: number, raw: Buffer[] | string[] | null, socket: Duplex): void {
     this.#slot.detach()
-    this.#transfer.upgrade(status, decodedHeaders((raw ?? []) as Buffer[]), socket)
+    this.#upstreamRequest.upgrade(status, decodedHeaders((raw ?? []) as Buffer[]), socket)
     // A tunnel counts as a connection for as long as it is open.
     if (socket.closed) this.#slot.release()
     else socket.once('close', () => this.#slot.release())
@@ -106,19 +106,14 @@ export class UndiciRequest implements Carrier, Dispatcher.DispatchHandler {
 
   onError(error: Error & { code?: unknown; syscall?: unknown }): void {
     const kind = this.#kindOf(error.code)
-    const transfer = this.#transfer
-    if (
-      this.#isUnsent(kind, error.syscall) &&
-      !transfer.isDone &&
-      !transfer.isRepeated &&
-      transfer.exchange.isRepeatable
-    ) {
-      transfer.isRepeated = true
-      this.#slot.repeat(transfer)
+    const request = this.#upstreamRequest
+    if (this.#isUnsent(kind, error.syscall) && !request.isDone && !request.isRetried && request.exchange.isRetryable) {
+      request.isRetried = true
+      this.#slot.retry(request)
       return
     }
     this.#abort ??= ignore
-    transfer.fail(kind, messageOf(error))
+    request.fail(kind, messageOf(error))
     this.#slot.release()
   }
 

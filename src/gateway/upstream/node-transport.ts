@@ -2,19 +2,19 @@ import { type ClientRequest, type IncomingMessage, request as nodeRequest } from
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
-import { notInTrailers } from '../headers/hop-by-hop.js'
+import { forbiddenTrailers } from '../headers/hop-by-hop.js'
 import type { UpstreamBody } from './exchange.js'
 import { drainBeforeFailing, openSocket } from './open-socket.js'
 import type { Origin } from './origin.js'
 import { maxHeadSize } from './response-head.js'
-import type { Carrier, Transfer } from './transfer.js'
+import type { Transport, UpstreamRequest } from './upstream-request.js'
 
 /**
- * One request with the client of `node:http`, on a connection of its own that is closed afterwards: for what undici cannot
- * send, `Expect: 100-continue` and trailers behind a request body.
+ * Sends one request with the client of `node:http`, on a separate connection that is closed afterwards. Used for what undici
+ * cannot send: `Expect: 100-continue` and request trailers.
  */
-export class NodeRequest implements Carrier {
-  readonly #transfer: Transfer
+export class NodeTransport implements Transport {
+  readonly #upstreamRequest: UpstreamRequest
   readonly #origin: Origin
   readonly #onDone: () => void
   #socket: Socket | undefined
@@ -24,11 +24,11 @@ export class NodeRequest implements Carrier {
   #isConnected = false
   #isFinished = false
 
-  constructor(transfer: Transfer, origin: Origin, onDone: () => void) {
-    this.#transfer = transfer
+  constructor(request: UpstreamRequest, origin: Origin, onDone: () => void) {
+    this.#upstreamRequest = request
     this.#origin = origin
     this.#onDone = onDone
-    transfer.connecting(this)
+    request.connecting(this)
   }
 
   start(): void {
@@ -56,7 +56,7 @@ export class NodeRequest implements Carrier {
   }
 
   #send(): void {
-    const { exchange } = this.#transfer
+    const { exchange } = this.#upstreamRequest
     const { body } = exchange
     const framing = body?.length === undefined ? ['Transfer-Encoding', 'chunked'] : []
     const expectation = body?.message.headers.expect === undefined ? [] : ['Expect', '100-continue']
@@ -72,14 +72,14 @@ export class NodeRequest implements Carrier {
       this.#request = request
       request.maxHeadersCount = 0
       request
-        .on('continue', () => this.#transfer.information(100, []))
+        .on('continue', () => this.#upstreamRequest.information(100, []))
         .on('information', ({ statusCode, rawHeaders }) => {
-          if (statusCode !== 100) this.#transfer.information(statusCode, rawHeaders)
+          if (statusCode !== 100) this.#upstreamRequest.information(statusCode, rawHeaders)
         })
         .on('response', this.#onResponse)
         .on('error', this.#fail)
-        .on('close', () => this.#fail(new Error('it closed the connection too early')))
-      this.#transfer.sending()
+        .on('close', () => this.#fail(new Error('the upstream closed the connection before the end of the response')))
+      this.#upstreamRequest.sending()
       this.#sendBody(request)
     } catch (error) {
       this.#fail(error)
@@ -87,15 +87,15 @@ export class NodeRequest implements Carrier {
   }
 
   #sendBody(request: ClientRequest): void {
-    const { body } = this.#transfer.exchange
+    const { body } = this.#upstreamRequest.exchange
     if (body === undefined) {
       request.end()
-      this.#transfer.sent()
+      this.#upstreamRequest.sent()
       return
     }
     this.#stream = body.stream()
     this.#stream
-      .on('data', () => this.#transfer.sending())
+      .on('data', () => this.#upstreamRequest.sending())
       .once('end', () => this.#endBody(request, body))
       .pipe(request, { end: false })
     request.flushHeaders()
@@ -105,7 +105,7 @@ export class NodeRequest implements Carrier {
     try {
       if (length === undefined) request.addTrailers(allowedTrailers(message.rawTrailers))
       request.end()
-      this.#transfer.sent()
+      this.#upstreamRequest.sent()
     } catch (error) {
       this.#fail(error)
     }
@@ -114,17 +114,18 @@ export class NodeRequest implements Carrier {
   readonly #onResponse = (response: IncomingMessage): void => {
     this.#response = response
     if (response.httpVersionMajor !== 1) {
-      this.#fail(new Error('its response is not HTTP/1.1'))
+      this.#fail(new Error('the response is not HTTP/1.1'))
       return
     }
-    this.#transfer.head(response.statusCode ?? 0, response.rawHeaders)
+    this.#upstreamRequest.head(response.statusCode ?? 0, response.rawHeaders)
     response
       .on('data', (chunk: Buffer) => {
-        if (!this.#transfer.data(chunk)) response.pause()
+        if (!this.#upstreamRequest.data(chunk)) response.pause()
       })
       .once('end', () => {
-        if (!response.complete) return this.#fail(new Error('it closed the connection too early'))
-        this.#transfer.end(response.rawTrailers)
+        if (!response.complete)
+          return this.#fail(new Error('the upstream closed the connection before the end of the response'))
+        this.#upstreamRequest.end(response.rawTrailers)
         this.abort()
       })
       .on('error', this.#fail)
@@ -133,7 +134,7 @@ export class NodeRequest implements Carrier {
   readonly #fail = (error: unknown): void => {
     const isBadResponse = error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_')
     const kind = this.#isConnected ? 'BROKEN' : 'REFUSED'
-    this.#transfer.fail(isBadResponse ? 'BAD_RESPONSE' : kind, messageOf(error))
+    this.#upstreamRequest.fail(isBadResponse ? 'BAD_RESPONSE' : kind, messageOf(error))
     this.abort()
   }
 
@@ -149,6 +150,7 @@ export class NodeRequest implements Carrier {
 export function allowedTrailers(flat: readonly string[]): [string, string][] {
   const pairs: [string, string][] = []
   for (let i = 0; i < flat.length; i += 2)
-    if (!notInTrailers.has((flat[i] as string).toLowerCase())) pairs.push([flat[i] as string, flat[i + 1] as string])
+    if (!forbiddenTrailers.has((flat[i] as string).toLowerCase()))
+      pairs.push([flat[i] as string, flat[i + 1] as string])
   return pairs
 }

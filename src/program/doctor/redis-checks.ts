@@ -17,7 +17,7 @@ const minVersion = [6, 2] as const
 const maxSkewMs = 1_000
 
 /** Checks Redis for use as a bucket store: connection, version, role, eviction policy, TLS, scripts, clock and latency. */
-export async function examineRedis(
+export async function checkRedis(
   address: RedisOptions,
   { prefix, timeoutMs }: { readonly prefix: string; readonly timeoutMs: number },
 ): Promise<Finding[]> {

@@ -5,14 +5,14 @@ import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 
 /** One bucket, or all buckets of a rule if `key` is missing. */
-export interface BucketChoice {
+export interface BucketSelector {
   readonly ruleSetId: string
   readonly ruleId: string
   readonly key?: string
 }
 
 /** The health of the store and the rules. `sinceAt` is the time of the last status change. */
-export interface ServedHealth {
+export interface ServerHealth {
   readonly status: 'UP' | 'DEGRADED' | 'DOWN'
   readonly store: { readonly status: 'UP' | 'DOWN'; readonly sinceAt: number; readonly error: string | null }
   readonly rules: { readonly status: 'UP' | 'STALE'; readonly sinceAt: number | null; readonly error: string | null }
@@ -26,14 +26,14 @@ interface Events {
 }
 
 /** The part of a gate that the server uses. `FluxGate` implements it. */
-export interface ServedGate extends Required<Handler> {
+export interface ServerGate extends Required<Handler> {
   readonly ruleSets: readonly RuleSet[]
   /** Present if the bucket store supports overrides. */
   readonly overrides?: OverrideStore | undefined
   /** The current state of one bucket, by band. Charges nothing. */
-  look(what: Required<BucketChoice>): Promise<readonly BandDecision[]>
-  reset(what: BucketChoice): Promise<void>
+  look(what: Required<BucketSelector>): Promise<readonly BandDecision[]>
+  reset(what: BucketSelector): Promise<void>
   reload(): Promise<void>
-  health(): Promise<ServedHealth>
+  health(): Promise<ServerHealth>
   on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): () => void
 }

@@ -5,7 +5,7 @@ import { createFluxGate } from '../../gate/create-flux-gate.js'
 import type { FluxGateOptions } from '../../gate/options.js'
 
 /** Paths of example requests that demonstrate the rules. A hint is missing if no simple request demonstrates it. */
-export interface DemoHints {
+export interface DemoExamples {
   readonly allowed?: string
   /** The last of `calls` consecutive requests is rejected. */
   readonly refused?: { readonly path: string; readonly calls: number }
@@ -22,7 +22,7 @@ const maxRules = 200
  * Finds hints by checking trial requests with a separate gate and a frozen clock. The hints are therefore correct for any rules,
  * and the buckets of the real gate stay full.
  */
-export async function findDemoHints(ruleSets: readonly RuleSet[], options: FluxGateOptions): Promise<DemoHints> {
+export async function findDemoExamples(ruleSets: readonly RuleSet[], options: FluxGateOptions): Promise<DemoExamples> {
   const rules = ruleSets.flatMap((set) => set.rules)
   if (rules.length > maxRules) return {}
   const paths = [...new Set(rules.map(({ path }) => path).filter((path) => /^\/[\w./-]*$/.test(path)))]

@@ -1,45 +1,45 @@
 import type { Duplex } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
 import type { Exchange, UpstreamFailure, UpstreamTimeouts } from './exchange.js'
-import { announcesBody, BadResponse, responseHead } from './response-head.js'
+import { BadResponse, declaresBody, responseHead } from './response-head.js'
 import { type UploadLimits, UploadRate } from './upload-rate.js'
 import type { Queued } from './waiting-queue.js'
 
-/** The part of a transfer that depends on the HTTP client which carries it. */
-export interface Carrier {
-  /** Ends the connection. Nothing is reported to the transfer afterwards. */
+/** The HTTP client that sends an upstream request. */
+export interface Transport {
+  /** Closes the connection. The transport reports nothing afterwards. */
   abort(): void
   /** Continues after `data` returned false. */
   resume(): void
-  /** True while the upstream does not read fast enough. */
+  /** True while the socket's write buffer is full. */
   isUpstreamSlow(): boolean
 }
 
-/** Interim responses before the final one. More than that is a flood: each is parsed and possibly buffered for the client. */
+/** Interim responses per request. Bounded, because each is parsed and may be buffered for the client. */
 export const maxInformational = 16
 
 /**
- * An exchange from the queue for a connection to its end. Every callback of the exchange is called from here, guarded: an
+ * The state of an exchange, from the connection queue to its end. Calls every callback of the exchange inside `try`: an
  * exception fails the exchange and never reaches the event loop.
  */
-export class Transfer implements Queued<Transfer> {
+export class UpstreamRequest implements Queued<UpstreamRequest> {
   readonly exchange: Exchange
-  queueLinks: Queued<Transfer>['queueLinks']
+  queueLinks: Queued<UpstreamRequest>['queueLinks']
   /** Set by ClientShares. */
   client: string | undefined
   isParked = false
-  /** The request got another connection because its idle connection had closed. */
-  isRepeated = false
-  readonly #leaveQueue: (transfer: Transfer) => void
+  /** True if the request was moved to a new connection, because its idle connection was closed. */
+  isRetried = false
+  readonly #leaveQueue: (request: UpstreamRequest) => void
   #phase: 'QUEUED' | 'CONNECTING' | 'SENDING' | 'SENT' | 'RECEIVING' | 'DONE' = 'QUEUED'
-  #carrier: Carrier | undefined
+  #transport: Transport | undefined
   #activeAt = performance.now()
   #informational = 0
-  #left: number | undefined
+  #bytesLeft: number | undefined
   #isRequestSent = false
   #uploadRate: UploadRate | undefined
 
-  constructor(exchange: Exchange, leaveQueue: (transfer: Transfer) => void) {
+  constructor(exchange: Exchange, leaveQueue: (request: UpstreamRequest) => void) {
     this.exchange = exchange
     this.#leaveQueue = leaveQueue
   }
@@ -48,17 +48,17 @@ export class Transfer implements Queued<Transfer> {
     return this.#phase === 'DONE'
   }
 
-  /** False while part of the request body is missing upstream. */
+  /** False until the whole request body was sent upstream. */
   get isRequestSent(): boolean {
     return this.#isRequestSent
   }
 
-  /** Gives up. The exchange is not called back any more. */
+  /** Aborts the request. No callback of the exchange is called afterwards. */
   cancel(): void {
     if (this.isDone) return
     this.#phase = 'DONE'
     this.#leaveQueue(this)
-    this.#carrier?.abort()
+    this.#transport?.abort()
   }
 
   /** Continues after `onData` returned false. */
@@ -66,7 +66,7 @@ export class Transfer implements Queued<Transfer> {
     if (this.isDone) return
     this.#activeAt = performance.now()
     try {
-      this.#carrier?.resume()
+      this.#transport?.resume()
     } catch (error) {
       this.fail('BROKEN', messageOf(error))
     }
@@ -83,28 +83,31 @@ export class Transfer implements Queued<Transfer> {
   }
 
   checkTime(now: number, limits: UpstreamTimeouts & UploadLimits): void {
-    const restedMs = now - this.#activeAt
+    const idleMs = now - this.#activeAt
     const { timeouts } = this.exchange
     switch (this.#phase) {
       case 'QUEUED':
-        if (restedMs > (timeouts?.connectTimeoutMs ?? limits.connectTimeoutMs)) this.fail('BUSY', 'no free connection')
+        if (idleMs > (timeouts?.connectTimeoutMs ?? limits.connectTimeoutMs))
+          this.fail('BUSY', 'no connection became free')
         break
       case 'CONNECTING':
-        if (restedMs > (timeouts?.connectTimeoutMs ?? limits.connectTimeoutMs)) this.fail('TIMEOUT', 'no connection')
+        if (idleMs > (timeouts?.connectTimeoutMs ?? limits.connectTimeoutMs))
+          this.fail('TIMEOUT', 'the connection was not established')
         break
       case 'SENDING':
       case 'SENT':
-        this.#checkRequest(now, restedMs, limits)
+        this.#checkRequest(now, idleMs, limits)
         break
       case 'RECEIVING':
-        if (limits.idleTimeoutMs > 0 && restedMs > limits.idleTimeoutMs) this.fail('TIMEOUT', 'its body stood still')
+        if (limits.idleTimeoutMs > 0 && idleMs > limits.idleTimeoutMs) this.fail('TIMEOUT', 'the response body stalled')
     }
   }
 
-  #checkRequest(now: number, restedMs: number, limits: UpstreamTimeouts & UploadLimits): void {
+  #checkRequest(now: number, idleMs: number, limits: UpstreamTimeouts & UploadLimits): void {
     if (this.#isUploadTooSlow(now, limits)) this.fail('STALLED', 'the client sends its body too slowly')
-    else if (restedMs <= (this.exchange.timeouts?.responseTimeoutMs ?? limits.responseTimeoutMs)) return
-    else if (this.#isRequestSent || this.#carrier?.isUpstreamSlow()) this.fail('TIMEOUT', 'no response')
+    else if (idleMs <= (this.exchange.timeouts?.responseTimeoutMs ?? limits.responseTimeoutMs)) return
+    else if (this.#isRequestSent || this.#transport?.isUpstreamSlow())
+      this.fail('TIMEOUT', 'the response head did not arrive')
     else this.fail('STALLED', 'the client stopped sending')
   }
 
@@ -113,19 +116,19 @@ export class Transfer implements Queued<Transfer> {
     if (message === undefined || this.#isRequestSent || limits.minUploadRate === 0) return false
     const { bytesRead } = message.socket
     this.#uploadRate ??= new UploadRate(now, bytesRead)
-    const isUpstreamSlow = message.isPaused() || this.#carrier?.isUpstreamSlow() === true
+    const isUpstreamSlow = message.isPaused() || this.#transport?.isUpstreamSlow() === true
     return this.#uploadRate.isTooSlow(now, bytesRead, isUpstreamSlow, limits)
   }
 
-  // Called by the carrier.
+  // Called by the transport.
 
-  connecting(carrier: Carrier): void {
-    this.#carrier = carrier
+  connecting(transport: Transport): void {
+    this.#transport = transport
     this.#phase = 'CONNECTING'
     this.#activeAt = performance.now()
   }
 
-  /** The request, or another part of its body, is being written. */
+  /** The request head or a chunk of its body is being written. */
   sending(): void {
     if (this.#phase === 'CONNECTING') this.#phase = 'SENDING'
     this.#activeAt = performance.now()
@@ -140,10 +143,10 @@ export class Transfer implements Queued<Transfer> {
   information(status: number, headers: readonly string[]): void {
     if (this.isDone) return
     try {
-      if (status < 100 || status === 101) throw new BadResponse(`its status is ${status}`)
-      if (announcesBody(headers)) throw new BadResponse('its informational response has a body')
+      if (status < 100 || status === 101) throw new BadResponse(`the response has status ${status}`)
+      if (declaresBody(headers)) throw new BadResponse('an informational response has a body')
       if (++this.#informational > maxInformational)
-        throw new BadResponse(`it sent more than ${maxInformational} informational responses`)
+        throw new BadResponse(`the upstream sent more than ${maxInformational} informational responses`)
       this.exchange.onInformation(status, headers)
     } catch (error) {
       this.fail('BAD_RESPONSE', messageOf(error))
@@ -156,19 +159,19 @@ export class Transfer implements Queued<Transfer> {
       const head = responseHead(status, headers, this.exchange.method)
       this.#phase = 'RECEIVING'
       this.#activeAt = performance.now()
-      this.#left = head.length
+      this.#bytesLeft = head.length
       this.exchange.onHead(head)
     } catch (error) {
       this.fail('BAD_RESPONSE', messageOf(error))
     }
   }
 
-  /** False: do not read more until `resume`. */
+  /** Returns false to pause until `resume`. */
   data(chunk: Buffer): boolean {
     if (this.isDone) return true
     this.#activeAt = performance.now()
-    if (this.#left !== undefined) this.#left -= chunk.length
-    const isLast = this.#left === 0
+    if (this.#bytesLeft !== undefined) this.#bytesLeft -= chunk.length
+    const isLast = this.#bytesLeft === 0
     try {
       return this.exchange.onData(chunk, isLast) || isLast
     } catch (error) {
@@ -195,7 +198,7 @@ export class Transfer implements Queued<Transfer> {
     try {
       const head = responseHead(status, headers, this.exchange.method)
       const protocol = headers[2 * head.names.indexOf('upgrade') + 1]
-      if (protocol?.toLowerCase() !== 'websocket') throw new BadResponse('it changed to another protocol')
+      if (protocol?.toLowerCase() !== 'websocket') throw new BadResponse('the upstream switched to another protocol')
       this.#phase = 'DONE'
       this.exchange.onUpgrade(head, socket)
     } catch (error) {
@@ -204,7 +207,7 @@ export class Transfer implements Queued<Transfer> {
     }
   }
 
-  /** The phase may be DONE already, but the exchange has not been ended. */
+  /** Fails an exchange whose phase is already DONE, because its last callback threw. */
   #failLate(error: unknown): void {
     this.#phase = 'RECEIVING'
     this.fail('BAD_RESPONSE', messageOf(error))
