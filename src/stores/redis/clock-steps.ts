@@ -1,7 +1,7 @@
 /**
  * The store's clock may step back, for example when NTP corrects it or a replica with another clock takes over. The store
- * then moves a bucket along as if no time had passed since it was written, because nothing tells it how much did. A process
- * that has seen the bucket before the step has measured that time with its own clock, and can backdate the bucket.
+ * cannot know how much time has passed since a bucket was written, and assumes that none has. A process that has seen the
+ * bucket before the step has measured that time with its own clock and can backdate the bucket.
  */
 import { cellsOf } from '../../algorithms/index.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
@@ -9,34 +9,34 @@ import type { Band } from '../../core/rule.js'
 import type { BucketState } from './decode.js'
 import type { Backdate } from './work.js'
 
-/** A bucket as it was seen. */
+/** The state of a bucket at a certain time. */
 export interface Sighting {
   readonly group: BucketGroup
   /** Per band of the group. */
   readonly states: readonly BucketState[]
-  /** The store's tick then. */
+  /** The tick of the store. */
   readonly now: number
-  /** The local tick at which the store's answer came: since then at most as much time has passed for the store. */
+  /** The local tick at which the reply arrived. At most as much time has passed for the store since then. */
   readonly answeredAt: number
 }
 
-/** Clocks that run at slightly different rates are not a step. */
+/** A difference within these bounds is clock drift, not a step. */
 const toleratedTicks = 1_000
 const toleratedRate = 0.001
 
-/** The store's tick by now, if its clock has not stepped: at least this. */
+/** The minimum tick of the store now, if its clock has not stepped back. */
 export const dueTick = ({ now, answeredAt }: Sighting, here: number): number => now + here - answeredAt
 
-/** Whether the store's clock has stepped back between two sightings, the later of which was asked for at `askedAt`. */
+/** True if the store's clock has stepped back since `before`. `askedAt` is the local tick at which the later call was sent. */
 export function hasSteppedBack(before: Sighting, now: number, askedAt: number): boolean {
   const elapsed = askedAt - before.answeredAt
   return elapsed >= 0 && dueTick(before, askedAt) - now > toleratedTicks + toleratedRate * elapsed
 }
 
-/** Whether any bucket was moved along when this was seen. */
+/** True if the store has moved a bucket to its new time. */
 export const hasMoved = ({ states }: Pick<Sighting, 'states'>): boolean => states.some((state) => state?.length === 5)
 
-/** Whether nothing happened to the buckets between two sightings, except that the later one moved them along. */
+/** True if the buckets were not changed between two sightings, except by being moved to the new time. */
 export function isUntouched(before: Pick<Sighting, 'group' | 'states'>, states: readonly BucketState[]): boolean {
   return before.group.bands.every((band, place) => {
     const state = states[place]
@@ -45,8 +45,8 @@ export function isUntouched(before: Pick<Sighting, 'group' | 'states'>, states: 
 }
 
 /**
- * Dates buckets, as they were last seen, to when they were written before the clock stepped back by `back`. The bands that
- * count from the same instant are one claim.
+ * Returns the corrections for buckets that were last written before the clock stepped back by `back` ticks. Bands with the same
+ * timestamp share one claim.
  */
 export function backdatesOf(
   key: string,
@@ -64,5 +64,5 @@ export function backdatesOf(
   })
 }
 
-/** The instant that a bucket counts from. Of a log it is the second number that the script returns. */
+/** The timestamp of a bucket. For a log it is the second number that the script returns. */
 const stampOf = (band: Band, state: BucketState | undefined): number | undefined => state?.[cellsOf(band)?.stamp ?? 1]

@@ -1,6 +1,4 @@
-/**
- * What the script answers, from numbers. The layout is described where it is written: in consume.lua.
- */
+/** Decodes the reply of the script. consume.lua describes the layout. */
 import { endianness } from 'node:os'
 import {
   type BandResult,
@@ -18,21 +16,20 @@ import type { Lookup, Work } from './work.js'
 const [refused, granted, unable, allowed] = [0, 1, 2, 3]
 
 /**
- * The numbers of a bucket, as it was when it refused; of a log, the tick until which it stays the same and the instant that
- * it counts from. A fifth if the store's clock had stepped back: the instant that it counted from before. Undefined if
- * nobody has used it, null if it is not told.
+ * The numbers of a bucket that rejected; for a log, the tick until which it stays unchanged and its timestamp. If the store's
+ * clock has stepped back, a fifth number is the timestamp before the step. Undefined for an unused bucket, null if unknown.
  */
 export type BucketState = readonly number[] | undefined | null
 
 export interface Answer extends LeaseResult {
-  /** Per band, if the work was a charge or a peek that was refused. */
+  /** The state of each band, if a charge or peek was rejected. */
   readonly states?: readonly BucketState[]
 }
 
-/** The group that counts an identity, by the override that was found, its own or that of its range; or by none. */
+/** Returns the group of a key for the override that was found: of the key, of its range, or none. */
 export type Found = (lookup: Lookup, override: Buffer | undefined, now: number) => BucketGroup
 
-/** If an override has been edited since the last edit that was known: the one of now; and nothing was done. */
+/** Returns the new edit if overrides were edited since the known edit. The script has then executed nothing. */
 export function newEdit(reply: unknown): string | undefined {
   if (!Array.isArray(reply)) return undefined
   const [first, edit] = reply
@@ -44,8 +41,8 @@ export function newEdit(reply: unknown): string | undefined {
 const stale = Buffer.from('STALE')
 
 /**
- * Reads the script's reply to a message, one answer per work: an error is about its own work alone. Throws
- * `FLUXGATE_STORE_FAILED` if the reply is not exactly what the script returns for these works.
+ * Returns the result of each work; an error concerns only its own work. Throws `FLUXGATE_STORE_FAILED` if the reply does not
+ * have exactly the layout for these works.
  */
 export function decode(
   batch: readonly Work[],
@@ -72,8 +69,8 @@ export function decode(
 const problemOf = (problem: unknown): FluxGateError =>
   new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${bytesReply(problem)}.`)
 
-const hasNoBands = (what: Work['what']): boolean =>
-  what === 'REFUND' || what === 'SETTLE' || what === 'RESET' || what === 'BACKDATE'
+/** The works whose results have no bands. */
+const withoutBands: ReadonlySet<Work['what']> = new Set(['REFUND', 'SETTLE', 'RESET', 'BACKDATE'])
 
 class Answers {
   readonly #numbers: Float64Array
@@ -86,19 +83,19 @@ class Answers {
     if (!isInstant(this.#now)) throw malformedReply('time')
   }
 
-  /** False if numbers are left over, or were missing: reading past the end moves on too. */
+  /** False if the reply has too many or too few numbers, because reading past the end advances too. */
   get isAtEnd(): boolean {
     return this.#place === this.#numbers.length
   }
 
-  /** Undefined if the work could not be done. */
+  /** Returns undefined if the work failed. */
   next(work: Work, applied: readonly Charge[] | undefined): Answer | undefined {
     const now = this.#now
     const said = this.#numbers[this.#place++]
     if (said === unable) return undefined
     const isGranted = said === granted || said === allowed
     if (!isGranted && said !== refused) throw malformedReply('outcome')
-    if (hasNoBands(work.what)) return { granted: isGranted, now, bands: [] }
+    if (withoutBands.has(work.what)) return { granted: isGranted, now, bands: [] }
     const count = bandCount(applied ?? work.claims)
     const states = work.what !== 'LEASE' && !isGranted ? new Array<BucketState>(count) : undefined
     const bands = new Array<BandResult>(count)
@@ -166,7 +163,7 @@ class Answers {
 const never = -1
 const untold = -1
 const mostTicks = 2 ** 53
-/** Also false for numbers that are missing. */
+/** Also false for missing numbers. */
 const isCount = (value: number): boolean => value >= 0 && Number.isSafeInteger(value)
 const isInstant = isCount
 
@@ -200,7 +197,7 @@ function appliedBy(
   return applied
 }
 
-/** A copy: bytes of a reply begin anywhere, doubles only at whole eights. */
+/** Copies the bytes, because doubles must be aligned to eight bytes and replies are not. */
 function doublesOf(reply: unknown): Float64Array {
   const bytes = bytesReply(reply)
   if (bytes.length === 0 || bytes.length % 8 !== 0) throw unexpectedReply('whole numbers of eight bytes', bytes)

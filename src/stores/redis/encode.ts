@@ -1,6 +1,4 @@
-/**
- * What the script is asked, as numbers. The layout is described where it is read: in consume.lua.
- */
+/** Encodes the input of the script. consume.lua describes the layout. */
 import { endianness } from 'node:os'
 import { kindOf } from '../../algorithms/index.js'
 import type { Charge, Refund, Settlement } from '../../core/bucket-store.js'
@@ -23,11 +21,11 @@ export interface Message {
   readonly keys: readonly string[]
   readonly args: readonly (string | Buffer)[]
   readonly lookups: readonly Lookup[]
-  /** Whether identities count otherwise than their rule says, by overrides that are known already. */
+  /** True if a claim uses the group of an override that is already known. */
   readonly namesOverrides: boolean
 }
 
-/** `now` in ticks, or below 0 for the server's. `edit` is asked for if rules have overrides. */
+/** `now` is in ticks, or negative for the server's clock. `edit` is sent only if a rule has overrides. */
 export function encode(batch: readonly Work[], names: Names, now: number, edit: LastEdit): Message {
   const buckets = new NamedBuckets(batch, names)
   const { bands, lookups } = buckets
@@ -47,14 +45,14 @@ export function encode(batch: readonly Work[], names: Names, now: number, edit: 
   return { keys, args, lookups, namesOverrides }
 }
 
-/** What is asked of the buckets, in the order of the works. */
+/** The entries of the message, in the order of the works. */
 class Entries {
   readonly numbers: number[] = []
   count = 0
   readonly #buckets: NamedBuckets
-  /** How far `claimed` of the buckets is written. */
+  /** The next index in `claimed` of the buckets. */
   #at = 0
-  /** Of the run that the last work was in: what it asked, and where it says how many do. */
+  /** The charges of the current run, and the index of its number of decisions. */
   #run: readonly Charge[] | undefined
   #runAt = 0
 
@@ -76,7 +74,7 @@ class Entries {
     else this.#addOther(work, isAlone)
   }
 
-  /** The buckets of a run are all new, so that they follow each other. */
+  /** All buckets of a run are new, so their numbers are consecutive. */
   #addToRun(claims: readonly Charge[]): void {
     const { numbers } = this
     const { claimed } = this.#buckets
@@ -136,7 +134,7 @@ function asksTheSame(one: readonly Charge[], other: readonly Charge[]): boolean 
   return true
 }
 
-/** What one claim asks of its bands, in the order in which the script reads it. */
+/** The numbers of a claim, in the order in which the script reads them. */
 type Terms = readonly [permits: number, maxWaitTicks: number, third: number]
 
 function termsOf(work: Work, index: number): Terms {

@@ -1,4 +1,4 @@
-/** Counts what has no answer yet, so that closing can wait for it. */
+/** Counts calls in flight, so that closing can wait for them. */
 export class InFlight {
   #count = 0
   #onIdle: (() => void) | undefined
@@ -12,7 +12,7 @@ export class InFlight {
     if (this.#count === 0) this.#onIdle?.()
   }
 
-  /** Resolves when all is answered, or when that takes too long. */
+  /** Resolves when no call is in flight, or after `withinMs`. */
   idle(withinMs: number): Promise<void> {
     if (this.#count === 0) return Promise.resolve()
     return new Promise((resolve) => {

@@ -4,25 +4,25 @@ import type { Band } from '../../core/rule.js'
 import type { CachedCharge } from './overrides/override-cache.js'
 import type { LastEdit, Lookup, Names, Work } from './work.js'
 
-/** The buckets of all works, each once: first those that are a few numbers, then logs. And what is to be looked up. */
+/** The distinct buckets of a batch, cells before logs, and the overrides to look up. */
 export class NamedBuckets {
-  /** Per band of each work in turn: the number of its bucket, below 0 for a log, and of its band. */
+  /** For each band of each work: the number of its bucket, negative for a log, and the number of its band. */
   readonly claimed: number[] = []
   readonly bands = new Map<Band, number>()
   readonly lookups: Lookup[] = []
   readonly hashes: string[] = []
-  /** Whether a rule has overrides. */
+  /** True if a rule has overrides. */
   mayOverride = false
-  /** Whether a bucket of an override is named by itself. */
+  /** True if a claim uses the bucket of an override directly. */
   namesOverrides = false
   /** Per lookup: the number of its work, the number of its first band there, and where the claim's bands begin in `claimed`. */
   readonly #places: number[] = []
   readonly #names: Names
   readonly #cells = new Map<string, number>()
   readonly #logs = new Map<string, number>()
-  /** By bucket, the first work that names it. */
+  /** The first work that uses each bucket. */
   readonly #namedBy: number[] = []
-  /** By work: whether another names one of its buckets too, or it is a log. */
+  /** For each work: true if it shares a bucket with another work or uses a log. */
   readonly #shares: boolean[]
 
   constructor(batch: readonly Work[], names: Names) {
@@ -31,7 +31,7 @@ export class NamedBuckets {
     for (let index = 0; index < batch.length; index++) this.#add(batch[index] as Work, index)
   }
 
-  /** With the last edit, which is read with them. */
+  /** Includes the key of the last edit, which is read together with the cells. */
   get cells(): number {
     return this.#cells.size + (this.mayOverride ? 1 : 0)
   }
@@ -40,7 +40,7 @@ export class NamedBuckets {
     return [...this.#cells.keys(), ...(this.mayOverride ? [edit.key] : []), ...this.#logs.keys()]
   }
 
-  /** Logs are numbered after all the others. */
+  /** Logs are numbered after all cells. */
   keyAt(at: number): number {
     const place = this.claimed[at] as number
     return place < 0 ? this.cells - place : place
@@ -59,7 +59,7 @@ export class NamedBuckets {
     })
   }
 
-  /** What is held of a bucket is kept beside its numbers, so that it is not as simple to write. */
+  /** Leases are stored next to the numbers of a bucket, so they cannot use the simple write path. */
   isAlone({ what }: Work, index: number): boolean {
     return !this.#shares[index] && what !== 'LEASE' && what !== 'SETTLE'
   }
@@ -101,11 +101,11 @@ export class NamedBuckets {
   }
 }
 
-/** A refund to a certain instant, and a correction of when a bucket was written, name known buckets. */
+/** A refund with `grantedAt` and a backdate address known buckets, so they need no lookup. */
 const isLookedUp = ({ what, claims }: Work, claim: number): boolean =>
   what === 'REFUND' ? claims[claim]?.grantedAt === undefined : what !== 'BACKDATE'
 
-/** The place of an item among those seen so far, from 1. */
+/** The number of an item, from 1, in order of first use. */
 function placeIn<T>(places: Map<T, number>, item: T): number {
   const place = places.get(item)
   if (place !== undefined) return place

@@ -32,14 +32,14 @@ import {
 } from './overrides/override-cache.js'
 import { RedisOverrides } from './overrides/redis-overrides.js'
 import { probeDemand, probeKeys } from './probe.js'
-import type { Backdate, Lookup, Names, Work } from './work.js'
+import type { Backdate, LastEdit, Lookup, Names, Work } from './work.js'
 
 export interface RedisBucketsOptions {
-  /** What the names of all keys begin with; default `fluxgate`. */
+  /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
-  /** For tests alone: time instead of the server's. */
+  /** Replaces the clock of the Redis server, for tests only. */
   readonly clock?: Clock | undefined
-  /** For tests alone: time in this process; default `clock`, or the system's. */
+  /** The clock of this process, for tests only; default `clock`, or the system clock. */
   readonly localClock?: Clock | undefined
   /** Receives the rejections of Redis; without it, none are cached. */
   readonly rejectionCache?: CachedRejections | undefined
@@ -47,19 +47,21 @@ export interface RedisBucketsOptions {
 
 interface Job {
   readonly work: Work
+  /** True if a key of the work may have an override. */
+  readonly hasOverrides: boolean
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
 }
 
-/** About as much as a server does in a quarter of a millisecond; a step on a log costs as much as several others. */
+/** Maximum weight of one call: about a quarter of a millisecond of server time. A step of a log costs as much as several others. */
 const maxWeight = 128
 const logWeight = 8
 
 const longestCloseMs = 250
 
 /**
- * Buckets in Redis. One decision, with all its rules and bands, is one call of one script on the server's clock; decisions
- * of the same turn share a call. On a cluster a call is about one slot.
+ * Buckets in Redis. One decision, with all its rules and bands, is one call of one script on the server's clock. Decisions of
+ * the same turn of the event loop share a call. In a cluster, each call concerns one slot.
  */
 export class RedisBuckets implements LeasingStore {
   readonly #connection: RedisConnection
@@ -68,8 +70,8 @@ export class RedisBuckets implements LeasingStore {
   readonly #localClock: Clock
   readonly #script = new Script(consumeScript, consumeSha)
   readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
-  readonly #underWay = new InFlight()
-  /** The last error of the connection, and what it is for callers. */
+  readonly #inFlight = new InFlight()
+  /** The last error of the connection, and the error that callers receive for it. */
   #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
   readonly overrides: RedisOverrides
   readonly availability: StoreAvailability
@@ -131,9 +133,9 @@ export class RedisBuckets implements LeasingStore {
     await Promise.all(this.#bySlot(settlements).map((claims) => this.ask({ what: 'SETTLE', claims })))
   }
 
-  /** Runs the script without a decision, to find out early whether the credentials and the ACL allow it. Writes nothing. */
+  /** Runs the script without a decision, to check early that the credentials and the ACL allow it. Writes nothing. */
   async checkAccess(): Promise<void> {
-    const { args } = encode([], this.#names, 0, this.#overrideCaches.forRoute(0).edit)
+    const { args } = encode([], this.#names, 0, noEdit)
     const key = bucketKey(this.#prefix, 'probe', '')
     await this.#script.run(this.#connection, hashSlot(key), [key], args)
   }
@@ -146,10 +148,10 @@ export class RedisBuckets implements LeasingStore {
     await Promise.all(keys.map((key) => this.charge([probeDemand(key)], false)))
   }
 
-  /** What was asked for before, and in the same turn, is still sent: who is sent away has its permits given back. */
+  /** Calls of this turn and earlier are still sent, because they include refunds of waiting requests. */
   async close(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
-    await this.#underWay.idle(longestCloseMs)
+    await this.#inFlight.idle(longestCloseMs)
     this.overrides.close()
     await this.#connection.close()
   }
@@ -175,34 +177,36 @@ export class RedisBuckets implements LeasingStore {
     return this.#unreachable.error
   }
 
-  /** One piece of work, whose claims are all of one slot if this is a cluster. */
+  /** Sends one piece of work with the others of this turn. In a cluster, all its keys must be in one slot. */
   ask(work: Work): Promise<Answer> {
-    this.#underWay.begin(1)
-    return this.overrides.isLoaded || !mayHaveOverrides(work) ? this.#add(work) : this.#addOnceKnown(work)
+    this.#inFlight.begin(1)
+    const hasOverrides = work.claims.some(({ group }) => group.hasOverrides)
+    if (hasOverrides && !this.overrides.isLoaded) return this.#askAfterLoading(work)
+    return this.#enqueue(work, hasOverrides)
   }
 
-  #add(work: Work): Promise<Answer> {
+  #enqueue(work: Work, hasOverrides: boolean): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#batches.add(this.#routeOf(work), { work, resolve, reject })
+      this.#batches.add(this.#routeOf(work), { work, hasOverrides, resolve, reject })
     })
   }
 
-  /** Only once: which overrides are in force is then read now and then. */
-  async #addOnceKnown(work: Work): Promise<Answer> {
+  /** Loads the overrides that all processes keep. Only the first decision with overrides waits for it. */
+  async #askAfterLoading(work: Work): Promise<Answer> {
     try {
       await this.overrides.load()
     } catch (error) {
-      this.#underWay.end(1)
+      this.#inFlight.end(1)
       throw wrapRedisError(error, 'decide')
     }
-    return this.#add(work)
+    return this.#enqueue(work, true)
   }
 
   slotOf(group: BucketGroup, key: string): number {
     return hashSlot(this.#keyOf(group, key, 0))
   }
 
-  /** What one call may be about: everything, or on a cluster what is in the same slot. */
+  /** Groups claims by call: in a cluster by slot, otherwise all together. */
   #bySlot<Claim extends { readonly group: BucketGroup; readonly key: string }>(claims: readonly Claim[]): Claim[][] {
     const parts = new Map<number, Claim[]>()
     for (const claim of claims) {
@@ -214,7 +218,7 @@ export class RedisBuckets implements LeasingStore {
     return [...parts.values()]
   }
 
-  /** Work of different routes cannot share a call. */
+  /** Work of different routes (cluster slots) cannot share a call. */
   #routeOf({ claims }: Work): number {
     if (!this.#connection.isCluster) return 0
     const [{ group, key }] = claims as [Work['claims'][0]]
@@ -222,21 +226,25 @@ export class RedisBuckets implements LeasingStore {
   }
 
   async #send(route: number, jobs: readonly Job[]): Promise<void> {
-    const cache = this.#overrideCaches.forRoute(route)
-    const { edit } = cache
-    const works = jobs.map(({ work }) => cache.applyTo(work))
+    // Calls without overrides need neither the cache nor the check for edits.
+    const cache = jobs.some(({ hasOverrides }) => hasOverrides) ? this.#overrideCaches.forRoute(route) : undefined
+    const edit = cache?.edit ?? noEdit
+    const works = jobs.map(({ work }) => cache?.applyTo(work) ?? work)
     const askedAt = ticks(this.#localClock)
     try {
       const now = this.#clock === undefined ? -1 : ticks(this.#clock)
       const message = encode(works, this.#names, now, edit)
       const reply = await this.#script.run(this.#connection, route, message.keys, message.args)
-      const another = newEdit(reply)
+      const another = cache && newEdit(reply)
       if (another !== undefined) {
         this.#overrideCaches.applyEdit(route, edit, another)
         return this.#sendAgain(route, jobs)
       }
-      const answers = decode(works, reply, message, (lookup, override, now) =>
-        this.#groupOf(cache, lookup, { override, edit, now }),
+      const answers = decode(
+        works,
+        reply,
+        message,
+        cache && ((lookup, override, now) => this.#groupOf(cache, lookup, { override, edit, now })),
       )
       for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
     } catch (error) {
@@ -247,13 +255,13 @@ export class RedisBuckets implements LeasingStore {
       const wrapped = wrapRedisError(error, 'decide')
       for (const { reject } of jobs) reject(wrapped)
     } finally {
-      this.#underWay.end(jobs.length)
+      this.#inFlight.end(jobs.length)
     }
   }
 
-  /** In another call, so that these jobs are still under way when the one that failed them is over. */
+  /** Counts the jobs as in flight again before the failed call ends, so that `close` waits for them. */
   #sendAgain(route: number, jobs: readonly Job[]): void {
-    this.#underWay.begin(jobs.length)
+    this.#inFlight.begin(jobs.length)
     void this.#send(route, jobs)
   }
 
@@ -301,7 +309,7 @@ export class RedisBuckets implements LeasingStore {
     else this.#askBackdated(job, backdates)
   }
 
-  /** Both in the same turn, so that one call does both, in this order. */
+  /** Both start in the same turn, so one call executes them in this order. */
   #askBackdated({ work, resolve, reject }: Job, claims: readonly Backdate[]): void {
     this.ask({ what: 'BACKDATE', claims }).catch(() => {})
     this.ask(work).then(resolve, reject)
@@ -317,7 +325,8 @@ export class RedisBuckets implements LeasingStore {
   }
 }
 
-const mayHaveOverrides = ({ claims }: Work): boolean => claims.some(({ group }) => group.hasOverrides)
+/** For calls without overrides, which read no edit. */
+const noEdit: LastEdit = { key: '', known: '' }
 
 function weightOf({ claims }: Work): number {
   let weight = 0

@@ -1,6 +1,6 @@
 import type { BucketGroup, Charge, LeaseRequest, Refund, Settlement } from '../../core/bucket-store.js'
 
-/** What the script can be asked to do, all or nothing. */
+/** One operation of the script. It is executed completely or not at all. */
 export type Work =
   | { readonly what: 'CHARGE' | 'PEEK'; readonly claims: readonly Charge[] }
   | { readonly what: 'REFUND'; readonly claims: readonly Refund[] }
@@ -10,39 +10,39 @@ export type Work =
   | { readonly what: 'BACKDATE'; readonly claims: readonly Backdate[] }
 
 /**
- * A bucket that the store has moved along after its clock stepped back, as if no time had passed since it was written. This
- * process has measured that some had, so the bucket is dated to when it was written, as the store's clock now counts.
+ * Corrects the timestamp of a bucket after the store's clock has stepped back. The store assumes that no time has passed since
+ * the bucket was written. This process has measured how much has, so it sets the timestamp to the correct time on the new clock.
  */
 export interface Backdate {
   readonly group: BucketGroup
   readonly key: string
-  /** The instant that bands count from. One that counts from another was written since, and stays as it is. */
+  /** The current timestamp of the bands. A band with another timestamp was written since and is not changed. */
   readonly from: number
-  /** Per band, the instant that it counts from then; below 0 to leave it. */
+  /** The new timestamp of each band; negative to keep it. */
   readonly instants: readonly number[]
 }
 
-/** Where buckets and overrides are. */
+/** Redis keys of buckets and overrides. */
 export interface Names {
   keyOf(group: BucketGroup, key: string, band: number): string
-  /** Where to look for the override of an identity. */
+  /** The location of the override of a key. */
   overrideOf(group: BucketGroup, key: string): OverridePlace
 }
 
-/** The last edit of an override: where it is told, and the one that is known; `''` if there was none. */
+/** The last edit of an override: the Redis key that contains it, and its known value; `''` if there was none. */
 export interface LastEdit {
   readonly key: string
   readonly known: string
 }
 
 export interface OverridePlace {
-  /** The hash that would hold it. */
+  /** The hash that contains the override, if there is one. */
   readonly hash: string
-  /** Of a range of addresses that holds the identity; applies if it has none of its own. */
+  /** The override of an address range that contains the key; applies if the key has none of its own. Empty without one. */
   readonly otherwise: Buffer
 }
 
-/** The claim of a work that may have an override. */
+/** A claim whose override must be looked up. */
 export interface Lookup {
   readonly work: Work
   readonly claim: number
