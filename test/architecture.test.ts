@@ -62,7 +62,7 @@ function parseLayers(table: string): Layer[] {
 
 const findLayer = (name: string): Layer | undefined => parseLayers(layers).find((layer) => layer.name === name)
 
-/** What any test may use: the published test tools and what they are made of. */
+/** Components that any test may import: the published test tools and their dependencies. */
 const testBed = ['testing', ...(findLayer('testing')?.mayImport ?? [])]
 
 /** The modules that a source names, in import and export … from, in import() and in types. */
@@ -81,11 +81,11 @@ const loadedBy = (source: string): string[] =>
 
 /** `core/rule` of `core/rule.ts`: how files are named here, relative to src. */
 const withoutExtension = (file: string): string => file.replace(/\.[jt]s$/, '')
-/** `*` stands for the entries, which are directly in src. */
+/** `*` matches the entries, which are directly in src. */
 const layerOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : '*')
 const isTest = (file: string): boolean => file.endsWith('.test.ts')
 
-/** What is wrong with `file` importing `specifier`, or undefined. */
+/** Describes why `file` must not import `specifier`; undefined if it may. */
 function objection(file: string, specifier: string): string | undefined {
   const layer = findLayer(layerOf(file))
   if (!layer) return `${file} is in no layer of the table`
@@ -116,7 +116,7 @@ const filesWhere = (test: (source: string, file: string) => boolean): string[] =
   [...sources].filter(([file, source]) => test(source, file)).map(([file]) => file)
 
 describe('the table of layers', () => {
-  it('points down only: every layer imports what stands above it in the list', () => {
+  it('is acyclic: every component imports only components above it in the list', () => {
     const seen: string[] = []
     for (const { name, mayImport } of parseLayers(layers)) {
       for (const place of mayImport) expect(seen, `${name} may import ${place}`).toContain(place.split('/')[0])

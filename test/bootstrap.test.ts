@@ -124,7 +124,7 @@ describe('a fresh clone', () => {
     expect(exists('dist/command/main.js')).toBe(true)
   })
 
-  it('says plainly that Node is too old', async () => {
+  it('reports that Node.js is too old', async () => {
     const pretend =
       'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.18.3"}})'
     const { status, said } = await bootstrap({ nodeArguments: ['--import', pretend] })
@@ -222,7 +222,7 @@ describe('a build', () => {
   })
 })
 
-/** What is on the PATH: programs are played by scripts, since these tests must not change the machine. */
+/** Scripts that replace the programs on the PATH, because these tests must not change the machine. */
 function program(name: string, text: string): void {
   write(`bin/${name}`, `#!/bin/sh\n${text}\n`)
   chmodSync(join(project, 'bin', name), 0o755)
@@ -292,7 +292,7 @@ describe('redis-server', () => {
   })
 })
 
-it('a step that nobody knows is refused', async () => {
+it('an unknown step is rejected', async () => {
   const { status, said } = await bootstrap({ steps: ['kafka'] })
   expect(status).toBe(1)
   expect(said).toBe('Unknown step "kafka". Use one of redis, mongo.\n')

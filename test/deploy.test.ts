@@ -1,4 +1,4 @@
-/** What deploy/ holds is tried as far as this goes without an engine: files exist, names are known, commands run. */
+/** Checks deploy/ without a container engine: files exist, names are known, commands run. */
 import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -53,7 +53,7 @@ const instructions: Instruction[] = read('Dockerfile')
     return { name, rest }
   })
 const named = (name: string): string[] => instructions.filter((one) => one.name === name).map(({ rest }) => rest)
-/** Of the repository, with where they go. */
+/** Copied files of the repository and their destinations. */
 const copies = named('COPY')
   .filter((rest) => !rest.includes('--from='))
   .map((rest) => {
@@ -85,7 +85,7 @@ describe('the Dockerfile', () => {
     mkdirSync(place)
     for (const name of ['package.json', 'package-lock.json']) cpSync(join(root, name), join(place, name))
     const [, , command = ''] = named('RUN')
-    // What would be installed is told by the lock file; everything in it is known, so that no registry is asked.
+    // The lock file determines the packages and is complete, so no registry is needed.
     const env = { ...process.env, npm_config_package_lock_only: 'true', npm_config_offline: 'true' }
     const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: place, env, encoding: 'utf8' })
     expect(status, stderr).toBe(0)
@@ -165,7 +165,7 @@ interface Service {
   readonly healthcheck?: object
 }
 
-/** Of the command line, by the help of each. */
+/** Expects that the command exists and that its help lists all given options. */
 function isUnderstood(args: readonly string[]): void {
   const program = join(root, 'dist', 'command', 'main.js')
   const words = args.filter((word) => !word.startsWith('-'))

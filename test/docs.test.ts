@@ -36,7 +36,7 @@ interface Block {
   readonly language: string
   readonly file: string
   readonly text: string
-  /** What it prints, if the page says so. */
+  /** The expected output, if the page contains it. */
   readonly output: string | undefined
 }
 

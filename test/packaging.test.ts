@@ -1,6 +1,6 @@
 /**
  * The package as its users get it: packed, unpacked as the only dependency of a project of theirs, loaded, compiled
- * against and run. What FluxGate itself depends on is linked from here, so that no network is needed.
+ * against and run. Dependencies of FluxGate are linked from here, so no network is needed.
  */
 import { execFile } from 'node:child_process'
 import {
@@ -105,7 +105,7 @@ describe('the tarball', () => {
   })
 
   it('has types that resolve the way the code does, under module: commonjs too', async () => {
-    // What is left out, and why, is in ARCHITECTURE.md.
+    // ARCHITECTURE.md gives the reasons for the exclusions.
     const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js')
     const args = [attw, tarball, '--profile', 'strict', '--ignore-rules', 'cjs-resolves-to-esm', '--format', 'ascii']
     const { status, stdout, stderr } = await run(process.execPath, args)

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Edits and reloads of large rule sets while a server decides: how long its event loop is kept from decisions, how long a
- * check takes meanwhile, and how long the change itself takes.
+ * check takes during it, and how long the change itself takes.
  *
  * @typedef {object} Size
  * @property {number} rules of a PUT and of a reload

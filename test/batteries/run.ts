@@ -35,7 +35,7 @@ export const gatewayBatteries: Readonly<Record<string, Battery>> = {
   idle,
 }
 
-/** What stands between clients and upstreams. */
+/** The proxy between clients and upstreams. */
 export interface Subject {
   readonly port: number
   readonly isRunning: boolean

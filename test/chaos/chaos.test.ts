@@ -11,7 +11,7 @@ import { startTopology, type TopologyName, topologyNames } from './topologies/in
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const seed = Number(process.env.FLUXGATE_CHAOS_SEED ?? 1 + Math.floor(Math.random() * 1e6))
 const longestMs = 240_000
-/** Of the negative control. */
+/** Maximum number of runs of the negative control. */
 const mostRuns = 30
 
 type Run = (seed: number, faultMs: number) => Promise<RunResult>

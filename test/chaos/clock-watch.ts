@@ -2,7 +2,7 @@
 import { nowUs } from './history.js'
 
 const everyMs = 50
-/** A reading is exact only if nothing else ran meanwhile. */
+/** A reading is exact only if nothing else ran at the same time. */
 const longestReadUs = 100
 
 export class ClockWatch {

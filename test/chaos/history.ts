@@ -54,7 +54,7 @@ export interface Incident {
   readonly users?: readonly string[]
   /** Redis may have lost acknowledged writes. */
   readonly losesWrites?: boolean
-  /** The process that could not answer meanwhile: requests to it may fail. */
+  /** The process that could not respond during the fault: requests to it may fail. */
   readonly down?: string
 }
 

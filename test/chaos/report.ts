@@ -1,4 +1,4 @@
-/** What a run found, for people. */
+/** Formats the results of a run. */
 import type { Violation } from './checker/checker.js'
 import type { Entry, History } from './history.js'
 import type { RunResult } from './run.js'
@@ -47,7 +47,7 @@ export function describe({ topology, seed, faultMs, startAt, history, violations
 const evidence = ({ entries }: Violation): readonly Entry[] =>
   entries.toSorted((a, b) => a.startAt - b.startAt).slice(0, mostEntries)
 
-/** The time in which the process and the harness were able to run meanwhile: much less than the clock shows if they starved. */
+/** The time in which the process and the harness could run: much less than wall-clock time if they starved. */
 function loopTimes({ process, startAt, endAt }: Entry, { loops }: History): string {
   const [own, harness] = [process, 'harness'].map((name) => loops.between(name, startAt, endAt))
   return `, loop time ${own} ms of ${process}, ${harness} ms of the harness`

@@ -165,7 +165,7 @@ describe('fluxgate bulk that is stopped', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)('by %s says where to go on', async (signal) => {
     await server.call('DEL', 'stopped:count')
     const { child, ended } = await endless(server.uri)
-    await eventually('it is under way', async () => Number(await server.call('GET', 'stopped:count')) > 1_000)
+    await eventually('the load is running', async () => Number(await server.call('GET', 'stopped:count')) > 1_000)
     child.kill(signal)
     const [status, told] = await ended
     expect(status).toBe(1)
@@ -177,7 +177,7 @@ describe('fluxgate bulk that is stopped', () => {
     const mortal = await startRedis()
     try {
       const { ended } = await endless(mortal.uri)
-      await eventually('it is under way', async () => Number(await mortal.call('GET', 'stopped:count')) > 1_000)
+      await eventually('the load is running', async () => Number(await mortal.call('GET', 'stopped:count')) > 1_000)
       await mortal.kill()
       const [status, told] = await ended
       expect(status).toBe(1)

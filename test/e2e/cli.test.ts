@@ -91,7 +91,7 @@ describe('fluxgate', () => {
   })
 
   it.each(['fluxgate simulate --json | head -c 10', 'fluxgate simulate | head -1', 'fluxgate --help | true'])(
-    'does not mind when nobody reads on: %s',
+    'ignores a closed output pipe: %s',
     (command) => {
       const { stderr } = shell(`set -o pipefail; ${command} > /dev/null; exit "\${PIPESTATUS[0]}"`)
       expect(stderr).toBe('')
@@ -183,7 +183,7 @@ describe('fluxgate rules validate', () => {
     expect(stdout).toBe('✓ rules.yaml: 1 rule set, 3 rules\n✓ two-sets.json: 2 rule sets, 0 rules\n')
   })
 
-  it('says every mistake of every file with its place, and exits with 1', () => {
+  it('reports every issue of every file with its path, and exits with 1', () => {
     const { status, stdout, stderr } = fluxgate(['rules', 'validate', 'wrong.yaml', 'rules.yaml'])
     expect(status).toBe(1)
     expect(stdout).toBe('✓ rules.yaml: 1 rule set, 3 rules\n')
@@ -215,7 +215,7 @@ describe('fluxgate rules validate', () => {
     expect(validate('').status).toBe(1)
   })
 
-  it('tells a file that it could not read from one with mistakes', () => {
+  it('distinguishes an unreadable file from an invalid one', () => {
     const { status, stdout, stderr } = fluxgate(['rules', 'validate', 'rules.yaml', 'none.yaml'])
     expect(status).toBe(2)
     expect(stdout).toContain('✓ rules.yaml')

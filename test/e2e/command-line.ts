@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const program = join(root, 'dist', 'command', 'main.js')
 
-/** What the surroundings of the tests say about colours and stacks is not what these tests are about. */
+/** Removes environment variables for colors and stack traces, which would change the output. */
 const { NO_COLOR: _, DEBUG: __, ...environment } = process.env
 
 /** The built program in an empty directory of its own. */

@@ -70,7 +70,7 @@ describe('fluxgate doctor', () => {
     })
   })
 
-  it('finds a port that is taken, an API that would be open, rules with mistakes, and an upstream that is not there', async () => {
+  it('reports a port in use, an unprotected API, invalid rules and an unreachable upstream', async () => {
     const holder = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => {
       holder.close()
@@ -118,7 +118,7 @@ describe('fluxgate doctor', () => {
     expect(await ask('--only', 'gateway')).toEqual([0, 'rules warn', 'gateway.routes warn'])
   })
 
-  it('exits 2 for a configuration with mistakes, and prints lines for people', async () => {
+  it('exits with 2 for an invalid configuration, and prints readable lines', async () => {
     const place = workplace()
     place.write('fluxgate.yaml', { sever: {} })
     const mistaken = place.launch(['doctor'])

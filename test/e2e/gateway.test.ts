@@ -56,7 +56,7 @@ describe('starting', () => {
   it.each([
     ['no routes', { gateway: {} }, /^error: No routes are configured\. Add them to fluxgate\.yaml/],
     [
-      'a mistaken route',
+      'an invalid route',
       { gateway: { routes: [{ id: 'a', uri: 'x', filters: ['StripPrefx=1'] }] } },
       /2 errors\n {2}gateway\.routes\[0\]\.uri: .*\n {2}gateway\.routes\[0\]\.filters\[0\]: unknown name "StripPrefx"; did you mean StripPrefix\?/,
     ],
@@ -76,7 +76,7 @@ describe('starting', () => {
     }
   })
 
-  it('trusts an https upstream whose authority Node was told', async () => {
+  it('trusts an https upstream with a CA from NODE_EXTRA_CA_CERTS', async () => {
     const place = workplace()
     const { cert, key } = selfSigned()
     place.write('ca.pem', cert)
@@ -88,7 +88,7 @@ describe('starting', () => {
 })
 
 describe('an edit of the routes', () => {
-  it('holds at once, leaves alone what is under way, and is kept out if it is mistaken', async () => {
+  it('applies at once, does not affect requests in flight, and is rejected if it is invalid', async () => {
     const place = workplace()
     const goOn = deferred()
     const arrived = deferred()
@@ -108,7 +108,7 @@ describe('an edit of the routes', () => {
     await arrived.promise
 
     configure(place, [route('one', b.url, '/x', [oneAnHour])])
-    await running.until('the new routes are told', () => running.stdout().includes('reloaded: 1 route in force'))
+    await running.until('the reload is logged', () => running.stdout().includes('reloaded: 1 route in force'))
     expect([await body('/x'), (await ask(`${running.url}/x`)).status]).toEqual(['b', 429])
     expect((await ask(`${running.url}/y`)).status).toBe(404)
     goOn.resolve()
@@ -117,7 +117,7 @@ describe('an edit of the routes', () => {
     configure(place, [route('one', 'nowhere')])
     const complaint =
       /failed to reload fluxgate\.yaml, the current routes stay in force: gateway\.routes\[0\]\.uri: must be http/
-    await running.until('the mistake is told', () => complaint.test(running.stderr()))
+    await running.until('the error is logged', () => complaint.test(running.stderr()))
     expect((await ask(`${running.url}/x`)).status).toBe(429)
 
     configure(place, [route('one', a.url), route('two', b.url)], { port: 1 })
@@ -200,7 +200,7 @@ describe('workers', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(2)
 
     configure(place, [route('one', uri)], { workers: 2 })
-    await running.until('the new routes are told', () => running.stdout().includes('reloaded: 1 route in force'))
+    await running.until('the reload is logged', () => running.stdout().includes('reloaded: 1 route in force'))
     await running.until('all take them over', async () => {
       const all = await Promise.all(Array.from({ length: 8 }, () => ask(running.url)))
       return all.every(({ status }) => status === 200)
@@ -210,7 +210,9 @@ describe('workers', () => {
     const children = readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8').trim().split(' ')
     expect(children).toHaveLength(2)
     process.kill(Number(children[0]), 'SIGKILL')
-    await running.until('the loss is told', () => /worker \d+ exited; starting a replacement/.test(running.stderr()))
+    await running.until('the lost worker is logged', () =>
+      /worker \d+ exited; starting a replacement/.test(running.stderr()),
+    )
     for (let i = 0; i < 4; i++) expect((await ask(running.url)).status).toBe(200)
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)

@@ -140,7 +140,7 @@ describe.each(targets)('rules on %s', (_, setup) => {
     }
   }, 120_000)
 
-  it('with a mistake change nothing, and every mistake is told', async () => {
+  it('that are invalid change nothing, and every issue is reported', async () => {
     const place = workplace()
     place.write('rules.yaml', rules)
     place.write(
@@ -179,7 +179,7 @@ describe('a server', () => {
     expect((await run(place, ['rules', 'list', '--server', api, '--json'])).stdout.trim()).toBe('[]')
   })
 
-  it('that asks for a token, refuses one, or is not there is told in a sentence', async () => {
+  it('that requires a token, rejects one, or is unavailable is reported in one sentence', async () => {
     const place = workplace()
     place.write('rules.yaml', rules)
     const { api } = await place.start(['serve', '--port', '0'], { FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' })

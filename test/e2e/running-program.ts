@@ -7,15 +7,15 @@ import { onTestFinished } from 'vitest'
 import { eventually } from '../fixtures/eventually.js'
 import { root } from './command-line.js'
 
-/** What starts it, before its arguments. */
+/** The command, without arguments. */
 export const program: readonly string[] = [process.execPath, join(root, 'dist', 'command', 'main.js')]
 
 export interface Running {
   readonly process: ChildProcess
   readonly pid: number
-  /** Of the gateway, or of the server where it is alone; as soon as it has said it. */
+  /** URL of the gateway, or of the server if there is no gateway. Available once the program has printed it. */
   readonly url: string
-  /** Of the server. */
+  /** URL of the server. */
   readonly api: string
   stdout(): string
   stderr(): string

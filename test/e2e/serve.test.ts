@@ -223,7 +223,7 @@ describe('servers that share a Redis', () => {
     })
     const lines = running.stderr().trim().split('\n')
     const messages = lines.map((line) => (JSON.parse(line) as { message: string }).message)
-    // Whether statistics were to be shared meanwhile, and are said to fail as well, depends on how long it took.
+    // Depending on the duration, a failure to share statistics may be logged as well.
     const ofStore = messages.filter((message) => message.startsWith('bucket store'))
     expect(ofStore).toEqual(['bucket store failed', 'bucket store recovered'])
   })
@@ -245,7 +245,7 @@ describe('a Redis that refuses', () => {
 })
 
 describe('servers that share a MongoDB', () => {
-  it('have the same rules; what one is told, the other learns', async (context) => {
+  it('share the rules: an edit through one reaches the other', async (context) => {
     if (mongoKind === undefined) {
       console.info('There is no server of MongoDB here: rules in it are not tried by configuration.')
       context.skip()

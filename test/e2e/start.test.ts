@@ -1,4 +1,4 @@
-/** `fluxgate start` as somebody meets it who has just cloned: the built program, the shipped rules, real HTTP. */
+/** `fluxgate start` in a fresh clone: the built program, the shipped rules, real HTTP. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ beforeEach(() => {
   copyFileSync(join(root, 'rules.yaml'), file('rules.yaml'))
 })
 
-/** As npm does: the shell is told of signals, and what it has started is not. */
+/** As under npm: only the shell receives signals, not its child. */
 const byShell = ['sh', '-c', '"$0" "$@" & echo "pid $!"; wait $!', ...program]
 
 const launch = (args: readonly string[], env?: NodeJS.ProcessEnv): Running => place.launch(['start', ...args], env)
@@ -133,7 +133,7 @@ describe('an edit of the rules', () => {
     await running.until('it has read them again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
   })
 
-  it('that is broken is also told to people, and beside what --json prints', async () => {
+  it('that is broken is logged for people, and on stderr with --json', async () => {
     const breakOne = () => edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: none, window: 1m }'))
     const shown = await start(['--port', '0'], { FLUXGATE_LOG_FORMAT: 'text' })
     breakOne()
@@ -190,7 +190,7 @@ describe('the gateway and the API', () => {
 describe('what it prints', () => {
   const hasCurl = spawnSync('curl', ['--version']).status === 0
 
-  /** The statuses and durations of a printed line, asked by curl, or in its place where there is none. */
+  /** Runs a printed curl line, with fetch if curl is missing, and returns the statuses. */
   async function perform(line: string): Promise<{ statuses: number[] }> {
     if (hasCurl) {
       const report = line.replace(/ -w "[^"]*"/, '').replace('curl ', String.raw`curl -s -w "\n%{http_code}\n" `)
@@ -258,7 +258,7 @@ describe('what it prints', () => {
     })
     expect((await get(url)).status).toBe(200)
     edit((text) => text.replace('capacity: 20', 'capacity: 21'))
-    await running.until('it has told of the reload', () => running.stdout().split('\n').length > 2)
+    await running.until('the reload is logged', () => running.stdout().split('\n').length > 2)
     expect(JSON.parse(running.stdout().split('\n')[1] ?? '')).toMatchObject({
       event: 'reloaded',
       changed: true,
@@ -340,9 +340,9 @@ describe('starting', () => {
 
   it.each([
     ['no rules', ['--rules', 'none.yaml'], /^error: There is no rules file none\.yaml/],
-    ['mistaken rules', ['--rules', 'wrong.yaml'], /^error: wrong\.yaml: 1 error\n {2}ruleSets: must be .*; received 7/],
+    ['invalid rules', ['--rules', 'wrong.yaml'], /^error: wrong\.yaml: 1 error\n {2}ruleSets: must be .*; received 7/],
     [
-      'a mistaken configuration',
+      'an invalid configuration',
       ['--config', 'conf.yaml'],
       /^error: conf\.yaml: 1 error\n {2}gateway\.prot: unknown key/,
     ],

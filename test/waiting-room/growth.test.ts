@@ -49,7 +49,7 @@ function readsPerRequest(
 describe.each<Order>(['oldest first', 'newest first', 'scattered', 'released'])('%s', (order) => {
   it.each([
     ['held requests', true],
-    ['requests that were told their time', false],
+    ['requests with a fixed release time', false],
   ])('%s: entering and leaving takes less than twice as many steps among 8000 requests as among 1000', (_, isHeld) => {
     const few = readsPerRequest(WaitingRoom, 1000, order, isHeld)
     const many = readsPerRequest(WaitingRoom, 8000, order, isHeld)

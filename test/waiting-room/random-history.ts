@@ -37,7 +37,7 @@ export interface History {
 const chance = (random: Random, part: number): boolean => random() < part
 const below = (random: Random, most: number): number => Math.floor(random() * most)
 
-/** Requests of one history: how many wait for several buckets, were told their time, or want another number of permits. */
+/** Requests of one history: how many wait for several buckets, have a fixed release time, or need another number of permits. */
 interface Mix {
   readonly several: number
   readonly told: number

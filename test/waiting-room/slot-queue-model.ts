@@ -11,7 +11,7 @@ export interface Ticket extends TimedSlot {
  *
  * The slots of one bucket that requests of this process wait for. Movable requests hold the earliest slots in order of
  * arrival. When a request leaves, those behind it move up, and the last slot becomes vacant. A request never moves ahead of
- * an earlier one that waits for another number of permits, or for a time that it was told.
+ * an earlier one that waits for another number of permits, or has a fixed release time.
  *
  * Slots and local times are sorted separately: a local time also contains the latency of its own reply.
  */

@@ -2,7 +2,7 @@ import type { Draw } from '../draw.js'
 import type { Plan } from '../plan.js'
 import type { Conversation, Move } from './conversation.js'
 
-/** What a battery makes of a seed. */
+/** The conversations and upstream responses that a battery generates from a seed. */
 export interface Scene {
   readonly conversations: readonly Conversation[]
   /** How the upstream answers, by the id of a request. */
@@ -64,7 +64,7 @@ export function requestText({
 /** A request that only a confused reader finds. */
 export const smuggled = (ids: Ids): string => requestText({ id: ids.evil() })
 
-/** A body in chunks of random sizes, with extensions and trailers now and then. */
+/** A body in chunks of random sizes, sometimes with extensions and trailers. */
 export function chunked(draw: Draw, body: string): string {
   let text = ''
   for (let from = 0; from < body.length; ) {

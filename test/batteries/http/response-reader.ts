@@ -26,7 +26,7 @@ export interface Expectation {
   readonly mustSucceed: boolean
 }
 
-/** What a strict recipient makes of the response that the upstream planned. */
+/** The response that a strict recipient parses from the planned bytes of the upstream. */
 function plannedResponse(plan: Plan, method: string): ReturnType<typeof parseResponse> | undefined {
   const bytes = bytesOf(plan)
   if (bytes === undefined) return undefined

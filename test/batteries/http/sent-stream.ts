@@ -4,7 +4,7 @@ import { parseRequest, type RequestMessage } from './http-parser.js'
 export interface SentStream {
   readonly requests: readonly RequestMessage[]
   /**
-   * What follows the last request. After `invalid` bytes, a request that closes its connection, or CONNECT, nothing may be
+   * The bytes after the last request. After `invalid` bytes, a request that closes its connection, or CONNECT, nothing may be
    * forwarded.
    */
   readonly tail: 'nothing' | 'incomplete' | 'invalid' | 'closed' | 'connect'

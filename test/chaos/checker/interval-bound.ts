@@ -24,7 +24,7 @@ export interface Bound {
   /** Sliding window: only intervals shorter than this are bounded. */
   readonly windowUs?: number
   readonly losses: readonly Loss[]
-  /** Microseconds by which the clocks of the store and of the record may differ. */
+  /** Maximum difference between the clocks of the store and of the record, in microseconds. */
   readonly slackUs: number
 }
 
@@ -44,7 +44,7 @@ export function findExcess<T extends Use>(uses: readonly T[], bound: Bound): Exc
   const origin = starts[0] as number
   const lossTime = (at: number) => sum(bound.losses, ({ from, to }) => Math.min(Math.max(at - from, 0), to - from))
   const refilled = (at: number) => bound.perUs * (at - origin + lossTime(at))
-  /** What was allowed up to `at`, and what was over before it; their difference is what an interval allows. */
+  /** Permits allowed up to `at`, and permits that expired before it. An interval allows their difference. */
   const upTo = (at: number) => refilled(at) + bound.capacity * bound.losses.filter(({ from }) => from <= at).length
   const before = (at: number) => refilled(at) + bound.capacity * bound.losses.filter(({ to }) => to < at).length
 

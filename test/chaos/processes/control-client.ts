@@ -14,7 +14,7 @@ const idlePauseMs = 50
 const turnsWithoutReply = 3
 
 export interface ControlOptions<T> {
-  /** What is asked, for reports. */
+  /** Describes the command in reports. */
   readonly name: string
   /** Rejects or resolves with undefined if there is no reply. */
   readonly ask: () => Promise<T | undefined>

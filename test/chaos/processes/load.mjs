@@ -75,7 +75,7 @@ export class Load {
   }
 }
 
-/** What the checker needs of a decision. */
+/** Extracts the fields of a decision that the checker needs. */
 export const answerOf = (/** @type {any} */ decision, /** @type {string} */ decidedBy) => ({
   allowed: decision.allowed,
   degraded: decision.degraded,

@@ -84,7 +84,7 @@ export class PrimaryWatch {
       this.#primaries.delete(followed)
       if (this.#agreed === 0) this.#promotions.push({ from: before, to: at, replaced: followed, isOver: false })
     }
-    // A primary that was replaced and started again answers as one until it is told, but is not needed.
+    // A restarted former primary replies as a primary until it is demoted, but is not needed.
     if (followed !== undefined || !this.#known.has(port)) this.#primaries.add(port)
     this.#known.add(port)
   }

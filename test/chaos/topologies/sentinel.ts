@@ -41,7 +41,7 @@ export async function startSentinelTopology(): Promise<Topology> {
 
 /**
  * Sentinels ping as often as `downAfterMs`, so that one late reply would be a failover. During a failover they look at
- * replicas once a second; four publish periods have to be longer, or another sentinel demotes the new primary meanwhile.
+ * replicas once a second; four publish periods have to be longer, or another sentinel demotes the new primary.
  * A second failover of a group starts twice `failover-timeout` after the first.
  */
 async function hurry(sentinel: RedisServer, name: string): Promise<void> {

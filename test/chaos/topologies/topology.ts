@@ -1,4 +1,4 @@
-/** What the harness needs of a set of Redis servers, whatever their arrangement. */
+/** A set of Redis servers under test: a single server, sentinels or a cluster. */
 import type { Random } from '../schedule.js'
 
 export interface FaultEffect {
@@ -17,7 +17,7 @@ export interface Fault {
   apply(scene: Scene): Promise<FaultEffect>
 }
 
-/** What a fault may know of the run. */
+/** The parts of a run that a fault can use. */
 export interface Scene {
   /** The identities that are asked for. */
   readonly users: readonly string[]
@@ -37,7 +37,7 @@ export interface Topology {
   readonly where: Readonly<Record<string, unknown>>
   /** One fault, chosen by random numbers. */
   fault(random: Random): Fault
-  /** What the control client has observed since the last call. */
+  /** Observations of the control client since the last call. */
   observations(): readonly Observation[]
   /** Resolves when all servers run and the control client is answered. */
   settle(): Promise<void>

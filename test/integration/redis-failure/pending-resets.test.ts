@@ -1,4 +1,4 @@
-/** A rule that is removed while the bucket store fails: its buckets are reset all the same, later, and nobody is left in the dark. */
+/** If a rule is removed during an outage, its buckets are reset once the store recovers, and health reports it until then. */
 import { expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import { eventually } from '../../fixtures/eventually.js'
@@ -8,7 +8,7 @@ import { serverWith } from '../../fixtures/test-server.js'
 import { startRedis } from '../../servers/redis-server.js'
 import { startProxy } from '../../servers/tcp-proxy.js'
 
-it('the buckets of a rule that is removed while Redis is away are reset when it is back, and health says so', async () => {
+it('resets the buckets of a rule removed during an outage after recovery, and reports the pending reset in health', async () => {
   const redis = await stopAfterTest(startRedis())
   const proxy = await stopAfterTest(startProxy(redis.port))
   const rules = temporaryRules()

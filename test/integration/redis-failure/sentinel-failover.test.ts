@@ -55,7 +55,7 @@ describe('one server', () => {
   })
 })
 
-/** What the primary has written up to now is with all its replicas. */
+/** Waits until all writes of the primary have reached its replicas. */
 async function replicated(primary: RedisServer): Promise<void> {
   const connection = await openConnection(primary.address)
   await connection.call('SET', 'written-last', 1)

@@ -1,4 +1,4 @@
-/** What a gate does with a Redis that is not there, or not to be used, when it starts. */
+/** Gates that start while Redis is unavailable or rejects the connection. */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
