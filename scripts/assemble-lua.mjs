@@ -21,7 +21,7 @@ const modules = {
     'semaphore-release',
   ],
   'src/redis/search-index/lua/scripts.generated.ts': ['edit', 'page', 'suggest', 'read', 'turn'],
-  'src/telemetry/statistics/lua/scripts.generated.ts': ['flush', 'look'],
+  'src/telemetry/statistics/lua/scripts.generated.ts': ['flush', 'read'],
 }
 const root = new URL('../', import.meta.url)
 

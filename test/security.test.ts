@@ -16,7 +16,7 @@ import { maxDepth } from '../src/server/request/bounded-json.js'
 import { maxBodyBytes } from '../src/server/request/read-body.js'
 import { maxBatch } from '../src/server/schemas/check-schema.js'
 import { pageParameters } from '../src/server/schemas/common-schemas.js'
-import { keptDecisions, keptKeys } from '../src/telemetry/statistics/local-statistics.js'
+import { keptKeys, maxRecent } from '../src/telemetry/statistics/local-statistics.js'
 
 const number = (value: unknown): string => Number(value).toLocaleString('en-US')
 const bytes = (value: unknown): string =>
@@ -52,7 +52,7 @@ const bounds: Readonly<Record<string, unknown>> = {
   'requests waiting for a refill': number(waitForRefill.maxConcurrentWaits.defaultValue),
   'time a request waits for a refill': spelt(waitForRefill.maxWaitTime.defaultValue),
   'time a decision waits for Redis': `${store.timeoutMs.defaultValue} ms`,
-  'statistics: recent decisions': number(keptDecisions),
+  'statistics: recent decisions': number(maxRecent),
   'statistics: keys': number(keptKeys),
   'rules in one set': number(maxRulesPerSet),
   'bands of one rule': number(maxBands),

@@ -35,7 +35,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
           recorder,
           revealKeys,
           local,
-          onTrouble: (error) =>
+          onFailure: (error) =>
             log.warn('shared statistics unavailable, showing this process only', { error: messageOf(error) }),
         })
       : undefined

@@ -6,10 +6,10 @@ import { type Command, CommandWriter } from './commands/command-writer.js'
 import { plainCommands } from './commands/plain-commands.js'
 import { load } from './load.js'
 import { csvRecords } from './records/csv-records.js'
+import { gunzipIfNeeded } from './records/gunzip.js'
 import { jsonRecords } from './records/json-records.js'
 import type { RecordFormat, RecordSource } from './records/record-source.js'
 import { TextRecords } from './records/text-records.js'
-import { unpacked } from './records/unpacked.js'
 import { type BulkTarget, openSink } from './sinks/open-sink.js'
 import type { BulkSink } from './sinks/sink.js'
 import { StreamSink } from './sinks/stream-sink.js'
@@ -132,7 +132,7 @@ function sinkOf(
 
 function sourceOf(input: BulkInput, { format, command, delimiter, fromLine }: BulkOptions): RecordSource {
   if (format === undefined) return new CommandSource(input as AsyncIterable<Command> | Iterable<Command>, fromLine)
-  const chunks = unpacked(input as AsyncIterable<Uint8Array>)
+  const chunks = gunzipIfNeeded(input as AsyncIterable<Uint8Array>)
   return new TextRecords(chunks, formatOf(format, command, delimiter), { fromLine })
 }
 

@@ -1,9 +1,9 @@
 import type { CommandWriter } from './commands/command-writer.js'
-import { Pace } from './pace.js'
-import { Breaks } from './records/breaks.js'
+import { RecordRate } from './record-rate.js'
 import type { RecordSource } from './records/record-source.js'
+import { RegularPauses } from './regular-pauses.js'
 import type { BulkSink } from './sinks/sink.js'
-import { unsuitable } from './sinks/unsuitable.js'
+import { unsupportedCommand } from './sinks/unsupported-command.js'
 import { stopped, type Tally } from './tally.js'
 
 export interface LoadOptions {
@@ -22,7 +22,7 @@ export interface LoadEnd {
   readonly line: number
 }
 
-const progressEveryMs = 100
+const progressIntervalMs = 100
 
 /** Moves records from the source to the sink. Returns `undefined` at the end of the input, or why the load stopped early. */
 export async function load(
@@ -32,45 +32,45 @@ export async function load(
   tally: Tally,
   { ratePerSecond, isGentle, signal, onProgress }: LoadOptions,
 ): Promise<LoadEnd | undefined> {
-  const pace = ratePerSecond === undefined ? undefined : new Pace(ratePerSecond, () => performance.now())
-  const breaks = isGentle ? new Breaks(() => performance.now()) : undefined
+  const rate = ratePerSecond === undefined ? undefined : new RecordRate(ratePerSecond, () => performance.now())
+  const pauses = isGentle ? new RegularPauses(() => performance.now()) : undefined
   const interruption = new Interruption(signal)
-  let shownAt = performance.now()
+  let progressAt = performance.now()
   try {
     for (;;) {
       interruption.check()
       const encoded = source.next(out)
       if (encoded === undefined) {
         await sink.flush()
-        if (!(await interruption.or(source.more(), sink))) break
+        if (!(await interruption.race(source.more(), sink))) break
         continue
       }
       if (encoded === 'nothing') continue
       if (encoded !== 'rest') tally.records++
       const isCommand = encoded === 'written' || encoded === 'rest'
-      const problem = typeof encoded === 'object' ? encoded.issue : isCommand ? unsuitable(out) : undefined
+      const problem = typeof encoded === 'object' ? encoded.issue : isCommand ? unsupportedCommand(out) : undefined
       if (problem !== undefined) {
         if (isCommand) out.drop()
         tally.fail(source.line, problem)
         continue
       }
       if (isCommand) sink.put(source.line)
-      const waitMs = pace?.take() ?? 0
+      const waitMs = rate?.take() ?? 0
       if (!sink.isFull && waitMs === 0) continue
       const room = sink.flush()
       if (room !== undefined) await room
-      const rest = breaks?.due()
-      if (rest !== undefined) await interruption.or(rest, sink)
-      if (waitMs > 0) await interruption.or(new Promise((resolve) => setTimeout(resolve, waitMs)), sink)
+      const pause = pauses?.due()
+      if (pause !== undefined) await interruption.race(pause, sink)
+      if (waitMs > 0) await interruption.race(new Promise((resolve) => setTimeout(resolve, waitMs)), sink)
       const now = performance.now()
-      if (onProgress === undefined || now - shownAt < progressEveryMs) continue
-      shownAt = now
+      if (onProgress === undefined || now - progressAt < progressIntervalMs) continue
+      progressAt = now
       onProgress()
     }
     await sink.finish()
     return undefined
   } catch (error) {
-    return await ended(error as Error, source, sink)
+    return await stopLoad(error as Error, source, sink)
   } finally {
     interruption.end()
     onProgress?.()
@@ -78,7 +78,7 @@ export async function load(
 }
 
 /** Awaits the replies in flight, unless the sink has failed, so that the outcome of all sent records is known. */
-async function ended(error: Error, source: RecordSource, sink: BulkSink): Promise<LoadEnd> {
+async function stopLoad(error: Error, source: RecordSource, sink: BulkSink): Promise<LoadEnd> {
   let reason = error instanceof Interrupted ? stopped('it was interrupted') : error
   try {
     await sink.finish()
@@ -105,7 +105,7 @@ class Interruption {
     if (this.#signal?.aborted) throw new Interrupted()
   }
 
-  or<T>(promise: Promise<T>, sink: BulkSink): Promise<T> {
+  race<T>(promise: Promise<T>, sink: BulkSink): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#reject = reject
       sink.onStop = reject

@@ -10,7 +10,7 @@ import { callTimeout, createRedisLock, type RedisLock } from './redis-lock.js'
 import { SemaphoreBackend } from './semaphore-backend.js'
 import { Waiters } from './waiters.js'
 
-/** Options of `quorumLock`. `timeoutMs` applies to each server; default: a twentieth of the lease, from 5 to 500 ms. */
+/** Options of `quorumLock`. `timeoutMs` applies to each server: default 500, at most a twentieth of the lease, at least 5. */
 export interface QuorumOptions extends LockOptions {
   /** Average delay between attempts in milliseconds, from 1 to 60 000; default 100. */
   readonly retryMs?: number

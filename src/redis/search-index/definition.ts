@@ -82,13 +82,20 @@ const unknown = (place: string, allowed: readonly string[]): FluxGateError =>
 const definitionOptions = ['name', 'fields', 'recent', 'maxRecords', 'evict']
 
 export function readDefinition(definition: IndexDefinition): ReadDefinition {
-  const { name, fields: given = {}, recent = 100, maxRecords = 1_000_000, evict = 'oldest', ...others } = definition
+  const {
+    name,
+    fields: fieldOptions = {},
+    recent = 100,
+    maxRecords = 1_000_000,
+    evict = 'oldest',
+    ...others
+  } = definition
   const [other] = Object.keys(others)
   if (other !== undefined) throw unknown(other, definitionOptions)
   if (typeof name !== 'string' || !allowedName.test(name)) throw invalid('name', '1 to 64 letters, digits, and . _ - :')
   if (!isWhole(recent, 0, 1_000)) throw invalid('recent', 'a whole number from 0 to 1000')
   if (!isWhole(maxRecords, 1, 100_000_000)) throw invalid('maxRecords', 'a whole number from 1 to 100000000')
-  const fields = Object.entries(given).map(([field, value]) => ({ ...readField(field, value), name: field }))
+  const fields = Object.entries(fieldOptions).map(([field, value]) => ({ ...readField(field, value), name: field }))
   if (fields.length > mostFields) throw invalid('fields', `an object with up to ${mostFields} fields`)
   const least =
     evict === 'oldest' ? -1 : fields.findIndex((field) => field.name === evict.least && field.kind === 'number')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { behindPrefix, endOfText, numberBytes, textBytes, textOfBytes } from './ordered-bytes.js'
+import { endOfPrefix, endOfText, numberBytes, textBytes, textOfBytes } from './ordered-bytes.js'
 
 const text = fc.string({ unit: 'binary' })
 const bytes = fc.uint8Array({ maxLength: 6 }).map((array) => Buffer.from(array))
@@ -36,13 +36,13 @@ describe('order-preserving encoding', () => {
   })
 })
 
-describe('behindPrefix', () => {
+describe('endOfPrefix', () => {
   it('returns the smallest bytes after all members with the prefix', () => {
     // A small alphabet makes shared prefixes likely. It includes 255, which has no successor.
     const few = fc.array(fc.constantFrom(0, 1, 0xec, 0xfe, 0xff), { maxLength: 5 }).map((list) => Buffer.from(list))
     fc.assert(
       fc.property(few, few, (prefix, member) => {
-        const end = behindPrefix(prefix)
+        const end = endOfPrefix(prefix)
         const isInside = Buffer.compare(member, prefix) >= 0 && (end === undefined || Buffer.compare(member, end) < 0)
         expect(isInside).toBe(member.subarray(0, prefix.length).equals(prefix))
       }),
@@ -56,12 +56,12 @@ describe('behindPrefix', () => {
     ['😀', [0xf0, 0x9f, 0x98, 0x81]],
     ['\u{10ffff}', [0xf4, 0x8f, 0xbf, 0xc0]],
   ])('increments the last byte of %s', (prefix, end) =>
-    expect(behindPrefix(Buffer.from(prefix))).toEqual(Buffer.from(end)),
+    expect(endOfPrefix(Buffer.from(prefix))).toEqual(Buffer.from(end)),
   )
 
   it('carries over bytes of 255, and is unbounded if all bytes are 255', () => {
-    expect(behindPrefix(Buffer.from([1, 255, 255]))).toEqual(Buffer.from([2]))
-    expect(behindPrefix(Buffer.from([255, 255]))).toBeUndefined()
-    expect(behindPrefix(Buffer.alloc(0))).toBeUndefined()
+    expect(endOfPrefix(Buffer.from([1, 255, 255]))).toEqual(Buffer.from([2]))
+    expect(endOfPrefix(Buffer.from([255, 255]))).toBeUndefined()
+    expect(endOfPrefix(Buffer.alloc(0))).toBeUndefined()
   })
 })

@@ -39,7 +39,7 @@ export function numberBytes(value: number): Buffer {
  * Returns the smallest bytes after all byte strings that start with `prefix`. A byte of 255 has no successor, so the byte
  * before it is incremented. Returns `undefined` if all bytes are 255.
  */
-export function behindPrefix(prefix: Buffer): Buffer | undefined {
+export function endOfPrefix(prefix: Buffer): Buffer | undefined {
   for (let i = prefix.length - 1; i >= 0; i--) {
     const byte = prefix[i] as number
     if (byte < 255) return Buffer.from([...prefix.subarray(0, i), byte + 1])

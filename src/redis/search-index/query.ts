@@ -1,7 +1,7 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { ReadDefinition } from './definition.js'
 import { checkText, entryIssue, type Part, partBytes } from './entries.js'
-import { behindPrefix, textBytes } from './ordered-bytes.js'
+import { endOfPrefix, textBytes } from './ordered-bytes.js'
 
 const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
 
@@ -115,8 +115,8 @@ function placeBounds({ equals = [], from, above, to, below, prefix }: FindQuery,
   const open = (part: Part): Buffer =>
     typeof part === 'number' ? whole(part) : Buffer.concat([start, textBytes(checkText(part, 'from and below', 512))])
   const after = (bytes: Buffer, sign: '[' | '('): Argument => {
-    const behind = behindPrefix(bytes)
-    return behind === undefined ? '+' : opened(sign, behind)
+    const end = endOfPrefix(bytes)
+    return end === undefined ? '+' : opened(sign, end)
   }
   if (prefix !== undefined) {
     const begun = Buffer.concat([start, textBytes(checkText(prefix, 'prefix', 512))])

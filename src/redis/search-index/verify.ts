@@ -1,7 +1,7 @@
 import { entriesOf } from './entries.js'
 import type { IndexCalls } from './index-calls.js'
 import { recordOf, scan } from './scan.js'
-import { topsProblems } from './verify-tops.js'
+import { topListIssues } from './verify-tops.js'
 
 /** The result of `SearchIndex.verify`. */
 export interface VerifyReport {
@@ -38,8 +38,8 @@ async function compare(calls: IndexCalls): Promise<VerifyReport> {
   await calls.run('read', 'be verified', ['COUNT'])
   const before = await calls.command('meta', ['HMGET', 'generation', 'sequence'])
   const generation = String((before as (Buffer | null)[])[0] ?? 1)
-  const { expected, order } = await expectedOf(calls, generation)
-  const found = await foundIn(calls, generation, expected)
+  const { expected, order } = await expectedContents(calls, generation)
+  const found = await readContents(calls, generation, expected)
   const problems: string[] = []
   let entries = 0
   for (const [name, contents] of expected) {
@@ -52,7 +52,7 @@ async function compare(calls: IndexCalls): Promise<VerifyReport> {
   for (const [number, { kind }] of calls.definition.fields.entries())
     if (kind === 'suggest')
       problems.push(
-        ...topsProblems(`${number}`, found.get(`${number}:ranks`) ?? new Map(), found.get(`${number}:tops`)),
+        ...topListIssues(`${number}`, found.get(`${number}:ranks`) ?? new Map(), found.get(`${number}:tops`)),
       )
   const after = await calls.command('meta', ['HMGET', 'generation', 'sequence'])
   return {
@@ -66,7 +66,7 @@ async function compare(calls: IndexCalls): Promise<VerifyReport> {
 }
 
 /** Derives the expected contents of the index from the records. */
-async function expectedOf(
+async function expectedContents(
   calls: IndexCalls,
   generation: string,
 ): Promise<{ expected: Contents; order: Map<string, string> }> {
@@ -104,7 +104,7 @@ async function expectedOf(
 }
 
 /** Reads the contents of all keys of the definition, and of all tags that the records or the index contain. */
-async function foundIn(calls: IndexCalls, generation: string, expected: Contents): Promise<Contents> {
+async function readContents(calls: IndexCalls, generation: string, expected: Contents): Promise<Contents> {
   const found: Contents = new Map()
   const read = async (command: 'HSCAN' | 'ZSCAN' | 'SSCAN', name: string): Promise<void> => {
     const contents = new Map<string, string>()
@@ -150,8 +150,8 @@ async function recentProblems(calls: IndexCalls, generation: string, order: Map<
   const { recent } = calls.definition
   const list = (await calls.command(`${generation}:recent`, ['LRANGE', '0', '-1'])) as readonly Buffer[]
   const newest = [...order].sort(([, one], [, other]) => Number(other) - Number(one)).slice(0, recent)
-  const should = newest.map(([id]) => id).join('\n')
-  return list.map((id) => id.toString('latin1')).join('\n') === should
+  const expectedTerms = newest.map(([id]) => id).join('\n')
+  return list.map((id) => id.toString('latin1')).join('\n') === expectedTerms
     ? []
     : ['recent: the list does not match the newest records']
 }

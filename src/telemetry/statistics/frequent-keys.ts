@@ -1,10 +1,10 @@
 import { boundedKey, isLongKey, ownText } from '../../core/keys/bounded-key.js'
 import type { KeyCount } from './statistics.js'
 
-export interface SeenKey extends Omit<KeyCount, 'key'> {
+export interface KeyEntry extends Omit<KeyCount, 'key'> {
   /** The key; a long key in the form in which it is shown. */
   readonly key: string
-  readonly isShown: boolean
+  readonly isFormatted: boolean
   requests: number
   denied: number
   lastAt: number
@@ -14,7 +14,7 @@ export interface SeenKey extends Omit<KeyCount, 'key'> {
 
 /** The time after which the weight of a request halves. */
 const halfLifeMs = 300_000
-const decayEveryMs = 10_000
+const decayIntervalMs = 10_000
 /** Keys below this weight are not returned. */
 const minWeight = 0.01
 
@@ -23,15 +23,15 @@ const minWeight = 0.01
  * greatest weight that was ever evicted, so a frequent key is never hidden by many rare ones. Weights halve every five minutes.
  */
 export class FrequentKeys {
-  readonly #most: number
+  readonly #maxKeys: number
   readonly #show: (key: string) => string
-  readonly #entries = new Map<string, SeenKey>()
+  readonly #entries = new Map<string, KeyEntry>()
   #floor = 0
   #decayedAt: number | undefined
 
   /** `show` formats long keys, which are not kept in full. */
-  constructor(most: number, show: (key: string) => string) {
-    this.#most = most
+  constructor(maxKeys: number, show: (key: string) => string) {
+    this.#maxKeys = maxKeys
     this.#show = show
   }
 
@@ -40,7 +40,7 @@ export class FrequentKeys {
   }
 
   add(
-    { ruleSetId, ruleId, key }: Pick<SeenKey, 'ruleSetId' | 'ruleId' | 'key'>,
+    { ruleSetId, ruleId, key }: Pick<KeyEntry, 'ruleSetId' | 'ruleId' | 'key'>,
     isDenied: boolean,
     weight: number,
     at: number,
@@ -50,28 +50,28 @@ export class FrequentKeys {
     const name = `${ruleSetId}\n${ruleId}\n${boundedKey(key)}`
     let entry = this.#entries.get(name)
     if (entry === undefined) {
-      const isShown = isLongKey(key)
-      const kept = ownText(isShown ? this.#show(key) : key)
-      entry = { ruleSetId, ruleId, key: kept, isShown, requests: 0, denied: 0, lastAt: at, weight: this.#floor }
+      const isFormatted = isLongKey(key)
+      const kept = ownText(isFormatted ? this.#show(key) : key)
+      entry = { ruleSetId, ruleId, key: kept, isFormatted, requests: 0, denied: 0, lastAt: at, weight: this.#floor }
       this.#entries.set(ownText(name), entry)
     }
     entry.requests += weight
     if (isDenied) entry.denied += weight
     entry.weight += weight
     entry.lastAt = at
-    if (this.#entries.size >= 2 * this.#most) this.#prune()
+    if (this.#entries.size >= 2 * this.#maxKeys) this.#prune()
   }
 
   /** Returns the matching keys, heaviest first. */
-  read(at: number, isWanted: (entry: SeenKey) => boolean = () => true): SeenKey[] {
+  read(at: number, matches: (entry: KeyEntry) => boolean = () => true): KeyEntry[] {
     this.#decay(at)
-    return [...this.#entries.values()].filter(isWanted).sort((a, b) => b.weight - a.weight)
+    return [...this.#entries.values()].filter(matches).sort((a, b) => b.weight - a.weight)
   }
 
   /** Evicts half of the keys at once, so that the cost of sorting is spread over as many new keys. */
   #prune(): void {
     const sorted = [...this.#entries].sort(([, a], [, b]) => b.weight - a.weight)
-    for (const [name, { weight }] of sorted.slice(this.#most)) {
+    for (const [name, { weight }] of sorted.slice(this.#maxKeys)) {
       this.#floor = Math.max(this.#floor, weight)
       this.#entries.delete(name)
     }
@@ -79,10 +79,10 @@ export class FrequentKeys {
 
   #decay(at: number): void {
     this.#decayedAt ??= at
-    const passedMs = at - this.#decayedAt
-    if (passedMs < decayEveryMs) return
+    const elapsedMs = at - this.#decayedAt
+    if (elapsedMs < decayIntervalMs) return
     this.#decayedAt = at
-    const factor = 0.5 ** (passedMs / halfLifeMs)
+    const factor = 0.5 ** (elapsedMs / halfLifeMs)
     this.#floor *= factor
     for (const [name, entry] of this.#entries) {
       entry.weight *= factor

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.js'
 import { isLongKey, ownText } from '../../core/keys/bounded-key.js'
 import type { DecisionRecorder } from '../decision-recorder.js'
 import type { ShowKey } from '../key-digest.js'
-import { FrequentKeys, type SeenKey } from './frequent-keys.js'
+import { FrequentKeys, type KeyEntry } from './frequent-keys.js'
 import type { DecisionSample, KeyCount, RecentDecision, Statistics } from './statistics.js'
 
 export interface LocalStatisticsOptions {
@@ -11,26 +11,26 @@ export interface LocalStatisticsOptions {
   readonly showKey: ShowKey
 }
 
-export const keptDecisions = 500
+export const maxRecent = 500
 /** Limit of keys by requests and, separately, of keys by rejections, so that busy keys do not evict rejected ones. */
 export const keptKeys = 10_000
 const keptDeniedKeys = 1_000
-const mostPath = 256
+const maxPathLength = 256
 /** Maximum length of a rule set id, because clients can request any name. */
-const mostId = 128
+const maxIdLength = 128
 
 /** Statistics of this process only. */
 export class LocalStatistics implements Statistics {
   readonly #options: LocalStatisticsOptions
-  readonly #seen: FrequentKeys
+  readonly #keys: FrequentKeys
   readonly #denied: FrequentKeys
   /** A ring buffer. Keys are formatted when they are read, which is cheaper; only long keys are formatted at once. */
-  readonly #recent: { readonly decision: RecentDecision; readonly isShown: boolean }[] = []
+  readonly #recent: { readonly decision: RecentDecision; readonly isFormatted: boolean }[] = []
   #next = 0
 
   constructor(options: LocalStatisticsOptions) {
     this.#options = options
-    this.#seen = new FrequentKeys(keptKeys, options.showKey)
+    this.#keys = new FrequentKeys(keptKeys, options.showKey)
     this.#denied = new FrequentKeys(keptDeniedKeys, options.showKey)
     options.recorder.onSample((sample) => this.#record(sample))
   }
@@ -40,34 +40,34 @@ export class LocalStatistics implements Statistics {
   }
 
   async top({ by, limit }: Parameters<Statistics['top']>[0]): Promise<readonly KeyCount[]> {
-    const keys = by === 'denied' ? this.#denied : this.#seen
+    const keys = by === 'denied' ? this.#denied : this.#keys
     return keys.read(this.#now()).slice(0, limit).map(this.#shown)
   }
 
   async keys({ prefix, limit }: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
     const { showKey } = this.#options
     const isDigest = prefix.startsWith('sha256:')
-    const isWanted = ({ key, isShown }: SeenKey): boolean =>
-      key.startsWith(prefix) || (isDigest && !isShown && showKey(key).startsWith(prefix))
-    return this.#seen.read(this.#now(), isWanted).slice(0, limit).map(this.#shown)
+    const matches = ({ key, isFormatted }: KeyEntry): boolean =>
+      key.startsWith(prefix) || (isDigest && !isFormatted && showKey(key).startsWith(prefix))
+    return this.#keys.read(this.#now(), matches).slice(0, limit).map(this.#shown)
   }
 
   async sample({ limit }: Parameters<Statistics['sample']>[0]): Promise<readonly KeyCount[]> {
-    const seen = this.#seen.read(this.#now())
+    const entries = this.#keys.read(this.#now())
     // A partial Fisher-Yates shuffle.
-    for (let i = 0; i < Math.min(limit, seen.length); i++) {
-      const from = i + Math.floor(Math.random() * (seen.length - i))
-      ;[seen[i], seen[from]] = [seen[from] as SeenKey, seen[i] as SeenKey]
+    for (let i = 0; i < Math.min(limit, entries.length); i++) {
+      const from = i + Math.floor(Math.random() * (entries.length - i))
+      ;[entries[i], entries[from]] = [entries[from] as KeyEntry, entries[i] as KeyEntry]
     }
-    return seen.slice(0, limit).map(this.#shown)
+    return entries.slice(0, limit).map(this.#shown)
   }
 
   async recent({ limit }: Parameters<Statistics['recent']>[0]): Promise<readonly RecentDecision[]> {
     const newestFirst = [...this.#recent.slice(this.#next), ...this.#recent.slice(0, this.#next)].reverse()
     const { showKey } = this.#options
-    return newestFirst.slice(0, limit).map(({ decision, isShown }) => ({
+    return newestFirst.slice(0, limit).map(({ decision, isFormatted }) => ({
       ...decision,
-      key: decision.key === null || isShown ? decision.key : showKey(decision.key),
+      key: decision.key === null || isFormatted ? decision.key : showKey(decision.key),
     }))
   }
 
@@ -75,21 +75,21 @@ export class LocalStatistics implements Statistics {
     const { decision, at, weight } = sample
     const { ruleSetId, ruleId, key, allowed } = decision
     const { showKey } = this.#options
-    const isShown = key !== null && isLongKey(key)
-    this.#recent[this.#next] = { decision: recentDecision(sample, isShown ? showKey : ownText), isShown }
-    this.#next = (this.#next + 1) % keptDecisions
+    const isFormatted = key !== null && isLongKey(key)
+    this.#recent[this.#next] = { decision: recentDecision(sample, isFormatted ? showKey : ownText), isFormatted }
+    this.#next = (this.#next + 1) % maxRecent
     if (key === null) return
-    const seen = { ruleSetId, ruleId, key }
-    this.#seen.add(seen, !allowed, weight, at)
-    if (!allowed) this.#denied.add(seen, true, weight, at)
+    const id = { ruleSetId, ruleId, key }
+    this.#keys.add(id, !allowed, weight, at)
+    if (!allowed) this.#denied.add(id, true, weight, at)
   }
 
   #now = (): number => Math.round(this.#options.clock.now())
 
-  #shown = ({ ruleSetId, ruleId, key, isShown, requests, denied, lastAt }: SeenKey): KeyCount => ({
+  #shown = ({ ruleSetId, ruleId, key, isFormatted, requests, denied, lastAt }: KeyEntry): KeyCount => ({
     ruleSetId,
     ruleId,
-    key: isShown ? key : this.#options.showKey(key),
+    key: isFormatted ? key : this.#options.showKey(key),
     requests: Math.round(requests),
     denied: Math.round(denied),
     lastAt,
@@ -105,7 +105,7 @@ export function recentDecision({ decision, context, at, weight }: DecisionSample
     allowed,
     delayMs,
     reason,
-    ruleSetId: ruleSetId === null ? null : ownText(ruleSetId.slice(0, mostId)),
+    ruleSetId: ruleSetId === null ? null : ownText(ruleSetId.slice(0, maxIdLength)),
     ruleId,
     band,
     key: key === null ? null : showKey(key),
@@ -114,7 +114,7 @@ export function recentDecision({ decision, context, at, weight }: DecisionSample
     retryAfterMs,
     degraded,
     method: method?.slice(0, 32) ?? null,
-    path: path === undefined ? null : ownText(path.slice(0, mostPath).replace(/[?#].*/s, '')),
+    path: path === undefined ? null : ownText(path.slice(0, maxPathLength).replace(/[?#].*/s, '')),
     weight,
   }
 }

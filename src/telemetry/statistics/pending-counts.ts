@@ -5,7 +5,7 @@ import { recentDecision } from './local-statistics.js'
 import type { DecisionCounts, DecisionSample } from './statistics.js'
 
 /** A batch of counts, as flush.lua takes it. */
-export interface Portion {
+export interface CountBatch {
   /** Field and count. */
   readonly counts: readonly (readonly [string, number])[]
   /** Name, requests and rejections. */
@@ -13,30 +13,30 @@ export interface Portion {
   readonly decisions: readonly string[]
 }
 
-interface Seen {
+interface PendingKey {
   readonly ruleSetId: string | null
   readonly ruleId: string | null
   /** The key; a long key in the form in which it is shown. */
   readonly key: string
-  readonly isShown: boolean
+  readonly isFormatted: boolean
   requests: number
   denied: number
 }
 
 /** Maximum number of keys per second; further keys are not counted. */
-const mostKeys = 2_000
-const mostDecisions = 200
+const maxKeys = 2_000
+const maxDecisions = 200
 /** Redis processes this many in about a third of a millisecond, so that other commands are not delayed. */
-const keysInPortion = 64
-const countsInPortion = 200
-const decisionsInPortion = 50
+const keysPerBatch = 64
+const countsPerBatch = 200
+const decisionsPerBatch = 50
 const kinds = ['allowed', 'delayed', 'denied', 'shadowDenied'] as const
 
 /** Counts of this process that are not flushed yet. A sampled decision costs one lookup; others cost nothing. */
 export class PendingCounts {
   readonly #recorder: DecisionRecorder
   readonly #show: (key: string) => string
-  #keys = new Map<string, Seen>()
+  #keys = new Map<string, PendingKey>()
   #decisions: DecisionSample[] = []
   /** The flushed count of each field. */
   readonly #flushed = new Map<string, number>()
@@ -48,58 +48,58 @@ export class PendingCounts {
 
   add(sample: DecisionSample): void {
     const { ruleSetId, ruleId, key, allowed } = sample.decision
-    if (this.#decisions.length < mostDecisions) this.#decisions.push(sample)
+    if (this.#decisions.length < maxDecisions) this.#decisions.push(sample)
     if (key === null) return
     const name = `${ruleSetId}\n${ruleId}\n${boundedKey(key)}`
-    let seen = this.#keys.get(name)
-    if (seen === undefined) {
-      if (this.#keys.size >= mostKeys) return
-      const isShown = isLongKey(key)
-      seen = { ruleSetId, ruleId, key: isShown ? this.#show(key) : key, isShown, requests: 0, denied: 0 }
-      this.#keys.set(name, seen)
+    let entry = this.#keys.get(name)
+    if (entry === undefined) {
+      if (this.#keys.size >= maxKeys) return
+      const isFormatted = isLongKey(key)
+      entry = { ruleSetId, ruleId, key: isFormatted ? this.#show(key) : key, isFormatted, requests: 0, denied: 0 }
+      this.#keys.set(name, entry)
     }
-    seen.requests += sample.weight
-    if (!allowed) seen.denied += sample.weight
+    entry.requests += sample.weight
+    if (!allowed) entry.denied += sample.weight
   }
 
   /** Removes and returns all pending counts, in batches. */
-  take(): Portion[] {
+  take(): CountBatch[] {
     const counts = this.#newCounts()
     const keys = [...this.#keys.values()].map(
-      ({ ruleSetId, ruleId, key, isShown, requests, denied }) =>
-        [nameBytes(isShown ? key : this.#show(key), ruleSetId, ruleId), requests, denied] as const,
+      ({ ruleSetId, ruleId, key, isFormatted, requests, denied }) =>
+        [nameBytes(isFormatted ? key : this.#show(key), ruleSetId, ruleId), requests, denied] as const,
     )
     const decisions = this.#decisions.map((sample) => JSON.stringify(recentDecision(sample, this.#show)))
     this.#keys = new Map()
     this.#decisions = []
-    const portions = Math.ceil(
-      Math.max(counts.length / countsInPortion, keys.length / keysInPortion, decisions.length / decisionsInPortion),
+    const batches = Math.ceil(
+      Math.max(counts.length / countsPerBatch, keys.length / keysPerBatch, decisions.length / decisionsPerBatch),
     )
-    return Array.from({ length: portions }, (_, i) => ({
-      counts: counts.slice(i * countsInPortion, (i + 1) * countsInPortion),
-      keys: keys.slice(i * keysInPortion, (i + 1) * keysInPortion),
-      decisions: decisions.slice(i * decisionsInPortion, (i + 1) * decisionsInPortion),
+    return Array.from({ length: batches }, (_, i) => ({
+      counts: counts.slice(i * countsPerBatch, (i + 1) * countsPerBatch),
+      keys: keys.slice(i * keysPerBatch, (i + 1) * keysPerBatch),
+      decisions: decisions.slice(i * decisionsPerBatch, (i + 1) * decisionsPerBatch),
     }))
   }
 
   /** Returns a batch that could not be flushed. Its counts are flushed next time; its keys and decisions are dropped. */
-  giveBack({ counts }: Portion): void {
+  restore({ counts }: CountBatch): void {
     for (const [field, by] of counts) this.#flushed.set(field, (this.#flushed.get(field) ?? 0) - by)
   }
 
   #newCounts(): [string, number][] {
     const { counters } = this.#recorder
     const found: [string, number][] = []
-    const note = (field: string, now: number): void => {
+    const addChange = (field: string, now: number): void => {
       const by = now - (this.#flushed.get(field) ?? 0)
       if (by === 0) return
       this.#flushed.set(field, now)
       found.push([field, by])
     }
     const totals: DecisionCounts & { readonly degraded: number } = counters.totals()
-    for (const kind of [...kinds, 'degraded'] as const) note(kind, totals[kind])
+    for (const kind of [...kinds, 'degraded'] as const) addChange(kind, totals[kind])
     for (const row of counters.rows())
-      for (const kind of kinds) note(JSON.stringify([row.ruleSetId, row.ruleId, kind]), row[kind])
+      for (const kind of kinds) addChange(JSON.stringify([row.ruleSetId, row.ruleId, kind]), row[kind])
     return found
   }
 }
@@ -108,7 +108,7 @@ export class PendingCounts {
 const nameBytes = (key: string, ruleSetId: string | null, ruleId: string | null): Buffer =>
   Buffer.concat([textBytes(key), endOfText, textBytes(ruleSetId ?? ''), endOfText, textBytes(ruleId ?? '')])
 
-export function readName(name: Buffer): { key: string; ruleSetId: string | null; ruleId: string | null } {
+export function parseName(name: Buffer): { key: string; ruleSetId: string | null; ruleId: string | null } {
   const keyEnd = name.indexOf(endOfText)
   const setEnd = name.indexOf(endOfText, keyEnd + 2)
   const text = (from: number, to?: number): string => textOfBytes(name.subarray(from, to))

@@ -4,12 +4,12 @@ import { hashSlot } from '../../redis/client/hash-slot.js'
 import { isByteReply, unexpectedReply } from '../../redis/client/replies.js'
 import { Script } from '../../redis/client/script.js'
 import { within } from '../../redis/client/within.js'
-import { behindPrefix, textBytes } from '../../redis/search-index/ordered-bytes.js'
+import { endOfPrefix, textBytes } from '../../redis/search-index/ordered-bytes.js'
 import type { DecisionRecorder } from '../decision-recorder.js'
 import { keyDigest, showKey } from '../key-digest.js'
-import { flushScript, flushSha, lookScript, lookSha } from './lua/scripts.generated.js'
-import { PendingCounts, type Portion, readName } from './pending-counts.js'
-import { readSummary } from './shared-summary.js'
+import { flushScript, flushSha, readScript, readSha } from './lua/scripts.generated.js'
+import { type CountBatch, PendingCounts, parseName } from './pending-counts.js'
+import { parseSummary } from './shared-summary.js'
 import type { KeyCount, RecentDecision, Statistics, StatisticsSummary } from './statistics.js'
 
 export interface SharedStatisticsOptions {
@@ -22,12 +22,12 @@ export interface SharedStatisticsOptions {
   /** Used while Redis is unavailable. */
   readonly local: Statistics
   /** Called for the first failure after a success, not for each failure. */
-  readonly onTrouble?: (error: unknown) => void
+  readonly onFailure?: (error: unknown) => void
   /** Replaces the Redis server time. Only for tests. */
   readonly clock?: Clock
 }
 
-const flushEveryMs = 1_000
+const flushIntervalMs = 1_000
 const timeoutMs = 2_000
 
 /**
@@ -40,7 +40,7 @@ export class SharedStatistics implements Statistics {
   readonly #totals: string
   readonly #slot: number
   readonly #flush = new Script(flushScript, flushSha)
-  readonly #look = new Script(lookScript, lookSha)
+  readonly #readScript = new Script(readScript, readSha)
   readonly #stopListening: () => void
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
@@ -53,12 +53,12 @@ export class SharedStatistics implements Statistics {
     this.#totals = `${options.prefix}:{statistics}:totals`
     this.#slot = hashSlot(this.#totals)
     this.#stopListening = options.recorder.onSample((sample) => this.#pending.add(sample))
-    this.#arm()
+    this.#scheduleFlush()
   }
 
   summary(): Promise<StatisticsSummary> {
     return this.#ask(
-      async () => readSummary(await this.#read('SUMMARY', 0)),
+      async () => parseSummary(await this.#read('SUMMARY', 0)),
       (local) => local.summary(),
     )
   }
@@ -78,9 +78,12 @@ export class SharedStatistics implements Statistics {
     const { prefix, limit } = query
     const { revealKeys, local } = this.#options
     if (revealKeys || prefix === '' || prefix.startsWith('sha256:')) return this.#keysFrom(query)
-    const [whole, begun] = await Promise.all([this.#keysFrom({ prefix: keyDigest(prefix), limit }), local.keys(query)])
-    const others = begun.filter(({ key }) => whole.every((row) => row.key !== key))
-    return [...whole, ...others].slice(0, limit)
+    const [exact, partial] = await Promise.all([
+      this.#keysFrom({ prefix: keyDigest(prefix), limit }),
+      local.keys(query),
+    ])
+    const others = partial.filter(({ key }) => exact.every((row) => row.key !== key))
+    return [...exact, ...others].slice(0, limit)
   }
 
   /** Returns a random sample of recently seen keys. */
@@ -117,7 +120,7 @@ export class SharedStatistics implements Statistics {
 
   #keysFrom(query: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
     const start = textBytes(query.prefix)
-    const end = behindPrefix(start)
+    const end = endOfPrefix(start)
     const from = Buffer.concat([Buffer.from('['), start])
     const to = end === undefined ? '+' : Buffer.concat([Buffer.from('('), end])
     return this.#ask(
@@ -126,39 +129,39 @@ export class SharedStatistics implements Statistics {
     )
   }
 
-  #arm(): void {
+  #scheduleFlush(): void {
     // Random jitter, so that processes do not flush at the same time.
-    const ms = flushEveryMs * (0.9 + 0.2 * Math.random())
+    const ms = flushIntervalMs * (0.9 + 0.2 * Math.random())
     this.#timer = setTimeout(async () => {
       await this.flush()
-      if (!this.#isClosed) this.#arm()
+      if (!this.#isClosed) this.#scheduleFlush()
     }, ms)
     this.#timer.unref()
   }
 
   async #flushAll(): Promise<void> {
-    const portions = this.#pending.take()
-    for (const [i, portion] of portions.entries()) {
+    const batches = this.#pending.take()
+    for (const [i, batch] of batches.entries()) {
       try {
-        await this.#send(portion)
+        await this.#send(batch)
         this.#isFailing = false
       } catch (error) {
-        for (const rest of portions.slice(i)) this.#pending.giveBack(rest)
-        if (!this.#isFailing) this.#options.onTrouble?.(error)
+        for (const rest of batches.slice(i)) this.#pending.restore(rest)
+        if (!this.#isFailing) this.#options.onFailure?.(error)
         this.#isFailing = true
         return
       }
     }
   }
 
-  #send({ counts, keys, decisions }: Portion): Promise<unknown> {
+  #send({ counts, keys, decisions }: CountBatch): Promise<unknown> {
     const sizes = [counts, keys, decisions].map(({ length }) => String(length))
     const numbers = [...counts.flat(), ...keys.flat()].map((part) => (part instanceof Buffer ? part : String(part)))
-    return this.#run(this.#flush, 'keep statistics', [...sizes, ...numbers, ...decisions])
+    return this.#run(this.#flush, 'write statistics', [...sizes, ...numbers, ...decisions])
   }
 
   async #read(what: string, limit: number, ...rest: (string | Buffer)[]): Promise<readonly Buffer[]> {
-    const reply = await this.#run(this.#look, 'read statistics', [what, String(limit), ...rest])
+    const reply = await this.#run(this.#readScript, 'read statistics', [what, String(limit), ...rest])
     if (!Array.isArray(reply) || !isByteReply(reply)) throw unexpectedReply('a list of integers and bytes', reply)
     return reply
   }
@@ -182,7 +185,7 @@ export class SharedStatistics implements Statistics {
       const [name, requests, denied, lastAt] = rows.slice(4 * i, 4 * i + 4) as [Buffer, Buffer, Buffer, Buffer]
       // Rare keys have a name but no counts.
       const counts = { requests: Math.max(1, Math.round(Number(requests))), denied: Math.round(Number(denied)) }
-      return this.#shown({ ...readName(name), ...counts, lastAt: Number(lastAt) })
+      return this.#shown({ ...parseName(name), ...counts, lastAt: Number(lastAt) })
     })
   }
 

@@ -12,8 +12,8 @@ type Kind = keyof DecisionCounts
 const none = (): Writable<DecisionCounts> => ({ allowed: 0, delayed: 0, denied: 0, shadowDenied: 0 })
 const isKind = (text: string): text is Kind => text in none()
 
-/** Parses the SUMMARY reply of look.lua: the time, the totals, and the seconds of each minute, as alternating fields and counts. */
-export function readSummary([now, totals = [], ...minutes]: readonly unknown[]): StatisticsSummary {
+/** Parses the SUMMARY reply of read.lua: the time, the totals, and the seconds of each minute, as alternating fields and counts. */
+export function parseSummary([now, totals = [], ...minutes]: readonly unknown[]): StatisticsSummary {
   const nowMs = Number(now)
   const sums = { ...none(), degraded: 0 }
   const rules = new Map<string, Writable<RuleCounts>>()

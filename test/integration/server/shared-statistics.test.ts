@@ -25,10 +25,10 @@ interface Setting {
   readonly clock?: ManualClock
   readonly revealKeys?: boolean
   readonly uri?: string
-  readonly onTrouble?: (error: unknown) => void
+  readonly onFailure?: (error: unknown) => void
 }
 
-function startProcess({ prefix, clock, revealKeys = true, uri = sharedRedis().uri, onTrouble }: Setting) {
+function startProcess({ prefix, clock, revealKeys = true, uri = sharedRedis().uri, onFailure }: Setting) {
   const time = clock ?? manualClock(startMs)
   const recorder = new DecisionRecorder(time)
   const local = new LocalStatistics({ recorder, clock: time, showKey: showKey(revealKeys) })
@@ -39,7 +39,7 @@ function startProcess({ prefix, clock, revealKeys = true, uri = sharedRedis().ur
     revealKeys,
     local,
     ...(clock && { clock }),
-    ...(onTrouble && { onTrouble }),
+    ...(onFailure && { onFailure }),
   })
   onTestFinished(() => statistics.close())
   const decide = (key: string, allowed = true, given: Partial<Decision> = {}, path = '/login'): void =>
@@ -226,13 +226,13 @@ describe('permissions', () => {
     const server = await stopAfterTest(startRedis())
     const rights = '+evalsha +eval +time +pexpire +exists +@hash +@sortedset +@list'
     await server.call('ACL', 'SETUSER', 'counter', 'on', '>pw', '~shop:*', ...rights.split(' '))
-    const troubles: unknown[] = []
-    const onTrouble = (error: unknown) => troubles.push(error)
+    const failures: unknown[] = []
+    const onFailure = (error: unknown) => failures.push(error)
     const uri = server.uri.replace('redis://', 'redis://counter:pw@')
-    const { statistics, decide } = startProcess({ prefix: 'shop', uri, onTrouble })
+    const { statistics, decide } = startProcess({ prefix: 'shop', uri, onFailure })
     decide('ann', false)
     await statistics.flush()
-    expect(troubles).toEqual([])
+    expect(failures).toEqual([])
     // Another process, which has counted nothing itself, sees it.
     const other = startProcess({ prefix: 'shop', uri }).statistics
     expect((await other.summary()).totals).toMatchObject({ denied: 1 })
@@ -246,15 +246,15 @@ describe('permissions', () => {
 describe('during a Redis outage', () => {
   it('each process reports its own counts, and adds them to Redis after recovery', async () => {
     const server = await stopAfterTest(startRedis())
-    const troubles: unknown[] = []
-    const onTrouble = (error: unknown) => troubles.push(error)
-    const { statistics, decide } = startProcess({ prefix: 'shop', uri: server.uri, onTrouble })
+    const failures: unknown[] = []
+    const onFailure = (error: unknown) => failures.push(error)
+    const { statistics, decide } = startProcess({ prefix: 'shop', uri: server.uri, onFailure })
     decide('ann')
     await statistics.flush()
     await server.kill()
     decide('ann', false)
     for (let i = 0; i < 3; i++) await statistics.flush()
-    expect(troubles).toEqual([
+    expect(failures).toEqual([
       expect.objectContaining({ code: expect.stringMatching(/^FLUXGATE_STORE_(FAILED|UNREACHABLE)$/) }),
     ])
     expect((await statistics.summary()).totals).toMatchObject({ allowed: 1, denied: 1 })

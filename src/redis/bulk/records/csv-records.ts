@@ -19,8 +19,8 @@ export function csvRecords(template: CommandTemplate | undefined, delimiter = ',
   const columns = new Columns(fields)
   let width = 0
   if (template?.names.every((name) => /^[1-9]\d*$/.test(name))) {
-    columns.places = template.names.map((name) => Number(name) - 1)
-    width = Math.max(...columns.places) + 1
+    columns.indexes = template.names.map((name) => Number(name) - 1)
+    width = Math.max(...columns.indexes) + 1
   }
   return {
     endOf: (bytes, from, to) => endOfRecord(bytes, from, to, separator),
@@ -29,8 +29,8 @@ export function csvRecords(template: CommandTemplate | undefined, delimiter = ',
       const problem = splitFields(bytes, from, to, separator, fields)
       if (problem !== undefined) return { issue: problem }
       if (template === undefined) return write(fields, out)
-      if (columns.places.length === 0) {
-        columns.places = placesOf(template, fields)
+      if (columns.indexes.length === 0) {
+        columns.indexes = fieldIndexes(template, fields)
         width = fields.count
         return 'nothing'
       }
@@ -43,7 +43,7 @@ export function csvRecords(template: CommandTemplate | undefined, delimiter = ',
 
 /** Maps the placeholder indexes of a template to the fields of a record. */
 class Columns implements FieldValues {
-  places: readonly number[] = []
+  indexes: readonly number[] = []
   readonly #fields: Fields
 
   constructor(fields: Fields) {
@@ -51,19 +51,19 @@ class Columns implements FieldValues {
   }
 
   sourceOf(index: number): Buffer {
-    return this.#fields.sourceOf(this.places[index] as number)
+    return this.#fields.sourceOf(this.indexes[index] as number)
   }
 
   startOf(index: number): number {
-    return this.#fields.startOf(this.places[index] as number)
+    return this.#fields.startOf(this.indexes[index] as number)
   }
 
   endOf(index: number): number {
-    return this.#fields.endOf(this.places[index] as number)
+    return this.#fields.endOf(this.indexes[index] as number)
   }
 }
 
-function placesOf(template: CommandTemplate, fields: Fields): number[] {
+function fieldIndexes(template: CommandTemplate, fields: Fields): number[] {
   const names = Array.from({ length: fields.count }, (_, i) => fields.text(i).trim())
   const unknown = template.names.filter((name) => !names.includes(name))
   if (unknown.length === 0) return template.names.map((name) => names.indexOf(name))

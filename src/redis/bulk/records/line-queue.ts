@@ -7,9 +7,9 @@ export class LineQueue {
 
   push(line: number, records: number): void {
     if (this.length === this.#lines.length) this.#grow()
-    const place = (this.#first + this.length) & (this.#lines.length - 1)
-    this.#lines[place] = line
-    this.#counts[place] = records
+    const index = (this.#first + this.length) & (this.#lines.length - 1)
+    this.#lines[index] = line
+    this.#counts[index] = records
     this.length++
   }
 

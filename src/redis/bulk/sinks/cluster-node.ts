@@ -110,7 +110,7 @@ export class ClusterNode {
     else {
       this.#end = undefined
       this.#socket?.expect(false)
-      this.#waiter.look()
+      this.#waiter.recheck()
     }
   }
 

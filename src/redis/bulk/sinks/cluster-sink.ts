@@ -102,13 +102,13 @@ export class ClusterSink implements BulkSink {
     return true
   }
 
-  #nodeAt(place: BulkNode): ClusterNode {
-    const address = addressOf(place)
+  #nodeAt(target: BulkNode): ClusterNode {
+    const address = addressOf(target)
     const known = this.#nodes.get(address)
     if (known !== undefined) return known
-    const node = new ClusterNode(BulkSocket.open(place, this.#access), {
-      onReply: (sent, reply) => this.#answered(place, sent, reply),
-      onRoom: () => this.#waiter.look(),
+    const node = new ClusterNode(BulkSocket.open(target, this.#access), {
+      onReply: (sent, reply) => this.#answered(target, sent, reply),
+      onRoom: () => this.#waiter.recheck(),
       onEnd: (error) =>
         this.#stop(error instanceof FluxGateError ? error : stopped(`${address}: ${error.message}`, error)),
     })
@@ -116,22 +116,22 @@ export class ClusterSink implements BulkSink {
     return node
   }
 
-  #answered(place: BulkNode, sent: Sent, reply: Reply): void {
+  #answered(target: BulkNode, sent: Sent, reply: Reply): void {
     const error = errorIn(reply)
-    if (error !== undefined && this.#redirect(place, sent, error)) return
+    if (error !== undefined && this.#redirect(target, sent, error)) return
     this.#inFlight--
     this.#keptBytes -= sent.bytes.length
     if (error === undefined) this.#tally.succeed(reply, sent.records)
     else if (isServerFailure(error)) {
       this.#failedLine = Math.min(this.#failedLine ?? sent.line, sent.line)
-      this.#stop(stopped(`${addressOf(place)} rejects further commands: ${error.replace(/\.$/, '')}`))
+      this.#stop(stopped(`${addressOf(target)} rejects further commands: ${error.replace(/\.$/, '')}`))
     } else this.#tally.fail(sent.line, error, sent.records)
     if (this.#inFlight === 0) this.#isSettling = false
-    this.#waiter.look()
+    this.#waiter.recheck()
   }
 
   /** Resends a redirected command, which was not executed. Returns false if the reply is not a redirection. */
-  #redirect(place: BulkNode, sent: Sent, error: string): boolean {
+  #redirect(sender: BulkNode, sent: Sent, error: string): boolean {
     const isTryAgain = error.startsWith('TRYAGAIN')
     const [, kind, slot, address] = /^(MOVED|ASK) (\d+) (\S+)$/.exec(error) ?? []
     if ((!isTryAgain && kind === undefined) || sent.redirections >= maxRedirections) return false
@@ -141,19 +141,19 @@ export class ClusterSink implements BulkSink {
       this.#later.add(again)
       setTimeout(() => {
         this.#later.delete(again)
-        this.#resend(place, again)
+        this.#resend(sender, again)
       }, tryAgainMs)
     } else {
-      const target = placeOf(address as string, place)
+      const target = parseAddress(address as string, sender)
       if (kind === 'MOVED') this.#owners.set(Number(slot), target)
       this.#resend(target, again, kind === 'ASK')
     }
     return true
   }
 
-  #resend(place: BulkNode, sent: Sent, isAsking = false): void {
+  #resend(target: BulkNode, sent: Sent, isAsking = false): void {
     if (this.#waiter.error !== undefined) return
-    const node = this.#nodeAt(place)
+    const node = this.#nodeAt(target)
     node.add(sent, isAsking)
     node.send()
   }
@@ -165,7 +165,7 @@ export class ClusterSink implements BulkSink {
 }
 
 /** Parses `host:port`. An empty host means the host of the node that sent the redirection. */
-function placeOf(address: string, from: BulkNode): BulkNode {
+function parseAddress(address: string, from: BulkNode): BulkNode {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon)
   return { host: host === '' ? from.host : host, port: Number(address.slice(colon + 1)) }

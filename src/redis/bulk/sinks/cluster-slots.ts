@@ -22,7 +22,7 @@ export class SlotOwners {
 }
 
 /** Reads the slot owners from a node. Rejects if the node is not part of a cluster. */
-export async function askOwners(socket: BulkSocket): Promise<SlotOwners> {
+export async function fetchSlotOwners(socket: BulkSocket): Promise<SlotOwners> {
   const owners = new SlotOwners(socket.node)
   const ranges = (await socket.ask(['CLUSTER', 'SLOTS'])) as readonly Reply[]
   for (const range of ranges) {

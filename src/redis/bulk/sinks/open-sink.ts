@@ -4,7 +4,7 @@ import type { CommandWriter } from '../commands/command-writer.js'
 import type { Tally } from '../tally.js'
 import { type BulkAccess, type BulkNode, BulkSocket } from './bulk-socket.js'
 import { ClusterSink } from './cluster-sink.js'
-import { askOwners, type SlotOwners } from './cluster-slots.js'
+import { fetchSlotOwners, type SlotOwners } from './cluster-slots.js'
 import { ServerSink } from './server-sink.js'
 import type { BulkSink } from './sink.js'
 
@@ -54,7 +54,7 @@ export async function openSink(
     if (target.kind === 'cluster') return toCluster(await ownersBy(target.nodes, access))
     if (target.kind === 'sentinels') return toServer(await BulkSocket.open(await primaryBy(target, access), access))
     const socket = await BulkSocket.open(target.node, { ...access, database: target.database })
-    const owners = target.database === 0 ? await askOwners(socket).catch(() => undefined) : undefined
+    const owners = target.database === 0 ? await fetchSlotOwners(socket).catch(() => undefined) : undefined
     if (owners === undefined) return toServer(socket)
     socket.close()
     return toCluster(owners)
@@ -85,7 +85,7 @@ async function firstOf<T>(
 }
 
 const ownersBy = (nodes: readonly BulkNode[], access: BulkAccess): Promise<SlotOwners> =>
-  firstOf(nodes, access, askOwners)
+  firstOf(nodes, access, fetchSlotOwners)
 
 function primaryBy(target: BulkTarget & { kind: 'sentinels' }, access: BulkAccess): Promise<BulkNode> {
   const { nodes, name, sentinelUsername: username, sentinelPassword: password } = target

@@ -39,7 +39,7 @@ export class ServerSink implements BulkSink {
     )
     socket.onDrain(() => {
       this.#isBlocked = false
-      this.#waiter.look()
+      this.#waiter.recheck()
     })
   }
 
@@ -91,7 +91,7 @@ export class ServerSink implements BulkSink {
     else if (isEnd) this.#hasEnded = true
     else this.#count(this.#lines.firstRecords, this.#lines.shift(), reply)
     if (this.#lines.length === 0 && this.#isAskedForEnd === this.#hasEnded) this.#socket.expect(false)
-    this.#waiter.look()
+    this.#waiter.recheck()
   }
 
   #count(records: number, line: number, reply: Reply): void {

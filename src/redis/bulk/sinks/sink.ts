@@ -32,12 +32,12 @@ export class Waiter {
       this.#isMet = isMet
       this.#resolve = resolve
       this.#reject = reject
-      this.look()
+      this.recheck()
     })
   }
 
   /** Checks the condition again. Call it whenever the condition may have changed. */
-  look(): void {
+  recheck(): void {
     if (this.#resolve === undefined || !this.#isMet()) return
     this.#resolve()
     this.#resolve = undefined

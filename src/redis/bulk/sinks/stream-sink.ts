@@ -50,7 +50,7 @@ export class StreamSink implements BulkSink {
         this.#writes -= 1
         if (error) this.#onError(error)
         else written()
-        this.#waiter.look()
+        this.#waiter.recheck()
       })
     }
     return this.#isBlocked ? this.#waiter.until(() => !this.#isBlocked) : undefined
@@ -74,7 +74,7 @@ export class StreamSink implements BulkSink {
 
   readonly #onDrain = (): void => {
     this.#isBlocked = false
-    this.#waiter.look()
+    this.#waiter.recheck()
   }
 
   readonly #onError = (error: NodeJS.ErrnoException): void => {

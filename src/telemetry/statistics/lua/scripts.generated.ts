@@ -1,4 +1,4 @@
-/** Generated from flush.lua, look.lua by scripts/assemble-lua.mjs; do not edit. */
+/** Generated from flush.lua, read.lua by scripts/assemble-lua.mjs; do not edit. */
 export const flushSha = '27199daafb1e63acdce52d1d6b804be3024e84cf'
 
 export const flushScript = `local call = redis.call
@@ -64,9 +64,9 @@ call('PEXPIRE', base .. 'recent', keep_minutes)
 end
 return 1`
 
-export const lookSha = '66e29b57274278f03ab0f7314eb451cee5a97c1f'
+export const readSha = '66e29b57274278f03ab0f7314eb451cee5a97c1f'
 
-export const lookScript = `local call = redis.call
+export const readScript = `local call = redis.call
 local base = string.sub(KEYS[1], 1, -7)
 local now = tonumber(ARGV[1])
 if not now then

@@ -6,7 +6,7 @@ const signatures = new Set(names.map((name) => name.charCodeAt(0) * 16 + name.le
 const clientSignature = 'C'.charCodeAt(0) * 16 + 'CLIENT'.length
 
 /** Returns why the last command cannot be loaded, or `undefined` if it can. */
-export function unsuitable(out: CommandWriter): string | undefined {
+export function unsupportedCommand(out: CommandWriter): string | undefined {
   // The first byte and the length of the name rule out almost all commands cheaply.
   const signature = (out.nameByte & 0xdf) * 16 + out.nameLength
   if (!signatures.has(signature) && signature !== clientSignature) return undefined

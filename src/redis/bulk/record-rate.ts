@@ -2,7 +2,7 @@
 const stepMs = 10
 
 /** Limits the number of records per second. Idle time is not made up for by a burst. */
-export class Pace {
+export class RecordRate {
   readonly #perMs: number
   readonly #now: () => number
   /** The time of the next record. */

@@ -1,11 +1,11 @@
 const workMs = 6
-const breakMs = 1
+const pauseMs = 1
 
 /**
  * Regular pauses of a load that shares the server: 1 ms after every 6 ms of work. Even with few outstanding replies, a load
  * without pauses would occupy a CPU that other processes need.
  */
-export class Breaks {
+export class RegularPauses {
   readonly #now: () => number
   #endedAt: number
 
@@ -21,7 +21,7 @@ export class Breaks {
       setTimeout(() => {
         this.#endedAt = this.#now()
         resolve()
-      }, breakMs)
+      }, pauseMs)
     })
   }
 }
